@@ -1,0 +1,69 @@
+# One command per check. Needs Python >= 3.11, make and a package registry, nothing else.
+# Another interpreter: make PYTHON=/path/to/python test
+
+RUNS = $(1) -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
+ifndef PYTHON
+PYTHON := $(shell if $(call RUNS,python3.11); then echo python3.11; else echo python3; fi)
+endif
+
+VENV  := .venv
+BIN   := $(VENV)/bin
+STAMP := $(VENV)/.stamp
+PIP_INSTALL = -m pip install --quiet --disable-pip-version-check --no-input
+
+# Tests share the cores between processes, so each process keeps its linear algebra on one thread.
+WORKERS ?= 2
+PYTEST_ARGS ?=
+ONE_THREAD = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test lint format bench build lock clean
+
+help:  ## List the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1	\2/p' Makefile | expand -t 12
+
+venv: $(STAMP)  ## Create .venv with the locked versions
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(call RUNS,$(PYTHON)) || { \
+	    echo "error: Python >= 3.11 is needed; '$(PYTHON)' is $$($(PYTHON) --version 2>&1 || true)" >&2; \
+	    echo "       name another one: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
+	@echo "installing into $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e ".[dev,plot,cli]"
+	@touch $@
+
+demo: $(STAMP)  ## Reproduce the papers in small; writes results/index.html
+	$(BIN)/bayespoint reproduce all --quick --out results
+
+test: lint  ## Lint, then all tests and doctests
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+
+lint: $(STAMP)  ## Style, format, types and import directions
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m mypy
+	$(BIN)/python tools/check_imports.py src/bayespoint
+
+format: $(STAMP)  ## Rewrite the code in the house format
+	$(BIN)/python -m ruff check --fix .
+	$(BIN)/python -m ruff format .
+
+BENCHMARKS = $(filter-out benchmarks/_%,$(sort $(wildcard benchmarks/*.py)))
+bench: $(STAMP)  ## Run every benchmarks/*.py
+	@$(if $(BENCHMARKS),,echo "no benchmarks yet";) set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(BIN)/python "$$script"; done
+
+build: $(STAMP)  ## Wheel and source archive in dist/
+	$(BIN)/python -m hatchling build
+
+lock: pyproject.toml  ## Renew constraints.txt from the registry
+	rm -rf .venv-lock
+	$(PYTHON) -m venv .venv-lock
+	.venv-lock/bin/python $(PIP_INSTALL) -e ".[dev,plot,cli]"
+	{ sed -n '/^#/p' constraints.txt; .venv-lock/bin/python -m pip freeze --exclude-editable; } > .venv-lock/constraints.txt
+	mv .venv-lock/constraints.txt constraints.txt
+	rm -rf .venv-lock
+
+clean:  ## Remove what the other targets made, results/ excepted
+	rm -rf $(VENV) .venv-lock dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find src tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

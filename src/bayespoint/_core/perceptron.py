@@ -1,0 +1,136 @@
+"""The kernel perceptron on a permutation, interruptible where a kernel row is missing."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint._core.compiler import compiled
+
+# What the entries of `Machines.progress` count.
+POSITION = 0  # next place in the permutation
+EPOCHS = 1  # completed passes
+EPOCH_MISTAKES = 2  # mistakes since the pass began
+MISTAKES = 3  # mistakes in all
+STATE = 4  # one of the three states
+N_COUNTERS = 5
+RUNNING, SEPARATED, GAVE_UP = 0, 1, 2
+
+
+class Rows(NamedTuple):
+    """Kernel rows at hand: k(x_i, .) is ``values[slot_of[i]]``; it is missing where that is < 0."""
+
+    values: NDArray  # (slots, m)
+    slot_of: NDArray[np.int64]  # (m,)
+    slot_used: NDArray[np.int64]  # (slots,) the round in which a row was last used
+
+
+class Machines(NamedTuple):
+    """Classifiers in training: c works on task ``task_of[c]`` in the order ``order_of[c]``."""
+
+    orders: NDArray[np.int32]  # (orders, m) permutations
+    order_of: NDArray[np.int64]  # (c,)
+    targets: NDArray[np.int8]  # (tasks, m) labels -1, +1
+    task_of: NDArray[np.int64]  # (c,)
+    ridge: NDArray[np.float64]  # (m,) lambda of k_lambda at each point
+    alphas: NDArray[np.int32]  # (c, m) coefficients
+    outputs: NDArray[np.float64]  # (c, m) o_j = sum_i alpha_i k(x_i, x_j)
+    progress: NDArray[np.int64]  # (c, N_COUNTERS)
+
+
+@compiled
+def looks_wrong(machines: Machines, c: int, i: int) -> bool:
+    """Whether classifier c errs on point i, a tie being an error. The ridge acts on i itself."""
+    output = machines.outputs[c, i] + machines.ridge[i] * machines.alphas[c, i]
+    return machines.targets[machines.task_of[c], i] * output <= 0
+
+
+@compiled
+def advance(machines: Machines, c: int, rows: Rows, max_epochs: int, now: int) -> int:
+    """Run one classifier until it ends or errs on a point whose kernel row is missing.
+
+    Returns that point, or -1 at the end of the run. ``now`` counts the rounds.
+    """
+    order = machines.orders[machines.order_of[c]]
+    target = machines.targets[machines.task_of[c]]
+    alpha, output, progress = machines.alphas[c], machines.outputs[c], machines.progress[c]
+    m = order.shape[0]
+    position = progress[POSITION]
+    while True:
+        while position < m:
+            i = order[position]
+            if looks_wrong(machines, c, i):  # step 2
+                slot = rows.slot_of[i]
+                if slot < 0:
+                    progress[POSITION] = position
+                    return i
+                rows.slot_used[slot] = now
+                row = rows.values[slot]
+                alpha[i] += target[i]
+                if target[i] > 0:
+                    for j in range(m):
+                        output[j] += row[j]
+                else:
+                    for j in range(m):
+                        output[j] -= row[j]
+                progress[EPOCH_MISTAKES] += 1
+                progress[MISTAKES] += 1
+            position += 1
+        position = 0
+        progress[POSITION] = 0
+        progress[EPOCHS] += 1
+        if progress[EPOCH_MISTAKES] == 0:  # step 3
+            progress[STATE] = SEPARATED
+            return -1
+        progress[EPOCH_MISTAKES] = 0
+        if progress[EPOCHS] >= max_epochs:
+            progress[STATE] = GAVE_UP
+            return -1
+
+
+@compiled
+def look_ahead(machines: Machines, c: int, rows: Rows, reach: int, ahead: NDArray) -> None:
+    """Fill ``ahead`` with the next points that look wrong now and whose rows are missing.
+
+    Scans ``reach`` places beyond the one where the classifier waits; unused entries become -1.
+    """
+    order = machines.orders[machines.order_of[c]]
+    m = order.shape[0]
+    found = 0
+    for step in range(1, min(reach, m - 1) + 1):
+        i = order[(machines.progress[c, POSITION] + step) % m]
+        if rows.slot_of[i] < 0 and looks_wrong(machines, c, i):
+            ahead[found] = i
+            found += 1
+            if found == ahead.shape[0]:
+                return
+    ahead[found:] = -1
+
+
+@compiled
+def advance_some(
+    members: NDArray,
+    machines: Machines,
+    rows: Rows,
+    max_epochs: int,
+    now: int,
+    reach: int,
+    missing: NDArray,
+    ahead: NDArray,
+) -> None:
+    """Advance the classifiers ``members``; note for each what it waits for and may want next."""
+    for c in members:
+        missing[c] = advance(machines, c, rows, max_epochs, now)
+        if missing[c] >= 0:
+            look_ahead(machines, c, rows, reach, ahead[c])
+
+
+@compiled
+def squared_lengths(machines: Machines) -> NDArray:
+    """|w_c|^2 = sum_i alpha_i o_i + sum_i ridge_i alpha_i^2 of each classifier."""
+    lengths = np.zeros(machines.alphas.shape[0])
+    for c in range(machines.alphas.shape[0]):
+        for i in range(machines.alphas.shape[1]):
+            alpha = machines.alphas[c, i]
+            lengths[c] += alpha * (machines.outputs[c, i] + machines.ridge[i] * alpha)
+    return lengths

@@ -1,0 +1,6 @@
+"""One published algorithm each: labels in, posterior out."""
+
+from bayespoint.engines.base import Engine, get_engine
+from bayespoint.engines.perceptron import PermutedPerceptron
+
+__all__ = ["Engine", "PermutedPerceptron", "get_engine"]

@@ -1,0 +1,95 @@
+"""What an engine declares and does."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+
+from bayespoint.monitor import Monitor
+from bayespoint.posteriors import Posterior
+
+ENGINES: dict[str, type[Engine]] = {}
+
+
+class Engine(BaseEstimator):
+    """An algorithm that turns labels into a posterior over weights.
+
+    An engine is a bag of parameters in scikit-learn's sense, so that ``engine__n_samples`` works
+    in a grid search; a run changes nothing in it. Subclasses declare, as data, what they need and
+    what they can:
+
+    Attributes
+    ----------
+    alias : str
+        Short name; ``BayesPointClassifier(engine=alias)`` takes the engine with its defaults.
+    space : type
+        Where the weights live: ``DualSpace`` or ``BasisSpace``.
+    can_extend : bool
+        Whether ``run(..., start=posterior)`` adds to an earlier result (``warm_start``).
+    """
+
+    alias: ClassVar[str]
+    space: ClassVar[type]
+    can_extend: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        ENGINES[cls.alias] = cls
+
+    @abstractmethod
+    def run(
+        self,
+        space: Any,
+        targets: NDArray[np.int8],
+        *,
+        rng: np.random.Generator,
+        monitor: Monitor,
+        sample_weight: NDArray[np.float64] | None = None,
+        start: Posterior | None = None,
+        n_jobs: int | None = None,
+    ) -> Posterior:
+        """Find the posterior of every task.
+
+        Parameters
+        ----------
+        space : the engine's space, fitted
+            Where the training points are.
+        targets : ndarray of shape (n_points, n_tasks)
+            Labels -1 and +1 of all binary tasks together, so that work can be shared.
+        rng : numpy.random.Generator
+            The only source of randomness. One child is spawned for each independent part, so the
+            result does not depend on ``n_jobs``.
+        monitor : Monitor
+            Told about progress; may end the run.
+        sample_weight : ndarray of shape (n_points,), optional
+            Positive weights. An engine that cannot use them raises an error that says so.
+        start : Posterior, optional
+            An earlier result to extend, if the engine can.
+        n_jobs : int, optional
+            Threads, as in joblib.
+
+        Returns
+        -------
+        Posterior
+            With the diagnostics ``n_iter`` (an int) set.
+        """
+
+    def check(self) -> None:
+        """Raise a ValueError, in scikit-learn's wording, for a parameter that is not allowed."""
+
+
+def get_engine(engine: Engine | str) -> Engine:
+    """An engine by its alias, or a copy of the one given."""
+    if isinstance(engine, Engine):
+        return clone(engine)
+    if isinstance(engine, str) and engine in ENGINES:
+        return ENGINES[engine]()
+    names = ", ".join(sorted(ENGINES))
+    raise ValueError(
+        f"The 'engine' parameter of BayesPointClassifier must be an engine or one of the names "
+        f"{{{names}}}. Got {engine!r} instead."
+    )

@@ -1,0 +1,157 @@
+"""Many kernel perceptrons trained side by side, in rounds that share kernel rows.
+
+In a round every classifier runs until it errs on a point whose kernel row is not there. The rows
+that they wait for are then computed as one block, filled up with rows that they will probably
+want next. What a classifier learns depends on its permutation alone, not on the rounds.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+
+from bayespoint import _core
+from bayespoint.monitor import Monitor
+from bayespoint.spaces import RowCache
+
+LOOK_AHEAD = 8  # rows a waiting classifier may ask for in advance: on MNIST 7 % are never used
+REACH = 2000  # places of its permutation in which it looks for them
+STATE_BYTES = 12  # per point and classifier: a coefficient (4) and an output (8)
+
+
+class Clock:
+    """Says when a run should end, and why: the time limit or the monitor."""
+
+    def __init__(self, max_time: float | None, monitor: Monitor) -> None:
+        self._end = np.inf if max_time is None else time.monotonic() + max_time
+        self._monitor = monitor
+        self.reason = ""
+
+    def is_up(self) -> bool:
+        """Whether the time is over or the monitor wants to stop."""
+        if time.monotonic() >= self._end:
+            self.reason = "max_time"
+        elif self._monitor.should_stop():
+            self.reason = "the monitor"
+        return bool(self.reason)
+
+    def tell(self, done: float) -> None:
+        """Report how many samples are done."""
+        self._monitor.update(done)
+
+
+class Trained(NamedTuple):
+    """Classifiers that have ended; arrays start with the axes (n_samples, n_tasks)."""
+
+    alphas: NDArray[np.int32]  # (..., m) coefficients
+    outputs: NDArray[np.float64]  # (..., m) sum_i alpha_i k(x_i, .)
+    lengths: NDArray[np.float64]  # |w|
+    epochs: NDArray[np.int64]  # passes made
+    mistakes: NDArray[np.int64]  # mistakes corrected
+    separated: NDArray[np.bool_]  # whether the last pass was without a mistake
+
+
+class Rounds:
+    """The training of one classifier for each permutation and task.
+
+    Parameters
+    ----------
+    orders : ndarray of shape (n_samples, m)
+        Permutations of the training points.
+    targets : ndarray of shape (m, n_tasks)
+        Labels -1, +1.
+    ridge : ndarray of shape (m,)
+        lambda of k_lambda at each point.
+    max_epochs : int
+        Passes after which a classifier gives up.
+    """
+
+    def __init__(
+        self, orders: NDArray, targets: NDArray[np.int8], ridge: NDArray, max_epochs: int
+    ) -> None:
+        core = _core.perceptron
+        (n_samples, m), n_tasks = orders.shape, targets.shape[1]
+        n_machines = n_samples * n_tasks
+        self._shape = (n_samples, n_tasks)
+        self._max_epochs = max_epochs
+        self._machines = core.Machines(
+            orders=orders.astype(np.int32),
+            order_of=np.repeat(np.arange(n_samples), n_tasks),
+            targets=np.ascontiguousarray(targets.T),
+            task_of=np.tile(np.arange(n_tasks), n_samples),
+            ridge=ridge,
+            alphas=np.zeros((n_machines, m), dtype=np.int32),
+            outputs=np.zeros((n_machines, m)),
+            progress=np.zeros((n_machines, core.N_COUNTERS), dtype=np.int64),
+        )
+
+    def run(self, cache: RowCache, pool: Parallel, clock: Clock, n_before: int) -> Trained:
+        """Train until all have ended, or the clock is up.
+
+        ``n_before`` samples are there already; if there are none, the first one is finished in
+        any case.
+        """
+        core = _core.perceptron
+        machines, rows = self._machines, core.Rows(cache.values, cache.slot_of, cache.slot_used)
+        active = np.arange(len(machines.alphas))
+        missing = np.full(len(active), -1)
+        ahead = np.full((len(active), LOOK_AHEAD), -1)
+        while len(active):
+            cache.round += 1
+            shares = np.array_split(active, min(len(active), 4 * pool.n_jobs))
+            pool(
+                delayed(core.advance_some)(
+                    share, machines, rows, self._max_epochs, cache.round, REACH, missing, ahead
+                )
+                for share in shares
+            )
+            active = active[missing[active] >= 0]
+            clock.tell(n_before + self._done())
+            if clock.is_up():
+                active = active[machines.order_of[active] + n_before < 1]
+            if len(active):
+                cache.load(*wanted(missing[active], ahead[active]))
+        return self._trained()
+
+    def _done(self) -> float:
+        """Samples done; the first pass, which needs most rows, counts for nine tenths of one."""
+        core, progress = _core.perceptron, self._machines.progress
+        position = progress[:, core.POSITION] / self._machines.orders.shape[1]
+        first_pass = np.where(progress[:, core.EPOCHS] > 0, 1.0, position)
+        ended = progress[:, core.STATE] != core.RUNNING
+        return float(np.where(ended, 1.0, 0.9 * first_pass).sum() / self._shape[1])
+
+    def _trained(self) -> Trained:
+        """The samples that are complete, up to the first that is not."""
+        core, machines = _core.perceptron, self._machines
+        progress = machines.progress.reshape(*self._shape, -1)
+        ended = (progress[:, :, core.STATE] != core.RUNNING).all(axis=1)
+        n = len(ended) if ended.all() else int(ended.argmin())
+        per_point = (*self._shape, -1)
+        return Trained(
+            alphas=machines.alphas.reshape(per_point)[:n],
+            outputs=machines.outputs.reshape(per_point)[:n],
+            lengths=np.sqrt(core.squared_lengths(machines)).reshape(self._shape)[:n],
+            epochs=progress[:n, :, core.EPOCHS],
+            mistakes=progress[:n, :, core.MISTAKES],
+            separated=progress[:n, :, core.STATE] == core.SEPARATED,
+        )
+
+
+def wanted(missing: NDArray, ahead: NDArray) -> tuple[NDArray, NDArray]:
+    """Rows that classifiers wait for, and rows that they may want, the likeliest first.
+
+    A point counts 1/k for each classifier in whose list it is the k-th: the nearer it is, the less
+    can happen before to put it right.
+    """
+    needed = np.unique(missing)
+    listed = ahead >= 0
+    candidates, place = np.unique(ahead[listed], return_inverse=True)
+    rank = np.broadcast_to(np.arange(1, ahead.shape[1] + 1), ahead.shape)[listed]
+    value = np.bincount(place, weights=1.0 / rank, minlength=len(candidates))
+    welcome = candidates[np.argsort(-value, kind="stable")]
+    return needed, welcome[~np.isin(welcome, needed)]

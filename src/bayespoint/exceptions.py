@@ -1,0 +1,135 @@
+"""What can go wrong, as exceptions and warnings that carry their numbers."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+
+class KernelError(ValueError):
+    """A kernel gave, or would give, values that no classifier can be built on."""
+
+
+class CacheTooSmallError(ValueError):
+    """The cache cannot hold a single kernel row.
+
+    Attributes
+    ----------
+    cache_size, row_size : float
+        Megabytes given, and megabytes that one row takes.
+    """
+
+    def __init__(self, cache_size: float, row_size: float) -> None:
+        self.cache_size = cache_size
+        self.row_size = row_size
+        super().__init__(cache_size, row_size)
+
+    def __str__(self) -> str:
+        return (
+            f"The cache of {self.cache_size:g} MB cannot hold one kernel row of "
+            f"{self.row_size:.3g} MB. Set cache_size to at least {2 * self.row_size:.2g}; "
+            "a few thousand rows make it fast."
+        )
+
+
+class DataUnavailableError(OSError):
+    """A data set is neither in the data folder nor to be had from OpenML."""
+
+
+class NotSeparableWarning(ConvergenceWarning):
+    """Some classifiers still made mistakes when they had to stop.
+
+    Attributes
+    ----------
+    n_failed, n_runs : int
+        Perceptrons that did not separate the training set, of how many.
+    max_epochs : int
+        Passes through the data that each was allowed.
+    training_error : float
+        Share of the training points that the Bayes point gets wrong (several classes: largest
+        share over the one-against-the-rest tasks).
+    """
+
+    def __init__(
+        self, n_failed: int, n_runs: int, max_epochs: int, training_error: float, has_ridge: bool
+    ) -> None:
+        self.n_failed = n_failed
+        self.n_runs = n_runs
+        self.max_epochs = max_epochs
+        self.training_error = training_error
+        self.has_ridge = has_ridge
+        super().__init__(n_failed, n_runs, max_epochs, training_error, has_ridge)
+
+    def __str__(self) -> str:
+        remedy = (
+            "raise max_epochs, or take a larger ridge"
+            if self.has_ridge
+            else "set a ridge (ridge='mean' bears much noise), take a richer kernel, or raise "
+            "max_epochs if the classes can be separated"
+        )
+        return (
+            f"{self.n_failed} of {self.n_runs} perceptrons still made mistakes after "
+            f"{self.max_epochs} epochs; training error of the Bayes point: "
+            f"{self.training_error:.2%}. Remedy: {remedy}."
+        )
+
+
+class StoppedEarlyWarning(UserWarning):
+    """A run was ended by its time limit or its monitor; what was finished is kept.
+
+    Attributes
+    ----------
+    n_finished, n_wanted : int
+        Posterior samples in the result, and samples asked for.
+    """
+
+    def __init__(self, n_finished: int, n_wanted: int, reason: str) -> None:
+        self.n_finished = n_finished
+        self.n_wanted = n_wanted
+        self.reason = reason
+        super().__init__(n_finished, n_wanted, reason)
+
+    def __str__(self) -> str:
+        return (
+            f"Stopped by {self.reason} with {self.n_finished} of {self.n_wanted} samples. The "
+            "classifier is valid; warm_start=True and another fit add the missing samples."
+        )
+
+
+def parameter_error(owner: Any, name: str, allowed: str) -> ValueError:
+    """Error for a constructor parameter, in scikit-learn's wording."""
+    return ValueError(
+        f"The {name!r} parameter of {type(owner).__name__} must be {allowed}. "
+        f"Got {getattr(owner, name)!r} instead."
+    )
+
+
+def check_choice(owner: Any, name: str, choices: tuple[str, ...], more: str = "") -> None:
+    """Raise an error unless the parameter is one of the strings."""
+    value = getattr(owner, name)
+    if not isinstance(value, str) or value not in choices:
+        listed = ", ".join(map(repr, choices))
+        raise parameter_error(owner, name, f"a str among {{{listed}}} {more}".strip())
+
+
+def check_number(
+    owner: Any,
+    name: str,
+    *,
+    low: float,
+    closed: bool = True,
+    integer: bool = False,
+    words: str = "",
+) -> None:
+    """Raise an error unless the parameter is a finite number from ``low`` on (or above it)."""
+    value = getattr(owner, name)
+    kind = Integral if integer else Real
+    is_number = isinstance(value, kind) and not isinstance(value, (bool, np.bool_))
+    if not is_number or not (low <= value if closed else low < value) or not value < np.inf:
+        range_ = f"{'[' if closed else '('}{low}, inf)"
+        raise parameter_error(
+            owner, name, f"{words}{'an int' if integer else 'a float'} in the range {range_}"
+        )

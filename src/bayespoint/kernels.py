@@ -1,0 +1,360 @@
+"""Kernels: inner products k(x, x') = <phi(x), phi(x')> of feature vectors.
+
+A kernel prepares points once and then gives blocks of values between prepared points. Feature
+vectors are scaled before powers are taken, to length 1 or by the longest of them, and the scale is
+kept as a logarithm: pixels of 0..255 at degree 9 neither overflow nor lose their ratios.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint.exceptions import KernelError
+
+CHUNK = 1024  # rows handled at a time where a float64 copy of them all would be large
+ASYMMETRY = 1e-5  # relative; a Gram matrix computed in float32 is symmetric to about 1e-6
+NAMES = ("linear", "poly", "rbf", "precomputed")
+
+
+@dataclass(frozen=True)
+class Points:
+    """Points as a kernel wants them.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n, width)
+        What blocks are computed from: scaled feature vectors, raw inputs or kernel rows.
+    norm : ndarray of shape (n,)
+        |phi(x)| = sqrt(k(x, x)) after scaling, so at most 1.
+    log_unit : float
+        The unit of k(x, x'): plain values are exp(log_unit) times larger.
+    index : ndarray of shape (n,)
+        Positions among the points prepared together (columns of a precomputed kernel).
+    side : ndarray of shape (n,) or None
+        One more number a point, where the kernel needs it.
+    """
+
+    rows: NDArray
+    norm: NDArray[np.float64]
+    log_unit: float
+    index: NDArray[np.int64]
+    side: NDArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, which: Any) -> Points:
+        """The chosen points (an index array or a slice)."""
+        side = None if self.side is None else self.side[which]
+        return Points(self.rows[which], self.norm[which], self.log_unit, self.index[which], side)
+
+
+class Kernel(ABC):
+    """A kernel k, or its normalised form k(x, x') / sqrt(k(x, x) k(x', x')).
+
+    Subclasses prepare points and compute blocks; calling a kernel on arrays gives plain values.
+    """
+
+    def __init__(self, *, normalize: bool = False) -> None:
+        self.normalize = normalize
+
+    @abstractmethod
+    def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
+        """Prepare points for :meth:`block`.
+
+        With ``unit`` (always, if the kernel is normalised) every phi(x) is scaled to length 1,
+        else all by one factor that makes the longest 1. ``training`` says that new points will be
+        compared with these.
+        """
+
+    @abstractmethod
+    def block(self, left: Points, right: Points) -> NDArray:
+        """Inner products of the scaled features, shape (len(left), len(right))."""
+
+    def __call__(self, A: NDArray, B: NDArray) -> NDArray:
+        """Values k between the rows of A and the rows of B, in plain units."""
+        left, right = self.prepare(A), self.prepare(B, training=True)
+        return in_plain_units(self.block(left, right), (left.log_unit + right.log_unit) / 2)
+
+    def diag(self, A: NDArray) -> NDArray[np.float64]:
+        """k(x, x) for each row of A, in plain units."""
+        points = self.prepare(A, training=True)
+        return in_plain_units(points.norm**2, points.log_unit)
+
+
+def in_plain_units(values: NDArray, log_unit: float) -> NDArray:
+    """Values times exp(log_unit), or a clear error where that overflows."""
+    with np.errstate(over="ignore"):
+        plain = values * values.dtype.type(np.exp(log_unit))
+    if not np.isfinite(plain).all():
+        raise KernelError(
+            f"Kernel values of about 1e{log_unit / np.log(10):.0f} overflow {values.dtype}. "
+            "Use normalize=True, scale the features, or lower the degree."
+        )
+    return plain
+
+
+class PolynomialKernel(Kernel):
+    """k(x, x') = (gamma x.x' + coef0)^degree; degree 1 is the linear kernel with an intercept.
+
+    Written as (z.z')^degree with z = (sqrt(gamma) x, sqrt(coef0)), so that scaling z scales k.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.kernels import PolynomialKernel
+    >>> kernel = PolynomialKernel(degree=2, gamma=1.0, coef0=1.0)
+    >>> kernel(np.array([[1.0, 2.0]]), np.array([[3.0, 0.0], [0.0, 1.0]]))
+    array([[16.,  9.]])
+    """
+
+    def __init__(
+        self, *, degree: int = 1, gamma: float = 1.0, coef0: float = 0.0, normalize: bool = False
+    ) -> None:
+        super().__init__(normalize=normalize)
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+
+    def features(self, X: NDArray) -> NDArray:
+        """The vectors z whose inner products the kernel raises to its degree."""
+        z = np.empty((X.shape[0], X.shape[1] + (self.coef0 > 0)), dtype=X.dtype)
+        np.multiply(X, X.dtype.type(np.sqrt(self.gamma)), out=z[:, : X.shape[1]])
+        if self.coef0 > 0:
+            z[:, -1] = np.sqrt(self.coef0)
+        return z
+
+    def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
+        """Scale the vectors z; their lengths to the power ``degree`` are the norms."""
+        z = self.features(X)
+        length = lengths(z)
+        longest = length.max() or 1.0
+        if unit or self.normalize:
+            scale = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
+            norm, log_unit = (length > 0).astype(np.float64), 0.0
+        else:
+            scale = np.full_like(length, 1.0 / longest)
+            norm, log_unit = (length / longest) ** self.degree, 2 * self.degree * np.log(longest)
+        for start in range(0, len(z), CHUNK):
+            part = slice(start, start + CHUNK)
+            z[part] = z[part] * scale[part, None]
+        return Points(z, norm, log_unit, np.arange(len(z)))
+
+    def block(self, left: Points, right: Points) -> NDArray:
+        """(z.z')^degree by repeated squaring, in place."""
+        base = left.rows @ right.rows.T
+        return integer_power(base, self.degree)
+
+
+class RadialKernel(Kernel):
+    """k(x, x') = exp(-gamma |x - x'|^2).
+
+    Distances come from one matrix product; ``centre``, best the mean of the training points, keeps
+    the numbers small from which they are subtracted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.kernels import RadialKernel
+    >>> RadialKernel(gamma=0.5)(np.array([[0.0]]), np.array([[0.0], [2.0]])).round(4)
+    array([[1.    , 0.1353]])
+    """
+
+    def __init__(
+        self, *, gamma: float = 1.0, centre: NDArray | None = None, normalize: bool = False
+    ) -> None:
+        super().__init__(normalize=normalize)  # changes nothing: k(x, x) is 1
+        self.gamma = gamma
+        self.centre = centre
+
+    def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
+        """Centre and scale the inputs; ``side`` holds gamma |x - centre|^2."""
+        scale = X.dtype.type(np.sqrt(2 * self.gamma))
+        z = (X if self.centre is None else X - self.centre.astype(X.dtype)) * scale
+        with np.errstate(over="ignore"):
+            half_square = (lengths(z) ** 2 / 2).astype(X.dtype)
+        if not np.isfinite(half_square).all():
+            raise KernelError(
+                f"gamma |x|^2 overflows {X.dtype} for features as large as {np.abs(X).max():.2g} "
+                f"at gamma={self.gamma:.2g}. Scale the features or lower gamma."
+            )
+        return Points(z, np.ones(len(z)), 0.0, np.arange(len(z)), half_square)
+
+    def block(self, left: Points, right: Points) -> NDArray:
+        """exp(z.z' - |z|^2/2 - |z'|^2/2); rounding must not lift the exponent above 0."""
+        assert left.side is not None and right.side is not None
+        exponent = left.rows @ right.rows.T
+        exponent -= left.side[:, None]
+        exponent -= right.side
+        np.minimum(exponent, 0, out=exponent)
+        return np.exp(exponent, out=exponent)
+
+
+class FunctionKernel(Kernel):
+    """Any function of two arrays of points that returns the matrix of kernel values."""
+
+    def __init__(
+        self, function: Callable[[NDArray, NDArray], NDArray], *, normalize: bool = False
+    ) -> None:
+        super().__init__(normalize=normalize)
+        self.function = function
+
+    def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
+        """Keep the inputs; ``side`` holds the factor that scales phi(x)."""
+        square = np.empty(len(X))
+        for start in range(0, len(X), 64):  # small, since only the diagonal is kept
+            part = slice(start, start + 64)
+            square[part] = np.diagonal(self._values(X[part], X[part]))
+        norm, log_unit = norms(square)
+        if unit or self.normalize:
+            plain = np.sqrt(square)
+            scale = np.divide(1.0, plain, out=np.zeros_like(plain), where=plain > 0)
+            norm, log_unit = (plain > 0).astype(np.float64), 0.0
+        else:
+            scale = np.full_like(norm, np.exp(-log_unit / 2))
+        return Points(X, norm, log_unit, np.arange(len(X)), scale)
+
+    def block(self, left: Points, right: Points) -> NDArray:
+        """The function's values, scaled."""
+        assert left.side is not None and right.side is not None
+        values = self._values(left.rows, right.rows)
+        scaled = values * left.side[:, None] * right.side
+        return scaled.astype(left.rows.dtype, copy=False)
+
+    def _values(self, A: NDArray, B: NDArray) -> NDArray:
+        values = np.asarray(self.function(A, B))
+        if values.shape != (len(A), len(B)):
+            raise KernelError(
+                f"The kernel function returned shape {values.shape} for {len(A)} and {len(B)} "
+                f"points; it must return the matrix of all pairs, shape {(len(A), len(B))}."
+            )
+        if not np.isfinite(values).all():
+            raise KernelError(
+                "The kernel function returned NaN or infinity. Scale the features, or make the "
+                "function finite on them."
+            )
+        return values
+
+
+class PrecomputedKernel(Kernel):
+    """The input is the kernel matrix: (m, m) for training, (n, m) for n new points.
+
+    k(x, x) of new points is not known, so their outputs are not divided by |phi(x)|.
+    """
+
+    def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
+        """Check a training matrix and find its unit; take the rows of new points as they are."""
+        index = np.arange(len(X))
+        if not training:
+            return Points(X, np.ones(len(X)), 0.0, index)
+        check_gram(X)
+        norm, log_unit = norms(np.diagonal(X).astype(np.float64))
+        side = np.full(len(X), np.exp(-log_unit / 2), dtype=X.dtype)
+        return Points(X, norm, log_unit, index, side)
+
+    def block(self, left: Points, right: Points) -> NDArray:
+        """Look the columns up; ``side`` brings them to the unit of the training points."""
+        values = left.rows[:, right.index]
+        for side in (right.side, None if left.side is None else left.side[:, None]):
+            values = values if side is None else values * side
+        return values
+
+
+def check_gram(K: NDArray) -> None:
+    """Raise a :class:`KernelError` unless K is square and symmetric."""
+    if K.shape[0] != K.shape[1]:
+        raise KernelError(
+            f"A precomputed kernel must be square for training. Got shape {K.shape}: pass "
+            "k(x_i, x_j) between all training points (and k(new, training) to predict)."
+        )
+    size = np.abs(np.diagonal(K)).max(initial=0.0)
+    for start in range(0, len(K), CHUNK):
+        part = slice(start, start + CHUNK)
+        difference = np.abs(K[part] - K[:, part].T)
+        if difference.max(initial=0.0) > ASYMMETRY * max(size, np.abs(K[part]).max()):
+            i, j = np.unravel_index(difference.argmax(), difference.shape)
+            raise KernelError(
+                f"A precomputed kernel must be symmetric. Got K[{i + start}, {j}] = "
+                f"{K[i + start, j]:.6g} but K[{j}, {i + start}] = {K[j, i + start]:.6g}."
+            )
+
+
+def norms(square: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """Norms sqrt(k(x, x)) in units of the largest, and the logarithm of the unit of k."""
+    if square.min(initial=0.0) < 0:
+        i = int(square.argmin())
+        raise KernelError(
+            f"k(x, x) must not be negative. Got {square[i]:.6g} at point {i}: this is no "
+            "positive semi-definite kernel."
+        )
+    largest = square.max(initial=0.0) or 1.0
+    return np.sqrt(square / largest), float(np.log(largest))
+
+
+def lengths(z: NDArray) -> NDArray[np.float64]:
+    """Euclidean lengths of the rows in float64, without overflow on the way."""
+    peak = float(max(z.max(initial=0.0), -z.min(initial=0.0))) or 1.0
+    if not np.isfinite(peak):
+        raise KernelError("Features times sqrt(gamma) overflow. Scale the features or lower gamma.")
+    length = np.empty(len(z))
+    for start in range(0, len(z), CHUNK):
+        part = z[start : start + CHUNK].astype(np.float64) / peak
+        length[start : start + CHUNK] = np.sqrt(np.einsum("ij,ij->i", part, part))
+    return length * peak
+
+
+def integer_power(base: NDArray, exponent: int) -> NDArray:
+    """base**exponent by repeated squaring; overwrites base."""
+    result: NDArray | None = None
+    while True:
+        if exponent & 1:
+            result = base.copy() if result is None else np.multiply(result, base, out=result)
+        exponent >>= 1
+        if not exponent:
+            assert result is not None
+            return result
+        np.multiply(base, base, out=base)
+
+
+def make_kernel(
+    kernel: str | Callable[[NDArray, NDArray], NDArray],
+    X: NDArray,
+    *,
+    degree: int = 3,
+    gamma: float | str = "scale",
+    coef0: float = 1.0,
+    normalize: bool = False,
+    fit_intercept: bool = True,
+) -> Kernel:
+    """The kernel of a classifier's parameters; what depends on data is read off ``X``.
+
+    ``fit_intercept`` concerns the linear kernel alone: its constant feature. The polynomial kernel
+    has one through ``coef0``, and the others need none.
+    """
+    if callable(kernel):
+        return FunctionKernel(kernel, normalize=normalize)
+    if kernel == "linear":
+        return PolynomialKernel(coef0=float(fit_intercept), normalize=normalize)
+    if kernel == "precomputed":
+        if normalize:
+            raise KernelError(
+                "normalize=True needs k(x, x) of new points, which a precomputed kernel does not "
+                "tell. Divide the matrix by sqrt(k(x, x) k(x', x')) yourself."
+            )
+        return PrecomputedKernel()
+    width = scale_gamma(X) if gamma == "scale" else 1 / X.shape[1] if gamma == "auto" else gamma
+    if kernel == "rbf":
+        return RadialKernel(gamma=float(width), centre=X.mean(axis=0, dtype=np.float64))
+    return PolynomialKernel(degree=degree, gamma=float(width), coef0=coef0, normalize=normalize)
+
+
+def scale_gamma(X: NDArray) -> float:
+    """1 / (n_features * Var X), as scikit-learn's SVC; 1 for constant data."""
+    variance = float(X.var(dtype=np.float64))
+    return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0

@@ -1,0 +1,83 @@
+"""Progress, told to one object: a bar, a log, a stop button, or nothing.
+
+An engine reports to a :class:`Monitor` and asks it whether to go on. The base class does nothing,
+so engines never ask whether anybody is watching.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+
+class Monitor:
+    """Watches nothing and never stops a run. Subclass to do either."""
+
+    def begin(self, total: int, unit: str) -> None:
+        """Say that a run of ``total`` units (for example "samples") starts."""
+
+    def update(self, done: float) -> None:
+        """Say that ``done`` of the units are done; fractions are allowed."""
+
+    def should_stop(self) -> bool:
+        """Whether the run should end as soon as it can with a valid result."""
+        return False
+
+    def end(self) -> None:
+        """Say that the run is over."""
+
+
+class TextMonitor(Monitor):
+    """Writes a line to standard error every few seconds; what ``verbose`` switches on."""
+
+    def __init__(self, seconds: float = 2.0) -> None:
+        self.seconds = seconds
+
+    def begin(self, total: int, unit: str) -> None:
+        """Remember what is counted."""
+        self._total, self._unit = total, unit
+        self._started = self._told = time.monotonic()
+
+    def update(self, done: float) -> None:
+        """Write the state of the run, if the last line is old enough."""
+        now = time.monotonic()
+        if now - self._told >= self.seconds or done >= self._total:
+            self._told = now
+            sys.stderr.write(
+                f"bayespoint: {done:.1f} of {self._total} {self._unit}, "
+                f"{now - self._started:.1f} s\n"
+            )
+
+
+_current: ContextVar[Monitor | None] = ContextVar("bayespoint_monitor", default=None)
+
+
+@contextmanager
+def watch(monitor: Monitor) -> Iterator[Monitor]:
+    """Let ``monitor`` watch every fit in the block.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bayespoint import BayesPointClassifier
+    >>> from bayespoint.monitor import Monitor, watch
+    >>> class Count(Monitor):
+    ...     def begin(self, total, unit):
+    ...         print(total, unit)
+    >>> with watch(Count()):
+    ...     clf = BayesPointClassifier(random_state=0).fit(*load_iris(return_X_y=True))
+    10 samples
+    """
+    token = _current.set(monitor)
+    try:
+        yield monitor
+    finally:
+        _current.reset(token)
+
+
+def current_monitor(verbose: int = 0) -> Monitor:
+    """The monitor of the enclosing :func:`watch`, else text if ``verbose``, else a no-op."""
+    return _current.get() or (TextMonitor() if verbose else Monitor())

@@ -1,0 +1,6 @@
+"""What an engine knows at the end: a distribution over weight vectors."""
+
+from bayespoint.posteriors.base import Posterior
+from bayespoint.posteriors.sampled import SampledPosterior
+
+__all__ = ["Posterior", "SampledPosterior"]

@@ -1,0 +1,28 @@
+"""Refusing to answer: rejection curves, and classifiers that say "I do not know".
+
+A Bayes point machine gives, with every answer, an output that says how sure it is. Points with a
+small output are where the errors are; a classifier that refuses those answers the others better.
+
+>>> from bayespoint.reject import rejection_curve
+>>> curve = rejection_curve(["a", "b", "b", "a"], [-2.0, 1.0, -0.1, -0.5])
+>>> curve.error_at([0.0, 0.25])  # the only error is also the least certain answer
+array([0.25, 0.  ])
+"""
+
+from bayespoint.reject.curve import OperatingPoint, RejectionCurve
+from bayespoint.reject.display import RejectionCurveDisplay
+from bayespoint.reject.evaluate import rejection_curve
+from bayespoint.reject.scores import SCORES, Score, confidence, estimator_outputs
+from bayespoint.reject.selective import SelectiveClassifier
+
+__all__ = [
+    "SCORES",
+    "OperatingPoint",
+    "RejectionCurve",
+    "RejectionCurveDisplay",
+    "Score",
+    "SelectiveClassifier",
+    "confidence",
+    "estimator_outputs",
+    "rejection_curve",
+]

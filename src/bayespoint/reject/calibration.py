@@ -1,0 +1,74 @@
+"""Scores and answers of a classifier on data that it has not seen, by cross-validation."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+
+from bayespoint.reject.labels import encode
+from bayespoint.reject.scores import SCORES, estimator_outputs
+
+# On which data a threshold was set, in words.
+SOURCES = {
+    "cross-validation": "threshold set by cross-validation on the training data",
+    "prefit": "threshold set on held-out calibration data",
+    "train": "threshold set on the training data themselves",
+    "given": "threshold given beforehand",
+}
+
+
+class WrapsClassifier(MetaEstimatorMixin, BaseEstimator):
+    """An estimator around one classifier, the parameter `estimator`: what it passes down."""
+
+    estimator: Any
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """What is passed to `fit` goes to the `fit` of the classifier."""
+        down = MethodMapping().add(caller="fit", callee="fit")
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        return router.add(estimator=self.estimator, method_mapping=down)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.input_tags = inner.input_tags
+        tags.non_deterministic = inner.non_deterministic
+        return tags
+
+    def _fit_clone(self, X: Any, y: NDArray, params: dict[str, Any]) -> Any:
+        if get_config()["enable_metadata_routing"]:
+            params = process_routing(self, "fit", **params)["estimator"]["fit"]
+        return clone(self.estimator).fit(X, y, **params)
+
+
+class ScoresAndAnswers(WrapsClassifier):
+    """One fold of the calibration: `cross_val_predict` asks one method, and two things are needed.
+
+    The answers are those of ``predict``, which need not be the class of the largest output.
+    """
+
+    def __init__(self, estimator: Any, *, score: str, classes: list) -> None:
+        self.estimator = estimator
+        self.score = score
+        self.classes = classes
+
+    def fit(self, X: Any, y: NDArray, **params: Any) -> "ScoresAndAnswers":
+        """Fit the classifier to the training part of the fold."""
+        self.estimator_ = self._fit_clone(X, y, params)
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Scores and answers on the other part."""
+        return scores_and_answers(self.estimator_, X, self.score, self.classes)
+
+
+def scores_and_answers(estimator: Any, X: Any, score: str, classes: list) -> NDArray[np.float64]:
+    """Two columns: the score of each point, and the index in `classes` of its predicted label."""
+    scores = SCORES[score].function(estimator_outputs(estimator, X, score))
+    answers = np.asarray(estimator.predict(X))
+    remedy = "use an estimator that predicts labels of its classes_ only"
+    return np.column_stack([scores, encode(answers, classes, "predict", remedy)])

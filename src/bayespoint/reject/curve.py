@@ -1,0 +1,180 @@
+"""The error that remains when the least certain points are refused."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+# Rates such as 1 - 0.9 miss the fraction they mean by a few units in the last place.
+_ROUNDING = 8 * np.finfo(np.float64).eps
+
+
+@dataclass(frozen=True)
+class OperatingPoint:
+    """One place on a rejection curve: points with a score below `threshold` are rejected.
+
+    Attributes
+    ----------
+    threshold : float
+        Points with a score below it are rejected.
+    rate : float
+        Fraction of the points that is rejected.
+    error : float
+        Error on the accepted points; NaN where none is accepted.
+    """
+
+    threshold: float
+    rate: float
+    error: float
+
+
+@dataclass(frozen=True, eq=False)
+class RejectionCurve:
+    r"""Error on the accepted points against the fraction rejected.
+
+    With points of score s_i and weight w_i (1, unless given), e_i = 1 where the answer is wrong,
+    and the points with s_i < t rejected:
+
+    .. math::
+        \mathrm{rate}(t) = \frac{\sum_{s_i < t} w_i}{\sum_i w_i}, \qquad
+        \mathrm{error}(t) = \frac{\sum_{s_i \ge t} w_i e_i}{\sum_{s_i \ge t} w_i}
+
+    A threshold cannot tell points of equal score apart: the arrays hold one entry for each set of
+    points that a threshold can reject, so tied points are rejected together. Rates in between are
+    read by :meth:`error_at` as the expectation over a random order of the tied points. Neither
+    depends on the order of the samples.
+
+    Attributes
+    ----------
+    rate : ndarray of shape (n_thresholds,)
+        Fraction rejected, increasing from 0. Without ties and weights 0, 1/n, ..., (n-1)/n.
+    error : ndarray of shape (n_thresholds,)
+        Error on the accepted points.
+    threshold : ndarray of shape (n_thresholds,)
+        Points with a score below it are rejected: -inf, then the midpoints between neighbouring
+        scores, so that a last digit does not decide which side a point of these data falls on.
+    aurc : float
+        Area under the risk-coverage curve, the mean error over n coverages,
+
+        .. math:: \mathrm{AURC} = \frac1n \sum_{k=1}^{n} R_k
+
+        with R_k the error on the surest k/n of the points, ``error_at(1 - k/n)``: its expectation,
+        where ties leave open which points these are. Smaller is better.
+    n_samples : int
+        The number n of points, those of weight zero not counted.
+    """
+
+    rate: NDArray[np.float64]
+    error: NDArray[np.float64]
+    threshold: NDArray[np.float64]
+    aurc: float
+    n_samples: int
+
+    @classmethod
+    def from_confidence(
+        cls, confidence: ArrayLike, wrong: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> "RejectionCurve":
+        """The curve of n points from their scores and whether their answers are wrong.
+
+        Parameters
+        ----------
+        confidence : array-like of shape (n_samples,)
+            Scores: the larger, the surer.
+        wrong : array-like of bool of shape (n_samples,)
+            True where the answer is wrong.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight k counts a point k times.
+        """
+        scores, errs, weight = _present_points(confidence, wrong, sample_weight)
+        values, group = np.unique(scores, return_inverse=True)
+        # Sums over the groups from the surest down: how much is accepted, how much of it errs.
+        accepted = np.bincount(group, weights=weight)[::-1].cumsum()[::-1]
+        errors = np.bincount(group, weights=weight * errs)[::-1].cumsum()[::-1]
+        lower, upper = values[:-1], values[1:]
+        middle = lower / 2 + upper / 2
+        # Between two neighbouring floats there is no midpoint: take the upper one.
+        middle = np.where((lower < middle) & (middle <= upper), middle, upper)
+        rate = (accepted[0] - accepted) / accepted[0]
+        threshold = np.append(-np.inf, middle)
+        curve = cls(rate, errors / accepted, threshold, aurc=np.nan, n_samples=len(scores))
+        for array in (curve.rate, curve.error, curve.threshold):
+            array.flags.writeable = False
+        return replace(
+            curve, aurc=float(curve.error_at(np.arange(len(scores)) / len(scores)).mean())
+        )
+
+    def error_at(self, rates: ArrayLike) -> NDArray[np.float64]:
+        """Error on the accepted points when these fractions are rejected.
+
+        Parameters
+        ----------
+        rates : array-like of float
+            Fractions in [0, 1). Between the entries of `rate`, points of equal score are rejected
+            in random order, and the expected error is returned.
+
+        Returns
+        -------
+        ndarray of the shape of rates
+        """
+        rates = np.asarray(rates, dtype=np.float64)
+        if not ((rates >= 0) & (rates < 1)).all():
+            raise ValueError(
+                f"rates must lie in [0, 1): with every point rejected there is no error to read. "
+                f"Got {rates} instead."
+            )
+        coverage = 1 - self.rate
+        # With random order among ties the expected number of errors is linear in the coverage.
+        return np.interp(1 - rates, *_from_zero(coverage, self.error * coverage)) / (1 - rates)
+
+    def at_rate(self, rate: float) -> OperatingPoint:
+        """The largest fraction not above `rate` that a threshold can reject."""
+        if not 0 <= rate < 1:
+            raise ValueError(f"rate must lie in [0, 1). Got {rate!r} instead.")
+        return self._point(int(np.searchsorted(self.rate, rate + _ROUNDING, side="right")) - 1)
+
+    def at_cost(self, cost: float) -> OperatingPoint:
+        r"""The point of least cost, where an error costs 1 and a rejection `cost`.
+
+        .. math:: \min_t \; (1 - \mathrm{rate}(t))\,\mathrm{error}(t) + c\,\mathrm{rate}(t)
+
+        To reject every point (threshold inf, at cost c) is among the choices. Among equal costs
+        the one with the fewest rejections is taken.
+        """
+        if not 0 < cost < 1:
+            raise ValueError(f"cost must lie in (0, 1). Got {cost!r} instead.")
+        costs = np.append((1 - self.rate) * self.error + cost * self.rate, cost)
+        best = int(np.argmax(costs <= costs.min() + _ROUNDING))
+        if best == len(self.rate):
+            return OperatingPoint(threshold=np.inf, rate=1.0, error=np.nan)
+        return self._point(best)
+
+    def _point(self, index: int) -> OperatingPoint:
+        columns = (self.threshold, self.rate, self.error)
+        return OperatingPoint(*(float(column[index]) for column in columns))
+
+
+def _present_points(
+    confidence: ArrayLike, wrong: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[NDArray, NDArray, NDArray]:
+    """The three columns as arrays, without the points of weight zero, or an error."""
+    scores, errs = np.asarray(confidence, dtype=np.float64), np.asarray(wrong, dtype=bool)
+    weight = np.ones(scores.shape) if sample_weight is None else np.asarray(sample_weight, float)
+    if scores.ndim != 1 or not scores.shape == errs.shape == weight.shape:
+        raise ValueError(
+            "confidence, wrong and sample_weight must be one-dimensional and of one length. "
+            f"Got shapes {scores.shape}, {errs.shape} and {weight.shape} instead."
+        )
+    if np.isnan(scores).any():
+        raise ValueError(f"confidence must not be NaN. Got {np.isnan(scores).sum()} NaN instead.")
+    if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.sum() > 0):
+        raise ValueError(
+            "A rejection curve needs at least one point, and finite weights that are not negative "
+            f"and not all zero. Got {len(weight)} points of total weight {weight.sum():g} instead."
+        )
+    present = weight > 0
+    return scores[present], errs[present], weight[present]
+
+
+def _from_zero(coverage: NDArray, errors: NDArray) -> tuple[NDArray, NDArray]:
+    """Knots for `np.interp`: increasing coverage, starting where nothing is accepted."""
+    return np.append(0.0, coverage[::-1]), np.append(0.0, errors[::-1])

@@ -1,0 +1,255 @@
+"""The rejection curve as a figure."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bayespoint.reject.curve import OperatingPoint, RejectionCurve
+from bayespoint.reject.evaluate import rejection_curve
+from bayespoint.reject.scores import estimator_outputs, get_score
+from bayespoint.reject.selective import SelectiveClassifier
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.lines import Line2D
+
+
+class RejectionCurveDisplay:
+    """Error on the accepted points against the fraction rejected, as a figure.
+
+    Make one with :meth:`from_estimator` or :meth:`from_predictions`.
+
+    Parameters
+    ----------
+    curve : RejectionCurve
+        The curve.
+    score : {"max", "gap", "vote", "proba"}, default="max"
+        What the points are ordered by, for the legend.
+    name : str, default=None
+        Name of the classifier, for the legend.
+    operating_point : OperatingPoint, default=None
+        Where a :class:`SelectiveClassifier` works on these data.
+    threshold_source : str, default=None
+        On which data its threshold was set, in words, for the legend.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_ : matplotlib Line2D
+        The curve.
+    point_ : matplotlib Line2D or None
+        The marker of the operating point, where there is one within the figure.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from bayespoint.reject import RejectionCurveDisplay
+    >>> X, y = load_digits(return_X_y=True)
+    >>> machine = LogisticRegression(max_iter=1000).fit(X[:1000], y[:1000])
+    >>> display = RejectionCurveDisplay.from_estimator(machine, X[1000:], y[1000:], score="proba")
+    >>> display.line_.get_label()
+    'LogisticRegression, by predictive probability (AURC 0.91 %)'
+    """
+
+    def __init__(
+        self,
+        curve: RejectionCurve,
+        *,
+        score: str = "max",
+        name: str | None = None,
+        operating_point: OperatingPoint | None = None,
+        threshold_source: str | None = None,
+    ) -> None:
+        self.curve = curve
+        self.score = score
+        self.name = name
+        self.operating_point = operating_point
+        self.threshold_source = threshold_source
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        score: str | None = None,
+        name: str | None = None,
+        ax: "Axes | None" = None,
+        max_rate: float = 1.0,
+        log_error: bool = False,
+        **kwargs: Any,
+    ) -> "RejectionCurveDisplay":
+        """The curve of a fitted classifier on test data.
+
+        Parameters
+        ----------
+        estimator : classifier
+            A fitted classifier. For a :class:`SelectiveClassifier` the curve is that of the
+            classifier inside, and a marker shows where it works on these data; the legend says on
+            which data its threshold was set.
+        X : array-like of shape (n_samples, n_features)
+            Test points.
+        y : array-like of shape (n_samples,)
+            True labels.
+        score : {"max", "gap", "vote", "proba"}, default=None
+            What the points are ordered by. By default the `confidence` of a
+            :class:`SelectiveClassifier`, and ``"max"`` for other classifiers.
+        name : str, default=None
+            Name for the legend. By default the name of the class.
+        ax, max_rate, log_error, **kwargs
+            See :meth:`plot`.
+
+        Returns
+        -------
+        RejectionCurveDisplay
+        """
+        point, source, classifier = None, None, estimator
+        if isinstance(estimator, SelectiveClassifier):
+            classifier = estimator.estimator_
+            score = estimator.confidence if score is None else score
+            point, source = _operating_point(estimator, X, y), estimator.threshold_source_
+        score = "max" if score is None else score
+        curve = rejection_curve(
+            y,
+            estimator_outputs(classifier, X, score),
+            y_pred=classifier.predict(X),
+            classes=classifier.classes_,
+            score=score,
+        )
+        display = cls(
+            curve,
+            score=score,
+            name=type(classifier).__name__ if name is None else name,
+            operating_point=point,
+            threshold_source=source,
+        )
+        return display.plot(ax=ax, max_rate=max_rate, log_error=log_error, **kwargs)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        outputs: ArrayLike,
+        *,
+        y_pred: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        score: str = "max",
+        name: str | None = None,
+        ax: "Axes | None" = None,
+        max_rate: float = 1.0,
+        log_error: bool = False,
+        **kwargs: Any,
+    ) -> "RejectionCurveDisplay":
+        """The curve of outputs: see :func:`rejection_curve` and, for the rest, :meth:`plot`."""
+        curve = rejection_curve(y_true, outputs, y_pred=y_pred, classes=classes, score=score)
+        display = cls(curve, score=score, name=name)
+        return display.plot(ax=ax, max_rate=max_rate, log_error=log_error, **kwargs)
+
+    def plot(
+        self,
+        ax: "Axes | None" = None,
+        *,
+        name: str | None = None,
+        max_rate: float = 1.0,
+        log_error: bool = False,
+        **kwargs: Any,
+    ) -> "RejectionCurveDisplay":
+        """Draw the curve.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw. By default a new figure.
+        name : str, default=None
+            Name for the legend, instead of the one given before.
+        max_rate : float in (0, 1], default=1.0
+            Draw up to this fraction rejected.
+        log_error : bool, default=False
+            Logarithmic scale for the error; where it is zero the curve leaves the figure below.
+        **kwargs
+            Passed to matplotlib's ``plot`` for the curve.
+
+        Returns
+        -------
+        self
+        """
+        if not 0 < max_rate <= 1:
+            raise ValueError(
+                "The 'max_rate' parameter of RejectionCurveDisplay.plot must be a float in the "
+                f"range (0.0, 1.0]. Got {max_rate!r} instead."
+            )
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError as error:
+            raise ImportError(
+                "RejectionCurveDisplay needs matplotlib: pip install 'bayespoint[plot]'."
+            ) from error
+
+        if ax is None:
+            _, ax = plt.subplots(layout="constrained")
+        # Every rate k/n, not only those a threshold reaches: between them ties bend the curve.
+        rates = np.arange(self.curve.n_samples) / self.curve.n_samples
+        rates = rates[rates <= max_rate]
+        style = {"label": self._label(self.name if name is None else name)} | kwargs
+        (self.line_,) = ax.plot(rates, self.curve.error_at(rates), **style)
+        self.point_ = self._plot_point(ax, max_rate, log_error)
+        if log_error:
+            ax.set_yscale("log")
+        else:
+            ax.set_ylim(bottom=0)
+        ax.set_xlim(0, max_rate)
+        _in_percent(ax.xaxis)
+        _in_percent(ax.yaxis, logarithmic=log_error)
+        ax.set_xlabel("Rejected points, the least certain first")
+        ax.set_ylabel("Error on the accepted points")
+        ax.grid(alpha=0.25)
+        ax.legend(fontsize="small")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _label(self, name: str | None) -> str:
+        # The score stands here and not on the axis: curves of several scores can share the axes.
+        score = f"by {get_score(self.score, type(self).__name__).words}"
+        words = f"{name}, {score}" if name else score.capitalize()
+        return f"{words} (AURC {100 * self.curve.aurc:.2g} %)"
+
+    def _plot_point(self, ax: "Axes", max_rate: float, log_error: bool) -> "Line2D | None":
+        point = self.operating_point
+        if point is None or np.isnan(point.error) or point.rate > max_rate:
+            return None
+        (marker,) = ax.plot(
+            point.rate,
+            point.error,
+            marker="o",
+            markersize=8,
+            markeredgecolor="white",
+            linestyle="none",
+            color=self.line_.get_color(),
+            zorder=3,
+            clip_on=log_error,  # whole on the edge, but zero error lies outside a logarithmic axis
+            label=f"{100 * point.rate:.2g} % rejected, error {100 * point.error:.2g} %;\n"
+            f"{self.threshold_source}",
+        )
+        return marker
+
+
+def _operating_point(selective: SelectiveClassifier, X: Any, y: ArrayLike) -> OperatingPoint:
+    rejected = selective.rejects(X)
+    wrong = np.asarray(selective.estimator_.predict(X)) != np.asarray(y)
+    # Where all is rejected there is no error, hence no place in the figure.
+    error = float("nan") if rejected.all() else float(wrong[~rejected].mean())
+    return OperatingPoint(selective.threshold_, float(rejected.mean()), error)
+
+
+def _in_percent(axis: "Axis", logarithmic: bool = False) -> None:
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    if logarithmic:
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_minor_formatter(NullFormatter())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.4g} %"))

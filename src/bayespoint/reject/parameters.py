@@ -1,0 +1,65 @@
+"""What a selective classifier is given: parameters in their ranges, one rule, labels of classes."""
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+from bayespoint.reject.scores import get_score
+
+
+def check_parameters(selective: Any) -> None:
+    """Raise an error in scikit-learn's wording for the first parameter that is not allowed."""
+    owner = type(selective).__name__
+    rules = {name: getattr(selective, name) for name in ("rate", "threshold", "cost")}
+    given = {name: value for name, value in rules.items() if value is not None}
+    if len(given) != 1:
+        got = ", ".join(f"{name}={value!r}" for name, value in given.items()) or "none of them"
+        raise ValueError(
+            f"{owner} needs exactly one of 'rate', 'threshold' and 'cost'. Got {got} instead: "
+            "rate=0.05 rejects 5 % of the points, cost=0.1 lets ten rejections cost as much as one "
+            "error, threshold=t rejects scores below t."
+        )
+    ((name, value),) = given.items()
+    words, allowed = {
+        "rate": ("a float in the range [0.0, 1.0)", lambda x: 0 <= x < 1),
+        "threshold": ("a float that is not NaN", lambda x: not np.isnan(x)),
+        "cost": ("a float in the range (0.0, 1.0)", lambda x: 0 < x < 1),
+    }[name]
+    is_number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+    if not is_number or not allowed(value):
+        raise ValueError(
+            f"The '{name}' parameter of {owner} must be {words}. Got {value!r} instead."
+        )
+    get_score(selective.confidence, owner, parameter="confidence")
+    _check_cv(selective.cv, owner)
+
+
+def _check_cv(cv: Any, owner: str) -> None:
+    if isinstance(cv, str):
+        allowed = cv in ("prefit", "train")
+    elif isinstance(cv, Integral):
+        allowed = int(cv) >= 2
+    else:
+        allowed = cv is None or hasattr(cv, "split") or hasattr(cv, "__iter__")
+    if not allowed:
+        raise ValueError(
+            f"The 'cv' parameter of {owner} must be an int of at least 2, a splitter, an iterable "
+            f"of splits, 'prefit' or 'train'. Got {cv!r} instead."
+        )
+
+
+def check_labels(selective: Any, X: Any, y: ArrayLike | None) -> NDArray:
+    """The labels y as a one-dimensional array, one for each row of X."""
+    if y is None:
+        raise ValueError(
+            f"{type(selective).__name__} requires y to be passed, but the target y is None."
+        )
+    labels = column_or_1d(y, warn=True)
+    check_consistent_length(X, labels)
+    assert_all_finite(labels, input_name="y")
+    check_classification_targets(labels)
+    return labels

@@ -1,0 +1,169 @@
+"""How sure is an answer? The scores by which points are ordered, and where their outputs come from.
+
+Every score is a row of one registry, :data:`SCORES`: a function of the outputs, the methods of an
+estimator which give these outputs, and its name in words.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def largest_output(outputs: NDArray) -> NDArray:
+    """The rule of the large-scale Bayes point machine: max_y f_y(x)."""
+    return outputs.max(axis=1)
+
+
+def gap_of_two_largest(outputs: NDArray) -> NDArray:
+    """The lead of the winning class: the largest output less the second largest."""
+    second, first = np.partition(outputs, -2, axis=1)[:, -2:].T
+    return first - second
+
+
+@dataclass(frozen=True)
+class Score:
+    """One way to say how sure an answer is.
+
+    Attributes
+    ----------
+    function : callable
+        Takes outputs of shape (n_samples, n_classes), gives one number per sample: the larger, the
+        surer.
+    methods : tuple of str
+        Methods of an estimator that give the outputs. The first one that it has is used.
+    words : str
+        The score in words, for axes and messages.
+    shares : bool
+        Whether the outputs are shares in [0, 1]. One-dimensional outputs are then the share p of
+        the second class and stand for (1 - p, p); other ones are decision values f and stand for
+        (-f, f).
+    """
+
+    function: Callable[[NDArray], NDArray]
+    methods: tuple[str, ...]
+    words: str
+    shares: bool = False
+
+
+_ANY_OUTPUT = ("decision_function", "predict_proba")
+
+SCORES: MappingProxyType[str, Score] = MappingProxyType(
+    {
+        "max": Score(largest_output, _ANY_OUTPUT, "largest output"),
+        "gap": Score(gap_of_two_largest, _ANY_OUTPUT, "gap between the two largest outputs"),
+        "vote": Score(largest_output, ("vote_shares",), "vote share", shares=True),
+        "proba": Score(largest_output, ("predict_proba",), "predictive probability", shares=True),
+    }
+)
+
+# What to do when an estimator has none of the methods which a score needs.
+_REMEDY = {
+    "vote": "use a BayesPointClassifier whose engine draws samples, give your ensemble a method "
+    "vote_shares(X) that returns an array of shape (n_samples, n_classes) with its columns in the "
+    "order of classes_, or choose score='max', 'gap' or 'proba'",
+    "proba": "choose score='max' or 'gap', or wrap the estimator in CalibratedClassifierCV",
+}
+
+
+def get_score(name: str, owner: str, parameter: str = "score") -> Score:
+    """The score of this name; `owner` and `parameter` are who asks, for the message."""
+    if not isinstance(name, str) or name not in SCORES:
+        raise ValueError(
+            f"The '{parameter}' parameter of {owner} must be a str among {sorted(SCORES)}. "
+            f"Got {name!r} instead."
+        )
+    return SCORES[name]
+
+
+def as_columns(outputs: ArrayLike, score: Score) -> NDArray[np.float64]:
+    """Outputs as a finite array (n_samples, n_classes), or an error that says what is wrong."""
+    values = np.asarray(outputs, dtype=np.float64)
+    if values.ndim not in (1, 2) or values.shape[0] == 0:
+        raise ValueError(
+            "outputs must have shape (n_samples, n_classes), or (n_samples,) for two classes, with "
+            f"at least one sample. Got shape {values.shape} instead."
+        )
+    if values.ndim == 2 and values.shape[1] < 2:
+        raise ValueError(
+            f"outputs must have at least two columns, one per class. Got shape {values.shape} "
+            "instead; for two classes pass the decision values as a 1-D array."
+        )
+    finite = np.isfinite(values).reshape(len(values), -1).all(axis=1)
+    if not finite.all():
+        raise ValueError(
+            f"outputs must be finite. Got NaN or infinity in {np.count_nonzero(~finite)} of "
+            f"{len(values)} rows, first in row {np.argmin(finite)}; remove these rows from y_true "
+            "and outputs, or repair the classifier that gave them."
+        )
+    # Probabilities are sums of rounded numbers: a last digit above 1 is no error of the caller.
+    if score.shares and (values.min() < -1e-9 or values.max() > 1 + 1e-9):
+        raise ValueError(
+            f"outputs must lie in [0, 1] for a score by {score.words}. Got values from "
+            f"{values.min():g} to {values.max():g}; use score='max' for decision values."
+        )
+    if values.ndim == 1:
+        other = 1.0 - values if score.shares else -values
+        values = np.column_stack([other, values])
+    return values
+
+
+def confidence(outputs: ArrayLike, score: str = "max") -> NDArray[np.float64]:
+    """How sure each answer is: the score of every row of outputs.
+
+    Parameters
+    ----------
+    outputs : array-like of shape (n_samples, n_classes) or (n_samples,)
+        Real-valued outputs f_y(x), one column per class. One dimension for two classes: decision
+        values f, which stand for the columns (-f, f), so that ``"max"`` is the absolute value; for
+        ``"vote"`` and ``"proba"`` the share of the second class.
+    score : {"max", "gap", "vote", "proba"}, default="max"
+        A name in :data:`SCORES`.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        The larger, the surer.
+
+    Examples
+    --------
+    >>> from bayespoint.reject import confidence
+    >>> confidence([[0.5, 0.25, 0.25], [0.5, 0.5, 0.0]], score="gap")
+    array([0.25, 0.  ])
+    >>> confidence([-3.0, 1.0])
+    array([3., 1.])
+    """
+    chosen = get_score(score, "confidence")
+    return chosen.function(as_columns(outputs, chosen))
+
+
+def estimator_outputs(estimator: Any, X: Any, score: str = "max") -> NDArray[np.float64]:
+    """The outputs of a fitted classifier from which a score is computed.
+
+    Parameters
+    ----------
+    estimator : classifier
+        A fitted classifier.
+    X : array-like of shape (n_samples, n_features)
+        Points, in whatever form the classifier takes them.
+    score : {"max", "gap", "vote", "proba"}, default="max"
+        ``"max"`` and ``"gap"`` ask for ``decision_function``, or ``predict_proba`` where there is
+        none; ``"proba"`` for ``predict_proba``; ``"vote"`` for ``vote_shares``.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_classes)
+        Two columns for two classes.
+    """
+    chosen = get_score(score, "estimator_outputs")
+    for method in chosen.methods:
+        if hasattr(estimator, method):
+            return as_columns(getattr(estimator, method)(X), chosen)
+    remedy = _REMEDY.get(score, "use a classifier that has one of them")
+    raise AttributeError(
+        f"score={score!r} needs the method {' or '.join(chosen.methods)}, which "
+        f"{type(estimator).__name__} does not have: {remedy}."
+    )

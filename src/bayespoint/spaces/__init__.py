@@ -1,0 +1,11 @@
+"""Where weights live.
+
+:class:`DualSpace`: w = sum_i alpha_i phi(x_i), kernel rows on demand. :class:`BasisSpace`: an
+orthonormal basis of the span of the training points, so that f = Z w and w ~ N(0, I).
+"""
+
+from bayespoint.spaces.basis import BasisSpace
+from bayespoint.spaces.dual import DualSpace
+from bayespoint.spaces.rows import RowCache
+
+__all__ = ["BasisSpace", "DualSpace", "RowCache"]

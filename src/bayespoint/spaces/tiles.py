@@ -1,0 +1,81 @@
+"""Large blocks of kernel values, computed in tiles that stay in the processor's cache.
+
+Every matrix product here has one fixed shape, ``UNIT`` rows by ``TILE`` columns, and runs on one
+BLAS thread; several tiles run side by side. Apart from speed this makes a kernel value depend on
+its two points alone, to the bit: the rounding of a BLAS product changes with its shape and with
+its number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+from bayespoint.kernels import Kernel, Points
+
+UNIT = 128  # rows a product; 512 would be a fifth faster, but asks for more rows than are needed
+TILE = 512  # columns a product: UNIT x TILE in float32 is 256 kB, and fits a level-2 cache
+
+Pool = Callable[..., list]
+
+
+@contextmanager
+def tile_pool(n_jobs: int | None = None) -> Iterator[Parallel]:
+    """A pool of threads for :func:`fill`, with BLAS held to one thread meanwhile.
+
+    It has as many threads as BLAS would have used, or ``n_jobs`` if that is more: rows are
+    computed as fast as the machine can even where the user leaves ``n_jobs`` alone.
+    """
+    controller = ThreadpoolController()
+    blas_threads = max(
+        (library["num_threads"] for library in controller.info() if library["user_api"] == "blas"),
+        default=1,
+    )
+    threads = max(blas_threads, effective_n_jobs(n_jobs))
+    with (
+        controller.limit(limits=1, user_api="blas"),
+        Parallel(n_jobs=threads, require="sharedmem") as pool,
+    ):
+        yield pool
+
+
+def fill(
+    kernel: Kernel, left: Points, right: Points, out: NDArray, where: NDArray, pool: Parallel
+) -> None:
+    """Write k(left, right) into the rows ``where`` of ``out``."""
+    units = [padded(left.take(slice(start, start + UNIT))) for start in range(0, len(left), UNIT)]
+    starts = tile_starts(len(right))
+    shares = np.array_split(starts, min(len(starts), pool.n_jobs))
+    pool(delayed(_fill_tiles)(kernel, units, right, out, where, share) for share in shares)
+
+
+def tile_starts(columns: int) -> NDArray[np.int64]:
+    """First columns of the tiles; the last tile overlaps its neighbour rather than be narrower."""
+    starts = np.arange(0, columns, TILE)
+    return np.unique(np.minimum(starts, max(columns - TILE, 0)))
+
+
+def padded(points: Points) -> Points:
+    """Repeat the last point until there are UNIT of them."""
+    return points.take(np.minimum(np.arange(UNIT), len(points) - 1))
+
+
+def _fill_tiles(
+    kernel: Kernel,
+    units: list[Points],
+    right: Points,
+    out: NDArray,
+    where: NDArray,
+    starts: NDArray,
+) -> None:
+    for start in starts:
+        columns = slice(start, start + TILE)
+        tile = right.take(columns)
+        for number, unit in enumerate(units):
+            rows = where[number * UNIT : (number + 1) * UNIT]
+            out[rows, columns] = kernel.block(unit, tile)[: len(rows)]
