@@ -36,7 +36,26 @@ class CacheTooSmallError(ValueError):
 
 
 class DataUnavailableError(OSError):
-    """A data set is neither in the data folder nor to be had from OpenML."""
+    """A data set is neither in the data folder nor to be had from OpenML.
+
+    Attributes
+    ----------
+    wanted : str
+        What was looked for.
+    tried : str
+        Where, and what went wrong there.
+    remedy : str
+        What to do about it.
+    """
+
+    def __init__(self, wanted: str, tried: str, remedy: str) -> None:
+        self.wanted = wanted
+        self.tried = tried
+        self.remedy = remedy
+        super().__init__(wanted, tried, remedy)
+
+    def __str__(self) -> str:
+        return f"No {self.wanted}. Tried {self.tried}. Remedy: {self.remedy}."
 
 
 class NotSeparableWarning(ConvergenceWarning):
@@ -133,3 +152,8 @@ def check_number(
         raise parameter_error(
             owner, name, f"{words}{'an int' if integer else 'a float'} in the range {range_}"
         )
+
+
+def one_line(error: BaseException) -> str:
+    """Type and message of an error, on one line, for messages that quote it."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")

@@ -33,7 +33,7 @@ class Points:
     norm : ndarray of shape (n,)
         |phi(x)| = sqrt(k(x, x)) after scaling, so at most 1.
     log_unit : float
-        The unit of k(x, x'): plain values are exp(log_unit) times larger.
+        The unit of k, as its logarithm to base 2: plain values of k are 2**log_unit times larger.
     index : ndarray of shape (n,)
         Positions among the points prepared together (columns of a precomputed kernel).
     side : ndarray of shape (n,) or None
@@ -69,8 +69,8 @@ class Kernel(ABC):
         """Prepare points for :meth:`block`.
 
         With ``unit`` (always, if the kernel is normalised) every phi(x) is scaled to length 1,
-        else all by one factor that makes the longest 1. ``training`` says that new points will be
-        compared with these.
+        else all by one factor that makes the longest at most 1. ``training`` says that new points
+        will be compared with these.
         """
 
     @abstractmethod
@@ -80,21 +80,22 @@ class Kernel(ABC):
     def __call__(self, A: NDArray, B: NDArray) -> NDArray:
         """Values k between the rows of A and the rows of B, in plain units."""
         left, right = self.prepare(A), self.prepare(B, training=True)
-        return in_plain_units(self.block(left, right), (left.log_unit + right.log_unit) / 2)
+        return in_plain_units(self.block(left, right), left.log_unit, right.log_unit)
 
     def diag(self, A: NDArray) -> NDArray[np.float64]:
         """k(x, x) for each row of A, in plain units."""
         points = self.prepare(A, training=True)
-        return in_plain_units(points.norm**2, points.log_unit)
+        return in_plain_units(points.norm**2, points.log_unit, points.log_unit)
 
 
-def in_plain_units(values: NDArray, log_unit: float) -> NDArray:
-    """Values times exp(log_unit), or a clear error where that overflows."""
+def in_plain_units(values: NDArray, left_unit: float, right_unit: float) -> NDArray:
+    """Kernel values between points of these (logarithmic) units, or an error if they overflow."""
+    log_unit = (left_unit + right_unit) / 2
     with np.errstate(over="ignore"):
-        plain = values * values.dtype.type(np.exp(log_unit))
+        plain = values * values.dtype.type(np.exp2(log_unit))
     if not np.isfinite(plain).all():
         raise KernelError(
-            f"Kernel values of about 1e{log_unit / np.log(10):.0f} overflow {values.dtype}. "
+            f"Kernel values of about 1e{log_unit * np.log10(2):.0f} overflow {values.dtype}. "
             "Use normalize=True, scale the features, or lower the degree."
         )
     return plain
@@ -134,13 +135,13 @@ class PolynomialKernel(Kernel):
         """Scale the vectors z; their lengths to the power ``degree`` are the norms."""
         z = self.features(X)
         length = lengths(z)
-        longest = length.max() or 1.0
+        longest = power_of_two(length.max(initial=0.0))
         if unit or self.normalize:
             scale = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
             norm, log_unit = (length > 0).astype(np.float64), 0.0
         else:
             scale = np.full_like(length, 1.0 / longest)
-            norm, log_unit = (length / longest) ** self.degree, 2 * self.degree * np.log(longest)
+            norm, log_unit = (length / longest) ** self.degree, 2 * self.degree * np.log2(longest)
         for start in range(0, len(z), CHUNK):
             part = slice(start, start + CHUNK)
             z[part] = z[part] * scale[part, None]
@@ -217,7 +218,7 @@ class FunctionKernel(Kernel):
             scale = np.divide(1.0, plain, out=np.zeros_like(plain), where=plain > 0)
             norm, log_unit = (plain > 0).astype(np.float64), 0.0
         else:
-            scale = np.full_like(norm, np.exp(-log_unit / 2))
+            scale = np.full_like(norm, np.exp2(-log_unit / 2))
         return Points(X, norm, log_unit, np.arange(len(X)), scale)
 
     def block(self, left: Points, right: Points) -> NDArray:
@@ -255,7 +256,7 @@ class PrecomputedKernel(Kernel):
             return Points(X, np.ones(len(X)), 0.0, index)
         check_gram(X)
         norm, log_unit = norms(np.diagonal(X).astype(np.float64))
-        side = np.full(len(X), np.exp(-log_unit / 2), dtype=X.dtype)
+        side = np.full(len(X), np.exp2(-log_unit / 2), dtype=X.dtype)
         return Points(X, norm, log_unit, index, side)
 
     def block(self, left: Points, right: Points) -> NDArray:
@@ -286,15 +287,20 @@ def check_gram(K: NDArray) -> None:
 
 
 def norms(square: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Norms sqrt(k(x, x)) in units of the largest, and the logarithm of the unit of k."""
+    """Norms sqrt(k(x, x)) of at most 1, and the unit of k as a logarithm to base 2."""
     if square.min(initial=0.0) < 0:
         i = int(square.argmin())
         raise KernelError(
             f"k(x, x) must not be negative. Got {square[i]:.6g} at point {i}: this is no "
             "positive semi-definite kernel."
         )
-    largest = square.max(initial=0.0) or 1.0
-    return np.sqrt(square / largest), float(np.log(largest))
+    largest = power_of_two(square.max(initial=0.0))
+    return np.sqrt(square / largest), float(np.log2(largest))
+
+
+def power_of_two(size: float) -> float:
+    """The next power of two from ``size`` on (1 for 0): scaling by it rounds nothing."""
+    return float(2.0 ** np.ceil(np.log2(size))) if size > 0 else 1.0
 
 
 def lengths(z: NDArray) -> NDArray[np.float64]:

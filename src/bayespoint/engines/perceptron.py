@@ -18,7 +18,7 @@ from bayespoint.monitor import Monitor
 from bayespoint.posteriors import Posterior, SampledPosterior
 from bayespoint.posteriors.sampled import TrainingMoments
 from bayespoint.spaces import DualSpace
-from bayespoint.spaces.tiles import tile_pool
+from bayespoint.spaces.tiles import thread_pool
 
 STATE_SIZE = 256e6  # bytes of coefficients and outputs held at a time; more samples go in waves
 
@@ -113,12 +113,17 @@ class PermutedPerceptron(Engine):
         ridge = point_ridges(space, sample_weight)
         parts = [start] if isinstance(start, SampledPosterior) else []
         n_before = n_done = sum(part.n_samples for part in parts)
+        if n_before > self.n_samples:
+            raise ValueError(
+                f"n_samples={self.n_samples} is less than the machine already has: warm_start "
+                f"found one that has {n_before}. Raise n_samples, or set warm_start=False."
+            )
         # Child n of the seed permutes for sample n, whichever run it is that asks for the sample.
         seeds = rng.spawn(self.n_samples)
         clock = Clock(self.max_time, monitor)
         monitor.begin(self.n_samples, "samples")
         n_failed, outputs = 0, np.zeros((n_tasks, m))
-        with tile_pool(n_jobs) as pool:
+        with thread_pool(n_jobs) as pool:
             cache = space.rows(self.cache_size, pool)
             while n_done < self.n_samples and not clock.reason:
                 size = self._wave_size(n_done - n_before, m * n_tasks)
@@ -131,7 +136,7 @@ class PermutedPerceptron(Engine):
                 n_failed += int((~trained.separated).sum())
                 outputs += (trained.outputs / trained.lengths[:, :, None]).sum(axis=0)
         if n_done < self.n_samples:
-            warnings.warn(StoppedEarlyWarning(n_done, self.n_samples, clock.reason), stacklevel=3)
+            warnings.warn(StoppedEarlyWarning(n_done, self.n_samples, clock.reason), stacklevel=4)
         if n_failed:
             training_error = (targets.T * outputs <= 0).mean(axis=1).max()
             n_runs = (n_done - n_before) * n_tasks
@@ -139,7 +144,7 @@ class PermutedPerceptron(Engine):
                 NotSeparableWarning(
                     n_failed, n_runs, self.max_epochs, float(training_error), bool(ridge.any())
                 ),
-                stacklevel=3,
+                stacklevel=4,
             )
         monitor.end()
         return SampledPosterior.join(parts)

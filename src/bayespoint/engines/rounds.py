@@ -11,12 +11,12 @@ import time
 from typing import NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from bayespoint import _core
 from bayespoint.monitor import Monitor
 from bayespoint.spaces import RowCache
+from bayespoint.spaces.tiles import ThreadPool
 
 LOOK_AHEAD = 8  # rows a waiting classifier may ask for in advance: on MNIST 7 % are never used
 REACH = 2000  # places of its permutation in which it looks for them
@@ -89,7 +89,7 @@ class Rounds:
             progress=np.zeros((n_machines, core.N_COUNTERS), dtype=np.int64),
         )
 
-    def run(self, cache: RowCache, pool: Parallel, clock: Clock, n_before: int) -> Trained:
+    def run(self, cache: RowCache, pool: ThreadPool, clock: Clock, n_before: int) -> Trained:
         """Train until all have ended, or the clock is up.
 
         ``n_before`` samples are there already; if there are none, the first one is finished in
@@ -102,13 +102,11 @@ class Rounds:
         ahead = np.full((len(active), LOOK_AHEAD), -1)
         while len(active):
             cache.round += 1
-            shares = np.array_split(active, min(len(active), 4 * pool.n_jobs))
-            pool(
-                delayed(core.advance_some)(
-                    share, machines, rows, self._max_epochs, cache.round, REACH, missing, ahead
-                )
-                for share in shares
-            )
+            pool.map(
+                core.advance_some,
+                np.array_split(active, min(len(active), 4 * pool.n_threads)),
+                machines, rows, self._max_epochs, cache.round, REACH, missing, ahead,
+            )  # fmt: skip
             active = active[missing[active] >= 0]
             clock.tell(n_before + self._done())
             if clock.is_up():
@@ -131,11 +129,12 @@ class Rounds:
         progress = machines.progress.reshape(*self._shape, -1)
         ended = (progress[:, :, core.STATE] != core.RUNNING).all(axis=1)
         n = len(ended) if ended.all() else int(ended.argmin())
+        square = core.squared_lengths(machines).reshape(self._shape)[:n]
         per_point = (*self._shape, -1)
         return Trained(
             alphas=machines.alphas.reshape(per_point)[:n],
             outputs=machines.outputs.reshape(per_point)[:n],
-            lengths=np.sqrt(core.squared_lengths(machines)).reshape(self._shape)[:n],
+            lengths=np.where(square > 0, np.sqrt(square), 1.0),  # |w| = 0: opposite duplicates
             epochs=progress[:n, :, core.EPOCHS],
             mistakes=progress[:n, :, core.MISTAKES],
             separated=progress[:n, :, core.STATE] == core.SEPARATED,

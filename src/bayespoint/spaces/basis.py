@@ -50,7 +50,8 @@ class BasisSpace:
             self.Z_ = self._features(X)
             return self
         self._points = self.kernel.prepare(X, training=True)
-        K = in_plain_units(self.kernel.block(self._points, self._points), self._points.log_unit)
+        unit = self._points.log_unit
+        K = in_plain_units(self.kernel.block(self._points, self._points), unit, unit)
         # One triangle decides, so that rounding cannot make K asymmetric.
         ridge = K.trace() / len(K) if self.ridge == "mean" else float(self.ridge)
         values, vectors = eigh(K + ridge * np.eye(len(K)))
@@ -73,14 +74,14 @@ class BasisSpace:
         if self._is_linear:
             return self._features(X)
         new = self.kernel.prepare(X)
-        log_unit = (new.log_unit + self._points.log_unit) / 2
-        return in_plain_units(self.kernel.block(new, self._points), log_unit) @ self._to_basis
+        values = self.kernel.block(new, self._points)
+        return in_plain_units(values, new.log_unit, self._points.log_unit) @ self._to_basis
 
     def primal(self, weights: NDArray) -> NDArray:
         """The weight vectors themselves, if the kernel is linear: phi(x) = (x, 1)."""
         if self._is_linear:
             return weights
-        features = self._points.rows * np.exp(self._points.log_unit / 2)
+        features = self._points.rows * np.exp2(self._points.log_unit / 2)
         return features.T @ (self._to_basis @ weights)
 
     @property
@@ -90,4 +91,4 @@ class BasisSpace:
 
     def _features(self, X: NDArray) -> NDArray:
         points = self.kernel.prepare(X)
-        return points.rows * np.exp(points.log_unit / 2)
+        return points.rows * np.exp2(points.log_unit / 2)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from joblib import Parallel
 from numpy.typing import NDArray
 
 from bayespoint.kernels import Kernel, Points
 from bayespoint.spaces.rows import RowCache
-from bayespoint.spaces.tiles import UNIT, fill, tile_pool
+from bayespoint.spaces.tiles import UNIT, ThreadPool, fill, thread_pool
 
 
 class DualSpace:
@@ -51,9 +50,9 @@ class DualSpace:
         """The ridge in the unit of the prepared points."""
         if self.ridge == "mean":
             return float(self.diagonal.mean())
-        return float(float(self.ridge) * np.exp(-self.points.log_unit))
+        return float(float(self.ridge) * np.exp2(-self.points.log_unit))
 
-    def rows(self, cache_size: float, pool: Parallel) -> RowCache:
+    def rows(self, cache_size: float, pool: ThreadPool) -> RowCache:
         """A cache of kernel rows, of at most ``cache_size`` megabytes."""
         return RowCache(self.kernel, self.points, cache_size, pool)
 
@@ -69,7 +68,7 @@ class DualSpace:
         if len(new) < UNIT:
             return self.kernel.block(new, self.points)
         out = np.empty((len(new), len(self.points)), dtype=new.rows.dtype)
-        with tile_pool() as pool:
+        with thread_pool() as pool:
             fill(self.kernel, new, self.points, out, np.arange(len(new)), pool)
         return out
 

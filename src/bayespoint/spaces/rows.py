@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from joblib import Parallel
 from numpy.typing import NDArray
 
 from bayespoint.exceptions import CacheTooSmallError
 from bayespoint.kernels import Kernel, Points
-from bayespoint.spaces.tiles import UNIT, fill
+from bayespoint.spaces.tiles import UNIT, ThreadPool, fill
 
 MEGABYTE = 1e6
 
@@ -30,7 +29,7 @@ class RowCache:
         Rows computed so far, repetitions included.
     """
 
-    def __init__(self, kernel: Kernel, points: Points, cache_size: float, pool: Parallel) -> None:
+    def __init__(self, kernel: Kernel, points: Points, cache_size: float, pool: ThreadPool) -> None:
         self._kernel, self._points, self._pool = kernel, points, pool
         m, dtype = len(points), points.rows.dtype
         row_size = m * dtype.itemsize / MEGABYTE

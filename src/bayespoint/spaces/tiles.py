@@ -8,11 +8,13 @@ its number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
@@ -21,12 +23,36 @@ from bayespoint.kernels import Kernel, Points
 UNIT = 128  # rows a product; 512 would be a fifth faster, but asks for more rows than are needed
 TILE = 512  # columns a product: UNIT x TILE in float32 is 256 kB, and fits a level-2 cache
 
-Pool = Callable[..., list]
+
+class ThreadPool:
+    """Threads that share memory, for short tasks that leave the GIL.
+
+    joblib's own threads are polled every 10 ms, longer than most tasks here take.
+    """
+
+    def __init__(self, n_threads: int) -> None:
+        self.n_threads = n_threads
+        self._executor = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
+
+    def map(self, function: Callable[..., Any], shares: Sequence, *arguments: Any) -> None:
+        """Call ``function(share, *arguments)`` for each share of the work, and wait for all."""
+        if self._executor is None or len(shares) == 1:
+            for share in shares:
+                function(share, *arguments)
+        else:
+            tasks = [self._executor.submit(function, share, *arguments) for share in shares]
+            for task in tasks:
+                task.result()
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._executor is not None:
+            self._executor.shutdown()
 
 
 @contextmanager
-def tile_pool(n_jobs: int | None = None) -> Iterator[Parallel]:
-    """A pool of threads for :func:`fill`, with BLAS held to one thread meanwhile.
+def thread_pool(n_jobs: int | None = None) -> Iterator[ThreadPool]:
+    """A pool of threads, with BLAS held to one thread each meanwhile.
 
     It has as many threads as BLAS would have used, or ``n_jobs`` if that is more: rows are
     computed as fast as the machine can even where the user leaves ``n_jobs`` alone.
@@ -36,22 +62,22 @@ def tile_pool(n_jobs: int | None = None) -> Iterator[Parallel]:
         (library["num_threads"] for library in controller.info() if library["user_api"] == "blas"),
         default=1,
     )
-    threads = max(blas_threads, effective_n_jobs(n_jobs))
-    with (
-        controller.limit(limits=1, user_api="blas"),
-        Parallel(n_jobs=threads, require="sharedmem") as pool,
-    ):
-        yield pool
+    pool = ThreadPool(max(blas_threads, effective_n_jobs(n_jobs)))
+    try:
+        with controller.limit(limits=1, user_api="blas"):
+            yield pool
+    finally:
+        pool.close()
 
 
 def fill(
-    kernel: Kernel, left: Points, right: Points, out: NDArray, where: NDArray, pool: Parallel
+    kernel: Kernel, left: Points, right: Points, out: NDArray, where: NDArray, pool: ThreadPool
 ) -> None:
     """Write k(left, right) into the rows ``where`` of ``out``."""
     units = [padded(left.take(slice(start, start + UNIT))) for start in range(0, len(left), UNIT)]
     starts = tile_starts(len(right))
-    shares = np.array_split(starts, min(len(starts), pool.n_jobs))
-    pool(delayed(_fill_tiles)(kernel, units, right, out, where, share) for share in shares)
+    shares = np.array_split(starts, min(len(starts), 4 * pool.n_threads))
+    pool.map(_fill_tiles, shares, kernel, units, right, out, where)
 
 
 def tile_starts(columns: int) -> NDArray[np.int64]:
@@ -66,12 +92,12 @@ def padded(points: Points) -> Points:
 
 
 def _fill_tiles(
+    starts: NDArray,
     kernel: Kernel,
     units: list[Points],
     right: Points,
     out: NDArray,
     where: NDArray,
-    starts: NDArray,
 ) -> None:
     for start in starts:
         columns = slice(start, start + TILE)
