@@ -20,6 +20,25 @@ def perceptron(K, target, order, ridge=0.0, max_epochs=100):
     return alpha, mistakes
 
 
+def lockstep_perceptron(K, target, order, copies, ridge, max_epochs=100):
+    """The perceptron on copies of points (``copies[a]`` is the point of copy a) that err together.
+
+    Every copy has a private feature of its own. Returns the coefficients of the copies.
+    """
+    K_lambda = K[np.ix_(copies, copies)] + ridge * np.eye(len(copies))
+    alpha = np.zeros(len(copies))
+    for _ in range(max_epochs):
+        right = True
+        for i in order:
+            group = np.flatnonzero(copies == i)
+            if target[i] * (K_lambda[group[0]] @ alpha) <= 0:
+                alpha[group] += target[i]
+                right = False
+        if right:
+            break
+    return alpha
+
+
 def unit_weights(K, alpha, ridge=0.0):
     """The coefficients of w / |w| in the space of k_lambda."""
     K_lambda = K + np.diag(np.broadcast_to(ridge, len(K)))

@@ -299,8 +299,8 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, BaseEstimator):
         check_consistent_length(y, weight)
         if not np.isfinite(weight).all() or weight.min() < 0 or weight.max() == 0:
             raise ValueError(
-                "Sample weights must be finite and not negative, and some must be positive. Got "
-                f"values from {weight.min()} to {weight.max()}."
+                "Sample weights must be finite and not negative, and not all zero. Got values "
+                f"from {weight.min()} to {weight.max()}."
             )
         return weight * compute_sample_weight(self.class_weight, y)
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits, make_classification
 from sklearn.svm import SVC
-from tests.slow import perceptron, unit_weights
+from tests.slow import lockstep_perceptron, perceptron, unit_weights
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import PermutedPerceptron
@@ -117,12 +117,11 @@ def test_novikoff_bounds_the_mistakes():
 
 
 def run(space, targets, n_samples=5, ridge=0.0, cache_size=100.0, max_epochs=100):
-    orders = np.stack(
-        [np.random.default_rng(n).permutation(len(targets)) for n in range(n_samples)]
-    )
+    m = len(targets)
+    orders = np.stack([np.random.default_rng(n).permutation(m) for n in range(n_samples)])
     with thread_pool() as pool:
         cache = space.rows(cache_size, pool)
-        rounds = Rounds(orders, targets, np.full(len(targets), ridge), max_epochs)
+        rounds = Rounds(orders, targets, np.ones(m), np.full(m, ridge), max_epochs)
         return rounds.run(cache, pool, Clock(None, Monitor()), n_before=0)
 
 
@@ -292,15 +291,16 @@ def test_duplicates_with_opposite_labels_need_a_ridge():
         machine(3, ridge=0.5).fit(X, y)
 
 
-def test_weights_divide_the_ridge():
+def test_a_weight_is_worth_copies_that_err_together():
     X, y = make_classification(120, flip_y=0.2, random_state=1)
-    weight = np.random.default_rng(0).uniform(0.5, 3, len(X))
+    weight = np.random.default_rng(0).integers(1, 4, len(X))
     clf = machine(3, kernel="linear", normalize=False, ridge=5.0).fit(X, y, sample_weight=weight)
     K = clf._make_kernel(X)(X, X)
-    unit = np.exp2(clf._space.points.log_unit / 2)
+    copies = np.repeat(np.arange(len(X)), weight)
     for n, order in enumerate(permutations(clf, len(X))):
-        alpha, _ = perceptron(K, np.where(y == 1, 1, -1), order, ridge=5.0 / weight)
-        expected = unit_weights(K, alpha, 5.0 / weight) * unit
+        alpha = lockstep_perceptron(K, np.where(y == 1, 1, -1), order, copies, ridge=5.0)
+        expected = np.bincount(copies, unit_weights(K[np.ix_(copies, copies)], alpha, 5.0))
+        expected *= np.exp2(clf._space.points.log_unit / 2)
         np.testing.assert_allclose(full_weights(clf, len(X))[:, n, 0], expected, atol=1e-10)
 
 

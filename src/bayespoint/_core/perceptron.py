@@ -32,8 +32,9 @@ class Machines(NamedTuple):
     order_of: NDArray[np.int64]  # (c,)
     targets: NDArray[np.int8]  # (tasks, m) labels -1, +1
     task_of: NDArray[np.int64]  # (c,)
+    step: NDArray[np.float64]  # (m,) how far a mistake moves the coefficient
     ridge: NDArray[np.float64]  # (m,) lambda of k_lambda at each point
-    alphas: NDArray[np.int32]  # (c, m) coefficients
+    alphas: NDArray[np.float64]  # (c, m) coefficients
     outputs: NDArray[np.float64]  # (c, m) o_j = sum_i alpha_i k(x_i, x_j)
     progress: NDArray[np.int64]  # (c, N_COUNTERS)
 
@@ -66,13 +67,10 @@ def advance(machines: Machines, c: int, rows: Rows, max_epochs: int, now: int) -
                     return i
                 rows.slot_used[slot] = now
                 row = rows.values[slot]
-                alpha[i] += target[i]
-                if target[i] > 0:
-                    for j in range(m):
-                        output[j] += row[j]
-                else:
-                    for j in range(m):
-                        output[j] -= row[j]
+                change = target[i] * machines.step[i]
+                alpha[i] += change
+                for j in range(m):
+                    output[j] += change * row[j]
                 progress[EPOCH_MISTAKES] += 1
                 progress[MISTAKES] += 1
             position += 1

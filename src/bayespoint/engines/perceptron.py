@@ -54,9 +54,10 @@ class PermutedPerceptron(Engine):
     -----
     The ridge of the classifier is the paper's way to bear noise: with
     :math:`k_\lambda(x, x') = k(x, x') + \lambda [x = x']` any labels can be separated.
-    Sample weights act through it, :math:`\lambda_i = \lambda / s_i`, as they would act on the
-    slack of a support vector machine; without a ridge there is no slack to weigh, and weights that
-    differ are refused.
+    A sample weight :math:`s` is worth :math:`s` copies of the point that always err together: they
+    move the coefficient by :math:`s`, and their private slack is :math:`\lambda / s`. Without a
+    ridge there is no slack to weigh (copies do not change a version space), and weights that differ
+    are refused.
 
     Examples
     --------
@@ -110,7 +111,8 @@ class PermutedPerceptron(Engine):
     ) -> SampledPosterior:
         """Train N perceptrons for each task; see the base class."""
         m, n_tasks = targets.shape
-        ridge = point_ridges(space, sample_weight)
+        step = steps(space, sample_weight)
+        ridge = space.scaled_ridge / step
         parts = [start] if isinstance(start, SampledPosterior) else []
         n_before = n_done = sum(part.n_samples for part in parts)
         if n_before > self.n_samples:
@@ -128,7 +130,7 @@ class PermutedPerceptron(Engine):
             while n_done < self.n_samples and not clock.reason:
                 size = self._wave_size(n_done - n_before, m * n_tasks)
                 orders = np.stack([seed.permutation(m) for seed in seeds[n_done : n_done + size]])
-                rounds = Rounds(orders, targets, ridge, self.max_epochs)
+                rounds = Rounds(orders, targets, step, ridge, self.max_epochs)
                 trained = rounds.run(cache, pool, clock, n_before=n_done)
                 n_ended = len(trained.alphas)
                 parts += [to_posterior(trained, n, space, ridge) for n in range(n_ended)]
@@ -155,14 +157,14 @@ class PermutedPerceptron(Engine):
         return largest if self.max_time is None else min(largest, n_new + 1)
 
 
-def point_ridges(space: DualSpace, sample_weight: NDArray | None) -> NDArray[np.float64]:
-    """The ridge lambda / s_i at each training point, in the unit of the space's points."""
+def steps(space: DualSpace, sample_weight: NDArray | None) -> NDArray[np.float64]:
+    """The weights of the points, where they can be used; refuses points that cannot be learned."""
     weight = np.ones(space.n_points) if sample_weight is None else sample_weight
     if space.scaled_ridge == 0 and weight.min() < weight.max():
         raise ValueError(
             "PermutedPerceptron cannot use sample_weight or class_weight without a ridge: a "
-            "version space counts every point alike. Set ridge > 0 (weights then divide it), drop "
-            "points with weight 0, or use another engine."
+            "version space is the same for any number of copies of a point. Set ridge > 0, or use "
+            "another engine."
         )
     zero = np.flatnonzero(space.diagonal == 0)
     if space.scaled_ridge == 0 and len(zero):
@@ -171,7 +173,7 @@ def point_ridges(space: DualSpace, sample_weight: NDArray | None) -> NDArray[np.
             "weight vector can classify it. Use a constant feature (fit_intercept=True, or "
             "coef0 > 0), set ridge > 0, or drop the point."
         )
-    return space.scaled_ridge / weight
+    return weight if space.scaled_ridge > 0 else np.ones(space.n_points)
 
 
 def to_posterior(

@@ -20,7 +20,7 @@ from bayespoint.spaces.tiles import ThreadPool
 
 LOOK_AHEAD = 8  # rows a waiting classifier may ask for in advance: on MNIST 7 % are never used
 REACH = 2000  # places of its permutation in which it looks for them
-STATE_BYTES = 12  # per point and classifier: a coefficient (4) and an output (8)
+STATE_BYTES = 16  # per point and classifier: a coefficient and an output
 
 
 class Clock:
@@ -47,7 +47,7 @@ class Clock:
 class Trained(NamedTuple):
     """Classifiers that have ended; arrays start with the axes (n_samples, n_tasks)."""
 
-    alphas: NDArray[np.int32]  # (..., m) coefficients
+    alphas: NDArray[np.float64]  # (..., m) coefficients
     outputs: NDArray[np.float64]  # (..., m) sum_i alpha_i k(x_i, .)
     lengths: NDArray[np.float64]  # |w|
     epochs: NDArray[np.int64]  # passes made
@@ -64,6 +64,8 @@ class Rounds:
         Permutations of the training points.
     targets : ndarray of shape (m, n_tasks)
         Labels -1, +1.
+    step : ndarray of shape (m,)
+        How far a mistake moves the coefficient of the point.
     ridge : ndarray of shape (m,)
         lambda of k_lambda at each point.
     max_epochs : int
@@ -71,7 +73,12 @@ class Rounds:
     """
 
     def __init__(
-        self, orders: NDArray, targets: NDArray[np.int8], ridge: NDArray, max_epochs: int
+        self,
+        orders: NDArray,
+        targets: NDArray[np.int8],
+        step: NDArray,
+        ridge: NDArray,
+        max_epochs: int,
     ) -> None:
         core = _core.perceptron
         (n_samples, m), n_tasks = orders.shape, targets.shape[1]
@@ -83,8 +90,9 @@ class Rounds:
             order_of=np.repeat(np.arange(n_samples), n_tasks),
             targets=np.ascontiguousarray(targets.T),
             task_of=np.tile(np.arange(n_tasks), n_samples),
+            step=step,
             ridge=ridge,
-            alphas=np.zeros((n_machines, m), dtype=np.int32),
+            alphas=np.zeros((n_machines, m)),
             outputs=np.zeros((n_machines, m)),
             progress=np.zeros((n_machines, core.N_COUNTERS), dtype=np.int64),
         )

@@ -1,0 +1,31 @@
+"""scikit-learn's own checks, for the classifier with every engine."""
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from bayespoint import BayesPointClassifier
+from bayespoint.engines import PermutedPerceptron
+
+# A weight of k stands for k copies that err together; the check repeats points and lets each copy
+# take its own place in the permutation, and asks for equality to the last digits.
+NOT_COPIES = (
+    "a perceptron sees weighted and repeated points in different permutations, in which the copies "
+    "err one by one; each sample of the posterior is another one"
+)
+
+MACHINES = [
+    BayesPointClassifier(),
+    BayesPointClassifier(decision="vote"),
+    BayesPointClassifier(kernel="rbf", ridge=1.0, engine="perceptron"),
+    BayesPointClassifier(
+        kernel="poly", normalize=True, ridge=0.1, engine=PermutedPerceptron(n_samples=5)
+    ),
+]
+
+
+def excused(estimator):
+    return {"check_sample_weight_equivalence_on_dense_data": NOT_COPIES}
+
+
+@parametrize_with_checks(MACHINES, expected_failed_checks=excused)
+def test_scikit_learn(estimator, check):
+    check(estimator)
