@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 import warnings
@@ -178,6 +179,29 @@ def test_runs_that_end_early(tmp_path, swap, error, code, message):
     result = invoke("reproduce", "all", "--out", tmp_path)
     assert result.exit_code == code
     assert message in error_line(result)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for a single process")
+def test_control_c(tmp_path):
+    # A sleeping experiment. A process started in the background may ignore SIGINT, hence the reset.
+    script = (
+        "import signal, sys, time; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from dataclasses import replace\n"
+        "from bayespoint.experiments import EXPERIMENTS\n"
+        "def run(context): context.tell('asleep'); time.sleep(60)\n"
+        "EXPERIMENTS['large-scale'] = replace(EXPERIMENTS['large-scale'], run=run)\n"
+        "from bayespoint.cli import main; main()"
+    )
+    command = [sys.executable, "-c", script, "reproduce", "all", "--out", str(tmp_path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stderr.readline() == "large-scale: asleep\n"
+        process.send_signal(signal.SIGINT)
+        printed, said = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == ExitCode.INTERRUPTED
+    assert (printed, said) == ("", "error: interrupted\n")
 
 
 def test_one_failure_does_not_stop_the_others(tmp_path, swap):

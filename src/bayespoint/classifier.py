@@ -20,7 +20,7 @@ from bayespoint.exceptions import check_choice, check_number
 from bayespoint.kernels import NAMES, make_kernel
 from bayespoint.posteriors import Posterior
 
-CHUNK_BYTES = 64e6  # of transformed points in memory while predicting
+CHUNK = 8192  # points transformed at a time while predicting
 KERNEL_PARAMETERS = ("kernel", "degree", "gamma", "coef0", "normalize", "fit_intercept")
 
 
@@ -364,9 +364,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, BaseEstimator):
             self, X, dtype=(np.float64, np.float32), order="C", reset=False
         )
         points = points[:, self._columns]
-        width = len(self.posterior_.mean) * points.dtype.itemsize
-        step = max(1, int(CHUNK_BYTES / width))
-        chunks = [points[begin : begin + step] for begin in range(0, len(points), step)]
+        chunks = [points[begin : begin + CHUNK] for begin in range(0, len(points), CHUNK)]
         return np.concatenate(
             [function(self._space.transform(chunk)) for chunk in chunks], dtype=np.float64
         )

@@ -7,6 +7,7 @@ kept as a logarithm: pixels of 0..255 at degree 9 neither overflow nor lose thei
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from numpy.typing import NDArray
 from bayespoint.exceptions import KernelError
 
 CHUNK = 1024  # rows handled at a time where a float64 copy of them all would be large
+HUGE = 2.0**1023  # lengths stay below the largest power of two
+TINY = 2.0**-1022  # the smallest normal number
 ASYMMETRY = 1e-5  # relative; a Gram matrix computed in float32 is symmetric to about 1e-6
 NAMES = ("linear", "poly", "rbf", "precomputed")
 
@@ -91,7 +94,7 @@ class Kernel(ABC):
 def in_plain_units(values: NDArray, left_unit: float, right_unit: float) -> NDArray:
     """Kernel values between points of these (logarithmic) units, or an error if they overflow."""
     log_unit = (left_unit + right_unit) / 2
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         plain = values * values.dtype.type(np.exp2(log_unit))
     if not np.isfinite(plain).all():
         raise KernelError(
@@ -126,7 +129,8 @@ class PolynomialKernel(Kernel):
     def features(self, X: NDArray) -> NDArray:
         """The vectors z whose inner products the kernel raises to its degree."""
         z = np.empty((X.shape[0], X.shape[1] + (self.coef0 > 0)), dtype=X.dtype)
-        np.multiply(X, X.dtype.type(np.sqrt(self.gamma)), out=z[:, : X.shape[1]])
+        with np.errstate(over="ignore"):  # `lengths` will tell
+            np.multiply(X, X.dtype.type(np.sqrt(self.gamma)), out=z[:, : X.shape[1]])
         if self.coef0 > 0:
             z[:, -1] = np.sqrt(self.coef0)
         return z
@@ -176,23 +180,22 @@ class RadialKernel(Kernel):
 
     def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
         """Centre and scale the inputs; ``side`` holds gamma |x - centre|^2."""
-        scale = X.dtype.type(np.sqrt(2 * self.gamma))
-        z = (X if self.centre is None else X - self.centre.astype(X.dtype)) * scale
+        z = X if self.centre is None else (X - self.centre).astype(X.dtype, copy=False)
         with np.errstate(over="ignore"):
-            half_square = (lengths(z) ** 2 / 2).astype(X.dtype)
-        if not np.isfinite(half_square).all():
+            z = z * X.dtype.type(np.sqrt(2 * self.gamma))
+            largest_exponent = (2 * lengths(z) ** 2).astype(X.dtype)  # between x and -x
+        if not np.isfinite(largest_exponent).all():
             raise KernelError(
                 f"gamma |x|^2 overflows {X.dtype} for features as large as {np.abs(X).max():.2g} "
                 f"at gamma={self.gamma:.2g}. Scale the features or lower gamma."
             )
-        return Points(z, np.ones(len(z)), 0.0, np.arange(len(z)), half_square)
+        return Points(z, np.ones(len(z)), 0.0, np.arange(len(z)), largest_exponent / 4)
 
     def block(self, left: Points, right: Points) -> NDArray:
         """exp(z.z' - |z|^2/2 - |z'|^2/2); rounding must not lift the exponent above 0."""
         assert left.side is not None and right.side is not None
         exponent = left.rows @ right.rows.T
-        exponent -= left.side[:, None]
-        exponent -= right.side
+        exponent -= left.side[:, None] + right.side  # one sum, so that k(x, x') = k(x', x)
         np.minimum(exponent, 0, out=exponent)
         return np.exp(exponent, out=exponent)
 
@@ -246,16 +249,21 @@ class FunctionKernel(Kernel):
 class PrecomputedKernel(Kernel):
     """The input is the kernel matrix: (m, m) for training, (n, m) for n new points.
 
-    k(x, x) of new points is not known, so their outputs are not divided by |phi(x)|.
+    k(x, x) of new points is not known. Where |phi(x)| is asked for, they are taken to be as long as
+    the training points are in the root mean square.
     """
+
+    typical_length = 1.0
 
     def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
         """Check a training matrix and find its unit; take the rows of new points as they are."""
         index = np.arange(len(X))
         if not training:
-            return Points(X, np.ones(len(X)), 0.0, index)
+            scale = np.full(len(X), 1 / self.typical_length, dtype=X.dtype) if unit else None
+            return Points(X, np.ones(len(X)), 0.0, index, scale)
         check_gram(X)
         norm, log_unit = norms(np.diagonal(X).astype(np.float64))
+        self.typical_length = float(np.sqrt((norm**2).mean()) * np.exp2(log_unit / 2)) or 1.0
         side = np.full(len(X), np.exp2(-log_unit / 2), dtype=X.dtype)
         return Points(X, norm, log_unit, index, side)
 
@@ -294,25 +302,34 @@ def norms(square: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
             f"k(x, x) must not be negative. Got {square[i]:.6g} at point {i}: this is no "
             "positive semi-definite kernel."
         )
-    largest = power_of_two(square.max(initial=0.0))
-    return np.sqrt(square / largest), float(np.log2(largest))
+    plain = np.sqrt(square)
+    longest = power_of_two(plain.max(initial=0.0))
+    return plain / longest, 2 * float(np.log2(longest))
 
 
 def power_of_two(size: float) -> float:
     """The next power of two from ``size`` on (1 for 0): scaling by it rounds nothing."""
-    return float(2.0 ** np.ceil(np.log2(size))) if size > 0 else 1.0
+    if size == 0:
+        return 1.0
+    mantissa, exponent = math.frexp(size)  # size = mantissa 2**exponent, 1/2 <= mantissa < 1
+    return math.ldexp(1.0, exponent - (mantissa == 0.5))
 
 
 def lengths(z: NDArray) -> NDArray[np.float64]:
     """Euclidean lengths of the rows in float64, without overflow on the way."""
     peak = float(max(z.max(initial=0.0), -z.min(initial=0.0))) or 1.0
-    if not np.isfinite(peak):
-        raise KernelError("Features times sqrt(gamma) overflow. Scale the features or lower gamma.")
+    if not peak * z.shape[1] ** 0.5 < HUGE:
+        raise KernelError(
+            f"Features times sqrt(gamma) are as large as {peak:.2g} and overflow. Scale the "
+            "features or lower gamma."
+        )
     length = np.empty(len(z))
     for start in range(0, len(z), CHUNK):
         part = z[start : start + CHUNK].astype(np.float64) / peak
         length[start : start + CHUNK] = np.sqrt(np.einsum("ij,ij->i", part, part))
-    return length * peak
+    length *= peak
+    length[length < TINY] = 0.0  # 1 / length would overflow
+    return length
 
 
 def integer_power(base: NDArray, exponent: int) -> NDArray:
@@ -356,11 +373,20 @@ def make_kernel(
         return PrecomputedKernel()
     width = scale_gamma(X) if gamma == "scale" else 1 / X.shape[1] if gamma == "auto" else gamma
     if kernel == "rbf":
-        return RadialKernel(gamma=float(width), centre=X.mean(axis=0, dtype=np.float64))
+        centre = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
+        return RadialKernel(gamma=float(width), centre=centre)
     return PolynomialKernel(degree=degree, gamma=float(width), coef0=coef0, normalize=normalize)
 
 
 def scale_gamma(X: NDArray) -> float:
     """1 / (n_features * Var X), as scikit-learn's SVC; 1 for constant data."""
-    variance = float(X.var(dtype=np.float64))
-    return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+    if X.min() == X.max():
+        return 1.0
+    with np.errstate(over="ignore"):
+        variance = float(X.var(dtype=np.float64))
+    if not 1e-300 < variance < 1e300:
+        raise KernelError(
+            f"gamma='scale' is 1 / (n_features Var X), which is out of range for features as large "
+            f"as {np.abs(X).max():.2g}. Scale the features."
+        )
+    return 1.0 / (X.shape[1] * variance)

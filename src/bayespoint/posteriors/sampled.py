@@ -154,8 +154,10 @@ class SampledPosterior(Posterior):
         if rule == "bayes_point":
             return Z @ self.mean.astype(Z.dtype, copy=False)
         outputs = self.outputs(Z)
-        # Votes differ by steps of 2/N and outputs are at most 1 in size: a tie-break, no more.
-        return np.sign(outputs).mean(axis=1) + outputs.mean(axis=1) / self.n_samples
+        # Votes differ by steps of 2/N and outputs are at most 1 in size (but for new points of a
+        # precomputed kernel, hence the clip): a tie-break, no more.
+        tie_break = np.clip(outputs.mean(axis=1), -1, 1) / self.n_samples
+        return np.sign(outputs).mean(axis=1) + tie_break
 
     def log_probability(self, decision: NDArray, rule: str) -> tuple[NDArray, NDArray]:
         """Probit of the mean output, or share of the votes."""
@@ -164,7 +166,7 @@ class SampledPosterior(Posterior):
             return log_probit(decision, variance)
         n = self.n_samples
         share = ((decision + 1) * n / 2 + 0.5) / (n + 1)
-        share = np.clip(share, HARD, 1 - HARD)  # precomputed kernels may have outputs above 1
+        share = np.clip(share, HARD, 1 - HARD)  # outputs of size 1 would make it 0 or 1
         return np.log(share), np.log1p(-share)
 
     def log_likelihood(self, outputs: NDArray) -> tuple[NDArray, NDArray]:

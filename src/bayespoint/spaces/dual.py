@@ -2,12 +2,44 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.kernels import Kernel, Points
 from bayespoint.spaces.rows import RowCache
-from bayespoint.spaces.tiles import UNIT, ThreadPool, fill, thread_pool
+from bayespoint.spaces.tiles import ThreadPool, multiply, thread_pool
+
+
+class KernelMatrix:
+    """The matrix k(left, right), which is multiplied but never stored.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        What its entries are values of.
+    left, right : Points
+        Its rows and its columns.
+    """
+
+    SMALL = 10_000_000  # multiplications below which threads cost more than they save
+
+    def __init__(self, kernel: Kernel, left: Points, right: Points) -> None:
+        self._kernel, self._left, self._right = kernel, left, right
+        self.dtype = left.rows.dtype
+
+    def __len__(self) -> int:
+        return len(self._left)
+
+    def __matmul__(self, weights: NDArray) -> NDArray[np.float64]:
+        if len(self._left) * self._right.rows.size < self.SMALL:
+            return self._kernel.block(self._left, self._right) @ weights
+        with thread_pool() as pool:
+            return multiply(self._kernel, self._left, self._right, weights, pool)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
+        return np.asarray(self._kernel.block(self._left, self._right), dtype=dtype)
 
 
 class DualSpace:
@@ -62,15 +94,9 @@ class DualSpace:
         space.points = self.points.take(support)
         return space
 
-    def transform(self, X: NDArray) -> NDArray:
-        """k(x, x_i) / |phi(x)| for each kept training point x_i."""
-        new = self.kernel.prepare(X, unit=True)
-        if len(new) < UNIT:
-            return self.kernel.block(new, self.points)
-        out = np.empty((len(new), len(self.points)), dtype=new.rows.dtype)
-        with thread_pool() as pool:
-            fill(self.kernel, new, self.points, out, np.arange(len(new)), pool)
-        return out
+    def transform(self, X: NDArray) -> KernelMatrix:
+        """k(x, x_i) / |phi(x)| for each kept training point x_i, to be multiplied by weights."""
+        return KernelMatrix(self.kernel, self.kernel.prepare(X, unit=True), self.points)
 
     def primal(self, alpha: NDArray) -> NDArray:
         """The weight vectors themselves, if the kernel is linear: phi(x) = (x, 1)."""

@@ -80,6 +80,29 @@ def fill(
     pool.map(_fill_tiles, shares, kernel, units, right, out, where)
 
 
+def multiply(
+    kernel: Kernel, left: Points, right: Points, weights: NDArray, pool: ThreadPool
+) -> NDArray[np.float64]:
+    """k(left, right) @ weights, each tile multiplied while it is in the cache."""
+    out = np.zeros((len(left), weights.shape[1]))
+    units = np.arange(0, len(left), UNIT)
+    shares = np.array_split(units, min(len(units), pool.n_threads))
+    pool.map(_multiply_units, shares, kernel, left, right, weights, out)
+    return out
+
+
+def _multiply_units(
+    starts: NDArray, kernel: Kernel, left: Points, right: Points, weights: NDArray, out: NDArray
+) -> None:
+    units = [slice(start, start + UNIT) for start in starts]
+    points = [left.take(unit) for unit in units]
+    for start in range(0, len(right), TILE):
+        columns = slice(start, start + TILE)
+        tile = right.take(columns)
+        for unit, some in zip(units, points, strict=True):
+            out[unit] += kernel.block(some, tile) @ weights[columns]
+
+
 def tile_starts(columns: int) -> NDArray[np.int64]:
     """First columns of the tiles; the last tile overlaps its neighbour rather than be narrower."""
     starts = np.arange(0, columns, TILE)

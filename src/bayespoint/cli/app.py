@@ -1,0 +1,56 @@
+"""The commands, put together."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from bayespoint import __version__
+from bayespoint.cli.errors import ExitCode, say_error
+from bayespoint.cli.info import info
+from bayespoint.cli.reproduce import reproduce
+
+EXIT_CODES = (
+    "Exit codes: 0 all is well, 1 a run failed, 2 wrong usage, 3 data not found or broken, "
+    "4 an extra is not installed, 130 interrupted."
+)
+
+app = typer.Typer(
+    name="bayespoint",
+    help="Bayes point machines: classifiers that average over all classifiers the data allow.",
+    epilog=EXIT_CODES,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (info, reproduce):
+    app.command(epilog=EXIT_CODES)(command)
+
+
+@app.callback(invoke_without_command=True)
+def bayespoint(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+) -> None:
+    """Show help or the version where no command is named."""
+    if version:
+        typer.echo(f"bayespoint {__version__}")
+        raise typer.Exit()
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def run() -> int:
+    """Run the command line and return the exit code."""
+    try:
+        return app(standalone_mode=False) or 0
+    except (KeyboardInterrupt, typer.Abort):
+        say_error("interrupted")
+        return ExitCode.INTERRUPTED
+    except Exception as error:
+        # Errors of usage. Their class is Click's in some versions of typer, its own in others.
+        if not hasattr(error, "format_message"):
+            raise
+        say_error(f"{error.format_message().rstrip('.')}. See bayespoint --help.")
+        return ExitCode.USAGE

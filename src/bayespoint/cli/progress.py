@@ -1,0 +1,65 @@
+"""Progress of a run as a bar on a terminal, as a few lines elsewhere."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+from bayespoint.monitor import Monitor
+
+
+class ProgressMonitor(Monitor):
+    """A bar on standard error that shows what is going on and how far it is.
+
+    Parameters
+    ----------
+    title : str
+        What runs.
+    console : Console, optional
+        Where to show it, by default standard error.
+    """
+
+    def __init__(self, title: str, console: Console | None = None) -> None:
+        self._title = title
+        self._console = console or Console(stderr=True, highlight=False, markup=False)
+        self._progress = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeElapsedColumn(),
+            console=self._console,
+            transient=True,
+            disable=not self._console.is_terminal,
+        )
+        self._task = self._progress.add_task(title, total=None)
+
+    def tell(self, message: str) -> None:
+        """Show what comes next; how long it takes is not known yet."""
+        description = f"{self._title}: {message}"
+        self._progress.remove_task(self._task)
+        self._task = self._progress.add_task(description, total=None)
+        if not self._console.is_terminal:
+            self._console.print(description, soft_wrap=True)
+
+    def begin(self, total: int, unit: str) -> None:
+        """Fill the bar from its beginning."""
+        self._progress.update(self._task, total=total, completed=0)
+
+    def update(self, done: float) -> None:
+        """Move the bar."""
+        self._progress.update(self._task, completed=done)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.stop()

@@ -1,0 +1,33 @@
+"""Published experiments, repeated: what is measured here beside what was printed there.
+
+``bayespoint reproduce`` runs them from the command line. To add one, write a module that ends in
+an :class:`Experiment` and name it in ``EXPERIMENTS``.
+
+>>> from bayespoint.experiments import EXPERIMENTS, Context
+>>> result = EXPERIMENTS["large-scale"].run(Context())
+>>> row = result.tables[0].rows[0]
+>>> f"{row.quantity}: error {row.measured:.2f} %"
+'0 % rejected: error 4.02 %'
+"""
+
+from bayespoint.experiments import large_scale
+from bayespoint.experiments.base import Context, Experiment, Figure, Result, Row, Table
+from bayespoint.experiments.page import write_index
+from bayespoint.experiments.report import perform, write_run
+
+EXPERIMENTS: dict[str, Experiment] = {
+    experiment.name: experiment for experiment in (large_scale.EXPERIMENT,)
+}
+
+__all__ = [
+    "EXPERIMENTS",
+    "Context",
+    "Experiment",
+    "Figure",
+    "Result",
+    "Row",
+    "Table",
+    "perform",
+    "write_index",
+    "write_run",
+]

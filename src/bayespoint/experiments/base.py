@@ -1,0 +1,142 @@
+"""What an experiment is, and what comes out of it.
+
+An experiment repeats a published one and sets what it measures beside what was printed. It neither
+prints nor writes: it returns tables, and figures that can be drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
+
+def _silent(message: str) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """How to run an experiment.
+
+    Attributes
+    ----------
+    full : bool
+        The published experiment on its own data, or (False) a small one, in seconds and on data
+        that scikit-learn brings along.
+    data : Path or None
+        Data folder; None means the one of :func:`bayespoint.datasets.data_folder`.
+    seed : int
+        Seed of all that is random.
+    tell : callable
+        Is told in a few words what comes next, before each long part.
+    """
+
+    full: bool = False
+    data: Path | None = None
+    seed: int = 0
+    tell: Callable[[str], None] = _silent
+
+    @property
+    def mode(self) -> str:
+        """``"full"`` or ``"quick"``."""
+        return "full" if self.full else "quick"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One quantity: what was printed, what was measured, and what to think of it.
+
+    Attributes
+    ----------
+    quantity : str
+        What it is.
+    measured : float
+        Our value.
+    printed : float or None
+        Value in the paper, if it has one.
+    interval : tuple of two floats or None
+        Values that the measured one is consistent with.
+    verdict : str
+        How the two compare, in words.
+    """
+
+    quantity: str
+    measured: float
+    printed: float | None = None
+    interval: tuple[float, float] | None = None
+    verdict: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of one unit under one title; ``digits`` follow the decimal point."""
+
+    title: str
+    caption: str
+    rows: Sequence[Row]
+    unit: str = "%"
+    digits: int = 2
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure: the numbers that it shows, ready for JSON, and a function that draws it.
+
+    Nothing is drawn, and matplotlib is not imported, before ``draw()``.
+    """
+
+    name: str
+    title: str
+    caption: str
+    data: Mapping[str, Any]
+    draw: Callable[[], Drawing]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What an experiment found.
+
+    Attributes
+    ----------
+    setting : mapping of str to str
+        Data and parameters, in words.
+    tables : sequence of Table
+    figures : sequence of Figure
+    seconds : mapping of str to float
+        Time that parts of it took.
+    """
+
+    setting: Mapping[str, str]
+    tables: Sequence[Table]
+    figures: Sequence[Figure]
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A published experiment that can be repeated.
+
+    Attributes
+    ----------
+    name : str
+        What one types: ``bayespoint reproduce <name>``.
+    title : str
+        What one reads.
+    paper : str
+        Where it was published.
+    description : str
+        What is done, in a sentence or two.
+    run : callable
+        Does it.
+    """
+
+    name: str
+    title: str
+    paper: str
+    description: str
+    run: Callable[[Context], Result]

@@ -1,0 +1,95 @@
+"""Run an experiment and write down what came out: pictures, and the numbers as JSON.
+
+In the folder given each run has a folder of its own, ``<name>/quick`` or ``<name>/full``, with
+``results.json`` and, for every figure, a PNG and a JSON file of the numbers that it shows.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bayespoint.experiments.base import Context, Experiment, Figure, Result
+from bayespoint.experiments.machine import describe_machine
+from bayespoint.plots import house_style
+
+FORMAT = 1  # of results.json; files of another format are not read
+RESULTS = "results.json"
+
+
+class Run(NamedTuple):
+    """One run of an experiment: what came out, and the document that tells it all."""
+
+    result: Result
+    document: dict[str, Any]
+
+
+def perform(experiment: Experiment, context: Context) -> Run:
+    """Run an experiment and note how long it took, on what, and what it warned of."""
+    start = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        result = experiment.run(context)
+    document = {
+        "format": FORMAT,
+        "name": experiment.name,
+        "mode": context.mode,
+        "title": experiment.title,
+        "paper": experiment.paper,
+        "description": experiment.description,
+        "setting": dict(result.setting),
+        "tables": [asdict(table) for table in result.tables],
+        "figures": [
+            {"name": figure.name, "title": figure.title, "caption": figure.caption}
+            for figure in result.figures
+        ],
+        "warnings": [str(warning.message) for warning in caught],
+        "seconds": {
+            "all": round(time.perf_counter() - start, 2),
+            **{part: round(seconds, 2) for part, seconds in result.seconds.items()},
+        },
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": describe_machine(),
+    }
+    return Run(result, document)
+
+
+def write_run(run: Run, out: Path) -> Path:
+    """Write all files of a run below the folder ``out`` and return its ``results.json``."""
+    folder = out / run.document["name"] / run.document["mode"]
+    folder.mkdir(parents=True, exist_ok=True)
+    for figure in run.result.figures:
+        write_figure(figure, folder)
+    write_json(run.document, folder / RESULTS)
+    return folder / RESULTS
+
+
+def write_figure(figure: Figure, folder: Path) -> None:
+    """Draw a figure into ``<name>.png`` and put its numbers beside it."""
+    with house_style():
+        figure.draw().savefig(folder / f"{figure.name}.png")
+    titles = {"title": figure.title, "caption": figure.caption}
+    write_json({**titles, "data": figure.data}, folder / f"{figure.name}.json")
+
+
+def write_json(content: Mapping[str, Any], path: Path) -> None:
+    """Write JSON that every reader takes: no NaN."""
+    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def read_runs(out: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Folder and document of every run below ``out``; other files are none of our business."""
+    for path in sorted(out.glob(f"*/*/{RESULTS}")):
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        if isinstance(document, dict) and document.get("format") == FORMAT:
+            yield path.parent, document
