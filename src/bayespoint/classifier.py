@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logsumexp
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state, compute_sample_weight
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from bayespoint.callbacks import CallbackSupport, monitor_for, with_callbacks
 from bayespoint.engines import Engine, PermutedPerceptron, get_engine
-from bayespoint.exceptions import check_choice, check_number
+from bayespoint.exceptions import check_choice, check_flag, check_number
 from bayespoint.kernels import NAMES, make_kernel
 from bayespoint.posteriors import Posterior
 
@@ -170,18 +171,22 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, BaseEstimator):
         self._check_parameters()
         engine = PermutedPerceptron() if self.engine is None else get_engine(self.engine)
         engine.check()
-        points, labels = validate_data(self, X, y, dtype=(np.float64, np.float32), order="C")
+        points, labels = validate_data(
+            self, X, y, dtype=(np.float64, np.float32), order="C", reset=not self._extends
+        )
         check_classification_targets(labels)
         weight = self._weights(labels, sample_weight)
         kept = np.arange(len(labels)) if weight is None else np.flatnonzero(weight > 0)
-        points, weight = self._keep(points, kept), None if weight is None else weight[kept]
-        self.classes_, codes = np.unique(labels[kept], return_inverse=True)
-        if len(self.classes_) < 2:
+        points, columns = self._keep(points, kept)
+        weight = None if weight is None else weight[kept]
+        classes, codes = np.unique(labels[kept], return_inverse=True)
+        if len(classes) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs samples of at least two classes. Got one class, "
-                f"{self.classes_[0]!r}, in {len(points)} samples (of positive weight)."
+                f"{classes.tolist()[0]!r}, in {len(points)} samples (of positive weight)."
             )
-        start = self._start(engine, points, codes)
+        start = self._start(engine, points, codes, weight)
+        self.classes_, self._columns = classes, columns
         space = engine.space(self._make_kernel(points), self._ridge()).fit(points)
         posterior = engine.run(
             space,
@@ -246,6 +251,18 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, BaseEstimator):
         both = both[:, :, 0] if len(self.classes_) == 2 else both
         return both[:, 0], both[:, 1]
 
+    @available_if(lambda self: hasattr(self.posterior_, "outputs"))
+    def sample_outputs(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Outputs f_n(x) of every sample of the posterior, if it is known by samples.
+
+        Returns
+        -------
+        ndarray of shape (n_points, n_samples, n_tasks)
+            One task for two classes, else one for each class against the rest.
+        """
+        posterior: Any = self.posterior_
+        return self._in_chunks(X, posterior.outputs)
+
     def sample_proba(
         self,
         X: ArrayLike,
@@ -269,8 +286,12 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, BaseEstimator):
             What each of them says; certain (0 or 1) if the model knows no label noise.
         """
         check_is_fitted(self)
+        if not n_samples >= 1 or n_samples % 1:
+            raise ValueError(
+                f"n_samples must be an int in the range [1, inf). Got {n_samples!r} instead."
+            )
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
-        drawn = self.posterior_.draw(n_samples, rng)
+        drawn = self.posterior_.draw(int(n_samples), rng)
         shape = (-1, *drawn.shape[1:])
         flat = drawn.reshape(len(drawn), -1)
         outputs = self._in_chunks(X, lambda Z: Z @ flat.astype(Z.dtype, copy=False)).reshape(shape)
@@ -281,11 +302,13 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, BaseEstimator):
         if not callable(self.kernel):
             check_choice(self, "kernel", NAMES, "or a callable")
         check_number(self, "degree", integer=True, low=1)
-        if self.gamma not in ("scale", "auto"):
+        if not isinstance(self.gamma, str) or self.gamma not in ("scale", "auto"):
             check_number(self, "gamma", low=0, closed=False, words="'scale', 'auto' or ")
         check_number(self, "coef0", low=0)
-        if self.ridge is not None and self.ridge != "mean":
+        if self.ridge is not None and not (isinstance(self.ridge, str) and self.ridge == "mean"):
             check_number(self, "ridge", low=0, words="None, 'mean' or ")
+        for name in ("normalize", "fit_intercept", "warm_start"):
+            check_flag(self, name)
         check_choice(self, "decision", ("bayes_point", "vote"))
         if self.class_weight is not None and not isinstance(self.class_weight, dict):
             check_choice(self, "class_weight", ("balanced",), "or a dict or None")
@@ -297,18 +320,17 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, BaseEstimator):
         if weight.ndim != 1:
             raise ValueError(f"Sample weights must be 1D array. Got shape {weight.shape}.")
         check_consistent_length(y, weight)
-        if not np.isfinite(weight).all() or weight.min() < 0 or weight.max() == 0:
-            raise ValueError(
-                "Sample weights must be finite and not negative, and not all zero. Got values "
-                f"from {weight.min()} to {weight.max()}."
-            )
-        return weight * compute_sample_weight(self.class_weight, y)
+        check_weights("Sample weights", weight)
+        class_weight = compute_sample_weight(self.class_weight, y)
+        check_weights("Class weights", class_weight)
+        check_weights("Sample weights times class weights", weight * class_weight)
+        return weight * class_weight
 
-    def _keep(self, points: NDArray, kept: NDArray) -> NDArray:
-        """Points of positive weight; of a precomputed kernel, their columns too."""
+    def _keep(self, points: NDArray, kept: NDArray) -> tuple[NDArray, Any]:
+        """Points of positive weight; of a precomputed kernel, their columns too, and which."""
         all_kept = len(kept) == len(points)
-        self._columns = slice(None) if all_kept or self.kernel != "precomputed" else kept
-        return points if all_kept else points[kept][:, self._columns]
+        columns = slice(None) if all_kept or self.kernel != "precomputed" else kept
+        return points if all_kept else points[kept][:, columns], columns
 
     def _targets(self, codes: NDArray) -> NDArray[np.int8]:
         """Labels -1, +1 of all binary tasks, shape (n_samples, n_tasks)."""
@@ -324,12 +346,21 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, BaseEstimator):
             return "mean" if self.engine is None else 0.0
         return self.ridge
 
-    def _start(self, engine: Engine, X: NDArray, codes: NDArray) -> Posterior | None:
+    @property
+    def _extends(self) -> bool:
+        """Whether a fit would add to the one before."""
+        return self.warm_start and hasattr(self, "posterior_")
+
+    def _start(
+        self, engine: Engine, X: NDArray, codes: NDArray, weight: NDArray | None
+    ) -> Posterior | None:
         """The posterior to extend, if there is one and it may be."""
-        data = (X.shape, zlib.crc32(np.ascontiguousarray(X).data), zlib.crc32(codes.data))
+        weight = np.ones(len(X)) if weight is None else weight
+        data = [zlib.crc32(np.ascontiguousarray(part).data) for part in (X, codes, weight)]
         kernel = [repr(getattr(self, name)) for name in KERNEL_PARAMETERS]
-        problem = (*data, *kernel, self._ridge())
-        if not (self.warm_start and hasattr(self, "posterior_")):
+        problem = (X.shape, *data, *kernel, self._ridge())
+        if not self._extends:
+            self.__dict__.pop("posterior_", None)  # if this run fails, none is left to be extended
             self._problem = problem
             self._seed = int(check_random_state(self.random_state).randint(2**31))
             return None
@@ -340,8 +371,8 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, BaseEstimator):
             )
         if problem != self._problem:
             raise ValueError(
-                "warm_start=True needs the data, the kernel and the ridge of the fit before, and "
-                "something of these has changed. Set warm_start=False to start anew."
+                "warm_start=True needs the data, the weights, the kernel and the ridge of the fit "
+                "before, and something of these has changed. Set warm_start=False to start anew."
             )
         return self.posterior_
 
@@ -350,6 +381,8 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, BaseEstimator):
         self.posterior_ = posterior
         self.n_iter_ = posterior.n_iter
         self._space = space if posterior.support is None else space.restrict(posterior.support)
+        for name in ("coef_", "intercept_", "log_evidence_"):  # of an earlier fit
+            self.__dict__.pop(name, None)
         if posterior.log_evidence is not None:
             self.log_evidence_ = posterior.log_evidence
         if self.kernel == "linear":
@@ -369,15 +402,29 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, BaseEstimator):
             [function(self._space.transform(chunk)) for chunk in chunks], dtype=np.float64
         )
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "posterior_")
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
 
 
+def check_weights(name: str, weight: NDArray[np.float64]) -> None:
+    """Raise an error unless the weights are finite, not negative and not all zero."""
+    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    if len(bad):
+        raise ValueError(
+            f"{name} must be finite and not negative. Got {weight[bad[0]]} at sample {bad[0]} "
+            f"({len(bad)} such in all)."
+        )
+    if not weight.any():
+        raise ValueError(f"{name} must not be all zero: samples of weight 0 are left out.")
+
+
 def class_probabilities(log_yes: NDArray, log_no: NDArray) -> NDArray[np.float64]:
     """p_y from log q_y and log (1 - q_y) along the last axis; one task means two classes."""
     if log_yes.shape[-1] == 1:
         return np.exp(np.concatenate([log_no, log_yes], axis=-1))
-    log_odds = log_yes - log_no
-    return np.exp(log_odds - logsumexp(log_odds, axis=-1, keepdims=True))
+    return softmax(log_yes - log_no, axis=-1)

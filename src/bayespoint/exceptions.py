@@ -134,6 +134,12 @@ def check_choice(owner: Any, name: str, choices: tuple[str, ...], more: str = ""
         raise parameter_error(owner, name, f"a str among {{{listed}}} {more}".strip())
 
 
+def check_flag(owner: Any, name: str) -> None:
+    """Raise an error unless the parameter is a bool."""
+    if not isinstance(getattr(owner, name), (bool, np.bool_)):
+        raise parameter_error(owner, name, "a bool")
+
+
 def check_number(
     owner: Any,
     name: str,

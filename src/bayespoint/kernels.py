@@ -108,6 +108,8 @@ class PolynomialKernel(Kernel):
     """k(x, x') = (gamma x.x' + coef0)^degree; degree 1 is the linear kernel with an intercept.
 
     Written as (z.z')^degree with z = (sqrt(gamma) x, sqrt(coef0)), so that scaling z scales k.
+    ``columns`` are the entries of z that are not zero at every training point: only they matter to
+    an inner product with one (of 784 pixels of MNIST 67 never do).
 
     Examples
     --------
@@ -119,12 +121,19 @@ class PolynomialKernel(Kernel):
     """
 
     def __init__(
-        self, *, degree: int = 1, gamma: float = 1.0, coef0: float = 0.0, normalize: bool = False
+        self,
+        *,
+        degree: int = 1,
+        gamma: float = 1.0,
+        coef0: float = 0.0,
+        normalize: bool = False,
+        columns: NDArray[np.int64] | None = None,
     ) -> None:
         super().__init__(normalize=normalize)
         self.degree = degree
         self.gamma = gamma
         self.coef0 = coef0
+        self.columns = columns
 
     def features(self, X: NDArray) -> NDArray:
         """The vectors z whose inner products the kernel raises to its degree."""
@@ -146,10 +155,11 @@ class PolynomialKernel(Kernel):
         else:
             scale = np.full_like(length, 1.0 / longest)
             norm, log_unit = (length / longest) ** self.degree, 2 * self.degree * np.log2(longest)
+        rows = z if self.columns is None else z[:, self.columns]
         for start in range(0, len(z), CHUNK):
             part = slice(start, start + CHUNK)
-            z[part] = z[part] * scale[part, None]
-        return Points(z, norm, log_unit, np.arange(len(z)))
+            rows[part] = rows[part] * scale[part, None]
+        return Points(rows, norm, log_unit, np.arange(len(z)))
 
     def block(self, left: Points, right: Points) -> NDArray:
         """(z.z')^degree by repeated squaring, in place."""
@@ -375,7 +385,11 @@ def make_kernel(
     if kernel == "rbf":
         centre = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
         return RadialKernel(gamma=float(width), centre=centre)
-    return PolynomialKernel(degree=degree, gamma=float(width), coef0=coef0, normalize=normalize)
+    columns = np.flatnonzero(np.append(X.any(axis=0), [True] * (coef0 > 0)))
+    return PolynomialKernel(
+        degree=degree, gamma=float(width), coef0=coef0, normalize=normalize,
+        columns=columns if len(columns) < X.shape[1] + (coef0 > 0) else None,
+    )  # fmt: skip
 
 
 def scale_gamma(X: NDArray) -> float:

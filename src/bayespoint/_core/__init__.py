@@ -7,8 +7,10 @@ compiles anything: ``from bayespoint import _core`` and then ``_core.perceptron.
 from importlib import import_module
 from typing import Any
 
+MODULES = ("perceptron",)
+
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("_"):
+    if name not in MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return import_module(f"{__name__}.{name}")

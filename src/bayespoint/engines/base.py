@@ -90,6 +90,6 @@ def get_engine(engine: Engine | str) -> Engine:
         return ENGINES[engine]()
     names = ", ".join(sorted(ENGINES))
     raise ValueError(
-        f"The 'engine' parameter of BayesPointClassifier must be an engine or one of the names "
-        f"{{{names}}}. Got {engine!r} instead."
+        f"The 'engine' parameter of BayesPointClassifier must be an engine instance, such as "
+        f"PermutedPerceptron(), or one of the names {{{names}}}. Got {engine!r} instead."
     )

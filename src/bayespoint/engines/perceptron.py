@@ -133,7 +133,7 @@ class PermutedPerceptron(Engine):
                 rounds = Rounds(orders, targets, step, ridge, self.max_epochs)
                 trained = rounds.run(cache, pool, clock, n_before=n_done)
                 n_ended = len(trained.alphas)
-                parts += [to_posterior(trained, n, space, ridge) for n in range(n_ended)]
+                parts += [to_posterior(trained, n, targets, space, ridge) for n in range(n_ended)]
                 n_done += n_ended
                 n_failed += int((~trained.separated).sum())
                 outputs += (trained.outputs / trained.lengths[:, :, None]).sum(axis=0)
@@ -177,17 +177,20 @@ def steps(space: DualSpace, sample_weight: NDArray | None) -> NDArray[np.float64
 
 
 def to_posterior(
-    trained: Trained, n: int, space: DualSpace, ridge: NDArray[np.float64]
+    trained: Trained, n: int, targets: NDArray, space: DualSpace, ridge: NDArray[np.float64]
 ) -> SampledPosterior:
     """Sample n alone: w_n / |w_n| of all tasks, and its outputs at the training points."""
     alphas = (trained.alphas[n] / trained.lengths[n, :, None]).T  # (m, n_tasks)
     outputs = (trained.outputs[n] / trained.lengths[n, :, None]).T
     norm = space.points.norm[:, None]
     inverse = np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0)
-    without_own = (outputs - alphas * norm**2) * inverse
+    margins = targets * (outputs - alphas * norm**2) * inverse
     noise = ridge[:, None] * alphas * inverse
     moments = TrainingMoments(
-        1, without_own, (without_own**2).mean(axis=0), (noise**2).mean(axis=0)
+        n_samples=1,
+        margins=margins,
+        squares=(margins**2).mean(axis=0),
+        noise=(noise**2).mean(axis=0),
     )
     support = np.flatnonzero(alphas.any(axis=1))
     return SampledPosterior(

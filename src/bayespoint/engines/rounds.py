@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint import _core
+from bayespoint.exceptions import KernelError
 from bayespoint.monitor import Monitor
 from bayespoint.spaces import RowCache
 from bayespoint.spaces.tiles import ThreadPool
 
 LOOK_AHEAD = 8  # rows a waiting classifier may ask for in advance: on MNIST 7 % are never used
 REACH = 2000  # places of its permutation in which it looks for them
+INDEFINITE = 0.01  # |w|^2 below -0.01 |alpha|^2 is no rounding error: k(x, x) is at most 1 here
 STATE_BYTES = 16  # per point and classifier: a coefficient and an output
 
 
@@ -137,12 +139,18 @@ class Rounds:
         progress = machines.progress.reshape(*self._shape, -1)
         ended = (progress[:, :, core.STATE] != core.RUNNING).all(axis=1)
         n = len(ended) if ended.all() else int(ended.argmin())
-        square = core.squared_lengths(machines).reshape(self._shape)[:n]
         per_point = (*self._shape, -1)
+        alphas = machines.alphas.reshape(per_point)[:n]
+        square = core.squared_lengths(machines).reshape(self._shape)[:n]
+        if (square < -INDEFINITE * np.einsum("ntm,ntm->nt", alphas, alphas)).any():
+            raise KernelError(
+                "The kernel is not positive semi-definite: a weight vector has a negative squared "
+                "length. Use another kernel, or a larger ridge."
+            )
         return Trained(
-            alphas=machines.alphas.reshape(per_point)[:n],
+            alphas=alphas,
             outputs=machines.outputs.reshape(per_point)[:n],
-            lengths=np.where(square > 0, np.sqrt(square), 1.0),  # |w| = 0: opposite duplicates
+            lengths=np.sqrt(np.where(square > 0, square, 1.0)),  # |w| = 0: opposite duplicates
             epochs=progress[:n, :, core.EPOCHS],
             mistakes=progress[:n, :, core.MISTAKES],
             separated=progress[:n, :, core.STATE] == core.SEPARATED,

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.datasets import Split
-from bayespoint.posteriors import SampledPosterior
 from bayespoint.reject import RejectionCurve, rejection_curve
 
 
@@ -53,7 +52,7 @@ def sample_errors(name: str, machine: BayesPointClassifier, split: Split) -> Sam
     start = time.perf_counter()
     machine.fit(split.X_train, split.y_train)
     fitted = time.perf_counter()
-    outputs = sample_outputs(machine, split.X_test)
+    outputs = machine.sample_outputs(split.X_test)
     n_samples = outputs.shape[1]
     means = outputs.cumsum(axis=1) / np.arange(1, n_samples + 1)[:, None]
     return SampleErrors(
@@ -66,14 +65,6 @@ def sample_errors(name: str, machine: BayesPointClassifier, split: Split) -> Sam
         fit_seconds=fitted - start,
         test_seconds=time.perf_counter() - fitted,
     )
-
-
-def sample_outputs(machine: BayesPointClassifier, X: NDArray) -> NDArray[np.float64]:
-    """f_n(x) of every sample and class, shape (n_points, n_samples, n_classes)."""
-    posterior = machine.posterior_
-    assert isinstance(posterior, SampledPosterior)
-    # The posterior wants transformed points, and transforming them is the classifier's own matter.
-    return machine._in_chunks(X, posterior.outputs)
 
 
 def error_rates(

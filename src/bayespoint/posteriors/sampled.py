@@ -4,46 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 from scipy.special import log_ndtr
 
 from bayespoint.posteriors.base import Posterior
 
 HARD = 1e-9  # smallest scale of the probit: below it a label is certain for all that doubles tell
+ENOUGH = 10_000  # points from which one scale is learned; more would change its third digit
 
 
 @dataclass(frozen=True)
 class TrainingMoments:
     r"""How far samples disagree, and how noisy labels are, as seen at the training points.
 
-    A training point :math:`x_i` gets the output
-    :math:`f_n(x_i) = \langle w_n, \phi(x_i) \rangle / |w_n| |\phi(x_i)|` of sample n; a new point
-    has no coefficient of its own, so what counts is the output without the own term. The ridge
-    gives every point a private feature, whose share of the output is the noise of its label.
+    The margin of a training point is its label times its output
+    :math:`f_n(x_i) = \langle w_n, \phi(x_i) \rangle / |w_n| |\phi(x_i)|`, without the term of its
+    own coefficient: a new point has none. The ridge gives every point a private feature, whose
+    share of the output is the noise of its label.
 
     Attributes
     ----------
     n_samples : int
         Number of samples.
-    total : ndarray of shape (m, n_tasks)
-        Sum over samples of the outputs without the own terms.
+    margins : ndarray of shape (m, n_tasks)
+        Sum over samples of the margins.
     squares : ndarray of shape (n_tasks,)
-        Sum over samples of their mean squares over the points.
+        Sum over samples of the mean squares of the margins over the points.
     noise : ndarray of shape (n_tasks,)
         Sum over samples of the mean squares of the private features' outputs.
     """
 
     n_samples: int
-    total: NDArray[np.float64]
+    margins: NDArray[np.float64]
     squares: NDArray[np.float64]
     noise: NDArray[np.float64]
 
     def __add__(self, other: TrainingMoments) -> TrainingMoments:
         return TrainingMoments(
             self.n_samples + other.n_samples,
-            self.total + other.total,
+            self.margins + other.margins,
             self.squares + other.squares,
             self.noise + other.noise,
         )
@@ -63,8 +66,42 @@ class TrainingMoments:
         n = self.n_samples
         if n == 1:
             return self.squares
-        variance = self.squares / n - ((self.total / n) ** 2).mean(axis=0)
+        variance = self.squares / n - ((self.margins / n) ** 2).mean(axis=0)
         return np.maximum(variance, 0) * n / (n - 1)
+
+    @property
+    def margin_scale(self) -> NDArray[np.float64]:
+        r"""The :math:`\sigma` that makes :math:`\prod_i \Phi(\bar m_i / \sigma)` largest, per task.
+
+        One more point, of typical size and on the wrong side, counts too (Laplace's rule of
+        succession): margins that are all positive do not make a machine certain.
+        """
+        thinned = self.margins[:: -(-len(self.margins) // ENOUGH)] / self.n_samples
+        return np.array([most_likely_scale(margins) for margins in thinned.T])
+
+    @property
+    def predictive_scale(self) -> NDArray[np.float64]:
+        """Scale of the probit that turns mean outputs into probabilities, one number a task.
+
+        The smaller of two guesses, each too large where the other is right. Model plus noise
+        variance takes all slack for noise, also slack that was only used because it was there.
+        Margins without the own term look worse than those of a new point, since nothing makes up
+        for the missing term.
+        """
+        total = np.sqrt(self.model_variance + self.noise_variance)
+        return np.minimum(total, self.margin_scale)
+
+
+def most_likely_scale(margins: NDArray[np.float64]) -> float:
+    """The sigma of a probit for which these margins, and one typical error, are likeliest."""
+    size = np.abs(margins).mean()
+    if size == 0:
+        return HARD
+    z = np.append(margins, -size) / size
+    loss = minimize_scalar(
+        lambda log_scale: -log_ndtr(z * np.exp(-log_scale)).sum(), bounds=(-6, 3), method="bounded"
+    )
+    return float(size * np.exp(loss.x))
 
 
 class SampledPosterior(Posterior):
@@ -75,11 +112,10 @@ class SampledPosterior(Posterior):
     * ``"bayes_point"``: their mean, the output of the Bayes point;
     * ``"vote"``: the mean of their signs; the mean output, divided by N, breaks ties only.
 
-    Probabilities of the Bayes point are :math:`\Phi(\bar f(x) / \sigma)`, where
-    :math:`\sigma^2` is the variance of outputs over the samples plus that of the label noise, both
-    averaged over the training points (:class:`TrainingMoments`). One :math:`\sigma` for all points
-    keeps the order of the outputs; on held-out data it also has the better log-loss than the
-    spread of N outputs at each point, which is itself noisy (README). Votes give
+    Probabilities of the Bayes point are :math:`\Phi(\bar f(x) / \sigma)`. One :math:`\sigma` a
+    task, learned from the training points (:class:`TrainingMoments`), keeps the order of the
+    outputs; on held-out data it has a lower log-loss than the spread of the N outputs at each
+    point, which is itself noisy (``benchmarks/probabilities.py``). Votes give
     :math:`(n_+ + 1/2) / (N + 1)`.
 
     Parameters
@@ -126,6 +162,11 @@ class SampledPosterior(Posterior):
         """Number of classifiers N."""
         return self.weights.shape[1]
 
+    @cached_property
+    def scale(self) -> NDArray[np.float64]:
+        """The sigma of the probabilities, one a task."""
+        return self.moments.predictive_scale
+
     @property
     def mean(self) -> NDArray:
         """The Bayes point, 1/N sum_n w_n."""
@@ -156,14 +197,13 @@ class SampledPosterior(Posterior):
         outputs = self.outputs(Z)
         # Votes differ by steps of 2/N and outputs are at most 1 in size (but for new points of a
         # precomputed kernel, hence the clip): a tie-break, no more.
-        tie_break = np.clip(outputs.mean(axis=1), -1, 1) / self.n_samples
+        tie_break = np.clip(outputs, -1, 1).mean(axis=1) / self.n_samples
         return np.sign(outputs).mean(axis=1) + tie_break
 
     def log_probability(self, decision: NDArray, rule: str) -> tuple[NDArray, NDArray]:
         """Probit of the mean output, or share of the votes."""
         if rule == "bayes_point":
-            variance = self.moments.model_variance + self.moments.noise_variance
-            return log_probit(decision, variance)
+            return log_probit(decision, self.scale)
         n = self.n_samples
         share = ((decision + 1) * n / 2 + 0.5) / (n + 1)
         share = np.clip(share, HARD, 1 - HARD)  # outputs of size 1 would make it 0 or 1
@@ -171,10 +211,10 @@ class SampledPosterior(Posterior):
 
     def log_likelihood(self, outputs: NDArray) -> tuple[NDArray, NDArray]:
         """Probit with the label noise alone; without a ridge the sign decides."""
-        return log_probit(outputs, self.moments.noise_variance)
+        return log_probit(outputs, np.sqrt(self.moments.noise_variance))
 
 
-def log_probit(outputs: NDArray, variance: NDArray) -> tuple[NDArray, NDArray]:
-    """Logarithms of Phi(f/s) and Phi(-f/s), with s^2 the variance."""
-    z = outputs / np.maximum(np.sqrt(variance), HARD)
+def log_probit(outputs: NDArray, scale: NDArray) -> tuple[NDArray, NDArray]:
+    """Logarithms of Phi(f / scale) and Phi(-f / scale)."""
+    z = outputs / np.maximum(scale, HARD)
     return log_ndtr(z), log_ndtr(-z)

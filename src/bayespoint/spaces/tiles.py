@@ -3,7 +3,8 @@
 Every matrix product here has one fixed shape, ``UNIT`` rows by ``TILE`` columns, and runs on one
 BLAS thread; several tiles run side by side. Apart from speed this makes a kernel value depend on
 its two points alone, to the bit: the rounding of a BLAS product changes with its shape and with
-its number of threads.
+its number of threads. (Not with every BLAS: the float32 product of OpenBLAS for AVX2 also rounds by
+the place in the block.)
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from threadpoolctl import ThreadpoolController
 from bayespoint.kernels import Kernel, Points
 
 UNIT = 128  # rows a product; 512 would be a fifth faster, but asks for more rows than are needed
+EDGE = 64  # narrower products have a multiple of this: BLAS sums what its own tiles leave otherwise
 TILE = 512  # columns a product: UNIT x TILE in float32 is 256 kB, and fits a level-2 cache
 
 
@@ -74,8 +76,10 @@ def fill(
     kernel: Kernel, left: Points, right: Points, out: NDArray, where: NDArray, pool: ThreadPool
 ) -> None:
     """Write k(left, right) into the rows ``where`` of ``out``."""
-    units = [padded(left.take(slice(start, start + UNIT))) for start in range(0, len(left), UNIT)]
-    starts = tile_starts(len(right))
+    units = [
+        padded(left.take(slice(start, start + UNIT)), UNIT) for start in range(0, len(left), UNIT)
+    ]
+    starts = np.arange(0, len(right), TILE)
     shares = np.array_split(starts, min(len(starts), 4 * pool.n_threads))
     pool.map(_fill_tiles, shares, kernel, units, right, out, where)
 
@@ -103,15 +107,12 @@ def _multiply_units(
             out[unit] += kernel.block(some, tile) @ weights[columns]
 
 
-def tile_starts(columns: int) -> NDArray[np.int64]:
-    """First columns of the tiles; the last tile overlaps its neighbour rather than be narrower."""
-    starts = np.arange(0, columns, TILE)
-    return np.unique(np.minimum(starts, max(columns - TILE, 0)))
-
-
-def padded(points: Points) -> Points:
-    """Repeat the last point until there are UNIT of them."""
-    return points.take(np.minimum(np.arange(UNIT), len(points) - 1))
+def padded(points: Points, multiple: int) -> Points:
+    """Repeat the last point until their number is a multiple."""
+    missing = -len(points) % multiple
+    if not missing:
+        return points
+    return points.take(np.minimum(np.arange(len(points) + missing), len(points) - 1))
 
 
 def _fill_tiles(
@@ -123,8 +124,10 @@ def _fill_tiles(
     where: NDArray,
 ) -> None:
     for start in starts:
-        columns = slice(start, start + TILE)
-        tile = right.take(columns)
+        end = min(start + TILE, len(right))
+        begin = max(end - TILE, 0)  # the last tile overlaps its neighbour rather than be narrower
+        tile = padded(right.take(slice(begin, end)), EDGE)
         for number, unit in enumerate(units):
             rows = where[number * UNIT : (number + 1) * UNIT]
-            out[rows, columns] = kernel.block(unit, tile)[: len(rows)]
+            block = kernel.block(unit, tile)
+            out[rows, start:end] = block[: len(rows), start - begin : end - begin]

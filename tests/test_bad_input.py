@@ -1,0 +1,378 @@
+"""What cannot work is refused: the message says what is wrong, what was given and what to do."""
+
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+
+from bayespoint import BayesPointClassifier
+from bayespoint.engines import PermutedPerceptron
+from bayespoint.exceptions import KernelError, NotSeparableWarning
+
+X = np.random.default_rng(0).normal(size=(60, 2))
+Y = (X[:, 0] > 0).astype(int)
+
+
+def refused(match, error=ValueError):
+    return pytest.raises(error, match=re.compile(match, re.DOTALL))
+
+
+def fails(match, X=X, y=Y, error=ValueError, sample_weight=None, **parameters):
+    """The fit is refused with such a message, and leaves no machine that seems fitted."""
+    clf = BayesPointClassifier(**parameters)
+    with refused(match, error):
+        clf.fit(X, y, sample_weight=sample_weight)
+    with pytest.raises(NotFittedError):
+        clf.predict(X)
+
+
+# Data ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("points", "match"),
+    [
+        (np.empty((0, 2)), r"0 sample\(s\) \(shape=\(0, 2\)\) while a minimum of 1 is required"),
+        (np.empty((60, 0)), r"0 feature\(s\) \(shape=\(60, 0\)\) while a minimum of 1 is required"),
+        (X[:, 0], "Expected 2D array, got 1D array.*Reshape your data"),
+        (X[:, :, None], "dim 3, while dim <= 2 is required by BayesPointClassifier"),
+        (np.where(X > 2, np.nan, X), "contains NaN.*imputer"),
+        (np.where(X > 2, np.inf, X), "contains infinity"),
+        ([["red", "blue"]] * 60, "could not convert string to float: 'red'"),
+        (pd.DataFrame({"a": X[:, 0], "b": ["red"] * 60}), "could not convert string to .*'red'"),
+        (X * 1j, "Complex data not supported"),
+    ],
+    ids=["no samples", "no features", "1-D", "3-D", "NaN", "inf", "words", "frame", "complex"],
+)
+def test_points(points, match):
+    fails(match, points, Y[: len(points)])
+
+
+def test_sparse_points():
+    fails(r"Sparse data was passed.*Use '\.toarray\(\)'", sparse.csr_array(X), error=TypeError)
+
+
+@pytest.mark.parametrize(
+    ("labels", "match"),
+    [
+        (None, "requires y to be passed, but the target y is None"),
+        (Y[:-1], r"inconsistent numbers of samples: \[60, 59\]"),
+        (X[:, 0], "Unknown label type: continuous.*expects discrete classes"),
+        (np.c_[Y, Y], r"y should be a 1d array, got an array of shape \(60, 2\)"),
+        (np.where(Y, 1.0, np.nan), "Input y contains NaN"),
+        (np.array([1, "a"] * 30, dtype=object), "Unknown label type: unknown"),
+        (np.zeros(60, dtype=int), "at least two classes. Got one class, 0, in 60 samples"),
+        (["a"] * 60, "at least two classes. Got one class, 'a', in 60 samples"),
+    ],
+    ids=["None", "length", "continuous", "2-D", "NaN", "mixed", "one class", "one word"],
+)
+def test_labels(labels, match):
+    fails(match, y=labels)
+
+
+def test_one_sample():
+    fails("needs samples of at least two classes. Got one class, 1, in 1 samples", X[:1], [1])
+
+
+@pytest.mark.parametrize(
+    ("weight", "match"),
+    [
+        (np.where(np.arange(60) < 3, -1.5, 1), r"not negative\. Got -1\.5 at sample 0 \(3 such"),
+        (np.where(np.arange(60) == 7, np.nan, 1), r"must be finite.* Got nan at sample 7 \(1 such"),
+        (np.where(np.arange(60) == 7, np.inf, 1), r"must be finite.* Got inf at sample 7 \(1 such"),
+        (np.ones((60, 1)), r"must be 1D array\. Got shape \(60, 1\)"),
+        (1.0, r"must be 1D array\. Got shape \(\)"),
+        (np.zeros(60), "must not be all zero: samples of weight 0 are left out"),
+        (np.ones(59), r"inconsistent numbers of samples: \[60, 59\]"),
+        (["a"] * 60, "could not convert string to float: 'a'"),
+        (Y.astype(float), r"Got one class, 1, in \d+ samples \(of positive weight\)"),
+    ],
+    ids=["negative", "NaN", "inf", "2-D", "number", "zero", "length", "words", "one class left"],
+)
+def test_sample_weights(weight, match):
+    fails(match, sample_weight=weight)
+
+
+@pytest.mark.parametrize(
+    ("class_weight", "match"),
+    [
+        ({0: -1.0, 1: 1.0}, r"Class weights must be .* not negative\. Got -1\.0 at sample \d+"),
+        ({0: np.nan, 1: 1.0}, r"Class weights must be finite.* Got nan at sample \d+"),
+        ({0: 0.0, 1: 0.0}, "Class weights must not be all zero"),
+        ({0: 0.0, 1: 1.0}, "at least two classes. Got one class, 1"),
+        ({5: 1.0}, r"The classes, \[0, 1\], are not in class_weight"),
+        ("even", r"must be a str among \{'balanced'\} or a dict or None\. Got 'even' instead"),
+        ([1, 2], r"must be a str among \{'balanced'\} or a dict or None\. Got \[1, 2\] instead"),
+    ],
+)
+def test_class_weights(class_weight, match):
+    fails(match, class_weight=class_weight)
+
+
+def test_weights_that_leave_nothing_together():
+    fails(
+        "Sample weights times class weights must not be all zero",
+        class_weight={0: 0.0, 1: 1.0},
+        sample_weight=1.0 - Y,
+    )
+
+
+# Parameters ------------------------------------------------------------------------------------
+
+KERNEL_NAMES = r"a str among \{'linear', 'poly', 'rbf', 'precomputed'\} or a callable"
+ENGINES = r"an engine instance, such as PermutedPerceptron\(\), or one of the names \{.*perceptron"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("kernel", "gauss", KERNEL_NAMES),
+        ("kernel", None, KERNEL_NAMES),
+        ("engine", "svm", ENGINES),
+        ("engine", PermutedPerceptron, ENGINES),
+        ("degree", 0, r"an int in the range \[1, inf\)"),
+        ("degree", 2.5, r"an int in the range \[1, inf\)"),
+        ("degree", True, r"an int in the range \[1, inf\)"),
+        ("gamma", -1.0, r"'scale', 'auto' or a float in the range \(0, inf\)"),
+        ("gamma", 0.0, r"'scale', 'auto' or a float in the range \(0, inf\)"),
+        ("gamma", np.nan, r"'scale', 'auto' or a float in the range \(0, inf\)"),
+        ("gamma", "foo", r"'scale', 'auto' or a float in the range \(0, inf\)"),
+        ("gamma", np.array([1.0, 2.0]), r"'scale', 'auto' or a float in the range \(0, inf\)"),
+        ("coef0", -0.1, r"a float in the range \[0, inf\)"),
+        ("coef0", np.inf, r"a float in the range \[0, inf\)"),
+        ("ridge", -1, r"None, 'mean' or a float in the range \[0, inf\)"),
+        ("ridge", "foo", r"None, 'mean' or a float in the range \[0, inf\)"),
+        ("ridge", np.array([1.0, 2.0]), r"None, 'mean' or a float in the range \[0, inf\)"),
+        ("decision", "mean", r"a str among \{'bayes_point', 'vote'\}"),
+        ("normalize", "no", "a bool"),
+        ("fit_intercept", 1, "a bool"),
+        ("warm_start", None, "a bool"),
+    ],
+    ids=lambda value: repr(value)[:20],
+)
+def test_parameters(name, value, allowed):
+    given = re.escape(repr(value))
+    fails(
+        f"The '{name}' parameter of BayesPointClassifier must be {allowed}.*Got {given} instead",
+        **{name: value},
+    )
+
+
+@pytest.mark.parametrize("n_samples", [0, -1, 2.5])
+def test_number_of_draws(n_samples):
+    clf = BayesPointClassifier(random_state=0).fit(X, Y)
+    with refused(rf"n_samples must be an int in the range \[1, inf\)\. Got {n_samples} instead"):
+        clf.sample_proba(X, n_samples=n_samples)
+
+
+# Kernels that are none -------------------------------------------------------------------------
+
+
+def gram():
+    return X @ X.T + 1
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda K: K[:, :5], r"must be square for training\. Got shape \(60, 5\): pass k\(x_i"),
+        (
+            lambda K: K + np.eye(60)[3][:, None] * np.eye(60)[7],
+            r"symmetric\. Got K\[3, 7\] = .*but",
+        ),
+        (lambda K: K - 9 * np.eye(60), r"k\(x, x\) must not be negative\. Got -.* at point \d+"),
+    ],
+    ids=["not square", "not symmetric", "negative"],
+)
+def test_precomputed(change, match):
+    fails(match, change(gram()), kernel="precomputed", error=KernelError)
+
+
+def test_precomputed_normalised():
+    fails("Divide the matrix by", gram(), kernel="precomputed", normalize=True, error=KernelError)
+
+
+def test_precomputed_with_the_wrong_width_of_new_rows():
+    clf = BayesPointClassifier(kernel="precomputed").fit(gram(), Y)
+    with refused("X has 59 features, but BayesPointClassifier is expecting 60 features"):
+        clf.predict(gram()[:, :-1])
+
+
+def test_indefinite_kernels():
+    """k(x, x) is positive, but some weight vectors would have a negative squared length."""
+    matrix = np.array([[1.0, 2.0], [2.0, 1.0]])
+    remedy = "not positive semi-definite: .* negative squared length.*or a larger ridge"
+    parameters = {"kernel": "precomputed", "engine": "perceptron"}
+    fails(remedy, matrix, [0, 1], error=KernelError, **parameters)
+    clf = silent(matrix, [0, 1], **parameters, ridge=1.5)
+    assert np.isfinite(clf.predict_proba(matrix)).all()
+
+
+def test_function_of_the_wrong_shape():
+    fails(r"returned shape \(60,\) .*must return the matrix", kernel=lambda A, B: A @ B[0])
+
+
+def test_features_out_of_range():
+    fails(r"gamma='scale' .*out of range.*Scale the features", 1e200 * X, kernel="rbf")
+    fails(r"overflow.*Scale the features or lower gamma", 1e200 * X, kernel="rbf", gamma=1.0)
+
+
+# Prediction ------------------------------------------------------------------------------------
+
+METHODS = [
+    "predict",
+    "predict_proba",
+    "decision_function",
+    "vote_shares",
+    "latent_mean_and_variance",
+    "sample_proba",
+]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_not_fitted(method):
+    with refused(
+        "This BayesPointClassifier instance is not fitted yet. Call 'fit'", NotFittedError
+    ):
+        getattr(BayesPointClassifier(), method)(X)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_wrong_number_of_features(method):
+    clf = BayesPointClassifier(random_state=0).fit(X, Y)
+    with refused("X has 1 features, but BayesPointClassifier is expecting 2 features as input"):
+        getattr(clf, method)(X[:, :1])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_new_points_that_are_not_finite(bad):
+    clf = BayesPointClassifier(random_state=0).fit(X, Y)
+    with refused("Input X contains (NaN|infinity)"):
+        clf.predict([[0.0, bad]])
+
+
+# Odd, but possible -----------------------------------------------------------------------------
+
+
+def silent(X=X, y=Y, **parameters):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return BayesPointClassifier(random_state=0, **parameters).fit(X, y)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf"])
+def test_constant_features_follow_the_majority(kernel):
+    """All points are one point: the classifier can only count labels."""
+    constant = np.full((60, 2), 0.1)
+    labels = np.arange(60) % 3 > 0  # two thirds are True
+    clf = silent(constant, labels, kernel=kernel)
+    assert clf.predict(constant).all()
+    assert 0.5 < clf.predict_proba(constant)[0, 1] < 0.999
+
+
+def test_constant_features_without_a_ridge_cannot_be_separated():
+    with pytest.warns(NotSeparableWarning, match="Remedy: set a ridge"):
+        clf = BayesPointClassifier(engine="perceptron").fit(np.ones((60, 2)), Y)
+    assert np.isfinite(clf.predict_proba(X)).all()
+
+
+def test_one_constant_feature_changes_nothing_of_importance():
+    clf = silent(np.c_[X, np.full(60, 3.0)], Y)
+    assert clf.score(np.c_[X, np.full(60, 3.0)], Y) > 0.9
+
+
+def test_zero_rows():
+    zeros = np.where(np.arange(60)[:, None] < 5, 0, X)
+    fails(
+        r"Training point 0 \(5 in all\) is zero in feature space.*fit_intercept=True.*or drop",
+        zeros,
+        engine="perceptron",
+        fit_intercept=False,
+    )
+    clf = silent(zeros, fit_intercept=False, ridge=1.0, engine="perceptron")
+    assert np.array_equal(clf.decision_function(zeros[:5]), np.zeros(5))
+    assert np.array_equal(clf.predict_proba(zeros[:5]), np.full((5, 2), 0.5))
+    assert clf.score(X, Y) > 0.9
+
+
+def test_nothing_but_zeros():
+    """Even the default ridge, the mean of k(x, x), is zero then."""
+    fails(r"Training point 0 \(60 in all\) is zero", np.zeros((60, 2)), fit_intercept=False)
+
+
+def test_duplicates_with_opposite_labels():
+    twice, both = np.vstack([X, X]), np.r_[Y, 1 - Y]
+    clf = silent(twice, both)
+    assert np.abs(clf.predict_proba(X) - 0.5).max() < 0.5
+    assert np.isfinite(clf.predict_proba(X)).all()
+    with pytest.warns(NotSeparableWarning, match="training error of the Bayes point: [4-6].*%"):
+        BayesPointClassifier(engine="perceptron", random_state=0).fit(twice, both)
+
+
+# Warm starts -----------------------------------------------------------------------------------
+
+
+def warm(n_samples=2, **parameters):
+    engine = PermutedPerceptron(n_samples=n_samples)
+    return BayesPointClassifier(
+        engine=engine, ridge=1.0, warm_start=True, random_state=0, **parameters
+    )
+
+
+CHANGED = "warm_start=True needs the data, the weights, .* Set warm_start=False to start anew"
+
+
+@pytest.mark.parametrize("before", [None, 1.0 + Y])
+@pytest.mark.parametrize("after", [1.0 + 2 * Y, 2.0 - Y])
+def test_warm_start_with_other_weights(before, after):
+    clf = warm().fit(X, Y, sample_weight=before)
+    with refused(CHANGED):
+        clf.set_params(engine__n_samples=4).fit(X, Y, sample_weight=after)
+
+
+def test_warm_start_with_other_class_weights():
+    clf = warm().fit(X, Y)
+    with refused(CHANGED):
+        clf.set_params(engine__n_samples=4, class_weight={0: 1, 1: 5}).fit(X, Y)
+
+
+def test_warm_start_with_weights_of_one_is_the_same_problem():
+    clf = warm().fit(X, Y)
+    clf.set_params(engine__n_samples=4).fit(X, Y, sample_weight=np.ones(60))
+    assert clf.posterior_.n_samples == 4
+
+
+def test_a_refused_warm_start_leaves_the_machine_as_it_was():
+    clf = warm().fit(X, Y)
+    before = clf.predict_proba(X)
+    with refused(CHANGED):
+        clf.fit(X[::-1].copy(), np.where(Y, "yes", "no"))
+    with refused(CHANGED):
+        clf.fit(X, np.arange(60) % 3)
+    with refused("X has 1 features, but BayesPointClassifier is expecting 2"):
+        clf.fit(X[:, :1], Y)
+    assert clf.classes_.tolist() == [0, 1]
+    assert np.array_equal(clf.predict_proba(X), before)
+
+
+def test_a_failed_fit_leaves_nothing_to_be_extended():
+    """Else a warm start could join samples of two problems."""
+    clf = warm(2).fit(X, Y)
+    other, labels = np.zeros((60, 2)), 1 - Y
+    clf.set_params(warm_start=False, ridge=0.0, fit_intercept=False)
+    with refused("zero in feature space"):
+        clf.fit(other, labels)
+    with pytest.raises(NotFittedError):
+        clf.predict(X)
+    clf.set_params(warm_start=True, engine__n_samples=3)
+    with refused("zero in feature space"):
+        clf.fit(other, labels)
+
+
+def test_a_new_start_may_have_fewer_samples():
+    clf = warm(4).fit(X, Y).set_params(warm_start=False, engine__n_samples=3)
+    assert clf.fit(X, Y).posterior_.n_samples == 3
