@@ -263,7 +263,7 @@ def dumped(clf):
 
 
 @pytest.mark.parametrize("through", [pickled, dumped])
-@pytest.mark.parametrize("kernel", ["linear", "rbf", "precomputed", linear_kernel], ids=str)
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "precomputed", linear_kernel])
 def test_a_machine_survives_storage(kernel, through):
     X, y, new = blobs(4)
     if kernel == "precomputed":

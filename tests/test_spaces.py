@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.blas import skip_where_blas_rounds_by_place
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from bayespoint.exceptions import CacheTooSmallError, KernelError
@@ -205,22 +206,11 @@ def test_filled_tiles_are_the_block(kernel, m, dtype):
     np.testing.assert_allclose(filled(kernel, some, space.points), expected, atol=TOLERANCE[dtype])
 
 
-def blas_rounds_by_place(dtype):
-    """Whether a product of equal rows with equal columns has entries that differ."""
-    a, b = points(20, d=65, dtype=dtype), points(20, d=65, dtype=dtype, seed=1)
-    with threadpool_limits(1):
-        return any(
-            len(np.unique(np.tile(x, (UNIT, 1)) @ np.tile(y, (TILE, 1)).T)) > 1
-            for x, y in zip(a, b, strict=True)
-        )
-
-
 @DTYPES
 @pytest.mark.parametrize("m", [1, 5, 100, 193, 300, 511, 512, 513, 700, 1100])
 @pytest.mark.parametrize("name", ["poly", "rbf"])
 def test_values_do_not_depend_on_rows_asked_together(name, m, dtype):
-    if blas_rounds_by_place(dtype):
-        pytest.skip("this BLAS rounds by the place in a block, so no two blocks agree to the bit")
+    skip_where_blas_rounds_by_place(dtype)
     kernel = KERNELS[name]
     space = DualSpace(kernel).fit(points(m, d=65, dtype=dtype) / 8)
     together = filled(kernel, space.points, space.points)

@@ -22,6 +22,7 @@ LAYERS = (
     ("datasets",),
     ("reject", "active", "selection"),
     ("classifier",),
+    ("problem",),
     ("engines",),
     ("posteriors",),
     ("spaces", "kernels"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -10,16 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags, check_random_state, compute_sample_weight
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayespoint.callbacks import CallbackSupport, monitor_for, with_callbacks
 from bayespoint.engines import Engine, PermutedPerceptron, get_engine
 from bayespoint.exceptions import check_choice, check_flag, check_number
 from bayespoint.kernels import NAMES, make_kernel
 from bayespoint.posteriors import Posterior
+from bayespoint.problem import Problem
 
 CHUNK = 8192  # points transformed at a time while predicting
 KERNEL_PARAMETERS = ("kernel", "degree", "gamma", "coef0", "normalize", "fit_intercept")
@@ -81,7 +80,8 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, BaseEstimator):
     posterior_ : Posterior
         The distribution over weights, of one task for two classes, else of one for each class.
     coef_, intercept_ : ndarray of shape (n_tasks, n_features) and (n_tasks,)
-        The Bayes point, if the kernel is linear.
+        The Bayes point, if the kernel is linear. Outputs are cosines: ``X @ coef_.T + intercept_``
+        over the length of x (of (x, 1), if there is an intercept).
     log_evidence_ : ndarray of shape (n_tasks,)
         log p(y), if the engine knows it.
     n_iter_ : int
@@ -108,10 +108,10 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, BaseEstimator):
     >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
     >>> clf = make_pipeline(StandardScaler(), BayesPointClassifier(random_state=0))
     >>> print(f"{clf.fit(X_train, y_train).score(X_test, y_test):.3f}")
-    0.965
-    >>> clf.predict_proba(X_test[:2]).round(2)
-    array([[0.98, 0.02],
-           [0.12, 0.88]])
+    0.958
+    >>> clf.predict_proba(X_test[1:3]).round(2)
+    array([[0.03, 0.97],
+           [0.  , 1.  ]])
     """
 
     def __init__(
@@ -174,26 +174,23 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, BaseEstimator):
         points, labels = validate_data(
             self, X, y, dtype=(np.float64, np.float32), order="C", reset=not self._extends
         )
-        check_classification_targets(labels)
-        weight = self._weights(labels, sample_weight)
-        kept = np.arange(len(labels)) if weight is None else np.flatnonzero(weight > 0)
-        points, columns = self._keep(points, kept)
-        weight = None if weight is None else weight[kept]
-        classes, codes = np.unique(labels[kept], return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least two classes. Got one class, "
-                f"{classes.tolist()[0]!r}, in {len(points)} samples (of positive weight)."
-            )
-        start = self._start(engine, points, codes, weight)
-        self.classes_, self._columns = classes, columns
-        space = engine.space(self._make_kernel(points), self._ridge()).fit(points)
+        problem = Problem.pose(
+            points,
+            labels,
+            sample_weight,
+            self.class_weight,
+            precomputed=isinstance(self.kernel, str) and self.kernel == "precomputed",
+        )
+        start = self._start(engine, problem)
+        self.classes_, self._columns = problem.classes, problem.columns
+        kernel = self._make_kernel(problem.points)
+        space = engine.space(kernel, self._ridge()).fit(problem.points)
         posterior = engine.run(
             space,
-            self._targets(codes),
+            problem.targets,
             rng=np.random.default_rng(self._seed),
             monitor=monitor_for(self),
-            sample_weight=weight,
+            sample_weight=problem.weight,
             start=start,
             n_jobs=self.n_jobs,
         )
@@ -313,31 +310,6 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, BaseEstimator):
         if self.class_weight is not None and not isinstance(self.class_weight, dict):
             check_choice(self, "class_weight", ("balanced",), "or a dict or None")
 
-    def _weights(self, y: NDArray, sample_weight: ArrayLike | None) -> NDArray[np.float64] | None:
-        if sample_weight is None and self.class_weight is None:
-            return None
-        weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
-        if weight.ndim != 1:
-            raise ValueError(f"Sample weights must be 1D array. Got shape {weight.shape}.")
-        check_consistent_length(y, weight)
-        check_weights("Sample weights", weight)
-        class_weight = compute_sample_weight(self.class_weight, y)
-        check_weights("Class weights", class_weight)
-        check_weights("Sample weights times class weights", weight * class_weight)
-        return weight * class_weight
-
-    def _keep(self, points: NDArray, kept: NDArray) -> tuple[NDArray, Any]:
-        """Points of positive weight; of a precomputed kernel, their columns too, and which."""
-        all_kept = len(kept) == len(points)
-        columns = slice(None) if all_kept or self.kernel != "precomputed" else kept
-        return points if all_kept else points[kept][:, columns], columns
-
-    def _targets(self, codes: NDArray) -> NDArray[np.int8]:
-        """Labels -1, +1 of all binary tasks, shape (n_samples, n_tasks)."""
-        n_classes = len(self.classes_)
-        yes = np.arange(n_classes) if n_classes > 2 else np.array([1])
-        return np.where(codes[:, None] == yes, 1, -1).astype(np.int8)
-
     def _make_kernel(self, X: NDArray) -> Any:
         return make_kernel(X=X, **{name: getattr(self, name) for name in KERNEL_PARAMETERS})
 
@@ -351,17 +323,13 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, BaseEstimator):
         """Whether a fit would add to the one before."""
         return self.warm_start and hasattr(self, "posterior_")
 
-    def _start(
-        self, engine: Engine, X: NDArray, codes: NDArray, weight: NDArray | None
-    ) -> Posterior | None:
+    def _start(self, engine: Engine, problem: Problem) -> Posterior | None:
         """The posterior to extend, if there is one and it may be."""
-        weight = np.ones(len(X)) if weight is None else weight
-        data = [zlib.crc32(np.ascontiguousarray(part).data) for part in (X, codes, weight)]
         kernel = [repr(getattr(self, name)) for name in KERNEL_PARAMETERS]
-        problem = (X.shape, *data, *kernel, self._ridge())
+        fingerprint = (*problem.fingerprint, *kernel, self._ridge())
         if not self._extends:
             self.__dict__.pop("posterior_", None)  # if this run fails, none is left to be extended
-            self._problem = problem
+            self._fingerprint = fingerprint
             self._seed = int(check_random_state(self.random_state).randint(2**31))
             return None
         if not engine.can_extend:
@@ -369,7 +337,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, BaseEstimator):
                 f"warm_start=True needs an engine that can add to a posterior. Got "
                 f"{type(engine).__name__}, which cannot: set warm_start=False."
             )
-        if problem != self._problem:
+        if fingerprint != self._fingerprint:
             raise ValueError(
                 "warm_start=True needs the data, the weights, the kernel and the ridge of the fit "
                 "before, and something of these has changed. Set warm_start=False to start anew."
@@ -409,18 +377,6 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
-
-
-def check_weights(name: str, weight: NDArray[np.float64]) -> None:
-    """Raise an error unless the weights are finite, not negative and not all zero."""
-    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
-    if len(bad):
-        raise ValueError(
-            f"{name} must be finite and not negative. Got {weight[bad[0]]} at sample {bad[0]} "
-            f"({len(bad)} such in all)."
-        )
-    if not weight.any():
-        raise ValueError(f"{name} must not be all zero: samples of weight 0 are left out.")
 
 
 def class_probabilities(log_yes: NDArray, log_no: NDArray) -> NDArray[np.float64]:

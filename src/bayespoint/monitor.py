@@ -29,6 +29,15 @@ class Monitor:
     def end(self) -> None:
         """Say that the run is over."""
 
+    @contextmanager
+    def running(self, total: int, unit: str) -> Iterator[None]:
+        """Begin, and end in any case."""
+        self.begin(total, unit)
+        try:
+            yield
+        finally:
+            self.end()
+
 
 class TextMonitor(Monitor):
     """Writes a line to standard error every few seconds; what ``verbose`` switches on."""

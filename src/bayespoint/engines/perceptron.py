@@ -123,9 +123,8 @@ class PermutedPerceptron(Engine):
         # Child n of the seed permutes for sample n, whichever run it is that asks for the sample.
         seeds = rng.spawn(self.n_samples)
         clock = Clock(self.max_time, monitor)
-        monitor.begin(self.n_samples, "samples")
         n_failed, outputs = 0, np.zeros((n_tasks, m))
-        with thread_pool(n_jobs) as pool:
+        with thread_pool(n_jobs) as pool, monitor.running(self.n_samples, "samples"):
             cache = space.rows(self.cache_size, pool)
             while n_done < self.n_samples and not clock.reason:
                 size = self._wave_size(n_done - n_before, m * n_tasks)
@@ -148,7 +147,6 @@ class PermutedPerceptron(Engine):
                 ),
                 stacklevel=4,
             )
-        monitor.end()
         return SampledPosterior.join(parts)
 
     def _wave_size(self, n_new: int, numbers: int) -> int:

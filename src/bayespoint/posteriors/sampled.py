@@ -13,7 +13,7 @@ from scipy.special import log_ndtr
 
 from bayespoint.posteriors.base import Posterior
 
-HARD = 1e-9  # smallest scale of the probit: below it a label is certain for all that doubles tell
+HARD = 1e-9  # smallest scale of a probit beside its largest argument: labels are certain from here
 ENOUGH = 10_000  # points from which one scale is learned; more would change its third digit
 
 
@@ -89,7 +89,9 @@ class TrainingMoments:
         for the missing term.
         """
         total = np.sqrt(self.model_variance + self.noise_variance)
-        return np.minimum(total, self.margin_scale)
+        # Margins far below the noise, as of isolated points under a narrow kernel, say nothing.
+        size = np.abs(self.margins).mean(axis=0) / self.n_samples
+        return np.where(size > 0.01 * total, np.minimum(total, self.margin_scale), total)
 
 
 def most_likely_scale(margins: NDArray[np.float64]) -> float:
@@ -215,6 +217,7 @@ class SampledPosterior(Posterior):
 
 
 def log_probit(outputs: NDArray, scale: NDArray) -> tuple[NDArray, NDArray]:
-    """Logarithms of Phi(f / scale) and Phi(-f / scale)."""
-    z = outputs / np.maximum(scale, HARD)
+    """Logarithms of Phi(f / scale) and Phi(-f / scale); without a scale the sign decides."""
+    largest = np.abs(outputs).max(axis=-1, keepdims=True)
+    z = outputs / np.maximum(scale, HARD * np.where(largest > 0, largest, 1.0))
     return log_ndtr(z), log_ndtr(-z)

@@ -1,0 +1,108 @@
+"""A classification problem as engines want it: points, binary tasks, weights."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Training points of positive weight, and their classes.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_samples, n_features)
+        The points, or their kernel matrix.
+    classes : ndarray of shape (n_classes,)
+        The labels, sorted.
+    codes : ndarray of shape (n_samples,)
+        Which of the classes each point belongs to.
+    weight : ndarray of shape (n_samples,) or None
+        Weights of the points; None if all count alike.
+    columns : slice or ndarray
+        Columns of a kernel matrix that belong to these points.
+    """
+
+    points: NDArray
+    classes: NDArray
+    codes: NDArray
+    weight: NDArray[np.float64] | None
+    columns: slice | NDArray[np.int64]
+
+    @classmethod
+    def pose(
+        cls,
+        points: NDArray,
+        labels: NDArray,
+        sample_weight: ArrayLike | None,
+        class_weight: dict | str | None,
+        *,
+        precomputed: bool,
+    ) -> Problem:
+        """Make a problem of validated data; points of weight 0 are left out."""
+        check_classification_targets(labels)
+        weight = weights(labels, sample_weight, class_weight)
+        columns: slice | NDArray[np.int64] = slice(None)
+        if weight is not None and weight.min() == 0:
+            kept = np.flatnonzero(weight)
+            columns = kept if precomputed else columns
+            points, labels, weight = points[kept][:, columns], labels[kept], weight[kept]
+        classes, codes = np.unique(labels, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                "A classifier needs samples of at least two classes. Got one class, "
+                f"{classes.tolist()[0]!r}, in {len(points)} samples (of positive weight)."
+            )
+        return cls(points, classes, codes, weight, columns)
+
+    @property
+    def targets(self) -> NDArray[np.int8]:
+        """Labels -1, +1 of all binary tasks, shape (n_samples, n_tasks).
+
+        Two classes make one task, several classes one each, against the rest.
+        """
+        yes = np.arange(len(self.classes)) if len(self.classes) > 2 else np.array([1])
+        return np.where(self.codes[:, None] == yes, 1, -1).astype(np.int8)
+
+    @property
+    def fingerprint(self) -> tuple:
+        """What tells this problem from others, in a few numbers."""
+        weight = np.ones(len(self.points)) if self.weight is None else self.weight
+        parts = (self.points, self.codes, weight)
+        return (self.points.shape, *(zlib.crc32(np.ascontiguousarray(a).data) for a in parts))
+
+
+def weights(
+    labels: NDArray, sample_weight: ArrayLike | None, class_weight: dict | str | None
+) -> NDArray[np.float64] | None:
+    """Weights of samples times those of their classes; None if neither are given."""
+    if sample_weight is None and class_weight is None:
+        return None
+    own = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, float)
+    if own.ndim != 1:
+        raise ValueError(f"Sample weights must be 1D array. Got shape {own.shape}.")
+    check_consistent_length(labels, own)
+    check_weights("Sample weights", own)
+    of_class = compute_sample_weight(class_weight, labels)
+    check_weights("Class weights", of_class)
+    check_weights("Sample weights times class weights", own * of_class)
+    return own * of_class
+
+
+def check_weights(name: str, weight: NDArray[np.float64]) -> None:
+    """Raise an error unless the weights are finite, not negative and not all zero."""
+    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    if len(bad):
+        raise ValueError(
+            f"{name} must be finite and not negative. Got {weight[bad[0]]} at sample {bad[0]} "
+            f"({len(bad)} such in all)."
+        )
+    if not weight.any():
+        raise ValueError(f"{name} must not be all zero: samples of weight 0 are left out.")
