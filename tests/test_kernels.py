@@ -15,11 +15,10 @@ from bayespoint.kernels import (
     PrecomputedKernel,
     RadialKernel,
     in_plain_units,
-    integer_power,
-    lengths,
     make_kernel,
-    power_of_two,
 )
+from bayespoint.kernels.polynomial import integer_power
+from bayespoint.kernels.scaling import lengths, power_of_two
 from bayespoint.spaces import DualSpace
 from bayespoint.spaces.tiles import thread_pool
 

@@ -1,0 +1,85 @@
+"""Powers of inner products, the linear kernel among them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint.kernels.base import Kernel, Points
+from bayespoint.kernels.scaling import CHUNK, lengths, power_of_two
+
+
+class PolynomialKernel(Kernel):
+    """k(x, x') = (gamma x.x' + coef0)^degree; degree 1 is the linear kernel with an intercept.
+
+    Written as (z.z')^degree with z = (sqrt(gamma) x, sqrt(coef0)), so that scaling z scales k.
+    ``columns`` are the entries of z that are not zero at every training point: only they matter to
+    an inner product with one (of 784 pixels of MNIST 67 never do).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.kernels import PolynomialKernel
+    >>> kernel = PolynomialKernel(degree=2, gamma=1.0, coef0=1.0)
+    >>> kernel(np.array([[1.0, 2.0]]), np.array([[3.0, 0.0], [0.0, 1.0]]))
+    array([[16.,  9.]])
+    """
+
+    def __init__(
+        self,
+        *,
+        degree: int = 1,
+        gamma: float = 1.0,
+        coef0: float = 0.0,
+        normalize: bool = False,
+        columns: NDArray[np.int64] | None = None,
+    ) -> None:
+        super().__init__(normalize=normalize)
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.columns = columns
+
+    def features(self, X: NDArray) -> NDArray:
+        """The vectors z whose inner products the kernel raises to its degree."""
+        z = np.empty((X.shape[0], X.shape[1] + (self.coef0 > 0)), dtype=X.dtype)
+        with np.errstate(over="ignore"):  # `lengths` will tell
+            np.multiply(X, X.dtype.type(np.sqrt(self.gamma)), out=z[:, : X.shape[1]])
+        if self.coef0 > 0:
+            z[:, -1] = np.sqrt(self.coef0)
+        return z
+
+    def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
+        """Scale the vectors z; their lengths to the power ``degree`` are the norms."""
+        z = self.features(X)
+        length = lengths(z)
+        longest = power_of_two(length.max(initial=0.0))
+        if unit or self.normalize:
+            scale = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
+            norm, log_unit = (length > 0).astype(np.float64), 0.0
+        else:
+            scale = np.full_like(length, 1.0 / longest)
+            norm, log_unit = (length / longest) ** self.degree, 2 * self.degree * np.log2(longest)
+        rows = z if self.columns is None else z[:, self.columns]
+        for start in range(0, len(z), CHUNK):
+            part = slice(start, start + CHUNK)
+            rows[part] = rows[part] * scale[part, None]
+        return Points(rows, norm, log_unit, np.arange(len(z)))
+
+    def block(self, left: Points, right: Points) -> NDArray:
+        """(z.z')^degree by repeated squaring, in place."""
+        base = left.rows @ right.rows.T
+        return integer_power(base, self.degree)
+
+
+def integer_power(base: NDArray, exponent: int) -> NDArray:
+    """base**exponent by repeated squaring; overwrites base."""
+    result: NDArray | None = None
+    while True:
+        if exponent & 1:
+            result = base.copy() if result is None else np.multiply(result, base, out=result)
+        exponent >>= 1
+        if not exponent:
+            assert result is not None
+            return result
+        np.multiply(base, base, out=base)

@@ -1,0 +1,53 @@
+"""The Gaussian kernel of distances."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint.exceptions import KernelError
+from bayespoint.kernels.base import Kernel, Points
+from bayespoint.kernels.scaling import lengths
+
+
+class RadialKernel(Kernel):
+    """k(x, x') = exp(-gamma |x - x'|^2).
+
+    Distances come from one matrix product; ``centre``, best the mean of the training points, keeps
+    the numbers small from which they are subtracted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.kernels import RadialKernel
+    >>> RadialKernel(gamma=0.5)(np.array([[0.0]]), np.array([[0.0], [2.0]])).round(4)
+    array([[1.    , 0.1353]])
+    """
+
+    def __init__(
+        self, *, gamma: float = 1.0, centre: NDArray | None = None, normalize: bool = False
+    ) -> None:
+        super().__init__(normalize=normalize)  # changes nothing: k(x, x) is 1
+        self.gamma = gamma
+        self.centre = centre
+
+    def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
+        """Centre and scale the inputs; ``side`` holds gamma |x - centre|^2."""
+        z = X if self.centre is None else (X - self.centre).astype(X.dtype, copy=False)
+        with np.errstate(over="ignore"):
+            z = z * X.dtype.type(np.sqrt(2 * self.gamma))
+            largest_exponent = (2 * lengths(z) ** 2).astype(X.dtype)  # between x and -x
+        if not np.isfinite(largest_exponent).all():
+            raise KernelError(
+                f"gamma |x|^2 overflows {X.dtype} for features as large as {np.abs(X).max():.2g} "
+                f"at gamma={self.gamma:.2g}. Scale the features or lower gamma."
+            )
+        return Points(z, np.ones(len(z)), 0.0, np.arange(len(z)), largest_exponent / 4)
+
+    def block(self, left: Points, right: Points) -> NDArray:
+        """exp(z.z' - |z|^2/2 - |z'|^2/2); rounding must not lift the exponent above 0."""
+        assert left.side is not None and right.side is not None
+        exponent = left.rows @ right.rows.T
+        exponent -= left.side[:, None] + right.side  # one sum, so that k(x, x') = k(x', x)
+        np.minimum(exponent, 0, out=exponent)
+        return np.exp(exponent, out=exponent)
