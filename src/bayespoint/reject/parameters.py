@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from bayespoint.exceptions import parameter_error
 from bayespoint.reject.scores import get_score
 
 
@@ -31,14 +32,13 @@ def check_parameters(selective: Any) -> None:
     }[name]
     is_number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
     if not is_number or not allowed(value):
-        raise ValueError(
-            f"The '{name}' parameter of {owner} must be {words}. Got {value!r} instead."
-        )
+        raise parameter_error(selective, name, words)
     get_score(selective.confidence, owner, parameter="confidence")
-    _check_cv(selective.cv, owner)
+    _check_cv(selective)
 
 
-def _check_cv(cv: Any, owner: str) -> None:
+def _check_cv(selective: Any) -> None:
+    cv = selective.cv
     if isinstance(cv, str):
         allowed = cv in ("prefit", "train")
     elif isinstance(cv, Integral):
@@ -46,10 +46,8 @@ def _check_cv(cv: Any, owner: str) -> None:
     else:
         allowed = cv is None or hasattr(cv, "split") or hasattr(cv, "__iter__")
     if not allowed:
-        raise ValueError(
-            f"The 'cv' parameter of {owner} must be an int of at least 2, a splitter, an iterable "
-            f"of splits, 'prefit' or 'train'. Got {cv!r} instead."
-        )
+        words = "an int of at least 2, a splitter, an iterable of splits, 'prefit' or 'train'"
+        raise parameter_error(selective, "cv", words)
 
 
 def check_labels(selective: Any, X: Any, y: ArrayLike | None) -> NDArray:
