@@ -35,14 +35,16 @@ def test_a_name_that_is_no_module_is_an_attribute_error():
 
 def random_machines(m=40, n=3, ridge=0.5, seed=0):
     rng = np.random.default_rng(seed)
+    targets = rng.choice(np.array([-1, 1], dtype=np.int8), size=(2, m))
+    task_of = np.array([0, 1, 1])
     return _core.perceptron.Machines(
         orders=np.stack([rng.permutation(m) for _ in range(n)]).astype(np.int32),
         order_of=np.arange(n),
-        targets=rng.choice(np.array([-1, 1], dtype=np.int8), size=(2, m)),
-        task_of=np.array([0, 1, 1]),
+        targets=targets,
+        task_of=task_of,
         step=np.ones(m),
         ridge=np.full(m, ridge),
-        alphas=rng.integers(-2, 3, size=(n, m)).astype(float),
+        alphas=rng.integers(0, 3, size=(n, m)) * targets[task_of].astype(float),
         outputs=rng.normal(size=(n, m)),
         progress=rng.integers(0, m, size=(n, _core.perceptron.N_COUNTERS)),
     )

@@ -1,23 +1,16 @@
 """Data sets from a folder or from OpenML, and what is said where there are none."""
 
 import csv
-import os
 from urllib.error import URLError
 
 import numpy as np
 import pandas as pd
 import pytest
+from tests.real_data import REAL_DATA
 
 from bayespoint import datasets
 from bayespoint.datasets import UCI, Source, available, data_folder, load_mnist, load_uci
 from bayespoint.exceptions import DataUnavailableError
-
-real_data = [
-    pytest.mark.data,
-    pytest.mark.skipif(
-        not os.environ.get("BAYESPOINT_DATA"), reason="BAYESPOINT_DATA names no data folder"
-    ),
-]
 
 
 @pytest.fixture(autouse=True)
@@ -230,7 +223,7 @@ def test_openml_cannot_be_reached(openml):
 
 
 class TestRealData:
-    pytestmark = real_data
+    pytestmark = REAL_DATA
 
     def test_mnist(self):
         split = load_mnist()

@@ -2,16 +2,14 @@
 
 import numpy as np
 import pytest
+from tests.real_data import REAL_DATA
 
 from bayespoint import BayesPointClassifier
-from bayespoint.datasets import VARIABLE, data_folder, load_mnist
+from bayespoint.datasets import load_mnist
 from bayespoint.engines import PermutedPerceptron
 from bayespoint.reject import rejection_curve
 
-pytestmark = [
-    pytest.mark.data,
-    pytest.mark.skipif(data_folder() is None, reason=f"{VARIABLE} names no data folder"),
-]
+pytestmark = REAL_DATA
 
 
 def machine(n_samples, **parameters):

@@ -41,9 +41,14 @@ class Machines(NamedTuple):
 
 @compiled
 def looks_wrong(machines: Machines, c: int, i: int) -> bool:
-    """Whether classifier c errs on point i, a tie being an error. The ridge acts on i itself."""
-    output = machines.outputs[c, i] + machines.ridge[i] * machines.alphas[c, i]
-    return machines.targets[machines.task_of[c], i] * output <= 0
+    """Whether classifier c errs on point i, a tie being an error.
+
+    The test is t_i (o_i + ridge_i alpha_i) <= 0. Since alpha_i has the sign of t_i, the ridge can
+    only help: where t_i o_i is positive, which is nearly everywhere, neither has to be looked up.
+    """
+    target = machines.targets[machines.task_of[c], i]
+    margin = target * machines.outputs[c, i]
+    return margin <= 0 and margin + target * machines.ridge[i] * machines.alphas[c, i] <= 0
 
 
 @compiled
