@@ -53,7 +53,8 @@ class ProgressMonitor(Monitor):
         self._progress.update(self._task, completed=done)
 
     def __enter__(self) -> Self:
-        self._progress.start()
+        if self._console.is_terminal:  # elsewhere some versions of rich print the idle bar
+            self._progress.start()
         return self
 
     def __exit__(
@@ -62,4 +63,5 @@ class ProgressMonitor(Monitor):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._progress.stop()
+        if self._console.is_terminal:
+            self._progress.stop()
