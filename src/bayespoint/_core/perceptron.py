@@ -40,15 +40,9 @@ class Machines(NamedTuple):
 
 
 @compiled
-def looks_wrong(machines: Machines, c: int, i: int) -> bool:
-    """Whether classifier c errs on point i, a tie being an error.
-
-    The test is t_i (o_i + ridge_i alpha_i) <= 0. Since alpha_i has the sign of t_i, the ridge can
-    only help: where t_i o_i is positive, which is nearly everywhere, neither has to be looked up.
-    """
-    target = machines.targets[machines.task_of[c], i]
-    margin = target * machines.outputs[c, i]
-    return margin <= 0 and margin + target * machines.ridge[i] * machines.alphas[c, i] <= 0
+def is_wrong(target: int, output: float, ridge: float, alpha: float) -> bool:
+    """Whether t (o + ridge alpha) <= 0: a mistake, ties included. The ridge acts on the point."""
+    return target * (output + ridge * alpha) <= 0
 
 
 @compiled
@@ -60,12 +54,15 @@ def advance(machines: Machines, c: int, rows: Rows, max_epochs: int, now: int) -
     order = machines.orders[machines.order_of[c]]
     target = machines.targets[machines.task_of[c]]
     alpha, output, progress = machines.alphas[c], machines.outputs[c], machines.progress[c]
+    ridge = machines.ridge
     m = order.shape[0]
     position = progress[POSITION]
     while True:
         while position < m:
             i = order[position]
-            if looks_wrong(machines, c, i):  # step 2
+            # Step 2. As alpha_i has the sign of t_i the ridge can only help: where t_i o_i is
+            # positive, which is nearly everywhere, it need not be fetched from memory.
+            if target[i] * output[i] <= 0 and is_wrong(target[i], output[i], ridge[i], alpha[i]):
                 slot = rows.slot_of[i]
                 if slot < 0:
                     progress[POSITION] = position
@@ -98,11 +95,21 @@ def look_ahead(machines: Machines, c: int, rows: Rows, reach: int, ahead: NDArra
     Scans ``reach`` places beyond the one where the classifier waits; unused entries become -1.
     """
     order = machines.orders[machines.order_of[c]]
+    target = machines.targets[machines.task_of[c]]
+    alpha, output, ridge = machines.alphas[c], machines.outputs[c], machines.ridge
     m = order.shape[0]
+    place = machines.progress[c, POSITION]
     found = 0
-    for step in range(1, min(reach, m - 1) + 1):
-        i = order[(machines.progress[c, POSITION] + step) % m]
-        if rows.slot_of[i] < 0 and looks_wrong(machines, c, i):
+    for _ in range(min(reach, m - 1)):
+        place += 1
+        if place == m:
+            place = 0
+        i = order[place]
+        if (
+            target[i] * output[i] <= 0
+            and rows.slot_of[i] < 0
+            and is_wrong(target[i], output[i], ridge[i], alpha[i])
+        ):
             ahead[found] = i
             found += 1
             if found == ahead.shape[0]:
