@@ -80,12 +80,13 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, BaseEstimator):
     posterior_ : Posterior
         The distribution over weights, of one task for two classes, else of one for each class.
     coef_, intercept_ : ndarray of shape (n_tasks, n_features) and (n_tasks,)
-        The Bayes point, if the kernel is linear. Outputs are cosines: ``X @ coef_.T + intercept_``
-        over the length of x (of (x, 1), if there is an intercept).
+        The Bayes point, if the kernel is linear: ``X @ coef_.T + intercept_`` has the sign of the
+        decisions. (Those of samples are cosines, so it is divided by the length of x, or of (x, 1)
+        with an intercept; those of a Gaussian posterior by the standard deviation of the output.)
     log_evidence_ : ndarray of shape (n_tasks,)
         log p(y), if the engine knows it.
     n_iter_ : int
-        Iterations of the engine (of the perceptron: most passes through the data).
+        Iterations of the engine: most passes through the data.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -96,6 +97,8 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, BaseEstimator):
     References
     ----------
     R. Herbrich and T. Graepel, Large Scale Bayes Point Machines, NIPS 13, 2001.
+
+    R. Herbrich, Introduction to Probabilistic Machine Learning, Unit 9: Bayesian Classification.
 
     Examples
     --------

@@ -96,6 +96,51 @@ class NotSeparableWarning(ConvergenceWarning):
         )
 
 
+class NotConvergedWarning(ConvergenceWarning):
+    """An iteration ended before it came to rest; the posterior is valid, but not the best one.
+
+    Attributes
+    ----------
+    task : int
+        The task it happened in.
+    changes : tuple of float
+        Largest relative change in each iteration.
+    tol : float
+        Change at which it would have come to rest.
+    training_error : float
+        Share of the training points that the Bayes point of the task gets wrong.
+    reason : str
+        What ended the iteration.
+    remedy : str
+        What to do about it.
+    """
+
+    def __init__(
+        self,
+        task: int,
+        changes: tuple[float, ...],
+        tol: float,
+        training_error: float,
+        reason: str,
+        remedy: str,
+    ) -> None:
+        self.task = task
+        self.changes = changes
+        self.tol = tol
+        self.training_error = training_error
+        self.reason = reason
+        self.remedy = remedy
+        super().__init__(task, changes, tol, training_error, reason, remedy)
+
+    def __str__(self) -> str:
+        last = f"{self.changes[-1]:.2g}" if self.changes else "unknown"
+        return (
+            f"Not converged: {self.reason} after {len(self.changes)} sweeps of task {self.task}, "
+            f"with a last change of {last} (tol={self.tol:g}); training error of the Bayes point: "
+            f"{self.training_error:.2%}. Remedy: {self.remedy}."
+        )
+
+
 class StoppedEarlyWarning(UserWarning):
     """A run was ended by its time limit or its monitor; what was finished is kept.
 

@@ -1,6 +1,7 @@
 """One published algorithm each: labels in, posterior out."""
 
 from bayespoint.engines.base import Engine, get_engine
+from bayespoint.engines.ep import ExpectationPropagation
 from bayespoint.engines.perceptron import PermutedPerceptron
 
-__all__ = ["Engine", "PermutedPerceptron", "get_engine"]
+__all__ = ["Engine", "ExpectationPropagation", "PermutedPerceptron", "get_engine"]

@@ -1,7 +1,7 @@
 """Large blocks of kernel values, computed in tiles that stay in the processor's cache.
 
-Every matrix product here has one fixed shape, ``UNIT`` rows by ``TILE`` columns, and runs on one
-BLAS thread; several tiles run side by side. Apart from speed this makes a kernel value depend on
+Every matrix product here has a fixed shape, ``UNIT`` rows by ``TILE`` columns (or half the rows),
+and runs on one BLAS thread; several tiles run side by side. Apart from speed this makes a kernel value depend on
 its two points alone, to the bit: the rounding of a BLAS product changes with its shape and with
 its number of threads. (Not with every BLAS: the float32 product of OpenBLAS for AVX2 also rounds by
 the place in the block.)
@@ -22,7 +22,7 @@ from threadpoolctl import ThreadpoolController
 from bayespoint.kernels import Kernel, Points
 
 UNIT = 128  # rows a product; 512 would be a fifth faster, but asks for more rows than are needed
-EDGE = 64  # narrower products have a multiple of this: BLAS sums what its own tiles leave otherwise
+EDGE = 64  # smaller products have multiples of this: BLAS sums what its own tiles leave otherwise
 TILE = 512  # columns a product: UNIT x TILE in float32 is 256 kB, and fits a level-2 cache
 
 
@@ -76,8 +76,12 @@ def fill(
     kernel: Kernel, left: Points, right: Points, out: NDArray, where: NDArray, pool: ThreadPool
 ) -> None:
     """Write k(left, right) into the rows ``where`` of ``out``."""
+    # Half a unit is enough for few rows, and rounds alike where no product is small: BLAS has
+    # another way for those.
+    multiple = EDGE if len(right) >= TILE else UNIT
     units = [
-        padded(left.take(slice(start, start + UNIT)), UNIT) for start in range(0, len(left), UNIT)
+        padded(left.take(slice(start, start + UNIT)), multiple)
+        for start in range(0, len(left), UNIT)
     ]
     starts = np.arange(0, len(right), TILE)
     shares = np.array_split(starts, min(len(starts), 4 * pool.n_threads))

@@ -1,0 +1,184 @@
+"""Expectation propagation: the truncated Gaussian, one site, and the loops over sites.
+
+Symbols are those of the slides: the site of a label y is exp(a y f - b f^2 / 2) in the output
+f = w.phi, and e = var f in the posterior. A site of weight k counts k times; its cavity lacks
+``removed`` of them.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint._core.compiler import compiled
+
+SPLIT = -5.0  # below, the continued fraction: there 60 terms give 1 - w to 1e-13
+LOG_ROOT_2_PI = 0.5 * math.log(2 * math.pi)
+SMALLEST = 1e-10  # a cavity that has less than this share of the precision is rounding error
+INNER = 20  # steps for a site of several copies before its neighbours are told
+
+
+@compiled
+def truncation(t: float) -> tuple[float, float, float, float, float]:
+    """Return v = phi/Phi, w = v (v + t), 1 - w, v + t w and log Phi, all at t, for any t."""
+    if t > SPLIT:
+        tail = 0.5 * math.erfc(abs(t) / math.sqrt(2.0))
+        area = tail if t < 0 else 1.0 - tail
+        log_area = math.log(tail) if t < 0 else math.log1p(-tail)
+        v = math.exp(-0.5 * t * t - LOG_ROOT_2_PI) / area
+        w = v * (v + t)
+        return v, w, 1.0 - w, v + t * w, log_area
+    x, d = -t, 0.0
+    for k in range(60, 2, -1):
+        d = k / (x + d)  # ends with 3/(x + 4/(x + ...))
+    c = 2.0 / (x + d)
+    excess = 1.0 / (x + c)  # v - x
+    rest = excess * (x + 2.0 * c - d) / ((x + d) * (x + c))  # 1 - w
+    v = x + excess
+    log_area = -0.5 * t * t - LOG_ROOT_2_PI - math.log(v)
+    return v, 1.0 - rest, rest, excess + x * rest, log_area
+
+
+@compiled
+def match(m: float, variance: float, noise: float) -> tuple[float, float, float, float]:
+    """Steps 2 and 3: a, b of the site that matches moments at a cavity N(m, variance) of y f.
+
+    Also s^2 = variance + noise and log Phi(m / s). ``noise`` is beta^2.
+    """
+    s2 = variance + noise
+    if s2 <= 0:  # no feature and no noise: the label is a coin
+        return 0.0, 0.0, 0.0, math.log(0.5)
+    s = math.sqrt(s2)
+    _, w, rest, u, log_area = truncation(m / s)
+    scale = s2 * rest + w * noise  # s^2 (1 - w) (1 + rho beta^2): no division by 1 - w
+    return s * u / scale, w / scale, s2, log_area
+
+
+@compiled
+def cavities(
+    e: NDArray, f: NDArray, y: NDArray, a: NDArray, b: NDArray, removed: NDArray
+) -> tuple[NDArray, NDArray]:
+    """Step 1: mean and variance of y f without its own site; NaN where nothing would be left."""
+    mean, variance = np.full(len(e), np.nan), np.full(len(e), np.nan)
+    for i in range(len(e)):
+        c = 1.0 - removed[i] * b[i] * e[i]
+        if c > SMALLEST:
+            mean[i] = (y[i] * f[i] - removed[i] * a[i] * e[i]) / c
+            variance[i] = e[i] / c
+    return mean, variance
+
+
+@compiled
+def sweep_block(
+    K: NDArray,
+    f: NDArray,
+    y: NDArray,
+    weight: NDArray,
+    a: NDArray,
+    b: NDArray,
+    removed: NDArray,
+    floor: NDArray,
+    noise: float,
+    damping: float,
+) -> tuple:
+    """Visit the sites of a block in turn; K = Phi_B Sigma Phi_B^T and f = Phi_B mu when it begins.
+
+    Changes a and b, and returns T, g, change: Sigma -= Z T Z^T and mu += Z g for Z = Sigma Phi_B^T.
+    ``change`` is the largest of |a' - a| s and |b' - b| s^2, infinite where a site has no cavity,
+    and NaN where an output's variance fell below its floor (the block then ends at once).
+    """
+    size = len(y)
+    T, g, u = np.zeros((size, size)), np.zeros(size), np.zeros(size)
+    start = K.copy()
+    change = 0.0
+    for j in range(size):
+        e, mean, shift, rate = K[j, j], f[j], 0.0, 0.0
+        if not (e >= floor[j]):
+            return T, g, np.nan
+        step = damping / min(max(weight[j], 1.0), 2.0)  # copies move at once: half as far
+        for inner in range(1 if weight[j] <= 1 else INNER):
+            c = 1.0 - removed[j] * b[j] * e
+            if not (c > SMALLEST):
+                change = np.inf
+                break
+            m = (y[j] * mean - removed[j] * a[j] * e) / c
+            new_a, new_b, s2, _ = match(m, e / c, noise)
+            moved = max(abs(new_a - a[j]) * math.sqrt(s2), abs(new_b - b[j]) * s2)
+            if not math.isfinite(moved):
+                return T, g, np.nan
+            if inner == 0:
+                change = max(change, moved)
+            da, db = step * (new_a - a[j]), step * (new_b - b[j])
+            a[j] += da
+            b[j] += db
+            shift += da
+            rate += db
+            d = 1.0 + weight[j] * db * e
+            mean += weight[j] * (y[j] * da - mean * db) * e / d
+            e /= d
+            if moved < 1e-14:
+                break
+        # Step 4, once for all copies: Sherman-Morrison with z_j = Z u, u = unit_j - T K[:, j].
+        d = 1.0 + weight[j] * rate * K[j, j]
+        down = weight[j] * rate / d
+        along = weight[j] * (y[j] * shift - f[j] * rate) / d
+        for i in range(j):
+            u[i] = 0.0
+            for k in range(j):
+                u[i] -= T[i, k] * start[k, j]
+        u[j] = 1.0
+        for i in range(j + 1):
+            g[i] += along * u[i]
+            for k in range(j + 1):
+                T[i, k] += down * u[i] * u[k]
+        for i in range(j + 1, size):
+            f[i] += along * K[j, i]
+            for k in range(j + 1, size):
+                K[i, k] -= down * K[j, i] * K[j, k]
+    return T, g, change
+
+
+@compiled
+def all_sites(
+    e: NDArray,
+    f: NDArray,
+    y: NDArray,
+    a: NDArray,
+    b: NDArray,
+    removed: NDArray,
+    floor: NDArray,
+    noise: float,
+) -> tuple:
+    """New a, b of all sites at once, and the change as in :func:`sweep_block`."""
+    mean, variance = cavities(e, f, y, a, b, removed)
+    new_a, new_b, change = a.copy(), b.copy(), 0.0
+    for i in range(len(e)):
+        if not (e[i] >= floor[i]):
+            return new_a, new_b, np.nan
+        if not (variance[i] >= 0):
+            change = np.inf
+            continue
+        new_a[i], new_b[i], s2, _ = match(mean[i], variance[i], noise)
+        moved = max(abs(new_a[i] - a[i]) * math.sqrt(s2), abs(new_b[i] - b[i]) * s2)
+        if not math.isfinite(moved):
+            return new_a, new_b, np.nan
+        change = max(change, moved)
+    return new_a, new_b, change
+
+
+@compiled
+def summary(
+    e: NDArray, f: NDArray, y: NDArray, a: NDArray, b: NDArray, removed: NDArray, noise: float
+) -> tuple[NDArray, NDArray]:
+    """Logarithms of p(y_i | all other labels), and the logarithms of the sites' constants."""
+    mean, variance = cavities(e, f, y, a, b, removed)
+    left_out, constant = np.empty(len(e)), np.empty(len(e))
+    for i in range(len(e)):
+        m, v = mean[i], variance[i]
+        if not (v >= 0):  # no cavity: the posterior itself stands in
+            m, v = y[i] * f[i], e[i]
+        _, _, _, left_out[i] = match(m, v, noise)
+        d = 1.0 + b[i] * v
+        exponent = (2.0 * m * a[i] + a[i] ** 2 * v - b[i] * m**2) / d
+        constant[i] = left_out[i] + 0.5 * math.log(d) - 0.5 * exponent
+    return left_out, constant

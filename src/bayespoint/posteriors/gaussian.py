@@ -1,0 +1,116 @@
+"""A Gaussian posterior."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr, ndtr
+
+from bayespoint.posteriors.base import Posterior
+from bayespoint.posteriors.sampled import log_probit
+
+TINY = np.finfo(np.float64).tiny  # stands for the variance of an output that is always 0
+
+
+class GaussianPosterior(Posterior):
+    r"""Weights :math:`w \sim N(\mu, \Sigma)` of each task, and labels with Gaussian noise.
+
+    A label is the sign of :math:`f(x) + \beta \varepsilon` with :math:`f(x) = z(x)^T w` and
+    :math:`\varepsilon \sim N(0, 1)`. With :math:`m = z^T \mu` and :math:`s^2 = z^T \Sigma z` the
+    answers are
+
+    * ``"bayes_point"``: decision :math:`m / \sqrt{\beta^2 + s^2}`, and its :math:`\Phi`, the
+      predictive probability of the label, as probability of "yes";
+    * ``"vote"``: decision :math:`m / s`, and its :math:`\Phi`, the share of classifiers that say
+      "yes".
+
+    Both have the sign of m: the Bayes point of a Gaussian is its majority.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (n_coordinates, n_tasks)
+        :math:`\mu` of each task.
+    factor : ndarray of shape (n_tasks, n_coordinates, n_coordinates)
+        F of each task, with :math:`\Sigma = F F^T`.
+    noise : float
+        Standard deviation :math:`\beta` of the label noise; 0 makes labels certain given w.
+    log_evidence : ndarray of shape (n_tasks,), optional
+        log p(labels).
+    left_out_log_probability : ndarray of shape (n_points, n_tasks), optional
+        log p(label of a training point | all other labels).
+    left_out_error : ndarray of shape (n_tasks,), optional
+        Share of the training points (by weight) whose label the others do not predict.
+    n_iter : int, default=1
+        Iterations of the algorithm that found it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.posteriors import GaussianPosterior
+    >>> posterior = GaussianPosterior(np.array([[1.0], [0.0]]), np.eye(2)[None], noise=1.0)
+    >>> Z = np.array([[1.0, 1.0], [0.0, 3.0]])
+    >>> posterior.latent(Z)
+    (array([[1.],
+           [0.]]), array([[2.],
+           [9.]]))
+    >>> posterior.decision(Z, "bayes_point").round(3)
+    array([[0.577],
+           [0.   ]])
+    """
+
+    def __init__(
+        self,
+        mean: NDArray[np.float64],
+        factor: NDArray[np.float64],
+        noise: float,
+        log_evidence: NDArray[np.float64] | None = None,
+        left_out_log_probability: NDArray[np.float64] | None = None,
+        left_out_error: NDArray[np.float64] | None = None,
+        n_iter: int = 1,
+    ) -> None:
+        self._mean = mean
+        self.factor = factor
+        self.noise = noise
+        self.log_evidence = log_evidence
+        self.left_out_log_probability = left_out_log_probability
+        self.left_out_error = left_out_error
+        self.n_iter = n_iter
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        """The Bayes point mu."""
+        return self._mean
+
+    @property
+    def covariance(self) -> NDArray[np.float64]:
+        """Sigma of each task, shape (n_tasks, n_coordinates, n_coordinates)."""
+        return self.factor @ self.factor.transpose(0, 2, 1)
+
+    def latent(self, Z: NDArray) -> tuple[NDArray, NDArray]:
+        """z.mu and z.Sigma z."""
+        variance = [np.square(Z @ factor).sum(axis=1) for factor in self.factor]
+        return Z @ self.mean, np.stack(variance, axis=1)
+
+    def votes(self, Z: NDArray) -> NDArray:
+        """2 Phi(m / s) - 1."""
+        return 2 * ndtr(self.decision(Z, "vote")) - 1
+
+    def draw(self, n: int, rng: np.random.Generator) -> NDArray:
+        """Weights mu + F epsilon with standard normal epsilon, independent between tasks."""
+        n_tasks, n_coordinates, _ = self.factor.shape
+        epsilon = rng.standard_normal((n_tasks, n_coordinates, n))
+        return self.mean[:, None] + np.moveaxis(self.factor @ epsilon, 0, 2)
+
+    def decision(self, Z: NDArray, rule: str) -> NDArray:
+        """The mean output over its standard deviation, with or without the label noise."""
+        mean, variance = self.latent(Z)
+        noise = self.noise**2 if rule == "bayes_point" else 0.0
+        return mean / np.sqrt(np.maximum(variance + noise, TINY))
+
+    def log_probability(self, decision: NDArray, rule: str) -> tuple[NDArray, NDArray]:
+        """Logarithms of Phi(decision) and Phi(-decision)."""
+        return log_ndtr(decision), log_ndtr(-decision)
+
+    def log_likelihood(self, outputs: NDArray) -> tuple[NDArray, NDArray]:
+        """Probit with the label noise alone; without noise the sign decides."""
+        return log_probit(outputs, np.asarray(self.noise))

@@ -1,0 +1,33 @@
+"""Problems for engines of the probit model, and machines to solve them."""
+
+import numpy as np
+
+from bayespoint import BayesPointClassifier
+from bayespoint.engines import ExpectationPropagation
+
+
+def machine(**parameters):
+    """A linear machine without an intercept, at rest to many digits."""
+    return BayesPointClassifier(
+        fit_intercept=False, engine=ExpectationPropagation(**{"tol": 1e-12} | parameters)
+    )
+
+
+def problem(n=60, d=4, noise=1.0, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    y = np.where(X @ rng.normal(size=d) + noise * rng.normal(size=n) > 0, 1, -1)
+    y[:2] = 1, -1
+    return X, y
+
+
+def separable(n=60, d=4, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, np.where(X @ rng.normal(size=d) > 0, 1, -1)
+
+
+def assert_same(one, other, atol):
+    np.testing.assert_allclose(one.posterior_.mean, other.posterior_.mean, atol=atol)
+    np.testing.assert_allclose(one.posterior_.covariance, other.posterior_.covariance, atol=atol)
+    np.testing.assert_allclose(one.log_evidence_, other.log_evidence_, atol=100 * atol)
