@@ -67,19 +67,15 @@ class PolynomialKernel(Kernel):
         return Points(rows, norm, log_unit, np.arange(len(z)))
 
     def block(self, left: Points, right: Points) -> NDArray:
-        """(z.z')^degree by repeated squaring, in place."""
-        base = left.rows @ right.rows.T
-        return integer_power(base, self.degree)
+        """(z.z')^degree by repeated squaring."""
+        return integer_power(left.rows @ right.rows.T, self.degree)
 
 
 def integer_power(base: NDArray, exponent: int) -> NDArray:
-    """base**exponent by repeated squaring; overwrites base."""
-    result: NDArray | None = None
-    while True:
-        if exponent & 1:
-            result = base.copy() if result is None else np.multiply(result, base, out=result)
-        exponent >>= 1
-        if not exponent:
-            assert result is not None
-            return result
-        np.multiply(base, base, out=base)
+    """base**exponent by squaring, from the exponent's first binary digit to its last."""
+    result = base
+    for digit in bin(exponent)[3:]:
+        result = np.multiply(result, result, out=None if result is base else result)
+        if digit == "1":
+            np.multiply(result, base, out=result)
+    return result
