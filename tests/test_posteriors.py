@@ -10,7 +10,8 @@ from scipy.stats import norm
 
 from bayespoint.classifier import class_probabilities
 from bayespoint.posteriors import SampledPosterior
-from bayespoint.posteriors.sampled import TrainingMoments, log_probit
+from bayespoint.posteriors.probit import log_probit
+from bayespoint.posteriors.sampled import TrainingMoments
 
 RULES = pytest.mark.parametrize("rule", ["bayes_point", "vote"])
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr
 
 from bayespoint.posteriors.base import Posterior
-from bayespoint.posteriors.sampled import log_probit
+from bayespoint.posteriors.probit import log_probit
 
 TINY = np.finfo(np.float64).tiny  # stands for the variance of an output that is always 0
 

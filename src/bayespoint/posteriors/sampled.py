@@ -12,8 +12,8 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_ndtr
 
 from bayespoint.posteriors.base import Posterior
+from bayespoint.posteriors.probit import HARD, log_probit
 
-HARD = 1e-9  # smallest scale of a probit beside its largest argument: labels are certain from here
 ENOUGH = 10_000  # points from which one scale is learned; more would change its third digit
 
 
@@ -214,10 +214,3 @@ class SampledPosterior(Posterior):
     def log_likelihood(self, outputs: NDArray) -> tuple[NDArray, NDArray]:
         """Probit with the label noise alone; without a ridge the sign decides."""
         return log_probit(outputs, np.sqrt(self.moments.noise_variance))
-
-
-def log_probit(outputs: NDArray, scale: NDArray) -> tuple[NDArray, NDArray]:
-    """Logarithms of Phi(f / scale) and Phi(-f / scale); without a scale the sign decides."""
-    largest = np.abs(outputs).max(axis=-1, keepdims=True)
-    z = outputs / np.maximum(scale, HARD * np.where(largest > 0, largest, 1.0))
-    return log_ndtr(z), log_ndtr(-z)
