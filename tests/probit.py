@@ -4,6 +4,7 @@ import numpy as np
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation
+from bayespoint.engines.prior import GaussianPrior
 
 
 def machine(**parameters):
@@ -11,6 +12,10 @@ def machine(**parameters):
     return BayesPointClassifier(
         fit_intercept=False, engine=ExpectationPropagation(**{"tol": 1e-12} | parameters)
     )
+
+
+def prior(d, scale=1.0):
+    return GaussianPrior(np.zeros(d), np.full(d, scale))
 
 
 def problem(n=60, d=4, noise=1.0, seed=0):

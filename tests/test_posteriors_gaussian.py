@@ -13,7 +13,7 @@ RULES = pytest.mark.parametrize("rule", ["bayes_point", "vote"])
 def posterior_of(n_tasks=2, width=4, noise=0.7, seed=0):
     rng = np.random.default_rng(seed)
     mean = rng.normal(size=(width, n_tasks))
-    return GaussianPosterior(mean, 0.5 * rng.normal(size=(n_tasks, width, width)), noise)
+    return GaussianPosterior(mean, 0.5 * rng.normal(size=(n_tasks, width, width)), noise=noise)
 
 
 def new_points(n=30, width=4, seed=1):

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.special import log_ndtr, ndtr
 from sklearn.metrics.pairwise import rbf_kernel
-from tests.probit import assert_same, machine, problem, separable
+from tests.probit import assert_same, machine, prior, problem, separable
 
 from bayespoint import BayesPointClassifier, _core
 from bayespoint.engines import ExpectationPropagation
-from bayespoint.engines.sites import Sites
+from bayespoint.engines.sites import Label, Sites
 from bayespoint.exceptions import NotConvergedWarning
 
 # One site ----------------------------------------------------------------------------------------
@@ -54,9 +54,9 @@ def test_no_argument_gives_nan():
     assert (np.diff(values[order, 0]) <= 0).all()  # v falls
 
 
-def matched(m, variance, noise):
+def matched(m, variance, noise, flip=0.0):
     """Mean and variance of the cavity N(m, variance) times the site that belongs to it."""
-    a, b, _, log_z = _core.ep.match(m, variance, noise)
+    a, b, _, log_z = _core.ep.match(m, variance, noise, flip)
     return (m + a * variance) / (1 + b * variance), variance / (1 + b * variance), log_z
 
 
@@ -113,7 +113,7 @@ def rank_one_sweeps(X, y, n_sweeps, noise=1.0, prior_scale=1.0):
 def test_blocks_are_the_slides_rank_one_updates(n):
     X, y = problem(n + 2, 7)
     X, y = X[:n], y[:n]
-    sites = Sites(X, y, np.ones(n), noise=0.7, prior_scale=1.5)
+    sites = Sites(X, y, np.ones(n), Label(0.7**2), prior(7, 1.5))
     for _ in range(3):
         sites.sweep_in_turn(1.0)
     expected = rank_one_sweeps(X, y, 3, noise=0.7, prior_scale=1.5)
@@ -127,7 +127,7 @@ def test_blocks_are_the_slides_rank_one_updates(n):
 def test_one_point_is_exact():
     """m = 0 and t = 0: mu = tau^2 y phi v(0) / s, Sigma = tau^2 I - tau^4 phi phi^T w(0) / s^2."""
     phi, tau, beta = np.array([[1.0, -2.0, 0.5]]), 1.3, 0.7
-    sites = Sites(phi, np.array([-1]), np.ones(1), beta, tau)
+    sites = Sites(phi, np.array([-1]), np.ones(1), Label(beta**2), prior(3, tau))
     sites.sweep_in_turn(1.0)
     result = sites.result()
     s2 = tau**2 * (phi @ phi.T).item() + beta**2

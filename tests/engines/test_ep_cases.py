@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
 from sklearn.datasets import load_iris
-from tests.probit import assert_same, machine, problem, separable
+from tests.probit import assert_same, machine, prior, problem, separable
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation
-from bayespoint.engines.sites import Sites
+from bayespoint.engines.sites import Label, Sites
 from bayespoint.exceptions import NotConvergedWarning
 from bayespoint.monitor import Monitor, watch
 
@@ -32,10 +32,9 @@ def test_hard_labels_are_the_limit_of_soft_ones(schedule):
 
 
 @SCHEDULES
-@pytest.mark.parametrize("noise", [0, 1e-8])
-def test_hard_labels_that_cannot_be_separated_are_reported(noise, schedule):
+def test_hard_labels_that_cannot_be_separated_are_reported(schedule):
     X, y = problem()
-    clf = machine(noise=noise, schedule=schedule)
+    clf = machine(noise=0, schedule=schedule)
     with pytest.warns(NotConvergedWarning, match="set a larger noise, these classes") as caught:
         clf.fit(X, y)
     assert caught[0].message.training_error == pytest.approx(1 - clf.score(X, y))
@@ -44,11 +43,44 @@ def test_hard_labels_that_cannot_be_separated_are_reported(noise, schedule):
         assert np.isfinite(values).all()
 
 
+@SCHEDULES
+@pytest.mark.parametrize("noise", [1e-6, 1e-10])
+def test_tiny_noise_is_the_limit_of_a_wide_prior(noise, schedule):
+    """Classes that cannot be separated: outputs shrink with the noise, by ten decades."""
+    X, y = problem()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tiny = machine(noise=noise, schedule=schedule, tol=1e-9).fit(X, y)
+        wide = machine(prior_scale=1e4, schedule=schedule, tol=1e-9).fit(X, y)
+    np.testing.assert_allclose(tiny.coef_ / noise, wide.coef_, rtol=1e-6)
+    np.testing.assert_allclose(tiny.decision_function(X), wide.decision_function(X), atol=1e-6)
+    decades = X.shape[1] * np.log(1e4 * noise)  # each weight pays for its prior
+    assert tiny.log_evidence_ - wide.log_evidence_ == pytest.approx(decades, abs=1e-5)
+
+
+@SCHEDULES
+@pytest.mark.parametrize("unit", [1e-8, 1e8])
+def test_a_feature_of_another_scale(unit, schedule):
+    """The scale of a feature is the inverse scale of its weight."""
+    X, y = problem()
+    plain = machine(schedule=schedule, tol=1e-9).fit(X, y)
+    X[:, 0] *= unit
+    scaled = machine(prior_scale=[1 / unit, 1, 1, 1], schedule=schedule, tol=1e-9).fit(X, y)
+    np.testing.assert_allclose(
+        scaled.decision_function(X), plain.decision_function(X / [unit, 1, 1, 1]), atol=1e-7
+    )
+    assert scaled.log_evidence_ == pytest.approx(plain.log_evidence_, abs=1e-7)
+    alike = machine(schedule=schedule, tol=1e-9).fit(X, y)  # one prior for all
+    other = machine(schedule="parallel", tol=1e-9).fit(X, y)
+    np.testing.assert_allclose(alike.decision_function(X), other.decision_function(X), atol=1e-6)
+
+
 def test_sites_too_strong_for_arithmetic_still_make_a_posterior():
     X = np.array([[1.0, 1.0], [1.0, 1.0], [3.0, 3.0]])
-    sites = Sites(X, np.array([1, -1, 1]), np.ones(3), noise=0.0, prior_scale=1.0)
+    sites = Sites(X, np.array([1, -1, 1]), np.ones(3), Label(0.0), prior(2))
     sites.a[:], sites.b[:] = 1e25, 1e25
-    assert np.isnan(sites.sweep_at_once(0.5))
+    sites._valid = sites.a, sites.b  # nothing to go back to
+    assert np.isnan(sites.sweep_at_once(0.5)).all()
     result = sites.result()
     assert np.isfinite(result.log_evidence)
     variances = np.linalg.eigvalsh(result.factor @ result.factor.T)

@@ -15,6 +15,7 @@ from bayespoint._core.compiler import compiled
 SPLIT = -5.0  # below, the continued fraction: there 60 terms give 1 - w to 1e-13
 LOG_ROOT_2_PI = 0.5 * math.log(2 * math.pi)
 SMALLEST = 1e-10  # a cavity that has less than this share of the precision is rounding error
+NARROWEST = 1e-3  # share of the precision of an output that one step must leave
 INNER = 20  # steps for a site of several copies before its neighbours are told
 
 
@@ -40,18 +41,43 @@ def truncation(t: float) -> tuple[float, float, float, float, float]:
 
 
 @compiled
-def match(m: float, variance: float, noise: float) -> tuple[float, float, float, float]:
-    """Steps 2 and 3: a, b of the site that matches moments at a cavity N(m, variance) of y f.
+def tilt(m: float, variance: float, noise: float, flip: float) -> tuple:
+    """A label at a cavity N(m, variance) of y f: s^2, w, 1 - w, v + t w at t = m / s, log p(y).
 
-    Also s^2 = variance + noise and log Phi(m / s). ``noise`` is beta^2.
+    ``noise`` is beta^2, s^2 = variance + noise. With labels flipped at the rate ``flip`` the label
+    has p = flip + (1 - 2 flip) Phi(t), and v becomes r v with r the share of p that is not flips;
+    w = v (v + t) may then be negative: a surprising label is taken for a flip, and the output is
+    less certain than without it.
     """
     s2 = variance + noise
     if s2 <= 0:  # no feature and no noise: the label is a coin
-        return 0.0, 0.0, 0.0, math.log(0.5)
-    s = math.sqrt(s2)
-    _, w, rest, u, log_area = truncation(m / s)
+        return 0.0, 0.0, 1.0, 0.0, math.log(0.5)
+    t = m / math.sqrt(s2)
+    v, w, rest, u, log_p = truncation(t)
+    if flip > 0:
+        honest = (1.0 - 2.0 * flip) * math.exp(log_p)
+        p = flip + honest
+        r, excess = honest / p, (honest / p) * (flip / p) * v * v  # excess = r (1 - r) v^2
+        u = r * u - t * excess
+        rest = 1.0 - r + r * rest + excess
+        w = r * w - excess
+        log_p = math.log(p)
+    return s2, w, rest, u, log_p
+
+
+@compiled
+def match(
+    m: float, variance: float, noise: float, flip: float
+) -> tuple[float, float, float, float]:
+    """Steps 2 and 3: a, b of the site that matches moments at a cavity N(m, variance) of y f.
+
+    Also s^2 and the logarithm of the label's probability.
+    """
+    s2, w, rest, u, log_p = tilt(m, variance, noise, flip)
+    if s2 <= 0:
+        return 0.0, 0.0, 0.0, log_p
     scale = s2 * rest + w * noise  # s^2 (1 - w) (1 + rho beta^2): no division by 1 - w
-    return s * u / scale, w / scale, s2, log_area
+    return math.sqrt(s2) * u / scale, w / scale, s2, log_p
 
 
 @compiled
@@ -79,45 +105,55 @@ def sweep_block(
     removed: NDArray,
     floor: NDArray,
     noise: float,
+    flip: float,
     damping: float,
+    variance: NDArray,
 ) -> tuple:
     """Visit the sites of a block in turn; K = Phi_B Sigma Phi_B^T and f = Phi_B mu when it begins.
 
-    Changes a and b, and returns T, g, change: Sigma -= Z T Z^T and mu += Z g for Z = Sigma Phi_B^T.
-    ``change`` is the largest of |a' - a| s and |b' - b| s^2, infinite where a site has no cavity,
-    and NaN where an output's variance fell below its floor (the block then ends at once).
+    Changes a and b, sets ``variance`` to e as each site leaves it, and returns T, g, moved:
+    Sigma -= Z T Z^T and mu += Z g for Z = Sigma Phi_B^T.
+    ``moved`` is the larger of |a' - a| s and |b' - b| s^2 of each site, infinite where it has no
+    cavity, and NaN from the site on whose output's variance fell below its floor: not visited.
     """
     size = len(y)
     T, g, u = np.zeros((size, size)), np.zeros(size), np.zeros(size)
+    moved = np.full(size, np.nan)
     start = K.copy()
-    change = 0.0
     for j in range(size):
         e, mean, shift, rate = K[j, j], f[j], 0.0, 0.0
         if not (e >= floor[j]):
-            return T, g, np.nan
+            return T, g, moved
         step = damping / min(max(weight[j], 1.0), 2.0)  # copies move at once: half as far
         for inner in range(1 if weight[j] <= 1 else INNER):
             c = 1.0 - removed[j] * b[j] * e
             if not (c > SMALLEST):
-                change = np.inf
+                moved[j] = np.inf
                 break
             m = (y[j] * mean - removed[j] * a[j] * e) / c
-            new_a, new_b, s2, _ = match(m, e / c, noise)
-            moved = max(abs(new_a - a[j]) * math.sqrt(s2), abs(new_b - b[j]) * s2)
-            if not math.isfinite(moved):
-                return T, g, np.nan
+            new_a, new_b, s2, _ = match(m, e / c, noise, flip)
+            size_of_step = max(abs(new_a - a[j]) * math.sqrt(s2), abs(new_b - b[j]) * s2)
             if inner == 0:
-                change = max(change, moved)
+                moved[j] = size_of_step
+            if not math.isfinite(size_of_step):
+                moved[j] = np.nan
+                return T, g, moved
             da, db = step * (new_a - a[j]), step * (new_b - b[j])
+            d = 1.0 + weight[j] * db * e
+            while (
+                d < NARROWEST
+            ):  # copies of a site of negative precision: no variance would be left
+                da, db = 0.5 * da, 0.5 * db
+                d = 1.0 + weight[j] * db * e
             a[j] += da
             b[j] += db
             shift += da
             rate += db
-            d = 1.0 + weight[j] * db * e
             mean += weight[j] * (y[j] * da - mean * db) * e / d
             e /= d
-            if moved < 1e-14:
+            if size_of_step < 1e-14:
                 break
+        variance[j] = e
         # Step 4, once for all copies: Sherman-Morrison with z_j = Z u, u = unit_j - T K[:, j].
         d = 1.0 + weight[j] * rate * K[j, j]
         down = weight[j] * rate / d
@@ -135,7 +171,7 @@ def sweep_block(
             f[i] += along * K[j, i]
             for k in range(j + 1, size):
                 K[i, k] -= down * K[j, i] * K[j, k]
-    return T, g, change
+    return T, g, moved
 
 
 @compiled
@@ -146,29 +182,29 @@ def all_sites(
     a: NDArray,
     b: NDArray,
     removed: NDArray,
-    floor: NDArray,
     noise: float,
-) -> tuple:
-    """New a, b of all sites at once, and the change as in :func:`sweep_block`."""
+    flip: float,
+) -> tuple[NDArray, NDArray, NDArray]:
+    """New a, b of all sites at once, and ``moved`` as in :func:`sweep_block`."""
     mean, variance = cavities(e, f, y, a, b, removed)
-    new_a, new_b, change = a.copy(), b.copy(), 0.0
+    new_a, new_b, moved = a.copy(), b.copy(), np.full(len(e), np.inf)
     for i in range(len(e)):
-        if not (e[i] >= floor[i]):
-            return new_a, new_b, np.nan
-        if not (variance[i] >= 0):
-            change = np.inf
-            continue
-        new_a[i], new_b[i], s2, _ = match(mean[i], variance[i], noise)
-        moved = max(abs(new_a[i] - a[i]) * math.sqrt(s2), abs(new_b[i] - b[i]) * s2)
-        if not math.isfinite(moved):
-            return new_a, new_b, np.nan
-        change = max(change, moved)
-    return new_a, new_b, change
+        if variance[i] >= 0:
+            new_a[i], new_b[i], s2, _ = match(mean[i], variance[i], noise, flip)
+            moved[i] = max(abs(new_a[i] - a[i]) * math.sqrt(s2), abs(new_b[i] - b[i]) * s2)
+    return new_a, new_b, moved
 
 
 @compiled
 def summary(
-    e: NDArray, f: NDArray, y: NDArray, a: NDArray, b: NDArray, removed: NDArray, noise: float
+    e: NDArray,
+    f: NDArray,
+    y: NDArray,
+    a: NDArray,
+    b: NDArray,
+    removed: NDArray,
+    noise: float,
+    flip: float,
 ) -> tuple[NDArray, NDArray]:
     """Logarithms of p(y_i | all other labels), and the logarithms of the sites' constants."""
     mean, variance = cavities(e, f, y, a, b, removed)
@@ -177,8 +213,8 @@ def summary(
         m, v = mean[i], variance[i]
         if not (v >= 0):  # no cavity: the posterior itself stands in
             m, v = y[i] * f[i], e[i]
-        _, _, _, left_out[i] = match(m, v, noise)
+        _, _, _, left_out[i] = match(m, v, noise, flip)
         d = 1.0 + b[i] * v
         exponent = (2.0 * m * a[i] + a[i] ** 2 * v - b[i] * m**2) / d
-        constant[i] = left_out[i] + 0.5 * math.log(d) - 0.5 * exponent
+        constant[i] = left_out[i] + 0.5 * math.log(max(d, SMALLEST)) - 0.5 * exponent
     return left_out, constant

@@ -30,11 +30,15 @@ class Engine(BaseEstimator):
         Where the weights live: ``DualSpace`` or ``BasisSpace``.
     can_extend : bool
         Whether ``run(..., start=posterior)`` adds to an earlier result (``warm_start``).
+    can_update : bool
+        Whether ``run(..., start=posterior)`` learns from new points, what is known from all earlier
+        ones being ``posterior`` (``partial_fit``).
     """
 
     alias: ClassVar[str]
     space: ClassVar[type]
     can_extend: ClassVar[bool] = False
+    can_update: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -68,7 +72,7 @@ class Engine(BaseEstimator):
         sample_weight : ndarray of shape (n_points,), optional
             Positive weights. An engine that cannot use them raises an error that says so.
         start : Posterior, optional
-            An earlier result to extend, if the engine can.
+            An earlier result to extend, or to update, if the engine can.
         n_jobs : int, optional
             Threads, as in joblib.
 

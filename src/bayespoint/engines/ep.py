@@ -7,48 +7,75 @@ R. Herbrich, Introduction to Probabilistic Machine Learning, Unit 9: Bayesian Cl
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bayespoint.engines.base import Engine
-from bayespoint.engines.sites import Sites
+from bayespoint.engines.prior import LARGE, GaussianPrior, as_priors, check_prior, priors
+from bayespoint.engines.results import gather
+from bayespoint.engines.sites import Label, Sites
 from bayespoint.exceptions import NotConvergedWarning, check_choice, check_number, parameter_error
 from bayespoint.monitor import Monitor
-from bayespoint.posteriors import GaussianPosterior, Posterior
+from bayespoint.posteriors import GaussianPosterior
 from bayespoint.spaces import BasisSpace
 
 COLLAPSE = "the posterior collapsed"
-LARGEST = 1e140  # squares, and sums of many of them, are far from the largest float64, 1.8e308
 SOFT = 1e-4  # noise, as a share of the outputs before any label, that is enough for any labels
+SINGLE = 200  # coordinates from which float32 saves more time than the change to float64 costs
+COARSE = 1e-3  # change down to which float32 is good enough
+AT_REST = 0.3  # sites are left out while their expected move is below this share of tol
+ROUNDING = 1e-10  # moves below this are rounding errors
+HESITANT = 0.1  # smallest share of a parallel step that is tried
 
 
 class ExpectationPropagation(Engine):
     r"""Gaussian posterior of the probit model by expectation propagation.
 
-    The model is :math:`w \sim N(0, \tau^2 I)` and :math:`p(y | x, w) = \Phi(y f(x) / \beta)`. Each
-    label is replaced by a Gaussian site :math:`\exp(a_i y_i f_i - b_i f_i^2 / 2)`, chosen such that
-    mean and variance of :math:`f_i` are right when the true label meets the cavity, that is, all
-    other sites. The result is a Gaussian :math:`N(\mu, \Sigma)`, an estimate of the evidence
-    log p(labels), and leave-one-out predictions, which the cavities give for free.
+    The model is :math:`w \sim N(m, \Sigma_0)`, :math:`f(x) = w \cdot \phi(x)` and
+    :math:`p(y | x, w) = \epsilon + (1 - 2 \epsilon) \Phi(y f(x) / \beta)`. Each label is replaced
+    by a Gaussian site :math:`\exp(a_i y_i f_i - b_i f_i^2 / 2)`, chosen such that mean and variance
+    of :math:`f_i` are right when the true label meets the cavity, that is, all other sites. The
+    result is a Gaussian :math:`N(\mu, \Sigma)`, an estimate of the evidence log p(labels), and
+    leave-one-out predictions, which the cavities give for free.
 
     Parameters
     ----------
     noise : float, default=1.0
-        Standard deviation :math:`\beta` of the label noise. 0 means hard labels, for classes that
-        can be separated. Only :math:`\tau / \beta` matters to predictions.
-    prior_scale : float, default=1.0
-        Standard deviation :math:`\tau` of the weights before any label is seen.
+        Standard deviation :math:`\beta` of the noise of outputs. 0 means hard labels, for classes
+        that can be separated. Only the ratio of prior and noise matters to predictions.
+    prior_scale : float or array-like of shape (n_features,), default=1.0
+        Standard deviation of the weights before any label is seen, of all or of each.
+    label_noise : float, default=0.0
+        Rate :math:`\epsilon` in [0, 0.5) at which labels are flipped, however clear the case. It
+        makes the machine indifferent to gross errors; sites of labels that look flipped get a
+        negative precision.
+    covariance : {"full", "diagonal"}, default="full"
+        ``"diagonal"`` treats the weights as independent: a pass costs as much as the data have
+        entries that are not zero, and sparse input stays sparse. It warns where a check of a few
+        outputs shows that it makes a difference.
     schedule : {"sequential", "parallel"}, default="sequential"
         Whether sites change one after another (in blocks, exactly) or all at once. Both come to
         rest at the same point; the first in fewer sweeps and nearly always.
     damping : float or None, default=None
-        Share, in (0, 1], of each step that is taken. None is 1 if sequential and 0.5 if parallel.
+        Share, in (0, 1], of each step that is taken. None is 1 if sequential; if parallel it begins
+        at 0.5, grows while the change falls and shrinks when it does not.
     tol : float, default=1e-6
-        The run ends when no site changes by more: :math:`|\Delta a_i| s_i` and
+        The run ends when no site would change by more: :math:`|\Delta a_i| s_i` and
         :math:`|\Delta b_i| s_i^2`, with :math:`s_i^2` the cavity's variance plus :math:`\beta^2`.
     max_iter : int, default=200
-        Sweeps after which a run that has not come to rest ends, with a ``NotConvergedWarning``.
+        Sweeps after which a run that has not come to rest ends, with a ``NotConvergedWarning``. 1
+        is a single pass (assumed-density filtering), which does not warn.
+    prior_mean : array-like of shape (n_features,) or (n_tasks, n_features), optional
+        Mean :math:`m` of the weights before any label is seen; 0 by default.
+    prior_covariance : array-like of shape (n_features, n_features), optional
+        :math:`\Sigma_0`, instead of ``prior_scale``.
+    intercept_scale : float, optional
+        Standard deviation of the intercept before any label is seen. By default that of all weights
+        if it is one number, else 1. Arrays may also cover the intercept, as their last entry.
 
     Notes
     -----
@@ -56,7 +83,12 @@ class ExpectationPropagation(Engine):
     lacks one of them. To lack one copy of less than one can be impossible, if the weight is small
     and the label surprising; cavities then lack only what is there, which is less exact.
 
-    A sweep costs :math:`4 n d^2` operations, n points and d coordinates.
+    A sweep over all sites costs :math:`4 n d^2` operations, n points and d coordinates. The first
+    two visit all; later ones only those whose move, expected from the exact mean and the last known
+    variance of their output, is not small. Early ones are in float32 where there are many
+    coordinates. The run ends when the posterior, computed afresh in float64, finds all at rest.
+
+    ``partial_fit`` takes the posterior of all earlier batches as prior of the next one.
 
     Examples
     --------
@@ -76,28 +108,42 @@ class ExpectationPropagation(Engine):
 
     alias = "ep"
     space = BasisSpace
+    can_update = True
 
     def __init__(
         self,
         *,
         noise: float = 1.0,
-        prior_scale: float = 1.0,
+        prior_scale: float | ArrayLike = 1.0,
+        label_noise: float = 0.0,
+        covariance: str = "full",
         schedule: str = "sequential",
         damping: float | None = None,
         tol: float = 1e-6,
         max_iter: int = 200,
+        prior_mean: ArrayLike | None = None,
+        prior_covariance: ArrayLike | None = None,
+        intercept_scale: float | None = None,
     ) -> None:
         self.noise = noise
         self.prior_scale = prior_scale
+        self.label_noise = label_noise
+        self.covariance = covariance
         self.schedule = schedule
         self.damping = damping
         self.tol = tol
         self.max_iter = max_iter
+        self.prior_mean = prior_mean
+        self.prior_covariance = prior_covariance
+        self.intercept_scale = intercept_scale
 
     def check(self) -> None:
         """Raise a ValueError for a parameter that is not allowed."""
         check_number(self, "noise", low=0)
-        check_number(self, "prior_scale", low=0, closed=False)
+        check_number(self, "label_noise", low=0)
+        if self.label_noise >= 0.5:
+            raise parameter_error(self, "label_noise", "a float in the range [0, 0.5)")
+        check_choice(self, "covariance", ("full", "diagonal"))
         check_choice(self, "schedule", ("sequential", "parallel"))
         if self.damping is not None:
             check_number(self, "damping", low=0, closed=False, words="None or ")
@@ -105,6 +151,7 @@ class ExpectationPropagation(Engine):
                 raise parameter_error(self, "damping", "None or a float in the range (0, 1]")
         check_number(self, "tol", low=0, closed=False)
         check_number(self, "max_iter", low=1, integer=True)
+        check_prior(self)
 
     def run(
         self,
@@ -114,75 +161,111 @@ class ExpectationPropagation(Engine):
         rng: np.random.Generator,
         monitor: Monitor,
         sample_weight: NDArray[np.float64] | None = None,
-        start: Posterior | None = None,
+        start: Any = None,
         n_jobs: int | None = None,
     ) -> GaussianPosterior:
         """Find the sites of each task; see the base class."""
-        self._check_range(float(np.abs(space.Z_).max()))
         n_points, n_tasks = targets.shape
+        before = as_priors(start) if start else priors(self, space, n_tasks)
+        self._check_range(space.Z_, before)
         weight = np.ones(n_points) if sample_weight is None else sample_weight.astype(np.float64)
+        label = Label(float(self.noise) ** 2, float(self.label_noise))
         results, n_iter = [], 0
         with monitor.running(n_tasks * self.max_iter, "sweeps"):
             for task in range(n_tasks):
-                sites = Sites(space.Z_, targets[:, task], weight, self.noise, self.prior_scale)
+                sites = Sites(space.Z_, targets[:, task], weight, label, before[task])
                 changes, reason = self._iterate(sites, monitor, task * self.max_iter)
                 results.append(sites.result())
                 n_iter = max(n_iter, len(changes))
                 monitor.update((task + 1) * self.max_iter)
                 if reason:
-                    error = results[-1].training_error
-                    remedy = self._remedy(reason, error, sites.radius)
-                    warnings.warn(
-                        NotConvergedWarning(task, tuple(changes), self.tol, error, reason, remedy),
-                        stacklevel=4,
-                    )
-        mean, factor, evidence, left_out, left_out_error, _ = zip(*results, strict=True)
-        return GaussianPosterior(
-            np.stack(mean, axis=1),
-            np.stack(factor),
-            float(self.noise),
-            np.array(evidence),
-            np.stack(left_out, axis=1),
-            np.array(left_out_error),
-            n_iter,
+                    self._warn(task, changes, reason, results[-1].training_error, sites.radius)
+        return gather(
+            GaussianPosterior,
+            results,
+            noise=float(self.noise),
+            label_noise=float(self.label_noise),
+            n_iter=n_iter,
         )
 
     def _iterate(self, sites: Sites, monitor: Monitor, done: int) -> tuple[list[float], str]:
         """Sweep until the sites are at rest; what changed in each sweep, and what went wrong."""
-        sequential = self.schedule == "sequential"
-        damping = self.damping if self.damping is not None else (1.0 if sequential else 0.5)
-        sweep = sites.sweep_in_turn if sequential else sites.sweep_at_once
+        sweeps = self._in_turn(sites) if self.schedule == "sequential" else self._at_once(sites)
         changes: list[float] = []
-        while len(changes) < self.max_iter:
-            before = sites.a.copy(), sites.b.copy()
-            change = sweep(damping)
+        before = sites.a.copy(), sites.b.copy()
+        for change, at_rest in sweeps:
             if np.isnan(change):
                 sites.a, sites.b = before
                 return changes, COLLAPSE
             if np.isinf(change):
                 sites.remove_less()
             changes.append(change)
-            if change <= self.tol:
+            if at_rest:
                 return changes, ""
             monitor.update(done + len(changes))
             if monitor.should_stop():
                 return changes, "stopped by the monitor"
-        return changes, "max_iter was reached"
+            if len(changes) == self.max_iter:
+                return changes, "" if self.max_iter == 1 else "max_iter was reached"
+            before = sites.a.copy(), sites.b.copy()
+        raise AssertionError("sweeps never end by themselves")
 
-    def _check_range(self, feature: float) -> None:
-        """Refuse numbers whose squares overflow, or a prior whose precision does."""
-        largest = max(self.noise, self.prior_scale, feature, self.prior_scale * feature)
-        if largest > LARGEST or self.prior_scale < 1 / LARGEST:
+    def _in_turn(self, sites: Sites) -> Iterator[tuple[float, bool]]:
+        """Largest change of each sequential sweep, and whether all sites are at rest after it."""
+        damping = 1.0 if self.damping is None else self.damping
+        single = sites.in_range_of_float32 and len(sites.mu) >= SINGLE
+        if single:
+            sites.use(np.float32)
+        visited = None
+        for sweep in count(1):
+            change = largest(sites.sweep_in_turn(damping, visited))
+            at_rest = False
+            if sweep > 1 and np.isfinite(change):  # in the first, variances are not yet known
+                moves = sites.expected_moves()
+                enough = max(self.tol, COARSE if single else ROUNDING)
+                if largest(moves) <= enough:
+                    moves, single = sites.refresh(), False
+                    at_rest = largest(moves) <= max(self.tol, ROUNDING)
+                visited = np.flatnonzero(moves > AT_REST * min(self.tol, largest(moves)))
+            yield change, at_rest
+
+    def _at_once(self, sites: Sites) -> Iterator[tuple[float, bool]]:
+        """Largest change of each parallel sweep, and whether all sites are at rest after it."""
+        damping, last = 0.5 if self.damping is None else self.damping, np.inf
+        while True:
+            change = largest(sites.sweep_at_once(damping))
+            yield change, change <= max(self.tol, ROUNDING)
+            if self.damping is None:
+                damping = min(1.0, 1.2 * damping) if change < last else max(HESITANT, damping / 2)
+            last = change
+
+    def _check_range(self, Z: NDArray, before: list[GaussianPrior]) -> None:
+        """Refuse numbers whose squares overflow."""
+        feature = float(np.abs(Z).max(initial=0.0))
+        scale = max(float(np.abs(prior.root).max()) for prior in before)
+        if max(self.noise, feature, scale * feature) > LARGE:
             raise ValueError(
                 f"ExpectationPropagation works with squares, which overflow for "
-                f"noise={self.noise:g}, prior_scale={self.prior_scale:g} and features up to "
+                f"noise={self.noise:g}, prior scales up to {scale:g} and features up to "
                 f"{feature:g}. Scale the features, and take noise and prior_scale nearer to 1."
             )
 
-    def _remedy(self, reason: str, training_error: float, radius: float) -> str:
-        """What to do about a run that did not converge."""
-        if training_error > 0 and self.noise < SOFT * self.prior_scale * radius:
-            return "set a larger noise, these classes cannot be separated without mistakes"
-        if reason == COLLAPSE:
-            return "set a larger noise, or a smaller prior_scale"
-        return "raise max_iter, set damping=0.5, or set a larger noise"
+    def _warn(
+        self, task: int, changes: list[float], reason: str, training_error: float, radius: float
+    ) -> None:
+        """Say that a run did not converge, and what to do about it."""
+        if training_error > 0 and self.noise < SOFT * radius:
+            remedy = "set a larger noise, these classes cannot be separated without mistakes"
+        elif reason == COLLAPSE:
+            remedy = "set a larger noise, or a smaller prior_scale"
+        else:
+            remedy = "raise max_iter, set damping=0.5, or set a larger noise"
+        warnings.warn(
+            NotConvergedWarning(task, tuple(changes), self.tol, training_error, reason, remedy),
+            stacklevel=5,
+        )
+
+
+def largest(moves: NDArray) -> float:
+    """The largest of the moves; NaN if one of them is."""
+    return float(moves.max(initial=0.0))

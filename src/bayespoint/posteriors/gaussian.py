@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr
@@ -12,15 +14,22 @@ from bayespoint.posteriors.probit import log_probit
 TINY = np.finfo(np.float64).tiny  # stands for the variance of an output that is always 0
 
 
+class Messages(NamedTuple):
+    """Messages exp(shift f - rate f^2 / 2) of the training points, each of shape (n, n_tasks)."""
+
+    shift: NDArray[np.float64]
+    rate: NDArray[np.float64]
+
+
 class GaussianPosterior(Posterior):
     r"""Weights :math:`w \sim N(\mu, \Sigma)` of each task, and labels with Gaussian noise.
 
     A label is the sign of :math:`f(x) + \beta \varepsilon` with :math:`f(x) = z(x)^T w` and
-    :math:`\varepsilon \sim N(0, 1)`. With :math:`m = z^T \mu` and :math:`s^2 = z^T \Sigma z` the
-    answers are
+    :math:`\varepsilon \sim N(0, 1)`, flipped at the rate :math:`\epsilon`. With
+    :math:`m = z^T \mu` and :math:`s^2 = z^T \Sigma z` the answers are
 
-    * ``"bayes_point"``: decision :math:`m / \sqrt{\beta^2 + s^2}`, and its :math:`\Phi`, the
-      predictive probability of the label, as probability of "yes";
+    * ``"bayes_point"``: decision :math:`t = m / \sqrt{\beta^2 + s^2}`, and the predictive
+      probability :math:`\epsilon + (1 - 2 \epsilon) \Phi(t)` of the label "yes";
     * ``"vote"``: decision :math:`m / s`, and its :math:`\Phi`, the share of classifiers that say
       "yes".
 
@@ -30,16 +39,22 @@ class GaussianPosterior(Posterior):
     ----------
     mean : ndarray of shape (n_coordinates, n_tasks)
         :math:`\mu` of each task.
-    factor : ndarray of shape (n_tasks, n_coordinates, n_coordinates)
-        F of each task, with :math:`\Sigma = F F^T`.
-    noise : float
-        Standard deviation :math:`\beta` of the label noise; 0 makes labels certain given w.
+    factor : ndarray of shape (n_tasks, n_coordinates, n_coordinates) or (n_tasks, n_coordinates)
+        F of each task, with :math:`\Sigma = F F^T`, or the standard deviations of weights that are
+        independent.
+    noise : float, default=1.0
+        Standard deviation :math:`\beta` of the noise of outputs.
+    label_noise : float, default=0.0
+        Rate :math:`\epsilon` of flips.
     log_evidence : ndarray of shape (n_tasks,), optional
         log p(labels).
     left_out_log_probability : ndarray of shape (n_points, n_tasks), optional
         log p(label of a training point | all other labels).
     left_out_error : ndarray of shape (n_tasks,), optional
         Share of the training points (by weight) whose label the others do not predict.
+    messages : Messages, optional
+        What each training point says of its output, by which the posterior is the prior times
+        :math:`\prod_i \exp(h_i f_i - r_i f_i^2 / 2)`.
     n_iter : int, default=1
         Iterations of the algorithm that found it.
 
@@ -62,18 +77,23 @@ class GaussianPosterior(Posterior):
         self,
         mean: NDArray[np.float64],
         factor: NDArray[np.float64],
-        noise: float,
+        *,
+        noise: float = 1.0,
+        label_noise: float = 0.0,
         log_evidence: NDArray[np.float64] | None = None,
         left_out_log_probability: NDArray[np.float64] | None = None,
         left_out_error: NDArray[np.float64] | None = None,
+        messages: Messages | None = None,
         n_iter: int = 1,
     ) -> None:
         self._mean = mean
         self.factor = factor
         self.noise = noise
+        self.label_noise = label_noise
         self.log_evidence = log_evidence
         self.left_out_log_probability = left_out_log_probability
         self.left_out_error = left_out_error
+        self.messages = messages
         self.n_iter = n_iter
 
     @property
@@ -84,10 +104,19 @@ class GaussianPosterior(Posterior):
     @property
     def covariance(self) -> NDArray[np.float64]:
         """Sigma of each task, shape (n_tasks, n_coordinates, n_coordinates)."""
+        if self.is_diagonal:
+            return np.stack([np.diag(scale**2) for scale in self.factor])
         return self.factor @ self.factor.transpose(0, 2, 1)
+
+    @property
+    def is_diagonal(self) -> bool:
+        """Whether the weights are independent of each other."""
+        return self.factor.ndim == 2
 
     def latent(self, Z: NDArray) -> tuple[NDArray, NDArray]:
         """z.mu and z.Sigma z."""
+        if self.is_diagonal:
+            return Z @ self.mean, (Z * Z) @ np.square(self.factor.T)
         variance = [np.square(Z @ factor).sum(axis=1) for factor in self.factor]
         return Z @ self.mean, np.stack(variance, axis=1)
 
@@ -97,9 +126,9 @@ class GaussianPosterior(Posterior):
 
     def draw(self, n: int, rng: np.random.Generator) -> NDArray:
         """Weights mu + F epsilon with standard normal epsilon, independent between tasks."""
-        n_tasks, n_coordinates, _ = self.factor.shape
-        epsilon = rng.standard_normal((n_tasks, n_coordinates, n))
-        return self.mean[:, None] + np.moveaxis(self.factor @ epsilon, 0, 2)
+        epsilon = rng.standard_normal((*self.factor.shape[:2], n))
+        spread = self.factor[:, :, None] * epsilon if self.is_diagonal else self.factor @ epsilon
+        return self.mean[:, None] + np.moveaxis(spread, 0, 2)
 
     def decision(self, Z: NDArray, rule: str) -> NDArray:
         """The mean output over its standard deviation, with or without the label noise."""
@@ -108,9 +137,17 @@ class GaussianPosterior(Posterior):
         return mean / np.sqrt(np.maximum(variance + noise, TINY))
 
     def log_probability(self, decision: NDArray, rule: str) -> tuple[NDArray, NDArray]:
-        """Logarithms of Phi(decision) and Phi(-decision)."""
-        return log_ndtr(decision), log_ndtr(-decision)
+        """Logarithms of Phi(decision) and Phi(-decision), with flips unless classifiers vote."""
+        both = log_ndtr(decision), log_ndtr(-decision)
+        return both if rule == "vote" else self._flipped(*both)
 
     def log_likelihood(self, outputs: NDArray) -> tuple[NDArray, NDArray]:
-        """Probit with the label noise alone; without noise the sign decides."""
-        return log_probit(outputs, np.asarray(self.noise))
+        """Probit with the noise alone; without noise the sign decides."""
+        return self._flipped(*log_probit(outputs, np.asarray(self.noise)))
+
+    def _flipped(self, log_yes: NDArray, log_no: NDArray) -> tuple[NDArray, NDArray]:
+        """The logarithms of p and 1 - p as labels have them that are flipped at times."""
+        if self.label_noise == 0:
+            return log_yes, log_no
+        honest, flip = np.log1p(-2 * self.label_noise), np.log(self.label_noise)
+        return np.logaddexp(flip, honest + log_yes), np.logaddexp(flip, honest + log_no)

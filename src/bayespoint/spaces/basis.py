@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
+from scipy import sparse
+from scipy.linalg import eigvalsh, lapack, solve_triangular
 
 from bayespoint.exceptions import KernelError
 from bayespoint.kernels import Kernel, PolynomialKernel, in_plain_units
 
-RANK_TOLERANCE = 1e-10  # eigenvalues below this share of the largest are rounding errors of K
+RANK_TOLERANCE = 1e-10  # squared distances to the span below this share of the largest are rounding
+PSD_TOLERANCE = 1e-6  # what is left of K beyond its rank: rounding stays far below this share
 
 
 class BasisSpace:
-    """Coordinates Z with Z Z^T = K: f = Z w, and w ~ N(0, I) is the Gaussian process prior.
+    r"""Coordinates Z with Z Z^T = K: f = Z w, and w ~ N(0, I) is the Gaussian process prior.
 
-    The linear kernel needs no kernel matrix: its basis is the features themselves, Z = (X, 1).
-    Other kernels take K + ridge I = V diag(e) V^T, Z = V sqrt(e), and new points
-    z(x) = k(x, .) V / sqrt(e): the ridge acts where a training point meets itself, never on a
-    new point.
+    The linear kernel needs no kernel matrix: its basis is the features themselves, Z = (X, 1),
+    which may be sparse. Other kernels take the Gram-Schmidt basis of the training points, largest
+    remainder first, that is, the pivoted Cholesky factor :math:`K + \lambda I = L L^T`: Z = L, and
+    new points have :math:`z(x) = L_p^{-1} k(x_p, x)` with the pivots p, as many as K has rank. The
+    ridge acts where a training point meets itself, never on a new point.
 
     Parameters
     ----------
@@ -40,55 +45,100 @@ class BasisSpace:
     """
 
     def __init__(self, kernel: Kernel, ridge: float | str = 0.0) -> None:
-        self.kernel = kernel
+        self.kernel: Any = kernel
         self.ridge = ridge
 
     def fit(self, X: NDArray) -> BasisSpace:
         """Find the basis and set ``Z_``, the coordinates of the training points."""
         X = X.astype(np.float64, copy=False)
-        if self._is_linear:
+        if self.is_linear:
             self.Z_ = self._features(X)
             return self
-        self._points = self.kernel.prepare(X, training=True)
-        unit = self._points.log_unit
-        K = in_plain_units(self.kernel.block(self._points, self._points), unit, unit)
-        # One triangle decides, so that rounding cannot make K asymmetric.
+        points = self.kernel.prepare(X, training=True)
+        unit = points.log_unit
+        K = in_plain_units(self.kernel.block(points, points), unit, unit)
         ridge = K.trace() / len(K) if self.ridge == "mean" else float(self.ridge)
-        values, vectors = eigh(K + ridge * np.eye(len(K)))
-        largest = values[-1]
-        if values[0] < -1e-6 * largest:  # rounding stays far below this
-            raise KernelError(
-                f"The kernel is not positive semi-definite: its matrix has the eigenvalue "
-                f"{values[0]:.3g} beside the largest, {largest:.3g}. Use another kernel, or a "
-                f"ridge of at least {-values[0]:.3g}."
-            )
-        kept = values > RANK_TOLERANCE * largest
-        values, vectors = values[kept], vectors[:, kept]
-        self._to_basis = vectors / np.sqrt(values)
-        self.Z_ = vectors * np.sqrt(values)
+        K[np.diag_indices_from(K)] += ridge
+        self.Z_, pivots = gram_schmidt(K)
+        self._points = points.take(pivots)
+        self._factor = self.Z_[pivots]
         return self
 
     def transform(self, X: NDArray) -> NDArray:
         """Coordinates z(x) of new points."""
         X = X.astype(np.float64, copy=False)
-        if self._is_linear:
+        if self.is_linear:
             return self._features(X)
         new = self.kernel.prepare(X)
         values = self.kernel.block(new, self._points)
-        return in_plain_units(values, new.log_unit, self._points.log_unit) @ self._to_basis
+        values = in_plain_units(values, new.log_unit, self._points.log_unit)
+        return solve_triangular(self._factor, values.T, lower=True, overwrite_b=True).T
 
     def primal(self, weights: NDArray) -> NDArray:
         """The weight vectors themselves, if the kernel is linear: phi(x) = (x, 1)."""
-        if self._is_linear:
+        if self.is_linear:
             return weights
         features = self._points.rows * np.exp2(self._points.log_unit / 2)
-        return features.T @ (self._to_basis @ weights)
+        return features.T @ solve_triangular(self._factor, weights, lower=True, trans="T")
 
     @property
-    def _is_linear(self) -> bool:
+    def n_coordinates(self) -> int:
+        """Number of weights."""
+        return self.Z_.shape[1]
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the coordinates are the features, with or without a constant one."""
         is_linear = isinstance(self.kernel, PolynomialKernel) and self.kernel.degree == 1
         return is_linear and self.ridge == 0
 
-    def _features(self, X: NDArray) -> NDArray:
+    @property
+    def names_features(self) -> bool:
+        """Whether each coordinate is one feature as it was given (or the intercept)."""
+        return self.is_linear and self.kernel.gamma == 1 and self.kernel.columns is None
+
+    @property
+    def has_intercept(self) -> bool:
+        """Whether the last coordinate of linear features is the constant one."""
+        return self.is_linear and self.kernel.coef0 > 0
+
+    def _features(self, X: Any) -> Any:
+        if sparse.issparse(X):
+            return self._sparse_features(X)
         points = self.kernel.prepare(X)
-        return points.rows * np.exp2(points.log_unit / 2)
+        if points.log_unit:
+            points.rows[:] *= np.exp2(points.log_unit / 2)  # a power of two: exact, and in place
+        return points.rows
+
+    def _sparse_features(self, X: Any) -> Any:
+        if self.kernel.normalize:
+            raise KernelError(
+                "normalize=True is not written for sparse features. Scale the rows yourself, for "
+                "instance with scikit-learn's Normalizer."
+            )
+        constant = np.full((X.shape[0], int(self.has_intercept)), 1.0)
+        return sparse.csr_array(sparse.hstack([X, constant], format="csr"))
+
+
+def gram_schmidt(K: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Z with Z Z^T = K, and the pivots p, for which Z[p] is lower triangular.
+
+    One triangle of K decides, so that rounding cannot make it asymmetric. Raises a KernelError if
+    K is not positive semi-definite.
+    """
+    largest = np.abs(K.diagonal()).max()
+    factor, pivots, rank, _ = lapack.dpstrf(K, tol=RANK_TOLERANCE * largest, lower=1)
+    order = pivots - 1  # LAPACK counts from 1
+    Z = np.empty((len(K), rank))
+    Z[order] = np.tril(factor)[:, :rank]
+    rest = order[rank:]
+    if len(rest):
+        left = K[np.ix_(rest, rest)] - Z[rest] @ Z[rest].T
+        if np.abs(np.tril(left)).max() > PSD_TOLERANCE * largest:
+            values = eigvalsh(K)
+            raise KernelError(
+                f"The kernel is not positive semi-definite: its matrix has the eigenvalue "
+                f"{values[0]:.3g} beside the largest, {values[-1]:.3g}. Use another kernel, or a "
+                f"ridge of at least {-values[0]:.3g}."
+            )
+    return Z, order[:rank]

@@ -1,0 +1,200 @@
+"""What the weights are thought to be before any label is seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cholesky
+
+from bayespoint.exceptions import check_number, parameter_error
+from bayespoint.posteriors import GaussianPosterior
+from bayespoint.spaces import BasisSpace
+
+SMALL, LARGE = 1e-140, 1e140  # squares, and sums of many of them, are far from 0 and from overflow
+
+
+@dataclass(frozen=True)
+class GaussianPrior:
+    r"""Weights :math:`w \sim N(m, \Sigma_0)` of one task.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (d,)
+        :math:`m`.
+    root : ndarray of shape (d,) or (d, d)
+        Standard deviations of independent weights, or R with :math:`\Sigma_0 = R R^T`.
+    """
+
+    mean: NDArray[np.float64]
+    root: NDArray[np.float64]
+
+    @property
+    def covariance(self) -> NDArray[np.float64]:
+        """Sigma_0."""
+        return np.diag(self.root**2) if self.root.ndim == 1 else self.root @ self.root.T
+
+    @cached_property
+    def precision(self) -> NDArray[np.float64]:
+        """The inverse of Sigma_0."""
+        if self.root.ndim == 1:
+            return np.diag(self.root**-2)
+        inverse = np.linalg.inv(self.root)
+        return inverse.T @ inverse
+
+    @cached_property
+    def pull(self) -> NDArray[np.float64]:
+        """Sigma_0^-1 m, what the prior adds to the sum of all messages."""
+        return self.mean / self.root**2 if self.root.ndim == 1 else self.precision @ self.mean
+
+    @property
+    def log_determinant(self) -> float:
+        """The logarithm of |Sigma_0|."""
+        if self.root.ndim == 1:
+            return float(2 * np.log(self.root).sum())
+        return float(2 * np.linalg.slogdet(self.root)[1])
+
+    def output_variance(self, Z: NDArray) -> NDArray[np.float64]:
+        """z.Sigma_0 z of every row of Z."""
+        spread = Z * self.root if self.root.ndim == 1 else Z @ self.root
+        return np.einsum("nd,nd->n", spread, spread)
+
+
+def check_prior(engine: Any) -> None:
+    """Raise a ValueError for a prior that is not allowed, as far as it shows without data."""
+    if is_number(engine.prior_scale):
+        check_number(engine, "prior_scale", low=0, closed=False, words="an array or ")
+    else:
+        scales = as_array(engine, "prior_scale", 1)
+        if not (scales > 0).all():
+            raise parameter_error(engine, "prior_scale", "positive, in all its entries")
+    if engine.prior_mean is not None:
+        as_array(engine, "prior_mean", 1, 2)
+    if engine.prior_covariance is not None:
+        as_array(engine, "prior_covariance", 2)
+    if engine.intercept_scale is not None:
+        check_number(engine, "intercept_scale", low=0, closed=False, words="None or ")
+
+
+def priors(engine: Any, space: BasisSpace, n_tasks: int) -> list[GaussianPrior]:
+    """The prior of each task, in the coordinates of the space.
+
+    Arrays name features, so they need a linear kernel. They cover the features, or the features
+    and then the intercept; where they do not, the intercept has mean 0 and ``intercept_scale``.
+    """
+    d = space.n_coordinates
+    named = not is_number(engine.prior_scale) or any(
+        value is not None
+        for value in (engine.prior_mean, engine.prior_covariance, engine.intercept_scale)
+    )
+    if not named:
+        root = np.full(d, float(engine.prior_scale))
+        check_range(engine, root)
+        return [GaussianPrior(np.zeros(d), root)] * n_tasks
+    if not space.names_features:
+        raise ValueError(
+            f"A mean, a covariance or scales of single weights belong to features. "
+            f"{type(engine).__name__} got one of them with a kernel whose features have no names: "
+            f"use kernel='linear' (without a ridge), or one number as prior_scale."
+        )
+    root = prior_root(engine, d, space.has_intercept)
+    check_range(engine, root if root.ndim == 1 else np.diag(root))
+    means = prior_means(engine, d, space.has_intercept, n_tasks)
+    return [GaussianPrior(mean, root) for mean in means]
+
+
+def as_priors(posterior: GaussianPosterior) -> list[GaussianPrior]:
+    """Each task's posterior, as what is known before the next batch."""
+    return [
+        GaussianPrior(mean, root)
+        for mean, root in zip(posterior.mean.T, posterior.factor, strict=True)
+    ]
+
+
+def prior_root(engine: Any, d: int, has_intercept: bool) -> NDArray[np.float64]:
+    """R of Sigma_0 = R R^T, or its diagonal."""
+    if engine.prior_covariance is not None:
+        covariance = as_array(engine, "prior_covariance", 2)
+        if not is_number(engine.prior_scale) or engine.prior_scale != 1:
+            raise parameter_error(engine, "prior_scale", "1.0 where prior_covariance is given")
+        if covariance.shape[0] != covariance.shape[1] or not np.allclose(covariance, covariance.T):
+            raise parameter_error(engine, "prior_covariance", "square and symmetric")
+        try:
+            root = cholesky(covariance, lower=True)
+        except LinAlgError as error:
+            raise parameter_error(engine, "prior_covariance", "positive definite") from error
+    elif is_number(engine.prior_scale):
+        root = np.full(d - has_intercept, float(engine.prior_scale))
+    else:
+        root = as_array(engine, "prior_scale", 1)
+    name = "prior_covariance" if root.ndim == 2 else "prior_scale"
+    check_length(engine, name, len(root), d, has_intercept)
+    if len(root) == d:
+        return root
+    own = engine.intercept_scale
+    if own is None:
+        own = engine.prior_scale if is_number(engine.prior_scale) else 1.0
+    if root.ndim == 1:
+        return np.append(root, own)
+    return np.block([[root, np.zeros((d - 1, 1))], [np.zeros((1, d - 1)), np.array([[own]])]])
+
+
+def prior_means(engine: Any, d: int, has_intercept: bool, n_tasks: int) -> NDArray[np.float64]:
+    """The mean of each task, shape (n_tasks, d)."""
+    if engine.prior_mean is None:
+        return np.zeros((n_tasks, d))
+    mean = np.atleast_2d(as_array(engine, "prior_mean", 1, 2))
+    check_length(engine, "prior_mean", mean.shape[1], d, has_intercept)
+    if len(mean) not in (1, n_tasks):
+        raise parameter_error(
+            engine, "prior_mean", f"one mean for all {n_tasks} tasks, or one row for each"
+        )
+    mean = np.pad(mean, ((0, 0), (0, d - mean.shape[1])))
+    return np.broadcast_to(mean, (n_tasks, d))
+
+
+def check_length(engine: Any, name: str, length: int, d: int, has_intercept: bool) -> None:
+    """Raise an error unless an array covers the features, or the features and the intercept."""
+    if length not in {d, d - has_intercept}:
+        wanted = f"{d - 1} entries a side, or {d} with the intercept" if has_intercept else f"{d}"
+        raise ValueError(
+            f"The {name!r} parameter of {type(engine).__name__} must have as many entries as there "
+            f"are features: {wanted}. Got {length} instead."
+        )
+    if (
+        name != "prior_mean"
+        and length == d
+        and has_intercept
+        and engine.intercept_scale is not None
+    ):
+        raise parameter_error(engine, "intercept_scale", f"None where {name} covers the intercept")
+
+
+def check_range(engine: Any, root: NDArray) -> None:
+    """Refuse scales whose squares overflow or vanish."""
+    if not ((root > SMALL) & (root < LARGE)).all():
+        raise ValueError(
+            f"{type(engine).__name__} works with squares, which overflow for prior scales from "
+            f"{root.min():g} to {root.max():g}. Scale the features, and take scales nearer to 1."
+        )
+
+
+def as_array(engine: Any, name: str, *dimensions: int) -> NDArray[np.float64]:
+    """A parameter as an array of finite numbers with one of these numbers of dimensions."""
+    try:
+        array = np.asarray(getattr(engine, name), dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    if array.ndim not in dimensions or array.size == 0 or not np.isfinite(array).all():
+        kinds = " or ".join(f"{n}-D" for n in dimensions)
+        raise parameter_error(engine, name, f"a finite {kinds} array of numbers")
+    return array
+
+
+def is_number(value: Any) -> bool:
+    """Whether a parameter is one number (or nonsense), not an array."""
+    return isinstance(value, (Real, str, type(None)))

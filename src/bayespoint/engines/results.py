@@ -1,0 +1,46 @@
+"""What a Gaussian engine knows of one task, and of all of them together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint.posteriors import GaussianPosterior, Messages
+
+Kind = TypeVar("Kind", bound=GaussianPosterior)
+
+
+class TaskResult(NamedTuple):
+    """The posterior N(mean, factor factor^T) of one task, and what came with it.
+
+    ``shift`` and ``rate`` are the messages of the training points, weights included;
+    ``training_error`` is the share of the points that the mean gets wrong.
+    """
+
+    mean: NDArray[np.float64]
+    factor: NDArray[np.float64]
+    log_evidence: float
+    left_out: NDArray[np.float64]
+    left_out_error: float
+    training_error: float
+    shift: NDArray[np.float64]
+    rate: NDArray[np.float64]
+
+
+def gather(kind: type[Kind], tasks: Sequence[TaskResult], **rest: Any) -> Kind:
+    """The posterior of all tasks."""
+    return kind(
+        np.stack([task.mean for task in tasks], axis=1),
+        np.stack([task.factor for task in tasks]),
+        log_evidence=np.array([task.log_evidence for task in tasks]),
+        left_out_log_probability=np.stack([task.left_out for task in tasks], axis=1),
+        left_out_error=np.array([task.left_out_error for task in tasks]),
+        messages=Messages(
+            np.stack([task.shift for task in tasks], axis=1),
+            np.stack([task.rate for task in tasks], axis=1),
+        ),
+        **rest,
+    )
