@@ -92,7 +92,9 @@ def problems(folder: str | None):
         scaler = StandardScaler().fit(data.X[order[:half]])
         Z, y = scaler.transform(data.X[order]), data.y[order]
         for kernel in ("linear", "rbf"):
-            clf = BayesPointClassifier(kernel=kernel, random_state=0)
+            clf = BayesPointClassifier(
+                kernel=kernel, ridge="mean", engine="perceptron", random_state=0
+            )
             yield f"{name}, {kernel}", clf, Z[:half], y[:half], Z[half:], y[half:]
 
 

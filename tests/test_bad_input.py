@@ -144,9 +144,9 @@ ENGINES = r"an engine instance, such as PermutedPerceptron\(\), or one of the na
         ("gamma", np.array([1.0, 2.0]), r"'scale', 'auto' or a float in the range \(0, inf\)"),
         ("coef0", -0.1, r"a float in the range \[0, inf\)"),
         ("coef0", np.inf, r"a float in the range \[0, inf\)"),
-        ("ridge", -1, r"None, 'mean' or a float in the range \[0, inf\)"),
-        ("ridge", "foo", r"None, 'mean' or a float in the range \[0, inf\)"),
-        ("ridge", np.array([1.0, 2.0]), r"None, 'mean' or a float in the range \[0, inf\)"),
+        ("ridge", -1, r"'mean' or a float in the range \[0, inf\)"),
+        ("ridge", "foo", r"'mean' or a float in the range \[0, inf\)"),
+        ("ridge", np.array([1.0, 2.0]), r"'mean' or a float in the range \[0, inf\)"),
         ("decision", "mean", r"a str among \{'bayes_point', 'vote'\}"),
         ("normalize", "no", "a bool"),
         ("fit_intercept", 1, "a bool"),
@@ -300,8 +300,18 @@ def test_zero_rows():
 
 
 def test_nothing_but_zeros():
-    """Even the default ridge, the mean of k(x, x), is zero then."""
-    fails(r"Training point 0 \(60 in all\) is zero", np.zeros((60, 2)), fit_intercept=False)
+    """Even the mean of k(x, x) is zero then. A machine with label noise falls back on its prior."""
+    zeros = np.zeros((60, 2))
+    fails(
+        r"Training point 0 \(60 in all\) is zero",
+        zeros,
+        fit_intercept=False,
+        ridge="mean",
+        engine="perceptron",
+    )
+    clf = silent(zeros, fit_intercept=False)
+    assert np.array_equal(clf.predict_proba(zeros), np.full((60, 2), 0.5))
+    assert clf.log_evidence_ == pytest.approx(60 * np.log(0.5))
 
 
 def test_duplicates_with_opposite_labels():

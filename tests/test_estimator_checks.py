@@ -13,8 +13,8 @@ NOT_COPIES = (
 )
 
 MACHINES = [
-    BayesPointClassifier(),
-    BayesPointClassifier(decision="vote"),
+    BayesPointClassifier(ridge="mean", engine="perceptron"),
+    BayesPointClassifier(ridge="mean", engine="perceptron", decision="vote"),
     BayesPointClassifier(kernel="rbf", ridge=1.0, engine="perceptron"),
     BayesPointClassifier(
         kernel="poly", normalize=True, ridge=0.1, engine=PermutedPerceptron(n_samples=5)
@@ -22,6 +22,10 @@ MACHINES = [
     # At rest to more than the seven digits that the check of sample weights compares, and with a
     # gamma that does not depend on how often a point is there.
     BayesPointClassifier(engine=ExpectationPropagation(tol=1e-9)),
+    BayesPointClassifier(decision="vote", engine=ExpectationPropagation(tol=1e-9)),
+    BayesPointClassifier(
+        engine=ExpectationPropagation(tol=1e-9, max_iter=1000, covariance="diagonal")
+    ),
     BayesPointClassifier(kernel="rbf", gamma=0.01, engine=ExpectationPropagation(tol=1e-9)),
 ]
 

@@ -8,10 +8,10 @@ from hypothesis.extra.numpy import arrays
 from scipy.special import log_ndtr
 from scipy.stats import norm
 
-from bayespoint.classifier import class_probabilities
 from bayespoint.posteriors import SampledPosterior
 from bayespoint.posteriors.probit import log_probit
 from bayespoint.posteriors.sampled import TrainingMoments
+from bayespoint.predictions import class_probabilities
 
 RULES = pytest.mark.parametrize("rule", ["bayes_point", "vote"])
 

@@ -22,7 +22,7 @@ LAYERS = (
     ("datasets",),
     ("reject", "active", "selection"),
     ("classifier",),
-    ("problem",),
+    ("predictions", "problem"),
     ("engines",),
     ("posteriors",),
     ("spaces", "kernels"),

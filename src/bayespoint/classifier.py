@@ -7,24 +7,39 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from bayespoint.callbacks import CallbackSupport, monitor_for, with_callbacks
-from bayespoint.engines import Engine, PermutedPerceptron, get_engine
+from bayespoint.engines import Engine, get_engine
+from bayespoint.engines.base import ENGINES
 from bayespoint.exceptions import check_choice, check_flag, check_number
-from bayespoint.kernels import NAMES, make_kernel
+from bayespoint.kernels import NAMES, Kernel, make_kernel
+from bayespoint.monitor import Monitor, current_monitor
 from bayespoint.posteriors import Posterior
-from bayespoint.problem import Problem
+from bayespoint.predictions import Predictions
+from bayespoint.problem import Problem, known_classes
 
-CHUNK = 8192  # points transformed at a time while predicting
 KERNEL_PARAMETERS = ("kernel", "degree", "gamma", "coef0", "normalize", "fit_intercept")
 
 
-class BayesPointClassifier(ClassifierMixin, CallbackSupport, BaseEstimator):
+def can_update(classifier: BayesPointClassifier) -> bool:
+    """Whether kernel and engine allow to learn from batches; an AttributeError says why not."""
+    engine = classifier.engine
+    named = ENGINES.get(engine) if isinstance(engine, str) else engine
+    if getattr(named, "can_update", False) and classifier.kernel == "linear":
+        return True
+    raise AttributeError(
+        f"partial_fit needs an engine that can learn from batches, and kernel='linear': other "
+        f"features depend on all training points. Got engine={engine!r} and "
+        f"kernel={classifier.kernel!r}. Features that do not can be computed before, for instance "
+        "with scikit-learn's Nystroem; or use fit."
+    )
+
+
+class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEstimator):
     r"""Classifier that averages over all classifiers the data allow.
 
     A classifier is a weight vector :math:`w`, with output
@@ -47,12 +62,12 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, BaseEstimator):
         :math:`c_0 \ge 0` of ``poly``.
     normalize : bool, default=False
         Use :math:`k(x, x') / \sqrt{k(x, x) k(x', x')}` instead of :math:`k(x, x')`.
-    ridge : float, "mean" or None, default=None
+    ridge : float or "mean", default=0.0
         :math:`\lambda` of :math:`k_\lambda(x, x') = k(x, x') + \lambda [x = x']`, the slack that
-        lets every training point be wrong at a price. "mean" is the mean of k(x, x). None is 0,
-        no slack, for an engine that you name, and "mean" for the default engine.
-    engine : Engine, str or None, default=None
-        The algorithm, or its alias. None is ``PermutedPerceptron()``.
+        lets every training point be wrong at a price. "mean" is the mean of k(x, x). Engines whose
+        model has noise of its own, as the default one, do not need it.
+    engine : Engine or str, default="ep"
+        The algorithm, or its alias: ``"ep"`` is ``ExpectationPropagation()``.
     decision : {"bayes_point", "vote"}, default="bayes_point"
         Whether ``predict`` and all probabilities follow the mean of the weights or the majority
         of the classifiers (which is Bayes' optimal decision, but is itself no linear classifier).
@@ -109,12 +124,23 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, BaseEstimator):
     >>> from bayespoint import BayesPointClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
-    >>> clf = make_pipeline(StandardScaler(), BayesPointClassifier(random_state=0))
+    >>> clf = make_pipeline(StandardScaler(), BayesPointClassifier())
     >>> print(f"{clf.fit(X_train, y_train).score(X_test, y_test):.3f}")
-    0.958
+    0.951
     >>> clf.predict_proba(X_test[1:3]).round(2)
-    array([[0.03, 0.97],
+    array([[0.01, 0.99],
            [0.  , 1.  ]])
+    >>> print(f"{clf[-1].log_evidence_[0]:.2f}")
+    -43.54
+
+    In batches:
+
+    >>> machine = BayesPointClassifier()
+    >>> for batch in range(3):
+    ...     part = slice(142 * batch, 142 * (batch + 1))
+    ...     _ = machine.partial_fit(clf[0].transform(X_train[part]), y_train[part], classes=[0, 1])
+    >>> print(f"{machine.score(clf[0].transform(X_test), y_test):.3f}")
+    0.951
     """
 
     def __init__(
@@ -125,8 +151,8 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, BaseEstimator):
         gamma: float | str = "scale",
         coef0: float = 1.0,
         normalize: bool = False,
-        ridge: float | str | None = None,
-        engine: Engine | str | None = None,
+        ridge: float | str = 0.0,
+        engine: Engine | str = "ep",
         decision: str = "bayes_point",
         fit_intercept: bool = True,
         class_weight: dict | str | None = None,
@@ -158,9 +184,9 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Training points, float32 or float64 (computed in the same precision). With
-            ``kernel="precomputed"``: the kernel matrix, (n_samples, n_samples).
+        X : array-like or sparse array of shape (n_samples, n_features)
+            Training points, float32 or float64. With ``kernel="precomputed"``: the kernel matrix,
+            (n_samples, n_samples). Sparse where the engine takes it, without being made dense.
         y : array-like of shape (n_samples,)
             Labels of any type, of two or more classes.
         sample_weight : array-like of shape (n_samples,), optional
@@ -172,131 +198,72 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, BaseEstimator):
         self : BayesPointClassifier
         """
         self._check_parameters()
-        engine = PermutedPerceptron() if self.engine is None else get_engine(self.engine)
-        engine.check()
-        points, labels = validate_data(
-            self, X, y, dtype=(np.float64, np.float32), order="C", reset=not self._extends
-        )
+        engine = self._make_engine()
+        points, labels = self._validate(X, y, engine, reset=not self._extends)
+        is_matrix = isinstance(self.kernel, str) and self.kernel == "precomputed"
         problem = Problem.pose(
-            points,
-            labels,
-            sample_weight,
-            self.class_weight,
-            precomputed=isinstance(self.kernel, str) and self.kernel == "precomputed",
+            points, labels, sample_weight, self.class_weight, precomputed=is_matrix
         )
         start = self._start(engine, problem)
-        self.classes_, self._columns = problem.classes, problem.columns
-        kernel = self._make_kernel(problem.points)
-        space = engine.space(kernel, self._ridge()).fit(problem.points)
-        posterior = engine.run(
-            space,
-            problem.targets,
-            rng=np.random.default_rng(self._seed),
-            monitor=monitor_for(self),
-            sample_weight=problem.weight,
-            start=start,
-            n_jobs=self.n_jobs,
-        )
-        self._publish(space, posterior)
+        self._run(engine, problem, start, monitor_for(self))
         return self
 
-    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Scores that order points by how surely they belong to a class.
+    @available_if(can_update)
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> BayesPointClassifier:
+        """Learn from one more batch, with what is known from all earlier ones as prior.
+
+        Within a batch the engine works as in ``fit``; a batch is never seen again. So one call with
+        all data equals ``fit``, and many small batches come close to it. After ``fit`` the first
+        batch finds the posterior of that fit as its prior. ``log_evidence_`` is the sum over the
+        batches, of each given those before it.
+
+        Only for ``kernel="linear"`` without a ridge: the features of other kernels depend on all
+        training points. Features that do not, such as those of scikit-learn's ``Nystroem``, can be
+        computed before.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            New points.
+            The points of the batch.
+        y : array-like of shape (n_samples,)
+            Their labels; a batch need not contain all classes.
+        classes : array-like of shape (n_classes,), optional
+            All labels that will ever come. Needed in the first call, unless ``fit`` came before.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights, as in ``fit``.
 
         Returns
         -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Two classes: positive for ``classes_[1]``. Several: the largest decides.
+        self : BayesPointClassifier
         """
-        scores = self._in_chunks(X, lambda Z: self.posterior_.decision(Z, self.decision))
-        return scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def predict(self, X: ArrayLike) -> NDArray:
-        """Labels of new points."""
-        scores = self.decision_function(X)
-        codes = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[codes.astype(np.intp)]
-
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        r"""Probabilities of the classes, in the order of ``classes_``.
-
-        The posterior gives the probability :math:`q_y` of "yes" for each class against the rest
-        (two classes: of the second). Exactly one of several answers can be "yes", so
-        :math:`p_y \propto q_y \prod_{z \ne y} (1 - q_z) \propto q_y / (1 - q_y)`.
-        """
-        scores = self.decision_function(X)
-        decision = scores[:, None] if scores.ndim == 1 else scores
-        return class_probabilities(*self.posterior_.log_probability(decision, self.decision))
-
-    def vote_shares(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Share of the posterior's classifiers that say yes to each class, one against the rest."""
-        votes = self._in_chunks(X, lambda Z: self.posterior_.votes(Z))
-        share = (1 + votes) / 2
-        return np.hstack([1 - share, share]) if len(self.classes_) == 2 else share
-
-    def latent_mean_and_variance(self, X: ArrayLike) -> tuple[NDArray, NDArray]:
-        """Mean and variance over the posterior of the outputs f(x).
-
-        Returns
-        -------
-        mean, variance : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Of the one task of two classes, or of each class against the rest.
-        """
-        both = self._in_chunks(X, lambda Z: np.stack(self.posterior_.latent(Z), axis=1))
-        both = both[:, :, 0] if len(self.classes_) == 2 else both
-        return both[:, 0], both[:, 1]
-
-    @available_if(lambda self: hasattr(self.posterior_, "outputs"))
-    def sample_outputs(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Outputs f_n(x) of every sample of the posterior, if it is known by samples.
-
-        Returns
-        -------
-        ndarray of shape (n_points, n_samples, n_tasks)
-            One task for two classes, else one for each class against the rest.
-        """
-        posterior: Any = self.posterior_
-        return self._in_chunks(X, posterior.outputs)
-
-    def sample_proba(
-        self,
-        X: ArrayLike,
-        n_samples: int = 10,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> NDArray[np.float64]:
-        """Class probabilities of single classifiers drawn from the posterior.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_points, n_features)
-            New points.
-        n_samples : int, default=10
-            Number of classifiers to draw.
-        random_state : int, RandomState instance or None, default=None
-            Seed of the draw.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_points, n_classes)
-            What each of them says; certain (0 or 1) if the model knows no label noise.
-        """
-        check_is_fitted(self)
-        if not n_samples >= 1 or n_samples % 1:
+        self._check_parameters()
+        engine = self._make_engine()
+        if self.ridge != 0:
             raise ValueError(
-                f"n_samples must be an int in the range [1, inf). Got {n_samples!r} instead."
+                f"partial_fit needs ridge=0: a ridge gives every training point a feature of its "
+                f"own. Got ridge={self.ridge!r}; raise the engine's noise instead, or use fit."
             )
-        rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
-        drawn = self.posterior_.draw(int(n_samples), rng)
-        shape = (-1, *drawn.shape[1:])
-        flat = drawn.reshape(len(drawn), -1)
-        outputs = self._in_chunks(X, lambda Z: Z @ flat.astype(Z.dtype, copy=False)).reshape(shape)
-        probabilities = class_probabilities(*self.posterior_.log_likelihood(outputs))
-        return np.moveaxis(probabilities, 1, 0)
+        if self.class_weight == "balanced":
+            raise ValueError(
+                "class_weight='balanced' needs all labels, and partial_fit sees one batch. Pass "
+                "the weights of the classes as a dict."
+            )
+        first = not hasattr(self, "posterior_")
+        points, labels = self._validate(X, y, engine, reset=first)
+        known = known_classes(None if first else self.classes_, classes)
+        problem = Problem.pose(points, labels, sample_weight, self.class_weight, classes=known)
+        if first:
+            self._seed = int(check_random_state(self.random_state).randint(2**31))
+        self._fingerprint: tuple | None = None  # no later fit may add samples to this posterior
+        start = None if first else self.posterior_
+        self._run(engine, problem, start, current_monitor(self.verbose))
+        return self
 
     def _check_parameters(self) -> None:
         if not callable(self.kernel):
@@ -305,21 +272,46 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, BaseEstimator):
         if not isinstance(self.gamma, str) or self.gamma not in ("scale", "auto"):
             check_number(self, "gamma", low=0, closed=False, words="'scale', 'auto' or ")
         check_number(self, "coef0", low=0)
-        if self.ridge is not None and not (isinstance(self.ridge, str) and self.ridge == "mean"):
-            check_number(self, "ridge", low=0, words="None, 'mean' or ")
+        if not isinstance(self.ridge, str) or self.ridge != "mean":
+            check_number(self, "ridge", low=0, words="'mean' or ")
         for name in ("normalize", "fit_intercept", "warm_start"):
             check_flag(self, name)
         check_choice(self, "decision", ("bayes_point", "vote"))
         if self.class_weight is not None and not isinstance(self.class_weight, dict):
             check_choice(self, "class_weight", ("balanced",), "or a dict or None")
 
-    def _make_kernel(self, X: NDArray) -> Any:
+    def _make_engine(self) -> Engine:
+        engine = get_engine(self.engine)
+        engine.check()
+        return engine
+
+    def _validate(self, X: Any, y: Any, engine: Engine, *, reset: bool) -> tuple[Any, NDArray]:
+        """Points and labels as arrays; sparse ones only where engine and kernel take them."""
+        self._accepts_sparse = engine.accepts_sparse and self.kernel == "linear"
+        return validate_data(
+            self, X, y, dtype=(np.float64, np.float32), order="C", reset=reset,
+            accept_sparse="csr" if self._accepts_sparse else False,
+        )  # fmt: skip
+
+    def _make_kernel(self, X: Any) -> Kernel:
         return make_kernel(X=X, **{name: getattr(self, name) for name in KERNEL_PARAMETERS})
 
-    def _ridge(self) -> float | str:
-        if self.ridge is None:
-            return "mean" if self.engine is None else 0.0
-        return self.ridge
+    def _run(
+        self, engine: Engine, problem: Problem, start: Posterior | None, monitor: Monitor
+    ) -> None:
+        """Let the engine find the posterior, and publish it."""
+        self.classes_, self._columns = problem.classes, problem.columns
+        space = engine.space(self._make_kernel(problem.points), self.ridge).fit(problem.points)
+        posterior = engine.run(
+            space,
+            problem.targets,
+            rng=np.random.default_rng(self._seed),
+            monitor=monitor,
+            sample_weight=problem.weight,
+            start=start,
+            n_jobs=self.n_jobs,
+        )
+        self._publish(space, posterior)
 
     @property
     def _extends(self) -> bool:
@@ -328,8 +320,10 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, BaseEstimator):
 
     def _start(self, engine: Engine, problem: Problem) -> Posterior | None:
         """The posterior to extend, if there is one and it may be."""
-        kernel = [repr(getattr(self, name)) for name in KERNEL_PARAMETERS]
-        fingerprint = (*problem.fingerprint, *kernel, self._ridge())
+        fingerprint: tuple | None = None
+        if engine.can_extend:
+            kernel = [repr(getattr(self, name)) for name in KERNEL_PARAMETERS]
+            fingerprint = (*problem.fingerprint, *kernel, self.ridge)
         if not self._extends:
             self.__dict__.pop("posterior_", None)  # if this run fails, none is left to be extended
             self._fingerprint = fingerprint
@@ -342,8 +336,9 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, BaseEstimator):
             )
         if fingerprint != self._fingerprint:
             raise ValueError(
-                "warm_start=True needs the data, the weights, the kernel and the ridge of the fit "
-                "before, and something of these has changed. Set warm_start=False to start anew."
+                "warm_start=True needs the data, the weights, the kernel, the ridge and an engine "
+                "of the same kind as the fit before, and something of these has changed. Set "
+                "warm_start=False to start anew."
             )
         return self.posterior_
 
@@ -361,29 +356,12 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, BaseEstimator):
             self.coef_ = weights[:, : self.n_features_in_]
             self.intercept_ = weights[:, -1] if self.fit_intercept else np.zeros(len(weights))
 
-    def _in_chunks(self, X: ArrayLike, function: Callable[[NDArray], NDArray]) -> NDArray:
-        """Apply a function of transformed points, some points at a time."""
-        check_is_fitted(self)
-        points: NDArray = validate_data(
-            self, X, dtype=(np.float64, np.float32), order="C", reset=False
-        )
-        points = points[:, self._columns]
-        chunks = [points[begin : begin + CHUNK] for begin in range(0, len(points), CHUNK)]
-        return np.concatenate(
-            [function(self._space.transform(chunk)) for chunk in chunks], dtype=np.float64
-        )
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "posterior_")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
+        if isinstance(self.engine, Engine):
+            tags.input_tags.sparse = self.engine.accepts_sparse and self.kernel == "linear"
         return tags
-
-
-def class_probabilities(log_yes: NDArray, log_no: NDArray) -> NDArray[np.float64]:
-    """p_y from log q_y and log (1 - q_y) along the last axis; one task means two classes."""
-    if log_yes.shape[-1] == 1:
-        return np.exp(np.concatenate([log_no, log_yes], axis=-1))
-    return softmax(log_yes - log_no, axis=-1)

@@ -77,7 +77,7 @@ def watch(monitor: Monitor) -> Iterator[Monitor]:
     ...     def begin(self, total, unit):
     ...         print(total, unit)
     >>> with watch(Count()):
-    ...     clf = BayesPointClassifier(random_state=0).fit(*load_iris(return_X_y=True))
+    ...     clf = BayesPointClassifier(engine="perceptron").fit(*load_iris(return_X_y=True))
     10 samples
     """
     token = _current.set(monitor)

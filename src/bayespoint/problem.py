@@ -44,9 +44,13 @@ class Problem:
         sample_weight: ArrayLike | None,
         class_weight: dict | str | None,
         *,
-        precomputed: bool,
+        precomputed: bool = False,
+        classes: NDArray | None = None,
     ) -> Problem:
-        """Make a problem of validated data; points of weight 0 are left out."""
+        """Make a problem of validated data; points of weight 0 are left out.
+
+        ``classes`` are those of the labels, two at least, unless they are given.
+        """
         check_classification_targets(labels)
         weight = weights(labels, sample_weight, class_weight)
         columns: slice | NDArray[np.int64] = slice(None)
@@ -54,13 +58,21 @@ class Problem:
             kept = np.flatnonzero(weight)
             columns = kept if precomputed else columns
             points, labels, weight = points[kept][:, columns], labels[kept], weight[kept]
-        classes, codes = np.unique(labels, return_inverse=True)
-        if len(classes) < 2:
+        seen, codes = np.unique(labels, return_inverse=True)
+        if classes is None:
+            if len(seen) < 2:
+                raise ValueError(
+                    "A classifier needs samples of at least two classes. Got one class, "
+                    f"{seen.tolist()[0]!r}, in {len(codes)} samples (of positive weight)."
+                )
+            return cls(points, seen, codes, weight, columns)
+        unknown = np.setdiff1d(seen, classes)
+        if len(unknown):
             raise ValueError(
-                "A classifier needs samples of at least two classes. Got one class, "
-                f"{classes.tolist()[0]!r}, in {len(points)} samples (of positive weight)."
+                f"y contains labels that are not among the classes {classes.tolist()}: "
+                f"{unknown.tolist()}. Name all classes in the first call of partial_fit."
             )
-        return cls(points, classes, codes, weight, columns)
+        return cls(points, classes, np.searchsorted(classes, seen)[codes], weight, columns)
 
     @property
     def targets(self) -> NDArray[np.int8]:
@@ -74,9 +86,26 @@ class Problem:
     @property
     def fingerprint(self) -> tuple:
         """What tells this problem from others, in a few numbers."""
-        weight = np.ones(len(self.points)) if self.weight is None else self.weight
+        weight = np.ones(len(self.codes)) if self.weight is None else self.weight
         parts = (self.points, self.codes, weight)
         return (self.points.shape, *(zlib.crc32(np.ascontiguousarray(a).data) for a in parts))
+
+
+def known_classes(before: NDArray | None, given: ArrayLike | None) -> NDArray:
+    """All classes of a sequence of batches: named in the first call, never changed later."""
+    if given is None:
+        if before is None:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        return before
+    classes = np.unique(np.asarray(given))
+    if before is not None and not np.array_equal(before, classes):
+        raise ValueError(
+            f"classes={classes.tolist()} is not the same as on the last call, {before.tolist()}. "
+            "Start with a new classifier to learn other classes."
+        )
+    if len(classes) < 2:
+        raise ValueError(f"A classifier needs at least two classes. Got {classes.tolist()}.")
+    return classes
 
 
 def weights(

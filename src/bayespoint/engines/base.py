@@ -82,6 +82,11 @@ class Engine(BaseEstimator):
             With the diagnostics ``n_iter`` (an int) set.
         """
 
+    @property
+    def accepts_sparse(self) -> bool:
+        """Whether features may be a sparse array."""
+        return False
+
     def check(self) -> None:
         """Raise a ValueError, in scikit-learn's wording, for a parameter that is not allowed."""
 

@@ -7,29 +7,31 @@ R. Herbrich, Introduction to Probabilistic Machine Learning, Unit 9: Bayesian Cl
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from itertools import count
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayespoint.engines.base import Engine
+from bayespoint.engines.factorised import FactorisedSites, Mismatch
 from bayespoint.engines.prior import LARGE, GaussianPrior, as_priors, check_prior, priors
 from bayespoint.engines.results import gather
+from bayespoint.engines.schedules import Sweeps, at_once, in_turn, row_by_row
 from bayespoint.engines.sites import Label, Sites
-from bayespoint.exceptions import NotConvergedWarning, check_choice, check_number, parameter_error
+from bayespoint.exceptions import (
+    FactorisedWarning,
+    NotConvergedWarning,
+    check_choice,
+    check_number,
+    parameter_error,
+)
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import GaussianPosterior
 from bayespoint.spaces import BasisSpace
 
 COLLAPSE = "the posterior collapsed"
+TOLERATED = 1.5  # predictive variances may be off by this factor, means by half a deviation
 SOFT = 1e-4  # noise, as a share of the outputs before any label, that is enough for any labels
-SINGLE = 200  # coordinates from which float32 saves more time than the change to float64 costs
-COARSE = 1e-3  # change down to which float32 is good enough
-AT_REST = 0.3  # sites are left out while their expected move is below this share of tol
-ROUNDING = 1e-10  # moves below this are rounding errors
-HESITANT = 0.1  # smallest share of a parallel step that is tried
 
 
 class ExpectationPropagation(Engine):
@@ -61,8 +63,9 @@ class ExpectationPropagation(Engine):
         Whether sites change one after another (in blocks, exactly) or all at once. Both come to
         rest at the same point; the first in fewer sweeps and nearly always.
     damping : float or None, default=None
-        Share, in (0, 1], of each step that is taken. None is 1 if sequential; if parallel it begins
-        at 0.5, grows while the change falls and shrinks when it does not.
+        Share, in (0, 1], of each step that is taken. None is 1 if sequential (with a diagonal
+        covariance less, if moves do not shrink); if parallel it begins at 0.5, grows while the
+        moves shrink and falls when they do not.
     tol : float, default=1e-6
         The run ends when no site would change by more: :math:`|\Delta a_i| s_i` and
         :math:`|\Delta b_i| s_i^2`, with :math:`s_i^2` the cavity's variance plus :math:`\beta^2`.
@@ -152,6 +155,17 @@ class ExpectationPropagation(Engine):
         check_number(self, "tol", low=0, closed=False)
         check_number(self, "max_iter", low=1, integer=True)
         check_prior(self)
+        if self.covariance == "diagonal":
+            if self.schedule == "parallel":
+                raise parameter_error(self, "schedule", "'sequential' if covariance='diagonal'")
+            if self.prior_covariance is not None:
+                allowed = "None if covariance='diagonal' (prior_scale may be an array)"
+                raise parameter_error(self, "prior_covariance", allowed)
+
+    @property
+    def accepts_sparse(self) -> bool:
+        """Sparse features need independent weights."""
+        return self.covariance == "diagonal"
 
     def run(
         self,
@@ -166,82 +180,65 @@ class ExpectationPropagation(Engine):
     ) -> GaussianPosterior:
         """Find the sites of each task; see the base class."""
         n_points, n_tasks = targets.shape
-        before = as_priors(start) if start else priors(self, space, n_tasks)
+        before = priors(self, space, n_tasks) if start is None else as_priors(self, start, space)
         self._check_range(space.Z_, before)
         weight = np.ones(n_points) if sample_weight is None else sample_weight.astype(np.float64)
         label = Label(float(self.noise) ** 2, float(self.label_noise))
+        kind = Sites if self.covariance == "full" else FactorisedSites
         results, n_iter = [], 0
         with monitor.running(n_tasks * self.max_iter, "sweeps"):
             for task in range(n_tasks):
-                sites = Sites(space.Z_, targets[:, task], weight, label, before[task])
+                sites = kind(space.Z_, targets[:, task], weight, label, before[task])
                 changes, reason = self._iterate(sites, monitor, task * self.max_iter)
                 results.append(sites.result())
                 n_iter = max(n_iter, len(changes))
                 monitor.update((task + 1) * self.max_iter)
                 if reason:
                     self._warn(task, changes, reason, results[-1].training_error, sites.radius)
+                if isinstance(sites, FactorisedSites):
+                    warn_of_mismatch(task, sites.mismatch())
         return gather(
             GaussianPosterior,
             results,
+            start,
             noise=float(self.noise),
             label_noise=float(self.label_noise),
             n_iter=n_iter,
         )
 
-    def _iterate(self, sites: Sites, monitor: Monitor, done: int) -> tuple[list[float], str]:
+    def _iterate(
+        self, sites: Sites | FactorisedSites, monitor: Monitor, done: int
+    ) -> tuple[list[float], str]:
         """Sweep until the sites are at rest; what changed in each sweep, and what went wrong."""
-        sweeps = self._in_turn(sites) if self.schedule == "sequential" else self._at_once(sites)
         changes: list[float] = []
         before = sites.a.copy(), sites.b.copy()
-        for change, at_rest in sweeps:
+        for change, at_rest in self._sweeps(sites):
             if np.isnan(change):
                 sites.a, sites.b = before
                 return changes, COLLAPSE
             if np.isinf(change):
                 sites.remove_less()
             changes.append(change)
-            if at_rest:
-                return changes, ""
             monitor.update(done + len(changes))
+            if at_rest or self.max_iter == 1:
+                return changes, ""
             if monitor.should_stop():
                 return changes, "stopped by the monitor"
             if len(changes) == self.max_iter:
-                return changes, "" if self.max_iter == 1 else "max_iter was reached"
+                break
             before = sites.a.copy(), sites.b.copy()
-        raise AssertionError("sweeps never end by themselves")
+        return changes, "max_iter was reached"
 
-    def _in_turn(self, sites: Sites) -> Iterator[tuple[float, bool]]:
-        """Largest change of each sequential sweep, and whether all sites are at rest after it."""
-        damping = 1.0 if self.damping is None else self.damping
-        single = sites.in_range_of_float32 and len(sites.mu) >= SINGLE
-        if single:
-            sites.use(np.float32)
-        visited = None
-        for sweep in count(1):
-            change = largest(sites.sweep_in_turn(damping, visited))
-            at_rest = False
-            if sweep > 1 and np.isfinite(change):  # in the first, variances are not yet known
-                moves = sites.expected_moves()
-                enough = max(self.tol, COARSE if single else ROUNDING)
-                if largest(moves) <= enough:
-                    moves, single = sites.refresh(), False
-                    at_rest = largest(moves) <= max(self.tol, ROUNDING)
-                visited = np.flatnonzero(moves > AT_REST * min(self.tol, largest(moves)))
-            yield change, at_rest
-
-    def _at_once(self, sites: Sites) -> Iterator[tuple[float, bool]]:
-        """Largest change of each parallel sweep, and whether all sites are at rest after it."""
-        damping, last = 0.5 if self.damping is None else self.damping, np.inf
-        while True:
-            change = largest(sites.sweep_at_once(damping))
-            yield change, change <= max(self.tol, ROUNDING)
-            if self.damping is None:
-                damping = min(1.0, 1.2 * damping) if change < last else max(HESITANT, damping / 2)
-            last = change
+    def _sweeps(self, sites: Sites | FactorisedSites) -> Sweeps:
+        """The schedule."""
+        if isinstance(sites, FactorisedSites):
+            return row_by_row(sites, self.damping, self.tol)
+        schedule = in_turn if self.schedule == "sequential" else at_once
+        return schedule(sites, self.damping, self.tol)
 
     def _check_range(self, Z: NDArray, before: list[GaussianPrior]) -> None:
         """Refuse numbers whose squares overflow."""
-        feature = float(np.abs(Z).max(initial=0.0))
+        feature = float(max(Z.max(), -Z.min())) if Z.shape[1] else 0.0
         scale = max(float(np.abs(prior.root).max()) for prior in before)
         if max(self.noise, feature, scale * feature) > LARGE:
             raise ValueError(
@@ -266,6 +263,7 @@ class ExpectationPropagation(Engine):
         )
 
 
-def largest(moves: NDArray) -> float:
-    """The largest of the moves; NaN if one of them is."""
-    return float(moves.max(initial=0.0))
+def warn_of_mismatch(task: int, found: Mismatch) -> None:
+    """Say so if a full covariance would give other predictions."""
+    if abs(np.log(found.variance_ratio)) > np.log(TOLERATED) or found.mean_gap > TOLERATED - 1:
+        warnings.warn(FactorisedWarning(task, *found), stacklevel=4)

@@ -107,8 +107,22 @@ def priors(engine: Any, space: BasisSpace, n_tasks: int) -> list[GaussianPrior]:
     return [GaussianPrior(mean, root) for mean in means]
 
 
-def as_priors(posterior: GaussianPosterior) -> list[GaussianPrior]:
+def as_priors(engine: Any, posterior: Any, space: BasisSpace) -> list[GaussianPrior]:
     """Each task's posterior, as what is known before the next batch."""
+    if not isinstance(posterior, GaussianPosterior):
+        raise ValueError(
+            f"{type(engine).__name__} can go on from a Gaussian posterior only. The last fit left "
+            f"a {type(posterior).__name__}: fit anew."
+        )
+    if len(posterior.mean) != space.n_coordinates:
+        raise ValueError(
+            f"The weights so far are {len(posterior.mean)}, those of this batch "
+            f"{space.n_coordinates}: fit_intercept must not change between batches."
+        )
+    if getattr(engine, "covariance", "full") == "diagonal" and not posterior.is_diagonal:
+        raise ValueError(
+            "covariance='diagonal' cannot go on from a posterior with a full covariance: fit anew."
+        )
     return [
         GaussianPrior(mean, root)
         for mean, root in zip(posterior.mean.T, posterior.factor, strict=True)

@@ -16,7 +16,7 @@ Kind = TypeVar("Kind", bound=GaussianPosterior)
 class TaskResult(NamedTuple):
     """The posterior N(mean, factor factor^T) of one task, and what came with it.
 
-    ``shift`` and ``rate`` are the messages of the training points, weights included;
+    ``messages`` are those of the training points to their outputs, weights included;
     ``training_error`` is the share of the points that the mean gets wrong.
     """
 
@@ -26,21 +26,23 @@ class TaskResult(NamedTuple):
     left_out: NDArray[np.float64]
     left_out_error: float
     training_error: float
-    shift: NDArray[np.float64]
-    rate: NDArray[np.float64]
+    messages: Messages | None = None
 
 
-def gather(kind: type[Kind], tasks: Sequence[TaskResult], **rest: Any) -> Kind:
-    """The posterior of all tasks."""
+def gather(
+    kind: type[Kind], tasks: Sequence[TaskResult], start: GaussianPosterior | None, **rest: Any
+) -> Kind:
+    """The posterior of all tasks; evidence adds to that of the batches before, up to ``start``."""
+    evidence = np.array([task.log_evidence for task in tasks])
+    if start is not None and start.log_evidence is not None:
+        evidence += start.log_evidence
+    messages = [task.messages for task in tasks if task.messages is not None]
     return kind(
         np.stack([task.mean for task in tasks], axis=1),
         np.stack([task.factor for task in tasks]),
-        log_evidence=np.array([task.log_evidence for task in tasks]),
+        log_evidence=evidence,
         left_out_log_probability=np.stack([task.left_out for task in tasks], axis=1),
         left_out_error=np.array([task.left_out_error for task in tasks]),
-        messages=Messages(
-            np.stack([task.shift for task in tasks], axis=1),
-            np.stack([task.rate for task in tasks], axis=1),
-        ),
+        messages=Messages(*np.stack(messages, axis=2)) if messages else None,
         **rest,
     )

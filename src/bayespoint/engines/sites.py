@@ -11,6 +11,7 @@ from scipy.linalg import LinAlgError, blas, cholesky, solve_triangular
 from bayespoint import _core
 from bayespoint.engines.prior import LARGE, GaussianPrior
 from bayespoint.engines.results import TaskResult
+from bayespoint.posteriors import Messages
 
 BLOCK = 64  # points a block; fastest of 16 ... 256 on MNIST
 HALVINGS = 30  # of a step that left no posterior, before the run is given up
@@ -189,7 +190,7 @@ class Sites:
         log_evidence = self.weight @ constant + 0.5 * log_det + 0.5 * square
         wrong = self.weight @ (left_out <= np.log(0.5)) / self.weight.sum()
         training_error = float((self.y * f <= 0).mean())
+        messages = Messages(self.weight * self.a * self.y, self.weight * self.b)
         return TaskResult(
-            mu, factor, float(log_evidence), left_out, float(wrong), training_error,
-            shift=self.weight * self.a * self.y, rate=self.weight * self.b,
-        )  # fmt: skip
+            mu, factor, float(log_evidence), left_out, float(wrong), training_error, messages
+        )

@@ -12,5 +12,6 @@ HARD = 1e-9  # smallest scale of a probit beside its largest argument: labels ar
 def log_probit(outputs: NDArray, scale: NDArray) -> tuple[NDArray, NDArray]:
     """Logarithms of Phi(f / scale) and Phi(-f / scale); without a scale the sign decides."""
     largest = np.abs(outputs).max(axis=-1, keepdims=True)
-    z = outputs / np.maximum(scale, HARD * np.where(largest > 0, largest, 1.0))
+    smallest = np.maximum(scale, HARD * largest)
+    z = outputs / np.where(smallest > 0, smallest, 1.0)
     return log_ndtr(z), log_ndtr(-z)

@@ -1,0 +1,151 @@
+"""What a fitted classifier is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from bayespoint.posteriors import Posterior
+
+CHUNK = 8192  # points transformed at a time while predicting
+
+
+class Predictions:
+    """Everything that can be read off a posterior, written once for all engines.
+
+    The class that inherits it sets ``classes_``, ``posterior_``, and where points go before the
+    posterior sees them: ``_space``, and ``_columns`` of a kernel matrix.
+    """
+
+    classes_: NDArray
+    posterior_: Posterior
+    decision: str
+    _space: Any
+    _columns: slice | NDArray[np.int64]
+    _accepts_sparse: bool
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Scores that order points by how surely they belong to a class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New points.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Two classes: positive for ``classes_[1]``. Several: the largest decides.
+        """
+        scores = self._in_chunks(X, lambda Z: self.posterior_.decision(Z, self.decision))
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: ArrayLike) -> NDArray:
+        """Labels of new points."""
+        scores = self.decision_function(X)
+        codes = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[codes.astype(np.intp)]
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        r"""Probabilities of the classes, in the order of ``classes_``.
+
+        The posterior gives the probability :math:`q_y` of "yes" for each class against the rest
+        (two classes: of the second). Exactly one of several answers can be "yes", so
+        :math:`p_y \propto q_y \prod_{z \ne y} (1 - q_z) \propto q_y / (1 - q_y)`.
+        """
+        scores = self.decision_function(X)
+        decision = scores[:, None] if scores.ndim == 1 else scores
+        return class_probabilities(*self.posterior_.log_probability(decision, self.decision))
+
+    def vote_shares(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Share of the posterior's classifiers that say yes to each class, one against the rest."""
+        votes = self._in_chunks(X, lambda Z: self.posterior_.votes(Z))
+        share = (1 + votes) / 2
+        return np.hstack([1 - share, share]) if len(self.classes_) == 2 else share
+
+    def latent_mean_and_variance(self, X: ArrayLike) -> tuple[NDArray, NDArray]:
+        """Mean and variance over the posterior of the outputs f(x).
+
+        Returns
+        -------
+        mean, variance : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Of the one task of two classes, or of each class against the rest.
+        """
+        both = self._in_chunks(X, lambda Z: np.stack(self.posterior_.latent(Z), axis=1))
+        both = both[:, :, 0] if len(self.classes_) == 2 else both
+        return both[:, 0], both[:, 1]
+
+    @available_if(lambda self: hasattr(self.posterior_, "outputs"))
+    def sample_outputs(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Outputs f_n(x) of every sample of the posterior, if it is known by samples.
+
+        Returns
+        -------
+        ndarray of shape (n_points, n_samples, n_tasks)
+            One task for two classes, else one for each class against the rest.
+        """
+        posterior: Any = self.posterior_
+        return self._in_chunks(X, posterior.outputs)
+
+    def sample_proba(
+        self,
+        X: ArrayLike,
+        n_samples: int = 10,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> NDArray[np.float64]:
+        """Class probabilities of single classifiers drawn from the posterior.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_points, n_features)
+            New points.
+        n_samples : int, default=10
+            Number of classifiers to draw.
+        random_state : int, RandomState instance or None, default=None
+            Seed of the draw.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_points, n_classes)
+            What each of them says; certain (0 or 1) if the model knows no label noise.
+        """
+        check_is_fitted(self)
+        if not n_samples >= 1 or n_samples % 1:
+            raise ValueError(
+                f"n_samples must be an int in the range [1, inf). Got {n_samples!r} instead."
+            )
+        rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
+        drawn = self.posterior_.draw(int(n_samples), rng)
+        shape = (-1, *drawn.shape[1:])
+        flat = drawn.reshape(len(drawn), -1)
+        outputs = self._in_chunks(X, lambda Z: Z @ flat.astype(Z.dtype, copy=False)).reshape(shape)
+        probabilities = class_probabilities(*self.posterior_.log_likelihood(outputs))
+        return np.moveaxis(probabilities, 1, 0)
+
+    def _in_chunks(self, X: ArrayLike, function: Callable[[NDArray], NDArray]) -> NDArray:
+        """Apply a function of transformed points, some points at a time."""
+        check_is_fitted(self)
+        points: Any = validate_data(
+            self, X, dtype=(np.float64, np.float32), order="C", reset=False,
+            accept_sparse="csr" if self._accepts_sparse else False,
+        )  # fmt: skip
+        if not isinstance(self._columns, slice):
+            points = points[:, self._columns]
+        chunks = [points[begin : begin + CHUNK] for begin in range(0, points.shape[0], CHUNK)]
+        return np.concatenate(
+            [function(self._space.transform(chunk)) for chunk in chunks], dtype=np.float64
+        )
+
+
+def class_probabilities(log_yes: NDArray, log_no: NDArray) -> NDArray[np.float64]:
+    """p_y from log q_y and log (1 - q_y) along the last axis; one task means two classes."""
+    if log_yes.shape[-1] == 1:
+        return np.exp(np.concatenate([log_no, log_yes], axis=-1))
+    return softmax(log_yes - log_no, axis=-1)
