@@ -243,17 +243,21 @@ def sweep_rows(
     ``last``, the tilts (v + t w, w) of each site. Returns the largest change of these, infinite if
     a site has no cavity.
     """
-    largest = 0.0
+    largest, longest = 0.0, np.diff(begin).max() if len(y) else 0
+    means, variances = np.empty(longest), np.empty(longest)  # of the cavity of one row
     for i in range(len(y)):
+        first = begin[i]
         step = damping / min(max(weight[i], 1.0), 2.0)  # copies move at once: half as far
         for inner in range(1 if weight[i] <= 1 else INNER):
             m, v, sound = 0.0, 0.0, True
-            for p in range(begin[i], begin[i + 1]):
+            for p in range(first, begin[i + 1]):
                 j = column[p]
                 rest_of_precision = precision[j] - rate[p]
                 sound = sound and rest_of_precision > SMALLEST * precision[j]
                 variance = 1.0 / rest_of_precision
-                m += y[i] * x[p] * (pull[j] - shift[p]) * variance
+                mean = (pull[j] - shift[p]) * variance
+                means[p - first], variances[p - first] = mean, variance
+                m += y[i] * x[p] * mean
                 v += x[p] * x[p] * variance
             if not sound:
                 largest = np.inf
@@ -266,13 +270,12 @@ def sweep_rows(
                 largest = moved if moved > largest or math.isnan(moved) else largest
             last[i, 0], last[i, 1] = u, w
             s = math.sqrt(s2)
-            for p in range(begin[i], begin[i + 1]):
-                j = column[p]
-                variance = 1.0 / (precision[j] - rate[p])
-                mean = (pull[j] - shift[p]) * variance
-                scale = s2 * rest + w * (s2 - variance * x[p] * x[p])  # s^2 - w x^2 variance
-                shift_to = x[p] * (y[i] * s * u + w * (x[p] * mean - y[i] * m)) / scale
-                rate_to = x[p] * x[p] * w / scale
+            for p in range(first, begin[i + 1]):
+                j, mean, variance = column[p], means[p - first], variances[p - first]
+                # One over s^2 - w x^2 variance, without a difference of nearly equal numbers.
+                scale = 1.0 / (s2 * rest + w * (s2 - variance * x[p] * x[p]))
+                shift_to = x[p] * (y[i] * s * u + w * (x[p] * mean - y[i] * m)) * scale
+                rate_to = x[p] * x[p] * w * scale
                 ds, dr = step * (shift_to - shift[p]), step * (rate_to - rate[p])
                 while weight[i] * dr < (NARROWEST - 1.0) * precision[j]:
                     ds, dr = 0.5 * ds, 0.5 * dr

@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import LinAlgError
 
 from bayespoint.engines.base import Engine
 from bayespoint.engines.factorised import FactorisedSites, Mismatch
+from bayespoint.engines.outputs import OutputSites
 from bayespoint.engines.prior import LARGE, GaussianPrior, as_priors, check_prior, priors
 from bayespoint.engines.results import gather
 from bayespoint.engines.schedules import Sweeps, at_once, in_turn, row_by_row
@@ -58,7 +60,7 @@ class ExpectationPropagation(Engine):
     covariance : {"full", "diagonal"}, default="full"
         ``"diagonal"`` treats the weights as independent: a pass costs as much as the data have
         entries that are not zero, and sparse input stays sparse. It warns where a check of a few
-        outputs shows that it makes a difference.
+        outputs shows that it makes a difference (not after a single pass).
     schedule : {"sequential", "parallel"}, default="sequential"
         Whether sites change one after another (in blocks, exactly) or all at once. Both come to
         rest at the same point; the first in fewer sweeps and nearly always.
@@ -86,10 +88,11 @@ class ExpectationPropagation(Engine):
     lacks one of them. To lack one copy of less than one can be impossible, if the weight is small
     and the label surprising; cavities then lack only what is there, which is less exact.
 
-    A sweep over all sites costs :math:`4 n d^2` operations, n points and d coordinates. The first
-    two visit all; later ones only those whose move, expected from the exact mean and the last known
-    variance of their output, is not small. Early ones are in float32 where there are many
-    coordinates. The run ends when the posterior, computed afresh in float64, finds all at rest.
+    A sweep over all sites costs :math:`4 n d^2` operations, n points and d coordinates, or
+    :math:`2 n^3` with as many coordinates as points. The first visits all; later ones only those
+    whose move, expected from the exact mean and the last known variance of their output, is not
+    small. Early ones are in float32 where there are many coordinates. The run ends when the
+    posterior, computed afresh in float64, finds all at rest.
 
     ``partial_fit`` takes the posterior of all earlier batches as prior of the next one.
 
@@ -184,7 +187,7 @@ class ExpectationPropagation(Engine):
         self._check_range(space.Z_, before)
         weight = np.ones(n_points) if sample_weight is None else sample_weight.astype(np.float64)
         label = Label(float(self.noise) ** 2, float(self.label_noise))
-        kind = Sites if self.covariance == "full" else FactorisedSites
+        kind = self._kind(space)
         results, n_iter = [], 0
         with monitor.running(n_tasks * self.max_iter, "sweeps"):
             for task in range(n_tasks):
@@ -195,7 +198,7 @@ class ExpectationPropagation(Engine):
                 monitor.update((task + 1) * self.max_iter)
                 if reason:
                     self._warn(task, changes, reason, results[-1].training_error, sites.radius)
-                if isinstance(sites, FactorisedSites):
+                if isinstance(sites, FactorisedSites) and self.max_iter > 1:
                     warn_of_mismatch(task, sites.mismatch())
         return gather(
             GaussianPosterior,
@@ -206,13 +209,24 @@ class ExpectationPropagation(Engine):
             n_iter=n_iter,
         )
 
+    def _kind(self, space: BasisSpace) -> type[Sites | FactorisedSites]:
+        """Who keeps the sites."""
+        if self.covariance == "diagonal":
+            return FactorisedSites
+        n_points, n_coordinates = space.Z_.shape
+        return OutputSites if n_coordinates >= n_points and self.label_noise == 0 else Sites
+
     def _iterate(
         self, sites: Sites | FactorisedSites, monitor: Monitor, done: int
     ) -> tuple[list[float], str]:
         """Sweep until the sites are at rest; what changed in each sweep, and what went wrong."""
-        changes: list[float] = []
-        before = sites.a.copy(), sites.b.copy()
-        for change, at_rest in self._sweeps(sites):
+        sweeps, changes = self._sweeps(sites), []
+        while len(changes) < self.max_iter:
+            before = sites.a.copy(), sites.b.copy()
+            try:
+                change, at_rest = next(sweeps)
+            except LinAlgError:
+                change = np.nan
             if np.isnan(change):
                 sites.a, sites.b = before
                 return changes, COLLAPSE
@@ -224,17 +238,15 @@ class ExpectationPropagation(Engine):
                 return changes, ""
             if monitor.should_stop():
                 return changes, "stopped by the monitor"
-            if len(changes) == self.max_iter:
-                break
-            before = sites.a.copy(), sites.b.copy()
         return changes, "max_iter was reached"
 
     def _sweeps(self, sites: Sites | FactorisedSites) -> Sweeps:
         """The schedule."""
+        damping = None if self.damping is None else float(self.damping)
         if isinstance(sites, FactorisedSites):
-            return row_by_row(sites, self.damping, self.tol)
+            return row_by_row(sites, damping, self.tol)
         schedule = in_turn if self.schedule == "sequential" else at_once
-        return schedule(sites, self.damping, self.tol)
+        return schedule(sites, damping, self.tol)
 
     def _check_range(self, Z: NDArray, before: list[GaussianPrior]) -> None:
         """Refuse numbers whose squares overflow."""

@@ -49,7 +49,11 @@ class GaussianPrior:
     @cached_property
     def pull(self) -> NDArray[np.float64]:
         """Sigma_0^-1 m, what the prior adds to the sum of all messages."""
-        return self.mean / self.root**2 if self.root.ndim == 1 else self.precision @ self.mean
+        return self.hold(self.mean)
+
+    def hold(self, weights: NDArray) -> NDArray[np.float64]:
+        """Sigma_0^-1 w."""
+        return weights / self.root**2 if self.root.ndim == 1 else self.precision @ weights
 
     @property
     def log_determinant(self) -> float:

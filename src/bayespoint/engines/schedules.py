@@ -16,7 +16,7 @@ from bayespoint.engines.factorised import FactorisedSites
 from bayespoint.engines.sites import Sites
 
 SINGLE = 200  # coordinates from which float32 saves more time than the change to float64 costs
-COARSE = 1e-3  # move down to which float32 is good enough
+COARSE = 1e-4  # move down to which float32 is good enough
 AT_REST = 0.3  # sites are left out while their expected move is below this share of tol
 ROUNDING = 1e-10  # moves below this are rounding errors
 HESITANT = 0.1  # smallest share of a step that is tried
@@ -26,21 +26,31 @@ Sweeps = Iterator[tuple[float, bool]]
 
 
 def in_turn(sites: Sites, damping: float | None, tol: float) -> Sweeps:
-    """One site after another; from the third sweep on only those that are expected to move."""
+    """One site after another; from the second sweep on only those that are expected to move.
+
+    Where many have small moves left, and the moments of all are known exactly, they are made
+    together, as long as that makes them much smaller.
+    """
     single = sites.in_range_of_float32 and len(sites.mu) >= SINGLE
     if single:
         sites.use(np.float32)
-    visited, tol = None, max(tol, ROUNDING)
-    for sweep in count(1):
-        change = largest(sites.sweep_in_turn(damping or 1.0, visited))
-        at_rest = False
-        if sweep > 1 and np.isfinite(change):  # in the first, variances are not known yet
+    visited, moves, together, tol = None, np.zeros(0), False, max(tol, ROUNDING)
+    while True:
+        if together:
+            sites.step()
+            change, moves = largest(moves), sites.refresh()
+        else:
+            change = largest(sites.sweep_in_turn(damping or 1.0, visited))
+        exact = together
+        if np.isfinite(change) and not together:
             moves = sites.expected_moves()
             if largest(moves) <= max(tol, COARSE if single else 0.0):
-                moves, single = sites.refresh(), False
-                at_rest = largest(moves) <= tol
+                moves, single, exact = sites.refresh(), False, True
+        if len(moves):
             visited = np.flatnonzero(moves > AT_REST * tol)
-        yield change, at_rest
+            falls = largest(moves) < min(change / 2, COARSE)
+            together = exact and damping is None and falls and len(visited) > len(moves) / 3
+        yield change, exact and largest(moves) <= tol
 
 
 def at_once(sites: Sites, damping: float | None, tol: float) -> Sweeps:

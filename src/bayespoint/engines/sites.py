@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, blas, cholesky, solve_triangular
+from scipy.linalg import LinAlgError, blas, cholesky, lapack
 
 from bayespoint import _core
 from bayespoint.engines.prior import LARGE, GaussianPrior
@@ -14,8 +15,8 @@ from bayespoint.engines.results import TaskResult
 from bayespoint.posteriors import Messages
 
 BLOCK = 64  # points a block; fastest of 16 ... 256 on MNIST
-HALVINGS = 30  # of a step that left no posterior, before the run is given up
 CHUNK = 4096  # points whose products are held at a time
+HALVINGS = 30  # of a step that left no posterior, before the run is given up
 COLLAPSED = 1e-24  # share of its prior variance that no output of a sound posterior falls below
 # Share of its last exact value to which an output's variance may fall before Sigma is computed
 # afresh: each subtraction of a sweep errs by the precision's unit of what it started from.
@@ -27,6 +28,15 @@ class Label(NamedTuple):
 
     noise: float
     flip: float = 0.0
+
+
+class Moments(NamedTuple):
+    """F with Sigma = F F^T, mu, and the variances e and means f of the outputs."""
+
+    factor: NDArray[np.float64]
+    mu: NDArray[np.float64]
+    e: NDArray[np.float64]
+    f: NDArray[np.float64]
 
 
 class Sites:
@@ -42,18 +52,17 @@ class Sites:
         n = len(Z)
         self.Z = np.ascontiguousarray(Z)
         self.y = target.astype(np.float64)
-        self.weight = weight
-        self.label = label
-        self.prior = prior
+        self.weight, self.label, self.prior = weight, label, prior
         self.a, self.b = np.zeros(n), np.zeros(n)
         self._valid = self.a, self.b  # the last ones that made a posterior
         self.removed = np.ones(n)  # copies of a site that its cavity lacks
-        self.mu = prior.mean.copy()
-        self.Sigma = np.asfortranarray(prior.covariance)
-        self.e = prior.output_variance(self.Z)  # variances when each site was last visited
-        self.known = self.e.copy()  # and when Sigma was last exact
+        self.mu, self.Sigma, self.e = self._before()
+        self.known = self.e.copy()  # variances when Sigma was last exact; e: at the last visit
         self.floor = COLLAPSED * self.e
-        self.radius = float(np.sqrt(self.known.max(initial=0.0)))
+        self.radius = float(np.sqrt(self.e.max(initial=0.0)))
+        self._fresh: Moments | None = None  # of the sites as they are now
+
+    # Sweeps --------------------------------------------------------------------------------------
 
     def sweep_in_turn(self, damping: float, which: NDArray | None = None) -> NDArray:
         """Visit all sites, or ``which`` of them, one after another; how far each has moved.
@@ -62,17 +71,17 @@ class Sites:
         """
         moved = np.zeros(len(self.y))
         which = np.arange(len(self.y)) if which is None else which
-        begin, fresh = 0, False
+        begin, refreshed = 0, False
         while begin < len(which):
             own = which[begin : begin + BLOCK]
             moved[own] = self._visit(own, damping)
             lost = np.flatnonzero(np.isnan(moved[own]))
             if len(lost) == 0:
-                begin, fresh = begin + BLOCK, False
+                begin, refreshed = begin + BLOCK, False
                 continue
-            if fresh and lost[0] == 0:
+            if refreshed and lost[0] == 0:
                 return moved
-            begin, fresh = begin + lost[0], True
+            begin, refreshed = begin + lost[0], True
             try:
                 self.refresh()
             except LinAlgError:
@@ -82,17 +91,14 @@ class Sites:
 
     def _visit(self, own: NDArray, damping: float) -> NDArray:
         """Visit the sites of a block, and update mu and Sigma by all that has changed."""
+        if self._fresh is not None:
+            self.Sigma, self._fresh = np.asfortranarray(self._covariance(self._fresh)), None
         dtype = self.Sigma.dtype
-        # A slice where the block has no gaps: no copy.
-        gapless = own[-1] - own[0] == len(own) - 1
-        rows = self.Z[own[0] : own[-1] + 1] if gapless else self.Z[own]
-        phi = rows.astype(dtype, copy=False)
-        z = (phi @ self.Sigma).T  # Sigma phi^T, twice as fast for this order in memory
+        z, K, f = self._project(own)
         a, b, e = self.a[own], self.b[own], self.e[own]
         T, g, moved = _core.ep.sweep_block(
-            (phi @ z).astype(np.float64, copy=False), rows @ self.mu, self.y[own],
-            self.weight[own], a, b, self.removed[own], TRUSTED[dtype] * self.known[own],
-            *self.label, damping, e,
+            K.astype(np.float64, copy=False), f, self.y[own], self.weight[own], a, b,
+            self.removed[own], TRUSTED[dtype] * self.known[own], *self.label, damping, e,
         )  # fmt: skip
         self.a[own], self.b[own], self.e[own] = a, b, e
         gemm = blas.dgemm if dtype == np.float64 else blas.sgemm
@@ -107,31 +113,44 @@ class Sites:
         """Change all sites together; how far each would move undamped (NaN: collapsed)."""
         for _ in range(HALVINGS):
             try:
-                _, _, e, f = self.moments()
+                moved = self.refresh()
                 break
             except LinAlgError:  # sites of negative precision went too far: half the way back
                 self.a, self.b = (self.a + self._valid[0]) / 2, (self.b + self._valid[1]) / 2
         else:
             return np.full(len(self.y), np.nan)
-        a, b, moved = self._next(e, f)
         self._valid = self.a, self.b
-        self.a = self.a + damping * (a - self.a)
-        self.b = self.b + damping * (b - self.b)
+        self.step(damping)
         return moved
 
+    def step(self, damping: float = 1.0) -> None:
+        """Let all sites move to where the last :meth:`refresh` found that they should be."""
+        a, b = self._wanted
+        self.a, self.b = self.a + damping * (a - self.a), self.b + damping * (b - self.b)
+        self._fresh = None
+
     def refresh(self) -> NDArray:
-        """Compute mu and Sigma from the sites; how far each site is from where it should be."""
-        factor, self.mu, e, f = self.moments()
-        self.Sigma = np.asfortranarray(factor @ factor.T)
-        self.known, self.e = e, e.copy()
-        return self._next(e, f)[2]
+        """Compute the posterior from the sites; how far each is from where it should be."""
+        self._fresh = fresh = self.moments()
+        self.mu, self.e, self.known = fresh.mu, fresh.e.copy(), fresh.e
+        *self._wanted, moved = self._next(fresh.e, fresh.f)
+        return moved
 
     def expected_moves(self) -> NDArray:
         """How far each site would move: exact means, variances as they were at the last visit.
 
-        It takes 2 n d operations, a sweep 4 n d^2.
+        It takes a few n d operations, a sweep 4 n d^2.
         """
-        return self._next(self.e, self.Z @ self.mu)[2]
+        self._settle_mean()
+        return self._next(self.e, self._outputs())[2]
+
+    def remove_less(self) -> None:
+        """Let the cavities of sites that weigh less than one copy lack no more than is there."""
+        self.removed = np.minimum(self.weight, 1.0)
+
+    def use(self, dtype: type) -> None:
+        """Hold Sigma in this precision."""
+        self.Sigma = self.Sigma.astype(dtype)
 
     @property
     def in_range_of_float32(self) -> bool:
@@ -140,57 +159,102 @@ class Sites:
         small = min(variance.min(), self.known[self.known > 0].min(initial=1.0))
         return small > 1e-20 and max(variance.max(), self.known.max(), self.Z.max()) < 1e15
 
-    def use(self, dtype: type) -> None:
-        """Hold Sigma in this precision."""
-        self.Sigma = self.Sigma.astype(dtype)
-
-    def remove_less(self) -> None:
-        """Let the cavities of sites that weigh less than one copy lack no more than is there."""
-        self.removed = np.minimum(self.weight, 1.0)
-
     def _next(self, e: NDArray, f: NDArray) -> tuple[NDArray, NDArray, NDArray]:
         return _core.ep.all_sites(e, f, self.y, self.a, self.b, self.removed, *self.label)
 
-    def moments(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-        """F with Sigma = F F^T, mu, and the variances e and means f of the outputs."""
-        n, d = self.Z.shape
+    @property
+    def shift(self) -> NDArray:
+        """What all copies of each site add to the pull on its output."""
+        return self.weight * self.a * self.y
+
+    @property
+    def rate(self) -> NDArray:
+        """What all copies of each site add to the precision of its output."""
+        return np.clip(self.weight * self.b, -LARGE, LARGE)
+
+    # The posterior of the weights, which OutputSites replaces by that of the outputs ---------
+
+    def _before(self) -> tuple[NDArray, NDArray, NDArray]:
+        """mu, Sigma and the variances of the outputs before any label is seen."""
+        variances = [self.prior.output_variance(self.Z[own]) for own in self._chunks()]
+        covariance = np.asfortranarray(self.prior.covariance)
+        return self.prior.mean.copy(), covariance, np.concatenate(variances)
+
+    def _project(self, own: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+        """Sigma phi^T, phi Sigma phi^T and phi mu of the points of a block."""
+        gapless = own[-1] - own[0] == len(own) - 1  # then a slice, and no copy
+        rows = self.Z[own[0] : own[-1] + 1] if gapless else self.Z[own]
+        phi = rows.astype(self.Sigma.dtype, copy=False)
+        z = (phi @ self.Sigma).T  # twice as fast for this order in memory
+        return z, phi @ z, rows @ self.mu
+
+    def _covariance(self, fresh: Moments) -> NDArray:
+        return fresh.factor @ fresh.factor.T
+
+    def _outputs(self) -> NDArray:
+        return self.Z @ self.mu
+
+    def _settle_mean(self) -> None:
+        """Bring mu to where the sites pull it: Sigma, even in float32, is a good preconditioner."""
+        prior = self.prior
+        pull = prior.pull + self.Z.T @ self.shift
+        for _ in range(2):
+            held = prior.hold(self.mu) + self.Z.T @ (self.rate * self._outputs())
+            self.mu = self.mu + self.Sigma @ (pull - held)
+
+    def _chunks(self) -> Iterator[slice]:
+        return (slice(begin, begin + CHUNK) for begin in range(0, len(self.y), CHUNK))
+
+    def moments(self) -> Moments:
+        """The posterior that the sites make, computed from nothing else."""
+        factor, mu = self._weights()
+        # F is triangular: half the operations of a full product.
+        spreads = (blas.dtrmm(1.0, factor, self.Z[own].T, trans_a=1) for own in self._chunks())
+        e = np.concatenate([np.square(spread).sum(axis=0) for spread in spreads])
+        return self._sound(Moments(factor, mu, e, self.Z @ mu))
+
+    def _weights(self) -> tuple[NDArray, NDArray]:
+        """F and mu of the weights."""
         precision = self.prior.precision.copy()
-        rate = np.clip(self.weight * self.b, -LARGE, LARGE)
-        chunks = [slice(begin, begin + CHUNK) for begin in range(0, n, CHUNK)]
-        for own in chunks:
+        for own in self._chunks():
+            rate = self.rate[own]
             # A product of a matrix with its own transpose takes half the time.
-            for sign in (1, -1) if rate[own].min() < 0 else (1,):
-                scaled = np.sqrt(np.maximum(sign * rate[own], 0))[:, None] * self.Z[own]
+            for sign in (1, -1) if rate.min() < 0 else (1,):
+                scaled = np.sqrt(np.maximum(sign * rate, 0))[:, None] * self.Z[own]
                 precision += sign * (scaled.T @ scaled)
         if not np.isfinite(precision).all():
             raise LinAlgError("the sites overflow")
         L = cholesky(precision, lower=True, overwrite_a=True, check_finite=False)
-        factor = solve_triangular(L, np.eye(d), lower=True, overwrite_b=True).T
-        pull = self.prior.pull + self.Z.T @ (self.weight * self.a * self.y)
-        mu = factor @ (factor.T @ pull)
-        e = np.concatenate([np.square(self.Z[own] @ factor).sum(axis=1) for own in chunks])
-        if not (np.isfinite(mu).all() and (e >= self.floor).all()):
+        factor = np.asfortranarray(lapack.dtrtri(L, lower=1)[0].T)
+        return factor, factor @ (factor.T @ (self.prior.pull + self.Z.T @ self.shift))
+
+    def _sound(self, moments: Moments) -> Moments:
+        if not (np.isfinite(moments.mu).all() and (moments.e >= self.floor).all()):
             raise LinAlgError("the posterior has collapsed")
-        return np.ascontiguousarray(factor), mu, e, self.Z @ mu
+        return moments
 
     def result(self) -> TaskResult:
-        """The posterior, computed afresh from the sites, its evidence and its cavities."""
-        while True:
+        """The posterior of the weights, its evidence and its cavities."""
+        while self._fresh is None:
             try:
-                factor, mu, e, f = self.moments()
-                break
+                self._fresh = self.moments()
             except LinAlgError:  # sites of a collapsed run: weaker ones make a valid posterior
                 self.a, self.b = self.a / 2, self.b / 2
+        _, _, e, f = self._fresh
+        factor, mu = self._of_weights(self._fresh)
         left_out, constant = _core.ep.summary(
             e, f, self.y, self.a, self.b, self.removed, *self.label
         )
         log_det = 2 * np.log(factor.diagonal()).sum() - self.prior.log_determinant
-        square = mu @ self.prior.pull + self.weight @ (self.a * self.y * f)  # mu^T Sigma^-1 mu
+        square = mu @ self.prior.pull + self.shift @ f  # mu^T Sigma^-1 mu
         square -= self.prior.mean @ self.prior.pull
         log_evidence = self.weight @ constant + 0.5 * log_det + 0.5 * square
         wrong = self.weight @ (left_out <= np.log(0.5)) / self.weight.sum()
         training_error = float((self.y * f <= 0).mean())
-        messages = Messages(self.weight * self.a * self.y, self.weight * self.b)
         return TaskResult(
-            mu, factor, float(log_evidence), left_out, float(wrong), training_error, messages
-        )
+            mu, factor, float(log_evidence), left_out, float(wrong), training_error,
+            Messages(self.shift, self.rate),
+        )  # fmt: skip
+
+    def _of_weights(self, fresh: Moments) -> tuple[NDArray, NDArray]:
+        return fresh.factor, fresh.mu

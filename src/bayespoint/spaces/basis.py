@@ -116,8 +116,18 @@ class BasisSpace:
                 "normalize=True is not written for sparse features. Scale the rows yourself, for "
                 "instance with scikit-learn's Normalizer."
             )
-        constant = np.full((X.shape[0], int(self.has_intercept)), 1.0)
-        return sparse.csr_array(sparse.hstack([X, constant], format="csr"))
+        return with_constant(X) if self.has_intercept else sparse.csr_array(X)
+
+
+def with_constant(X: Any) -> Any:
+    """A sparse array with one more column, of ones; several times as fast as ``hstack``."""
+    n, d = X.shape
+    begin = X.indptr + np.arange(n + 1, dtype=X.indptr.dtype)
+    is_new = np.zeros(begin[-1], dtype=bool)
+    is_new[begin[1:] - 1] = True
+    data, column = np.ones(len(is_new)), np.full(len(is_new), d, dtype=X.indices.dtype)
+    data[~is_new], column[~is_new] = X.data, X.indices
+    return sparse.csr_array((data, column, begin), shape=(n, d + 1))
 
 
 def gram_schmidt(K: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -1,0 +1,60 @@
+"""The sites of one task that has at least as many coordinates as points, as kernels have."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_solve, cholesky, solve_triangular
+
+from bayespoint.engines.sites import Moments, Sites
+
+
+class OutputSites(Sites):
+    r"""Sites that keep the distribution of the n outputs :math:`f = Z w` instead of the weights'.
+
+    ``mu`` and ``Sigma`` are mean and covariance of the outputs. The columns that a block needs are
+    there already, so a sweep takes half the operations, :math:`2 n^3`; computing all afresh takes
+    one Cholesky factor of :math:`I + R^{1/2} K R^{1/2}` with :math:`K = Z \Sigma_0 Z^T` and the
+    rates R of the sites, which must not be negative. The weights are asked for once, at the end.
+    """
+
+    def _before(self) -> tuple[NDArray, NDArray, NDArray]:
+        root = self.prior.root
+        spread = self.Z * root if root.ndim == 1 else self.Z @ root
+        self.K = spread @ spread.T
+        self.prior_outputs = self.Z @ self.prior.mean
+        return self.prior_outputs.copy(), np.array(self.K, order="F"), self.K.diagonal().copy()
+
+    def _project(self, own: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+        z = np.array(self.Sigma[:, own], order="F")
+        return z, z[own], self.mu[own]
+
+    def _outputs(self) -> NDArray:
+        return self.mu
+
+    def _settle_mean(self) -> None:
+        """Solve alpha = shift - R f with f = m + K alpha; (I + R K)^-1 = I - R Sigma."""
+        alpha = self.shift - self.rate * self.mu
+        for _ in range(2):
+            residual = self.shift - self.rate * (self.prior_outputs + self.K @ alpha) - alpha
+            alpha = alpha + residual - self.rate * (self.Sigma @ residual)
+        self.mu = self.prior_outputs + self.K @ alpha
+
+    def moments(self) -> Moments:
+        """Of the outputs: here F is S with Sigma = K - S^T S."""
+        root = np.sqrt(self.rate)
+        B = root[:, None] * self.K * root
+        B[np.diag_indices_from(B)] += 1.0
+        L = cholesky(B, lower=True, overwrite_a=True, check_finite=False)
+        S = solve_triangular(L, root[:, None] * self.K, lower=True, check_finite=False)
+        e = self.K.diagonal() - np.square(S).sum(axis=0)
+        pull = self.shift - self.rate * self.prior_outputs
+        alpha = pull - root * cho_solve((L, True), root * (self.K @ pull))
+        f = self.prior_outputs + self.K @ alpha
+        return self._sound(Moments(S, f, e, f))
+
+    def _covariance(self, fresh: Moments) -> NDArray:
+        return self.K - fresh.factor.T @ fresh.factor
+
+    def _of_weights(self, fresh: Moments) -> tuple[NDArray, NDArray]:
+        return self._weights()
