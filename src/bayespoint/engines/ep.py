@@ -220,7 +220,8 @@ class ExpectationPropagation(Engine):
         self, sites: Sites | FactorisedSites, monitor: Monitor, done: int
     ) -> tuple[list[float], str]:
         """Sweep until the sites are at rest; what changed in each sweep, and what went wrong."""
-        sweeps, changes = self._sweeps(sites), []
+        sweeps = self._sweeps(sites)
+        changes: list[float] = []
         while len(changes) < self.max_iter:
             before = sites.a.copy(), sites.b.copy()
             try:
