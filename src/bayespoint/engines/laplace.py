@@ -166,7 +166,7 @@ class LaplaceApproximation(Engine):
                 return way, changes, "stopped by the monitor"
             if len(changes) == self.max_iter:
                 return way, changes, "max_iter was reached"
-            mode.move(way)
+            mode.move(way, 0.1 * self.tol)
 
     def _check_range(self, Z: NDArray, before: list[GaussianPrior]) -> None:
         """Refuse numbers whose squares overflow."""
