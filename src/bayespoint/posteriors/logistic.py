@@ -16,7 +16,7 @@ class LogisticPosterior(GaussianWeights):
     :math:`f(x) = z(x)^T w`. With :math:`m = z^T \mu` and :math:`s^2 = z^T \Sigma z` the answers are
 
     * ``"bayes_point"``: decision :math:`t = m / \sqrt{1 + \pi s^2 / 8}`, and the probability
-      :math:`\sigma(t)` of the label "yes", within 0.02 of the mean of :math:`\sigma(f)` over
+      :math:`\sigma(t)` of the label "yes", within 0.018 of the mean of :math:`\sigma(f)` over
       :math:`f \sim N(m, s^2)` [1]_;
     * ``"vote"``: decision :math:`m / s`, and :math:`\Phi` of it, the share of classifiers that say
       "yes".
