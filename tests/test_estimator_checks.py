@@ -3,7 +3,11 @@
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bayespoint import BayesPointClassifier
-from bayespoint.engines import ExpectationPropagation, PermutedPerceptron
+from bayespoint.engines import (
+    ExpectationPropagation,
+    LaplaceApproximation,
+    PermutedPerceptron,
+)
 
 # A weight of k stands for k copies that err together; the check repeats points and lets each copy
 # take its own place in the permutation, and asks for equality to the last digits.
@@ -27,11 +31,13 @@ MACHINES = [
         engine=ExpectationPropagation(tol=1e-9, max_iter=1000, covariance="diagonal")
     ),
     BayesPointClassifier(kernel="rbf", gamma=0.01, engine=ExpectationPropagation(tol=1e-9)),
+    BayesPointClassifier(engine=LaplaceApproximation()),
+    BayesPointClassifier(kernel="rbf", gamma=0.01, engine=LaplaceApproximation()),
 ]
 
 
 def excused(estimator):
-    if isinstance(estimator.engine, ExpectationPropagation):
+    if isinstance(estimator.engine, ExpectationPropagation | LaplaceApproximation):
         return {}
     return {"check_sample_weight_equivalence_on_dense_data": NOT_COPIES}
 

@@ -113,6 +113,8 @@ class NotConvergedWarning(ConvergenceWarning):
         What ended the iteration.
     remedy : str
         What to do about it.
+    unit : str
+        What an iteration is called.
     """
 
     def __init__(
@@ -123,6 +125,7 @@ class NotConvergedWarning(ConvergenceWarning):
         training_error: float,
         reason: str,
         remedy: str,
+        unit: str = "sweeps",
     ) -> None:
         self.task = task
         self.changes = changes
@@ -130,14 +133,15 @@ class NotConvergedWarning(ConvergenceWarning):
         self.training_error = training_error
         self.reason = reason
         self.remedy = remedy
-        super().__init__(task, changes, tol, training_error, reason, remedy)
+        self.unit = unit
+        super().__init__(task, changes, tol, training_error, reason, remedy, unit)
 
     def __str__(self) -> str:
         last = f"{self.changes[-1]:.2g}" if self.changes else "unknown"
         return (
-            f"Not converged: {self.reason} after {len(self.changes)} sweeps of task {self.task}, "
-            f"with a last change of {last} (tol={self.tol:g}); training error of the Bayes point: "
-            f"{self.training_error:.2%}. Remedy: {self.remedy}."
+            f"Not converged: {self.reason} after {len(self.changes)} {self.unit} of task "
+            f"{self.task}, with a last change of {last} (tol={self.tol:g}); training error of the "
+            f"Bayes point: {self.training_error:.2%}. Remedy: {self.remedy}."
         )
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky
 
 from bayespoint.exceptions import check_number, parameter_error
-from bayespoint.posteriors import GaussianPosterior
+from bayespoint.posteriors import GaussianWeights
 from bayespoint.spaces import BasisSpace
 
 SMALL, LARGE = 1e-140, 1e140  # squares, and sums of many of them, are far from 0 and from overflow
@@ -113,7 +113,7 @@ def priors(engine: Any, space: BasisSpace, n_tasks: int) -> list[GaussianPrior]:
 
 def as_priors(engine: Any, posterior: Any, space: BasisSpace) -> list[GaussianPrior]:
     """Each task's posterior, as what is known before the next batch."""
-    if not isinstance(posterior, GaussianPosterior):
+    if not isinstance(posterior, GaussianWeights):
         raise ValueError(
             f"{type(engine).__name__} can go on from a Gaussian posterior only. The last fit left "
             f"a {type(posterior).__name__}: fit anew."

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.posteriors import GaussianPosterior, Messages
+from bayespoint.posteriors import GaussianWeights, Messages
 
-Kind = TypeVar("Kind", bound=GaussianPosterior)
+Kind = TypeVar("Kind", bound=GaussianWeights)
 
 
 class TaskResult(NamedTuple):
@@ -30,7 +30,7 @@ class TaskResult(NamedTuple):
 
 
 def gather(
-    kind: type[Kind], tasks: Sequence[TaskResult], start: GaussianPosterior | None, **rest: Any
+    kind: type[Kind], tasks: Sequence[TaskResult], start: GaussianWeights | None, **rest: Any
 ) -> Kind:
     """The posterior of all tasks; evidence adds to that of the batches before, up to ``start``."""
     evidence = np.array([task.log_evidence for task in tasks])

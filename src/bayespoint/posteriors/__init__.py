@@ -1,7 +1,15 @@
 """What an engine knows at the end: a distribution over weight vectors."""
 
 from bayespoint.posteriors.base import Posterior
-from bayespoint.posteriors.gaussian import GaussianPosterior, Messages
+from bayespoint.posteriors.gaussian import GaussianPosterior, GaussianWeights, Messages
+from bayespoint.posteriors.logistic import LogisticPosterior
 from bayespoint.posteriors.sampled import SampledPosterior
 
-__all__ = ["GaussianPosterior", "Messages", "Posterior", "SampledPosterior"]
+__all__ = [
+    "GaussianPosterior",
+    "GaussianWeights",
+    "LogisticPosterior",
+    "Messages",
+    "Posterior",
+    "SampledPosterior",
+]

@@ -1,8 +1,9 @@
-"""A Gaussian posterior."""
+"""Gaussian posteriors: what all of them share, and that of the probit model."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from abc import abstractmethod
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,19 +22,8 @@ class Messages(NamedTuple):
     rate: NDArray[np.float64]
 
 
-class GaussianPosterior(Posterior):
-    r"""Weights :math:`w \sim N(\mu, \Sigma)` of each task, and labels with Gaussian noise.
-
-    A label is the sign of :math:`f(x) + \beta \varepsilon` with :math:`f(x) = z(x)^T w` and
-    :math:`\varepsilon \sim N(0, 1)`, flipped at the rate :math:`\epsilon`. With
-    :math:`m = z^T \mu` and :math:`s^2 = z^T \Sigma z` the answers are
-
-    * ``"bayes_point"``: decision :math:`t = m / \sqrt{\beta^2 + s^2}`, and the predictive
-      probability :math:`\epsilon + (1 - 2 \epsilon) \Phi(t)` of the label "yes";
-    * ``"vote"``: decision :math:`m / s`, and its :math:`\Phi`, the share of classifiers that say
-      "yes".
-
-    Both have the sign of m: the Bayes point of a Gaussian is its majority.
+class GaussianWeights(Posterior):
+    r"""Weights :math:`w \sim N(\mu, \Sigma)` of each task; subclasses say how labels come about.
 
     Parameters
     ----------
@@ -42,10 +32,6 @@ class GaussianPosterior(Posterior):
     factor : ndarray of shape (n_tasks, n_coordinates, n_coordinates) or (n_tasks, n_coordinates)
         F of each task, with :math:`\Sigma = F F^T`, or the standard deviations of weights that are
         independent.
-    noise : float, default=1.0
-        Standard deviation :math:`\beta` of the noise of outputs.
-    label_noise : float, default=0.0
-        Rate :math:`\epsilon` of flips.
     log_evidence : ndarray of shape (n_tasks,), optional
         log p(labels).
     left_out_log_probability : ndarray of shape (n_points, n_tasks), optional
@@ -57,20 +43,6 @@ class GaussianPosterior(Posterior):
         :math:`\prod_i \exp(h_i f_i - r_i f_i^2 / 2)`.
     n_iter : int, default=1
         Iterations of the algorithm that found it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint.posteriors import GaussianPosterior
-    >>> posterior = GaussianPosterior(np.array([[1.0], [0.0]]), np.eye(2)[None], noise=1.0)
-    >>> Z = np.array([[1.0, 1.0], [0.0, 3.0]])
-    >>> posterior.latent(Z)
-    (array([[1.],
-           [0.]]), array([[2.],
-           [9.]]))
-    >>> posterior.decision(Z, "bayes_point").round(3)
-    array([[0.577],
-           [0.   ]])
     """
 
     def __init__(
@@ -78,8 +50,6 @@ class GaussianPosterior(Posterior):
         mean: NDArray[np.float64],
         factor: NDArray[np.float64],
         *,
-        noise: float = 1.0,
-        label_noise: float = 0.0,
         log_evidence: NDArray[np.float64] | None = None,
         left_out_log_probability: NDArray[np.float64] | None = None,
         left_out_error: NDArray[np.float64] | None = None,
@@ -88,8 +58,6 @@ class GaussianPosterior(Posterior):
     ) -> None:
         self._mean = mean
         self.factor = factor
-        self.noise = noise
-        self.label_noise = label_noise
         self.log_evidence = log_evidence
         self.left_out_log_probability = left_out_log_probability
         self.left_out_error = left_out_error
@@ -131,15 +99,87 @@ class GaussianPosterior(Posterior):
         return self.mean[:, None] + np.moveaxis(spread, 0, 2)
 
     def decision(self, Z: NDArray, rule: str) -> NDArray:
-        """The mean output over its standard deviation, with or without the label noise."""
+        """The mean output over its standard deviation, or as the likelihood moderates it."""
         mean, variance = self.latent(Z)
-        noise = self.noise**2 if rule == "bayes_point" else 0.0
-        return mean / np.sqrt(np.maximum(variance + noise, TINY))
+        if rule == "vote":
+            return mean / np.sqrt(np.maximum(variance, TINY))
+        return self.moderated(mean, variance)
 
     def log_probability(self, decision: NDArray, rule: str) -> tuple[NDArray, NDArray]:
-        """Logarithms of Phi(decision) and Phi(-decision), with flips unless classifiers vote."""
-        both = log_ndtr(decision), log_ndtr(-decision)
-        return both if rule == "vote" else self._flipped(*both)
+        """Logarithms of Phi(+-decision) where classifiers vote, else of the likelihood's answer."""
+        if rule == "vote":
+            return log_ndtr(decision), log_ndtr(-decision)
+        return self.log_predictive(decision)
+
+    @abstractmethod
+    def moderated(self, mean: NDArray, variance: NDArray) -> NDArray:
+        """Decision of "bayes_point" for outputs of this mean and variance."""
+
+    @abstractmethod
+    def log_predictive(self, decision: NDArray) -> tuple[NDArray, NDArray]:
+        """Logarithms of p(yes) and p(no) for a moderated output."""
+
+
+class GaussianPosterior(GaussianWeights):
+    r"""Weights :math:`w \sim N(\mu, \Sigma)` of each task, and labels with Gaussian noise.
+
+    A label is the sign of :math:`f(x) + \beta \varepsilon` with :math:`f(x) = z(x)^T w` and
+    :math:`\varepsilon \sim N(0, 1)`, flipped at the rate :math:`\epsilon`. With
+    :math:`m = z^T \mu` and :math:`s^2 = z^T \Sigma z` the answers are
+
+    * ``"bayes_point"``: decision :math:`t = m / \sqrt{\beta^2 + s^2}`, and the predictive
+      probability :math:`\epsilon + (1 - 2 \epsilon) \Phi(t)` of the label "yes";
+    * ``"vote"``: decision :math:`m / s`, and its :math:`\Phi`, the share of classifiers that say
+      "yes".
+
+    Both have the sign of m: the Bayes point of a Gaussian is its majority.
+
+    Parameters
+    ----------
+    mean, factor : ndarray
+        :math:`\mu` and :math:`\Sigma`, as in :class:`GaussianWeights`.
+    noise : float, default=1.0
+        Standard deviation :math:`\beta` of the noise of outputs.
+    label_noise : float, default=0.0
+        Rate :math:`\epsilon` of flips.
+    **known
+        What else is known; see :class:`GaussianWeights`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.posteriors import GaussianPosterior
+    >>> posterior = GaussianPosterior(np.array([[1.0], [0.0]]), np.eye(2)[None], noise=1.0)
+    >>> Z = np.array([[1.0, 1.0], [0.0, 3.0]])
+    >>> posterior.latent(Z)
+    (array([[1.],
+           [0.]]), array([[2.],
+           [9.]]))
+    >>> posterior.decision(Z, "bayes_point").round(3)
+    array([[0.577],
+           [0.   ]])
+    """
+
+    def __init__(
+        self,
+        mean: NDArray[np.float64],
+        factor: NDArray[np.float64],
+        *,
+        noise: float = 1.0,
+        label_noise: float = 0.0,
+        **known: Any,
+    ) -> None:
+        super().__init__(mean, factor, **known)
+        self.noise = noise
+        self.label_noise = label_noise
+
+    def moderated(self, mean: NDArray, variance: NDArray) -> NDArray:
+        """Mean over standard deviation, noise included: m / sqrt(beta^2 + s^2)."""
+        return mean / np.sqrt(np.maximum(variance + self.noise**2, TINY))
+
+    def log_predictive(self, decision: NDArray) -> tuple[NDArray, NDArray]:
+        """Logarithms of Phi(decision) and Phi(-decision), with flips."""
+        return self._flipped(log_ndtr(decision), log_ndtr(-decision))
 
     def log_likelihood(self, outputs: NDArray) -> tuple[NDArray, NDArray]:
         """Probit with the noise alone; without noise the sign decides."""

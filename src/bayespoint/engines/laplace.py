@@ -1,0 +1,190 @@
+"""Laplace's approximation for the logistic model.
+
+R. Herbrich, Introduction to Probabilistic Machine Learning, Unit 9: Bayesian Classification
+(lecture slides), appendix "Bayesian Classification via Optimization".
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayespoint.engines.base import Engine
+from bayespoint.engines.newton import LogisticMode, Quadratic, Whitened
+from bayespoint.engines.prior import LARGE, GaussianPrior, as_priors, check_prior, priors
+from bayespoint.engines.results import gather
+from bayespoint.exceptions import NotConvergedWarning, check_number
+from bayespoint.monitor import Monitor
+from bayespoint.posteriors import LogisticPosterior
+from bayespoint.spaces import BasisSpace
+
+NEAR = 1e-2  # change of outputs by which the curvature, and so the next step, changes no more
+
+
+class LaplaceApproximation(Engine):
+    r"""Gaussian posterior of the logistic model, around its mode.
+
+    The model is :math:`w \sim N(m, \Sigma_0)`, :math:`f(x) = w \cdot \phi(x)` and
+    :math:`p(y | x, w) = \sigma(y f(x))`, :math:`\sigma(f) = 1 / (1 + e^{-f})`. Newton's method
+    finds the mode :math:`\mu` of the posterior, and the curvature there gives its covariance:
+
+    .. math::
+
+        \Sigma^{-1} = \Sigma_0^{-1} + \sum_i p_i (1 - p_i) \phi_i \phi_i^T,
+        \qquad p_i = \sigma(\mu \cdot \phi_i).
+
+    The evidence is estimated by the integral of this Gaussian,
+
+    .. math::
+
+        \log Z = \sum_i \log \sigma(y_i f_i)
+        - \tfrac12 (\mu - m)^T \Sigma_0^{-1} (\mu - m) + \tfrac12 \log |\Sigma| / |\Sigma_0|,
+
+    and leave-one-out predictions by taking the Gaussian message of a point out of it.
+
+    Parameters
+    ----------
+    prior_scale : float or array-like of shape (n_features,), default=1.0
+        Standard deviation of the weights before any label is seen, of all or of each.
+    tol : float, default=1e-6
+        The run ends when a step would change no output f by more than this share of 1 + \|f\|. The
+        curvature changes by no larger share (times \|f\|) then, and the last step, which is taken,
+        leads to the mode with about twice the digits.
+    max_iter : int, default=100
+        Newton steps after which a run that has not come to rest ends, with a
+        ``NotConvergedWarning``.
+    prior_mean : array-like of shape (n_features,) or (n_tasks, n_features), optional
+        Mean :math:`m` of the weights before any label is seen; 0 by default.
+    prior_covariance : array-like of shape (n_features, n_features), optional
+        :math:`\Sigma_0`, instead of ``prior_scale``.
+    intercept_scale : float, optional
+        Standard deviation of the intercept before any label is seen. By default that of all weights
+        if it is one number, else 1. Arrays may also cover the intercept, as their last entry.
+
+    Notes
+    -----
+    A sample of weight k counts as k copies. A step costs :math:`n d^2 + d^3 / 3` operations, n
+    points and d coordinates; with d > n, :math:`n^3` after :math:`2 n^2 d` once.
+
+    The Gaussian at the mode is wider than the posterior where classes are nearly separated and the
+    prior is wide: probabilities are then too timid. :class:`ExpectationPropagation` is closer to
+    the truth, at about three times the cost.
+
+    ``partial_fit`` takes the posterior of all earlier batches as prior of the next one.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.model_selection import train_test_split
+    >>> from sklearn.preprocessing import scale
+    >>> from bayespoint import BayesPointClassifier
+    >>> from bayespoint.engines import LaplaceApproximation
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X_train, X_test, y_train, y_test = train_test_split(scale(X), y, random_state=0)
+    >>> clf = BayesPointClassifier(engine=LaplaceApproximation(prior_scale=0.5))
+    >>> print(f"{clf.fit(X_train, y_train).score(X_test, y_test):.3f}")
+    0.972
+    >>> print(f"{clf.log_evidence_[0]:.2f}, {clf.posterior_.left_out_error[0]:.3f}")
+    -51.31, 0.016
+    """
+
+    alias = "laplace"
+    space = BasisSpace
+    can_update = True
+
+    def __init__(
+        self,
+        *,
+        prior_scale: float | ArrayLike = 1.0,
+        tol: float = 1e-6,
+        max_iter: int = 100,
+        prior_mean: ArrayLike | None = None,
+        prior_covariance: ArrayLike | None = None,
+        intercept_scale: float | None = None,
+    ) -> None:
+        self.prior_scale = prior_scale
+        self.tol = tol
+        self.max_iter = max_iter
+        self.prior_mean = prior_mean
+        self.prior_covariance = prior_covariance
+        self.intercept_scale = intercept_scale
+
+    def check(self) -> None:
+        """Raise a ValueError for a parameter that is not allowed."""
+        check_number(self, "tol", low=0, closed=False)
+        check_number(self, "max_iter", low=1, integer=True)
+        check_prior(self)
+
+    def run(
+        self,
+        space: BasisSpace,
+        targets: NDArray[np.int8],
+        *,
+        rng: np.random.Generator,
+        monitor: Monitor,
+        sample_weight: NDArray[np.float64] | None = None,
+        start: Any = None,
+        n_jobs: int | None = None,
+    ) -> LogisticPosterior:
+        """Find the mode of each task; see the base class."""
+        n_points, n_tasks = targets.shape
+        before = priors(self, space, n_tasks) if start is None else as_priors(self, start, space)
+        self._check_range(space.Z_, before)
+        weight = np.ones(n_points) if sample_weight is None else sample_weight.astype(np.float64)
+        results, n_iter, points = [], 0, None
+        with monitor.running(n_tasks * self.max_iter, "steps"):
+            for task, prior in enumerate(before):
+                if points is None or points.root is not prior.root:
+                    points = Whitened(space.Z_, prior.root)
+                mode = LogisticMode(points, space.Z_, targets[:, task], weight, prior.mean)
+                last, changes, reason = self._iterate(mode, monitor, task * self.max_iter)
+                results.append(mode.result(last))
+                n_iter = max(n_iter, len(changes))
+                monitor.update((task + 1) * self.max_iter)
+                if reason:
+                    self._warn(task, changes, reason, results[-1].training_error)
+        return gather(LogisticPosterior, results, start, n_iter=n_iter)
+
+    def _iterate(
+        self, mode: LogisticMode, monitor: Monitor, done: int
+    ) -> tuple[Quadratic, list[float], str]:
+        """Step until the mode is near; the last function, all changes, and what went wrong."""
+        changes: list[float] = []
+        near, decrement = False, np.inf
+        while True:
+            way = mode.quadratic()
+            changes.append(way.largest)
+            monitor.update(done + len(changes))
+            # Near the mode, the decrement falls by the share of the change, or is rounding.
+            if way.largest <= self.tol or (near and way.decrement > 10 * NEAR * decrement):
+                return way, changes, ""
+            near, decrement = np.abs(way.change).max() < NEAR, way.decrement
+            if monitor.should_stop():
+                return way, changes, "stopped by the monitor"
+            if len(changes) == self.max_iter:
+                return way, changes, "max_iter was reached"
+            mode.move(way, 0.1 * self.tol)
+
+    def _check_range(self, Z: NDArray, before: list[GaussianPrior]) -> None:
+        """Refuse numbers whose squares overflow."""
+        feature = float(np.abs(Z).max(initial=0.0))
+        scale = max(float(np.abs(prior.root).max()) for prior in before)
+        if max(feature, scale * feature) > LARGE:
+            raise ValueError(
+                f"LaplaceApproximation works with squares, which overflow for prior scales up to "
+                f"{scale:g} and features up to {feature:g}. Scale the features, and take "
+                f"prior_scale nearer to 1."
+            )
+
+    def _warn(self, task: int, changes: list[float], reason: str, training_error: float) -> None:
+        """Say that a run did not converge, and what to do about it."""
+        remedy = "raise max_iter, or scale the features"
+        warnings.warn(
+            NotConvergedWarning(
+                task, tuple(changes), self.tol, training_error, reason, remedy, "steps"
+            ),
+            stacklevel=5,
+        )
