@@ -13,6 +13,7 @@ from bayespoint.engines.prior import GaussianPrior
 from bayespoint.engines.results import TaskResult
 from bayespoint.engines.sites import Label
 
+COLLAPSED = 1e-60  # share of its prior variance that no weight of a sound posterior falls below
 PROBES = 4  # training points whose outputs are compared
 STEPS = 10  # of conjugate gradients; far fewer where weights are nearly independent
 ENOUGH = 0.05  # residual, relative, at which these stop
@@ -55,6 +56,7 @@ class FactorisedSites:
         self.y = target.astype(np.float64)
         self.weight, self.label, self.prior = weight, label, prior
         self.a, self.b = np.zeros(self.Z.nnz), np.zeros(self.Z.nnz)
+        self.removed = np.ones(len(target))  # copies of a site that its cavity lacks
         self.pull, self.precision = prior.pull.copy(), prior.root**-2.0
         self.last = np.zeros((len(target), 2))
         variance = (self.Z * self.Z) @ prior.root**2
@@ -66,16 +68,27 @@ class FactorisedSites:
 
     def sweep(self, damping: float) -> float:
         """Visit all sites, one after another; the largest change (NaN: collapsed)."""
-        return _core.ep.sweep_rows(
-            *self._rows, self.weight, self.a, self.b, self.pull, self.precision, self.last,
-            *self.label, damping,
+        change = _core.ep.sweep_rows(
+            *self._rows, self.weight, self.removed, self.a, self.b, self.pull, self.precision,
+            self.last, *self.label, damping,
         )  # fmt: skip
+        sound = (self.precision * self.prior.root**2 < 1 / COLLAPSED).all()
+        return change if sound else np.nan
 
     def remove_less(self) -> None:
-        """Nothing: cavities of weights that count less than a copy always lack a whole one."""
+        """Let the cavities of sites that weigh less than one copy lack no more than is there."""
+        self.removed = np.minimum(self.weight, 1.0)
+
+    def refresh(self) -> None:
+        """Compute the sums of all messages to each weight anew, free of rounding errors."""
+        weight = np.repeat(self.weight, np.diff(self.Z.indptr))
+        column, d = self.Z.indices, self.Z.shape[1]
+        self.pull = self.prior.pull + np.bincount(column, weight * self.a, d)
+        self.precision = self.prior.root**-2.0 + np.bincount(column, weight * self.b, d)
 
     def result(self) -> TaskResult:
         """The posterior, its evidence and its cavities."""
+        self.refresh()
         prior = self.prior
         left_out, constant, *_ = self._summary()
         mean = self.pull / self.precision
@@ -113,7 +126,7 @@ class FactorisedSites:
 
     def _summary(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
         return _core.ep.summary_rows(
-            *self._rows, self.a, self.b, self.pull, self.precision, *self.label
+            *self._rows, self.removed, self.a, self.b, self.pull, self.precision, *self.label
         )
 
 

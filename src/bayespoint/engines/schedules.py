@@ -11,6 +11,7 @@ from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import LinAlgError
 
 from bayespoint.engines.factorised import FactorisedSites
 from bayespoint.engines.sites import Sites
@@ -37,7 +38,10 @@ def in_turn(sites: Sites, damping: float | None, tol: float) -> Sweeps:
         if sweep > 1 and np.isfinite(change):  # in the first, variances are not known yet
             moves = sites.expected_moves()
             if largest(moves) <= max(tol, COARSE if single else 0.0):
-                moves, single = sites.refresh(), False
+                try:
+                    moves, single = sites.refresh(), False
+                except LinAlgError:
+                    change, moves = np.nan, np.full_like(moves, np.nan)
                 at_rest = largest(moves) <= tol
             visited = np.flatnonzero(moves > AT_REST * tol)
         yield change, at_rest
