@@ -79,7 +79,7 @@ def slow_sweeps(X, y, *, noise, flip, mean, scale):
     "parameters",
     [
         {},
-        {"noise": 0.5, "prior_scale": 1.5},
+        {"noise": 0.7, "prior_scale": 0.8},
         {"noise": 0.0, "prior_scale": 0.5},
         {"label_noise": 0.1},
         {"prior_mean": np.linspace(-1, 1, 8), "prior_scale": np.geomspace(0.5, 2, 8)},
