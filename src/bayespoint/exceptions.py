@@ -154,21 +154,17 @@ class FactorisedWarning(UserWarning):
         The task it happened in.
     variance_ratio : float
         Predictive variance over that of a full covariance, the worst of a few training points.
-    mean_gap : float
-        Largest difference of their mean outputs, in predictive standard deviations.
     """
 
-    def __init__(self, task: int, variance_ratio: float, mean_gap: float) -> None:
+    def __init__(self, task: int, variance_ratio: float) -> None:
         self.task = task
         self.variance_ratio = variance_ratio
-        self.mean_gap = mean_gap
-        super().__init__(task, variance_ratio, mean_gap)
+        super().__init__(task, variance_ratio)
 
     def __str__(self) -> str:
         return (
-            f"covariance='diagonal' matters in task {self.task}: beside a full covariance, the "
-            f"predictive variance of a training point is {self.variance_ratio:.2g} times as large, "
-            f"and means differ by up to {self.mean_gap:.2g} standard deviations. Remedy: "
+            f"covariance='diagonal' matters in task {self.task}: the predictive variance of a "
+            f"training point is {self.variance_ratio:.2g} times that of a full covariance. Remedy: "
             "covariance='full' if the data allow it, centred features, or a smaller prior_scale."
         )
 

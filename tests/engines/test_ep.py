@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import log_ndtr, ndtr
 from sklearn.metrics.pairwise import rbf_kernel
+from tests.exact import gaussian_times
 from tests.probit import assert_same, machine, prior, problem, separable
 
 from bayespoint import BayesPointClassifier, _core
@@ -138,18 +139,6 @@ def test_one_point_is_exact():
     assert result.log_evidence == pytest.approx(np.log(0.5), rel=1e-12)
 
 
-def grid_moments(P, r, label):
-    """Mean and covariance of N(P^-1 r, P^-1) times a likelihood, on a grid of 2-D weights."""
-    root = np.linalg.cholesky(np.linalg.inv(P))
-    line = np.arange(-9, 9.05, 0.1)
-    white = np.stack(np.meshgrid(line, line), axis=-1).reshape(-1, 2)
-    w = np.linalg.solve(P, r) + white @ root.T
-    density = np.exp(-0.5 * np.square(white).sum(axis=1)) * label(w)
-    density /= density.sum()
-    mean = density @ w
-    return mean, (w - mean).T @ (density[:, None] * (w - mean))
-
-
 def test_brute_force_in_two_dimensions():
     """Sites are any Gaussians of w, and moments are those of a grid: no formula of the slides."""
     X, y = problem(6, 2, seed=3)
@@ -158,7 +147,7 @@ def test_brute_force_in_two_dimensions():
         for i in range(6):
             P_cavity = np.eye(2) + P.sum(axis=0) - P[i]
             r_cavity = r.sum(axis=0) - r[i]
-            mean, covariance = grid_moments(
+            mean, covariance = gaussian_times(
                 P_cavity, r_cavity, lambda w, i=i: ndtr(y[i] * w @ X[i] / 0.8)
             )
             P[i] = np.linalg.inv(covariance) - P_cavity

@@ -228,6 +228,7 @@ def sweep_rows(
     x: NDArray,
     y: NDArray,
     weight: NDArray,
+    removed: NDArray,
     shift: NDArray,
     rate: NDArray,
     pull: NDArray,
@@ -240,8 +241,8 @@ def sweep_rows(
     """Visit all sites in turn; rows are x[begin[i]:begin[i + 1]] at the weights ``column``.
 
     Changes the messages, the sums ``pull`` and ``precision`` of all messages to each weight, and
-    ``last``, the tilts (v + t w, w) of each site. Returns the largest change of these, infinite if
-    a site has no cavity.
+    ``last``, a and b of the site that one message to the output would be. Returns the largest of
+    |a' - a| s and |b' - b| s^2, infinite if a site has no cavity.
     """
     largest, longest = 0.0, np.diff(begin).max() if len(y) else 0
     means, variances = np.empty(longest), np.empty(longest)  # of the cavity of one row
@@ -252,10 +253,12 @@ def sweep_rows(
             m, v, sound = 0.0, 0.0, True
             for p in range(first, begin[i + 1]):
                 j = column[p]
-                rest_of_precision = precision[j] - rate[p]
-                sound = sound and rest_of_precision > SMALLEST * precision[j]
-                variance = 1.0 / rest_of_precision
-                mean = (pull[j] - shift[p]) * variance
+                left = precision[j] - removed[i] * rate[p]
+                if not (left > SMALLEST * precision[j]):
+                    sound = False
+                    break
+                variance = 1.0 / left
+                mean = (pull[j] - removed[i] * shift[p]) * variance
                 means[p - first], variances[p - first] = mean, variance
                 m += y[i] * x[p] * mean
                 v += x[p] * x[p] * variance
@@ -265,15 +268,16 @@ def sweep_rows(
             s2, w, rest, u, _ = tilt(m, v, noise, flip)
             if s2 <= 0:
                 break
-            moved = max(abs(u - last[i, 0]), abs(w - last[i, 1]))
+            s, scale = math.sqrt(s2), s2 * rest + w * noise
+            a, b = s * u / scale, w / scale
+            moved = max(abs(a - last[i, 0]) * s, abs(b - last[i, 1]) * s2)
             if inner == 0:
                 largest = moved if moved > largest or math.isnan(moved) else largest
-            last[i, 0], last[i, 1] = u, w
-            s = math.sqrt(s2)
+            last[i, 0], last[i, 1] = a, b
             for p in range(first, begin[i + 1]):
                 j, mean, variance = column[p], means[p - first], variances[p - first]
-                # One over s^2 - w x^2 variance, without a difference of nearly equal numbers.
-                scale = 1.0 / (s2 * rest + w * (s2 - variance * x[p] * x[p]))
+                others = max(s2 - variance * x[p] * x[p], 0.0)
+                scale = 1.0 / (s2 * rest + w * others)  # one over s^2 - w x^2 variance
                 shift_to = x[p] * (y[i] * s * u + w * (x[p] * mean - y[i] * m)) * scale
                 rate_to = x[p] * x[p] * w * scale
                 ds, dr = step * (shift_to - shift[p]), step * (rate_to - rate[p])
@@ -294,6 +298,7 @@ def summary_rows(
     column: NDArray,
     x: NDArray,
     y: NDArray,
+    removed: NDArray,
     shift: NDArray,
     rate: NDArray,
     pull: NDArray,
@@ -308,16 +313,16 @@ def summary_rows(
         m, v, product = 0.0, 0.0, 0.0
         for p in range(begin[i], begin[i + 1]):
             j = column[p]
-            rest_of_precision = precision[j] - rate[p]
-            if not (rest_of_precision > SMALLEST * precision[j]):  # no cavity: the posterior itself
-                rest_of_precision = precision[j]
-            variance = 1.0 / rest_of_precision
-            mean = (pull[j] - shift[p]) * variance
+            left, lacking = precision[j] - removed[i] * rate[p], removed[i] * shift[p]
+            if not (left > SMALLEST * precision[j]):  # no cavity: the posterior itself stands in
+                left, lacking = precision[j], 0.0
+            variance = 1.0 / left
+            mean = (pull[j] - lacking) * variance
             m += y[i] * x[p] * mean
             v += x[p] * x[p] * variance
             d = 1.0 + rate[p] * variance
             exponent = (2.0 * mean * shift[p] + shift[p] ** 2 * variance - rate[p] * mean**2) / d
-            product += 0.5 * exponent - 0.5 * math.log(d)
+            product += 0.5 * exponent - 0.5 * math.log(max(d, SMALLEST))
         a[i], b[i], _, left_out[i] = match(m, v, noise, flip)
         constant[i] = left_out[i] - product
     return left_out, constant, a, b

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError
 
 from bayespoint.engines.base import Engine
-from bayespoint.engines.factorised import FactorisedSites, Mismatch
+from bayespoint.engines.factorised import FactorisedSites
 from bayespoint.engines.outputs import OutputSites
 from bayespoint.engines.prior import LARGE, GaussianPrior, as_priors, check_prior, priors
 from bayespoint.engines.results import gather
@@ -32,7 +32,7 @@ from bayespoint.posteriors import GaussianPosterior
 from bayespoint.spaces import BasisSpace
 
 COLLAPSE = "the posterior collapsed"
-TOLERATED = 1.5  # predictive variances may be off by this factor, means by half a deviation
+TOLERATED = 1.5  # predictive variances may be off by this factor
 SOFT = 1e-4  # noise, as a share of the outputs before any label, that is enough for any labels
 
 
@@ -199,7 +199,7 @@ class ExpectationPropagation(Engine):
                 if reason:
                     self._warn(task, changes, reason, results[-1].training_error, sites.radius)
                 if isinstance(sites, FactorisedSites) and self.max_iter > 1:
-                    warn_of_mismatch(task, sites.mismatch())
+                    warn_of_independence(task, sites.variance_ratio())
         return gather(
             GaussianPosterior,
             results,
@@ -276,7 +276,7 @@ class ExpectationPropagation(Engine):
         )
 
 
-def warn_of_mismatch(task: int, found: Mismatch) -> None:
+def warn_of_independence(task: int, variance_ratio: float) -> None:
     """Say so if a full covariance would give other predictions."""
-    if abs(np.log(found.variance_ratio)) > np.log(TOLERATED) or found.mean_gap > TOLERATED - 1:
-        warnings.warn(FactorisedWarning(task, *found), stacklevel=4)
+    if abs(np.log(variance_ratio)) > np.log(TOLERATED):
+        warnings.warn(FactorisedWarning(task, variance_ratio), stacklevel=4)

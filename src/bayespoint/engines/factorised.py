@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,20 +14,11 @@ from bayespoint.engines.prior import GaussianPrior
 from bayespoint.engines.results import TaskResult
 from bayespoint.engines.sites import Label
 
+COLLAPSED = 1e-60  # share of its prior variance that no weight of a sound posterior falls below
 PROBES = 3  # training points whose outputs are compared
 STEPS = 10  # of conjugate gradients; far fewer where weights are nearly independent
 ENOUGH = 0.05  # residual, relative, at which these stop
-
-
-class Mismatch(NamedTuple):
-    """What independent weights get wrong, as seen at a few training points.
-
-    ``variance_ratio`` is the predictive variance over that of a full covariance, the one furthest
-    from 1; ``mean_gap`` the largest difference of means, in predictive standard deviations.
-    """
-
-    variance_ratio: float
-    mean_gap: float
+TINY = np.finfo(np.float64).tiny  # instead of a division by zero
 
 
 class FactorisedSites:
@@ -56,6 +47,7 @@ class FactorisedSites:
         self.y = target.astype(np.float64)
         self.weight, self.label, self.prior = weight, label, prior
         self.a, self.b = np.zeros(self.Z.nnz), np.zeros(self.Z.nnz)
+        self.removed = np.ones(len(target))  # copies of a site that its cavity lacks
         self.pull, self.precision = prior.pull.copy(), prior.root**-2.0
         self.last = np.zeros((len(target), 2))
         variance = (self.Z * self.Z) @ prior.root**2
@@ -67,16 +59,27 @@ class FactorisedSites:
 
     def sweep(self, damping: float) -> float:
         """Visit all sites, one after another; the largest change (NaN: collapsed)."""
-        return _core.ep.sweep_rows(
-            *self._rows, self.weight, self.a, self.b, self.pull, self.precision, self.last,
-            *self.label, damping,
+        change = _core.ep.sweep_rows(
+            *self._rows, self.weight, self.removed, self.a, self.b, self.pull, self.precision,
+            self.last, *self.label, damping,
         )  # fmt: skip
+        sound = (self.precision * self.prior.root**2 < 1 / COLLAPSED).all()
+        return change if sound else np.nan
 
     def remove_less(self) -> None:
-        """Nothing: cavities of weights that count less than a copy always lack a whole one."""
+        """Let the cavities of sites that weigh less than one copy lack no more than is there."""
+        self.removed = np.minimum(self.weight, 1.0)
+
+    def refresh(self) -> None:
+        """Compute the sums of all messages to each weight anew, free of rounding errors."""
+        weight = np.repeat(self.weight, np.diff(self.Z.indptr))
+        column, d = self.Z.indices, self.Z.shape[1]
+        self.pull = self.prior.pull + np.bincount(column, weight * self.a, d)
+        self.precision = self.prior.root**-2.0 + np.bincount(column, weight * self.b, d)
 
     def result(self) -> TaskResult:
         """The posterior, its evidence and its cavities."""
+        self.refresh()
         prior = self.prior
         left_out, constant, *_ = self._summary
         mean = self.pull / self.precision
@@ -92,31 +95,29 @@ class FactorisedSites:
             float((self.y * outputs <= 0).mean()),
         )
 
-    def mismatch(self) -> Mismatch:
-        """How far means and variances of outputs are from those of a full covariance.
+    def variance_ratio(self) -> float:
+        """Predictive variance over that of a full covariance, the one furthest from 1.
 
         The full posterior of the same Gaussian sites, one for each output, is asked at a few
-        points: a linear system each, solved roughly by conjugate gradients.
+        training points: a linear system each, solved roughly by conjugate gradients. (Its mean is
+        the same: at rest, both solve the same equation.)
         """
-        *_, a, b = self._summary
+        *_, b = self._summary
         rate = self.weight * np.maximum(b, 0.0)
         which = np.linspace(0, len(self.y) - 1, min(PROBES, len(self.y))).astype(np.intp)
         probes = self.Z[which].toarray()
-        pull = self.prior.pull + self.Z.T @ (self.weight * a * self.y)
-        solved = solve(self.Z, rate, self.prior.root**-2.0, np.column_stack([probes.T, pull]))
-        exact = np.maximum(np.einsum("pd,dp->p", probes, solved[:, :-1]), 0) + self.label.noise
+        solved = solve(self.Z, rate, self.prior.root**-2.0, probes.T)
+        exact = np.maximum(np.einsum("pd,dp->p", probes, solved), 0) + self.label.noise
         found = np.square(probes) @ (1 / self.precision) + self.label.noise
-        gap = np.abs(probes @ (self.pull / self.precision - solved[:, -1])) / np.sqrt(
-            np.maximum(exact, np.finfo(np.float64).tiny)
-        )
-        ratio = found / np.maximum(exact, np.finfo(np.float64).tiny)
-        return Mismatch(float(ratio[np.abs(np.log(ratio)).argmax()]), float(gap.max()))
+        known = found > 0  # points without features and noise have no output to compare
+        ratio = np.append(found[known] / np.maximum(exact[known], TINY), 1.0)
+        return float(ratio[np.abs(np.log(ratio)).argmax()])
 
     @cached_property
     def _summary(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
         """Left-out probabilities, constants, and a, b of each output, when all sweeps are done."""
         return _core.ep.summary_rows(
-            *self._rows, self.a, self.b, self.pull, self.precision, *self.label
+            *self._rows, self.removed, self.a, self.b, self.pull, self.precision, *self.label
         )
 
 
@@ -126,14 +127,14 @@ def solve(Z: Any, rate: NDArray, diagonal: NDArray, right: NDArray) -> NDArray:
     x, residual = np.zeros_like(right), right.copy()
     step = scale * residual
     size = (residual * step).sum(axis=0)
-    first = np.maximum(size, np.finfo(np.float64).tiny)
+    first = np.maximum(size, TINY)
     for _ in range(STEPS):
         if (size <= ENOUGH**2 * first).all():
             break
         image = diagonal[:, None] * step + Z.T @ (rate[:, None] * (Z @ step))
-        length = size / np.maximum((step * image).sum(axis=0), np.finfo(np.float64).tiny)
+        length = size / np.maximum((step * image).sum(axis=0), TINY)
         x += length * step
         residual -= length * image
         before, size = size, (scale * residual**2).sum(axis=0)
-        step = scale * residual + (size / np.maximum(before, np.finfo(np.float64).tiny)) * step
+        step = scale * residual + (size / np.maximum(before, TINY)) * step
     return x

@@ -54,6 +54,11 @@ class BasisSpace:
         if self.is_linear:
             self.Z_ = self._features(X)
             return self
+        if sparse.issparse(X):
+            raise KernelError(
+                "A ridge is not written for sparse features: it gives every training point a "
+                "feature of its own. Raise the engine's noise instead."
+            )
         points = self.kernel.prepare(X, training=True)
         unit = points.log_unit
         K = in_plain_units(self.kernel.block(points, points), unit, unit)
