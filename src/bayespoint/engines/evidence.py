@@ -165,7 +165,9 @@ def by_features(task: Task) -> NDArray[np.float64]:
         = \alpha_i \mu_j - r_i (Z \Sigma)_{ij}
     """
     alpha = task.shift - task.rate * (task.Z @ task.mean)
-    return np.outer(alpha, task.mean) - task.rate[:, None] * ((task.Z @ task.factor) @ task.factor.T)
+    return np.outer(alpha, task.mean) - task.rate[:, None] * (
+        (task.Z @ task.factor) @ task.factor.T
+    )
 
 
 def cavities(task: Task) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -68,7 +68,7 @@ class Kernel(ABC):
         """Inner products of the scaled features, shape (len(left), len(right))."""
 
     def derivative(self, points: Points, name: str) -> NDArray | None:
-        """d block(points, points) / d log ``name`` of a positive parameter; None if it is 0.
+        """D block(points, points) / d log ``name`` of a positive parameter; None if it is 0.
 
         Points are prepared with the parameter, so that their scale may depend on it: the
         derivative is that of plain values, in the unit of the points.

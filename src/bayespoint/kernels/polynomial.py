@@ -71,7 +71,7 @@ class PolynomialKernel(Kernel):
         return integer_power(left.rows @ right.rows.T, self.degree)
 
     def derivative(self, points: Points, name: str) -> NDArray | None:
-        """dk / d log theta = degree (z.z')^(degree - 1) (dz.z' + z.dz')."""
+        """Dk / d log theta = degree (z.z')^(degree - 1) (dz.z' + z.dz')."""
         change = self.feature_derivative(points, name)
         if change is None:
             return None
@@ -82,7 +82,7 @@ class PolynomialKernel(Kernel):
         return slope * (half + half.T)
 
     def feature_derivative(self, points: Points, name: str) -> NDArray | None:
-        """dz / d log theta: z/2 in its entries sqrt(gamma) x, or in its last, sqrt(coef0).
+        """Dz / d log theta: z/2 in its entries sqrt(gamma) x, or in its last, sqrt(coef0).
 
         A normalised z keeps its length, so that the part of dz along z is lost.
         """

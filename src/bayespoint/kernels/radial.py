@@ -50,7 +50,7 @@ class RadialKernel(Kernel):
         return np.exp(exponent, out=exponent)
 
     def derivative(self, points: Points, name: str) -> NDArray | None:
-        """dk / d log gamma = k log k, since log k is proportional to gamma."""
+        """Dk / d log gamma = k log k, since log k is proportional to gamma."""
         if name != "gamma":
             return None
         exponent = log_radial(points, points)
@@ -58,7 +58,7 @@ class RadialKernel(Kernel):
 
 
 def log_radial(left: Points, right: Points) -> NDArray:
-    """log k = z.z' - |z|^2/2 - |z'|^2/2; rounding must not lift it above 0."""
+    """Log k = z.z' - |z|^2/2 - |z'|^2/2; rounding must not lift it above 0."""
     assert left.side is not None and right.side is not None
     exponent = left.rows @ right.rows.T
     exponent -= left.side[:, None] + right.side  # one sum, so that k(x, x') = k(x', x)

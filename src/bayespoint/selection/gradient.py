@@ -63,9 +63,7 @@ def log_evidence_gradient(
     array([-3.905,  3.905])
     """
     names = tuple(names)
-    points = validate_data(
-        classifier, X, dtype=(np.float64, np.float32), order="C", reset=False
-    )
+    points = validate_data(classifier, X, dtype=(np.float64, np.float32), order="C", reset=False)
     problem = Problem.pose(
         points,
         column_or_1d(y),
