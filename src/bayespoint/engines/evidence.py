@@ -3,9 +3,9 @@ r"""Gradients of the evidence that expectation propagation finds.
 At rest, the evidence does not change with the sites to first order, so its derivative with respect
 to a parameter is the explicit one, sites and cavities held fixed (M. Seeger, *Expectation
 Propagation for Exponential Families*, 2005). Every derivative is one with respect to the logarithm
-of a positive parameter. The symbols of one task: the posterior :math:`N(\mu, \Sigma)` of the weights,
-outputs :math:`f = Z w`, messages :math:`\exp(h_i f_i - r_i f_i^2 / 2)` of the points, of weight
-:math:`k_i`, and :math:`\alpha_i = h_i - r_i z_i^T \mu`.
+of a positive parameter. The symbols of one task: the posterior :math:`N(\mu, \Sigma)` of the
+weights, outputs :math:`f = Z w`, messages :math:`\exp(h_i f_i - r_i f_i^2 / 2)` of the points, of
+weight :math:`k_i`, and :math:`\alpha_i = h_i - r_i z_i^T \mu`.
 """
 
 from __future__ import annotations
@@ -165,9 +165,8 @@ def by_features(task: Task) -> NDArray[np.float64]:
         = \alpha_i \mu_j - r_i (Z \Sigma)_{ij}
     """
     alpha = task.shift - task.rate * (task.Z @ task.mean)
-    return np.outer(alpha, task.mean) - task.rate[:, None] * (
-        (task.Z @ task.factor) @ task.factor.T
-    )
+    spread = (task.Z @ task.factor) @ task.factor.T
+    return np.outer(alpha, task.mean) - task.rate[:, None] * spread
 
 
 def cavities(task: Task) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

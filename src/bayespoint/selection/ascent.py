@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,10 @@ from bayespoint.selection.measure import (
 
 STEP = 1e-3  # of a logarithm, where the derivative is taken from two more fits
 FLAT = 1e-9  # share of the log evidence below which a gain may come from sites not quite at rest
+
+
+class NothingThereError(Exception):
+    """A fit failed before any had worked, so that there is nowhere to go back to."""
 
 
 class Search(NamedTuple):
@@ -58,9 +63,9 @@ class Ascent:
         value = evaluation.log_evidence
         if not evaluation.converged and self._best is not None:
             back = x - self._best[1]
-            return 1 - self._worst + back @ back, 2 * back
+            return 1 - self._worst + float(back @ back), 2 * back
         if np.isnan(value):
-            raise StopIteration  # nothing to go back to
+            raise NothingThereError
         if evaluation.converged:
             self._worst = min(self._worst, value)
             if self._best is None or value > self._best[0]:
@@ -124,7 +129,7 @@ def search(
             ascent, first, jac=True, method="L-BFGS-B", bounds=list(zip(low, high, strict=True)),
             options={"gtol": tol, "ftol": FLAT, "maxiter": max_iter},
         )  # fmt: skip
-    except StopIteration:
+    except NothingThereError:
         return ascent.evaluations, True
     return ascent.evaluations, result.nit < max_iter
 
@@ -139,6 +144,6 @@ def own_values(
         if name == "gamma" and isinstance(value, str):
             points = np.asarray(X, dtype=np.float64)
             value = scale_gamma(points) if value == "scale" else 1 / points.shape[1]
-        if np.isscalar(value) and not isinstance(value, str) and value > 0:
+        if isinstance(value, Real) and value > 0:
             first[i] = np.log(float(value))
     return first

@@ -7,7 +7,7 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
@@ -32,7 +32,7 @@ class Problem(NamedTuple):
 
     X: Any
     y: Any
-    sample_weight: NDArray[np.float64] | None
+    sample_weight: ArrayLike | None
 
 
 def split(estimator: Any) -> tuple[Any, Any, str]:

@@ -129,7 +129,7 @@ class EvidenceSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     ... }
     >>> search = EvidenceSearch(machine, param_bounds=bounds).fit(X_train, y_train)
     >>> print(f"{search.best_score_:.2f} after {len(search.cv_results_['rank'])} fits")
-    -45.00
+    -46.95 after 13 fits
     >>> print(f"{search.score(X_test, y_test):.3f}")
     0.972
     """
@@ -190,10 +190,10 @@ class EvidenceSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if self.refit:
             start = time.perf_counter()
             estimator = with_params(self.estimator, best.params)
-            weight = {f"{split(estimator)[2]}sample_weight": sample_weight}
-            self.best_estimator_ = estimator.fit(
-                X, y, **weight if sample_weight is not None else {}
-            )
+            weight = {}
+            if sample_weight is not None:
+                weight[f"{split(estimator)[2]}sample_weight"] = sample_weight
+            self.best_estimator_ = estimator.fit(X, y, **weight)
             self.refit_time_ = time.perf_counter() - start
         return self
 
@@ -224,8 +224,8 @@ class EvidenceSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             monitor.update(total)
         if not all(ended for _, ended in found):
             warnings.warn(
-                f"A search was still climbing after max_iter={self.max_iter} steps. Raise max_iter, "
-                "or tol, or set narrower bounds.",
+                f"A search was still climbing after max_iter={self.max_iter} steps. Raise "
+                "max_iter, or tol, or set narrower bounds.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
