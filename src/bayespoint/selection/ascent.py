@@ -144,6 +144,6 @@ def own_values(
         if name == "gamma" and isinstance(value, str):
             points = np.asarray(X, dtype=np.float64)
             value = scale_gamma(points) if value == "scale" else 1 / points.shape[1]
-        if isinstance(value, Real) and value > 0:
+        if isinstance(value, Real) and float(value) > 0:
             first[i] = np.log(float(value))
     return first

@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.exceptions import NotConvergedWarning, one_line
+from bayespoint.monitor import Monitor
 
 FAILURES = (ValueError, ArithmeticError)  # what a fit raises for parameters that do not work
 
@@ -90,3 +91,19 @@ def measure(classifier: Any, problem: Problem, params: dict[str, Any]) -> Evalua
 def failed(params: dict[str, Any], error: Exception, start: float) -> Evaluation:
     """The evaluation of a fit that raised an error."""
     return Evaluation(params, np.nan, False, one_line(error), time.perf_counter() - start)
+
+
+class CountFits(Monitor):
+    """Tells another monitor how many fits have ended, and hands its wish to stop on."""
+
+    def __init__(self, monitor: Monitor, total: int) -> None:
+        self._monitor, self._total, self._done = monitor, total, 0
+
+    def end(self) -> None:
+        """Count a fit; steps of a search can take more than one."""
+        self._done += 1
+        self._monitor.update(min(self._done, self._total))
+
+    def should_stop(self) -> bool:
+        """Whether the other one wants to stop."""
+        return self._monitor.should_stop()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 
 from bayespoint.selection.measure import Evaluation
 
@@ -19,7 +21,8 @@ def as_table(evaluations: Sequence[Evaluation]) -> dict[str, Any]:
     for name in dict.fromkeys(name for each in evaluations for name in each.params):
         given = np.array([name in each.params for each in evaluations])
         values = np.empty(n, dtype=object)
-        values[given] = [each.params[name] for each in evaluations if name in each.params]
+        for i in np.flatnonzero(given):  # one by one: a value may be an array
+            values[i] = evaluations[i].params[name]
         if all(isinstance(v, Real) and not isinstance(v, bool) for v in values[given]):
             values[~given] = 0
             values = np.array(values.tolist())
@@ -38,3 +41,25 @@ def ranks(log_evidence: NDArray[np.float64], converged: NDArray[np.bool_]) -> ND
     order = np.column_stack([~converged, loss])
     _, place, n_equal = np.unique(order, axis=0, return_inverse=True, return_counts=True)
     return (np.cumsum(n_equal) - n_equal + 1)[place.ravel()]
+
+
+def tell(evaluations: Sequence[Evaluation], best: Evaluation) -> None:
+    """Raise an error if all fits failed; warn of those that did, and if none converged."""
+    messages = dict.fromkeys(each.message for each in evaluations if np.isnan(each.log_evidence))
+    n_failed = sum(np.isnan(each.log_evidence) for each in evaluations)
+    reasons = "\n".join(f"- {message}" for message in messages)
+    if n_failed == len(evaluations):
+        raise ValueError(f"All {n_failed} fits of EvidenceSearch failed:\n{reasons}")
+    if n_failed:
+        warnings.warn(
+            f"{n_failed} of {len(evaluations)} fits of EvidenceSearch failed and were left "
+            f"out:\n{reasons}",
+            FitFailedWarning,
+            stacklevel=3,
+        )
+    if not best.converged:
+        warnings.warn(
+            f"None of the fits of EvidenceSearch converged. The best said: {best.message}",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
