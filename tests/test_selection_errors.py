@@ -18,15 +18,14 @@ from bayespoint.selection import EvidenceSearch
 
 SCALE = "engine__prior_scale"
 EP = BayesPointClassifier(engine=ExpectationPropagation())
+# At rest to more than the seven digits that the check of sample weights compares.
+EXACT = BayesPointClassifier(engine=ExpectationPropagation(tol=1e-9))
 
 
 @parametrize_with_checks(
     [
-        EvidenceSearch(EP, {SCALE: [0.1, 1.0]}),
-        EvidenceSearch(
-            BayesPointClassifier(engine=ExpectationPropagation(tol=1e-9)),
-            param_bounds={SCALE: (0.1, 10.0)},
-        ),
+        EvidenceSearch(EXACT, {SCALE: [0.1, 1.0]}),
+        EvidenceSearch(EXACT, param_bounds={SCALE: (0.1, 10.0)}, tol=0.1),
     ]
 )
 def test_scikit_learn(estimator, check):
@@ -76,7 +75,7 @@ def test_parameters(parameters, match):
 def test_parameters_of_an_engine_need_an_instance():
     named = BayesPointClassifier(engine="ep")
     fails("Invalid parameter.*need an engine instance", named, param_bounds={SCALE: (0.1, 1)})
-    fails("Invalid parameter.*need an engine instance", named, param_grid={SCALE: [0.1, 1]})
+    fails("need an engine instance", named, param_grid={SCALE: [0.1, 1]})
 
 
 def test_bounds_are_for_the_classifier_alone():
@@ -86,7 +85,7 @@ def test_bounds_are_for_the_classifier_alone():
           param_bounds=bounds)  # fmt: skip
 
 
-@pytest.mark.parametrize("engine", [None, "perceptron", PermutedPerceptron(n_samples=3)])
+@pytest.mark.parametrize("engine", ["perceptron", PermutedPerceptron(n_samples=3)])
 def test_an_engine_without_evidence(engine):
     clf = BayesPointClassifier(engine=engine, ridge=1.0)
     fails("needs an engine that knows the evidence.*Got", clf, TypeError, param_grid={"gamma": [1]})
@@ -102,7 +101,7 @@ def test_other_estimators(estimator):
 
 def test_failed_fits_are_left_out_and_told():
     X, y = problem()
-    with pytest.warns(FitFailedWarning, match="1 of 2 fits.*'prior_scale' parameter"):
+    with pytest.warns(FitFailedWarning, match=r"1 of 2 fits of EvidenceSearch failed"):
         search = EvidenceSearch(EP, {SCALE: [-1.0, 1.0]}).fit(X, y)
     assert search.best_index_ == 1
     assert np.isnan(search.cv_results_["log_evidence"][0])

@@ -103,8 +103,8 @@ def search(
     bounds: dict[str, tuple[float, float]],
     tol: float,
     max_iter: int,
-) -> tuple[list[Evaluation], bool]:
-    """All evaluations of one search, and whether it came to an end.
+) -> tuple[list[Evaluation], int]:
+    """All evaluations of one search, and how many steps it took.
 
     The steps before the classifier are fitted once.
     """
@@ -114,9 +114,9 @@ def search(
         if before is not None:
             problem = problem._replace(X=before.fit_transform(problem.X, problem.y))
     except FAILURES as error:
-        return [failed(choice.params, error, start)], True
+        return [failed(choice.params, error, start)], 1
     if not bounds:
-        return [measure(classifier, problem, choice.params)], True
+        return [measure(classifier, problem, choice.params)], 1
     names = [name.removeprefix(prefix) for name in bounds]
     low, high = np.log(np.array(list(bounds.values()), dtype=np.float64)).T
     if choice.start is None:
@@ -130,8 +130,8 @@ def search(
             options={"gtol": tol, "ftol": FLAT, "maxiter": max_iter},
         )  # fmt: skip
     except NothingThereError:
-        return ascent.evaluations, True
-    return ascent.evaluations, result.nit < max_iter
+        return ascent.evaluations, 1
+    return ascent.evaluations, max(1, result.nit)
 
 
 def own_values(

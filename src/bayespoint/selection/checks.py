@@ -62,9 +62,10 @@ def check_bounds(owner: Any) -> dict[str, tuple[float, float]]:
 
 def check_names(owner: Any, params: dict[str, Any], bounds: Mapping[str, Any]) -> None:
     """Raise an error for names that the estimator does not have, or that cannot be bounded."""
+    split(owner.estimator)
     try:
         chosen = with_params(owner.estimator, params)
-    except ValueError as error:
+    except (ValueError, AttributeError) as error:  # the second for a string that names an engine
         raise ValueError(f"{error}{engine_hint(params)}") from error
     _, classifier, prefix = split(chosen)
     known = chosen.get_params()

@@ -59,10 +59,9 @@ def with_params(estimator: Any, params: dict[str, Any]) -> Any:
 def log_evidence(classifier: Any) -> float:
     """The sum of the log evidence over the tasks of a fitted classifier."""
     if not hasattr(classifier, "log_evidence_"):
-        engine = "the default engine" if classifier.engine is None else repr(classifier.engine)
         raise TypeError(
             "EvidenceSearch needs an engine that knows the evidence of its labels, such as "
-            f"engine=ExpectationPropagation(). Got {engine}, which does not."
+            f"engine=ExpectationPropagation(). Got {classifier.engine!r}, which does not."
         )
     return float(classifier.log_evidence_.sum())
 

@@ -21,7 +21,7 @@ def as_table(evaluations: Sequence[Evaluation]) -> dict[str, Any]:
     for name in dict.fromkeys(name for each in evaluations for name in each.params):
         given = np.array([name in each.params for each in evaluations])
         values = np.empty(n, dtype=object)
-        for i in np.flatnonzero(given):  # one by one: a value may be an array
+        for i in np.flatnonzero(given).tolist():  # one by one: a value may be an array
             values[i] = evaluations[i].params[name]
         if all(isinstance(v, Real) and not isinstance(v, bool) for v in values[given]):
             values[~given] = 0
