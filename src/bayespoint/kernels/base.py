@@ -67,6 +67,14 @@ class Kernel(ABC):
     def block(self, left: Points, right: Points) -> NDArray:
         """Inner products of the scaled features, shape (len(left), len(right))."""
 
+    def derivative(self, points: Points, name: str) -> NDArray | None:
+        """D block(points, points) / d log ``name`` of a positive parameter; None if it is 0.
+
+        Points are prepared with the parameter, so that their scale may depend on it: the
+        derivative is that of plain values, in the unit of the points.
+        """
+        return None
+
     def __call__(self, A: NDArray, B: NDArray) -> NDArray:
         """Values k between the rows of A and the rows of B, in plain units."""
         left, right = self.prepare(A), self.prepare(B, training=True)

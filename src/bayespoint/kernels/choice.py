@@ -46,10 +46,11 @@ def make_kernel(
     if kernel == "rbf":
         centre = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
         return RadialKernel(gamma=float(width), centre=centre)
-    columns = np.flatnonzero(np.append(X.any(axis=0), [True] * (coef0 > 0)))
+    constant = [True] if coef0 > 0 else []
+    columns = np.flatnonzero(np.append(X.any(axis=0), constant))
     return PolynomialKernel(
-        degree=degree, gamma=float(width), coef0=coef0, normalize=normalize,
-        columns=columns if len(columns) < X.shape[1] + (coef0 > 0) else None,
+        degree=degree, gamma=float(width), coef0=float(coef0), normalize=normalize,
+        columns=columns if len(columns) < X.shape[1] + len(constant) else None,
     )  # fmt: skip
 
 

@@ -70,6 +70,32 @@ class PolynomialKernel(Kernel):
         """(z.z')^degree by repeated squaring."""
         return integer_power(left.rows @ right.rows.T, self.degree)
 
+    def derivative(self, points: Points, name: str) -> NDArray | None:
+        """Dk / d log theta = degree (z.z')^(degree - 1) (dz.z' + z.dz')."""
+        change = self.feature_derivative(points, name)
+        if change is None:
+            return None
+        half = change @ points.rows.T
+        if self.degree == 1:
+            return half + half.T
+        slope = self.degree * integer_power(points.rows @ points.rows.T, self.degree - 1)
+        return slope * (half + half.T)
+
+    def feature_derivative(self, points: Points, name: str) -> NDArray | None:
+        """Dz / d log theta: z/2 in its entries sqrt(gamma) x, or in its last, sqrt(coef0).
+
+        A normalised z keeps its length, so that the part of dz along z is lost.
+        """
+        constant = np.zeros(points.rows.shape[1], dtype=bool)
+        constant[-1:] = self.coef0 > 0
+        if name not in ("gamma", "coef0"):
+            return None
+        change = points.rows * np.where(constant == (name == "coef0"), 0.5, 0.0)
+        if self.normalize:
+            along = np.einsum("ij,ij->i", change, points.rows)
+            change -= along[:, None] * points.rows
+        return change
+
 
 def integer_power(base: NDArray, exponent: int) -> NDArray:
     """base**exponent by squaring, from the exponent's first binary digit to its last."""

@@ -45,9 +45,21 @@ class RadialKernel(Kernel):
         return Points(z, np.ones(len(z)), 0.0, np.arange(len(z)), largest_exponent / 4)
 
     def block(self, left: Points, right: Points) -> NDArray:
-        """exp(z.z' - |z|^2/2 - |z'|^2/2); rounding must not lift the exponent above 0."""
-        assert left.side is not None and right.side is not None
-        exponent = left.rows @ right.rows.T
-        exponent -= left.side[:, None] + right.side  # one sum, so that k(x, x') = k(x', x)
-        np.minimum(exponent, 0, out=exponent)
+        """exp(z.z' - |z|^2/2 - |z'|^2/2)."""
+        exponent = log_radial(left, right)
         return np.exp(exponent, out=exponent)
+
+    def derivative(self, points: Points, name: str) -> NDArray | None:
+        """Dk / d log gamma = k log k, since log k is proportional to gamma."""
+        if name != "gamma":
+            return None
+        exponent = log_radial(points, points)
+        return exponent * np.exp(exponent)
+
+
+def log_radial(left: Points, right: Points) -> NDArray:
+    """Log k = z.z' - |z|^2/2 - |z'|^2/2; rounding must not lift it above 0."""
+    assert left.side is not None and right.side is not None
+    exponent = left.rows @ right.rows.T
+    exponent -= left.side[:, None] + right.side  # one sum, so that k(x, x') = k(x', x)
+    return np.minimum(exponent, 0, out=exponent)

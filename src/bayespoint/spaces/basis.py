@@ -86,6 +86,27 @@ class BasisSpace:
         features = self._points.rows * np.exp2(self._points.log_unit / 2)
         return features.T @ solve_triangular(self._factor, weights, lower=True, trans="T")
 
+    def derivative(self, X: NDArray, name: str) -> NDArray | None:
+        """How the training points X move with the logarithm of a parameter; None if they do not.
+
+        ``name`` is ``"gamma"``, ``"coef0"`` or ``"ridge"``. Linear features give dZ / d log theta,
+        of the shape of Z; other kernels d(K + lambda I) / d log theta, of the shape of K.
+        """
+        X = X.astype(np.float64, copy=False)
+        points = self.kernel.prepare(X, training=True)
+        if self.is_linear:
+            change = self.kernel.feature_derivative(points, name)
+            return None if change is None else change * np.exp2(points.log_unit / 2)
+        if name == "ridge":
+            return None if self.ridge == "mean" else float(self.ridge) * np.eye(len(X))
+        change = self.kernel.derivative(points, name)
+        if change is None:
+            return None
+        change = in_plain_units(change, points.log_unit, points.log_unit)
+        if self.ridge == "mean":
+            change[np.diag_indices_from(change)] += change.trace() / len(change)
+        return change
+
     @property
     def n_coordinates(self) -> int:
         """Number of weights."""

@@ -1,0 +1,98 @@
+"""Errors for parameters of a search that cannot be searched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from bayespoint.exceptions import check_flag, check_number, parameter_error
+from bayespoint.selection.measure import split, with_params
+
+# Parameters that may be any positive number, at least in an interval.
+CONTINUOUS = (
+    "gamma",
+    "coef0",
+    "ridge",
+    "engine__prior_scale",
+    "engine__intercept_scale",
+    "engine__noise",
+    "engine__label_noise",
+)
+
+
+def check_parameters(owner: Any) -> None:
+    """Raise an error for a constructor parameter that is not allowed."""
+    if owner.param_grid is None and not owner.param_bounds:
+        raise ValueError(
+            "EvidenceSearch has nothing to search: give param_grid, param_bounds, or both."
+        )
+    grid = owner.param_grid
+    if grid is not None and (not isinstance(grid, (Mapping, Sequence)) or len(grid) == 0):
+        raise parameter_error(owner, "param_grid", "None, or a dict or list of dicts, not empty")
+    check_flag(owner, "refit")
+    check_number(owner, "n_starts", low=1, integer=True)
+    check_number(owner, "tol", low=0, closed=False)
+    check_number(owner, "max_iter", low=1, integer=True)
+
+
+def check_bounds(owner: Any) -> dict[str, tuple[float, float]]:
+    """The bounds of each parameter, or an error unless 0 < low < high < infinity."""
+    if owner.param_bounds is None:
+        return {}
+    if not isinstance(owner.param_bounds, Mapping):
+        raise parameter_error(owner, "param_bounds", "None or a dict of names and (low, high)")
+    bounds = {}
+    for name, pair in owner.param_bounds.items():
+        is_pair = isinstance(pair, (Sequence, np.ndarray)) and len(pair) == 2
+        if (
+            not is_pair
+            or not all(isinstance(value, Real) for value in pair)
+            or not 0 < pair[0] < pair[1] < np.inf
+        ):
+            raise ValueError(
+                f"The 'param_bounds' of {name!r} must be a pair (low, high) with 0 < low < high "
+                f"< inf, since logarithms are searched. Got {pair!r} instead."
+            )
+        bounds[name] = float(pair[0]), float(pair[1])
+    return bounds
+
+
+def check_names(owner: Any, params: dict[str, Any], bounds: Mapping[str, Any]) -> None:
+    """Raise an error for names that the estimator does not have, or that cannot be bounded."""
+    split(owner.estimator)
+    try:
+        chosen = with_params(owner.estimator, params)
+    except (ValueError, AttributeError) as error:  # the second for a string that names an engine
+        raise ValueError(f"{error}{engine_hint(params)}") from error
+    _, classifier, prefix = split(chosen)
+    known = chosen.get_params()
+    for name in bounds:
+        if name not in known:
+            raise ValueError(
+                f"Invalid parameter {name!r} in param_bounds: the estimator has none of that name. "
+                f"Names of its classifier are {', '.join(numbers(classifier, prefix))}."
+                f"{engine_hint(bounds)}"
+            )
+        if name in params:
+            raise ValueError(f"{name!r} is in param_grid and in param_bounds: search it in one.")
+        if name not in numbers(classifier, prefix):
+            raise ValueError(
+                f"{name!r} cannot be searched between bounds: only positive numbers of the "
+                f"classifier can, {', '.join(numbers(classifier, prefix))}. Use param_grid."
+            )
+
+
+def numbers(classifier: Any, prefix: str) -> list[str]:
+    """Names of the parameters that may be any positive number, as the estimator spells them."""
+    found = [name for name in CONTINUOUS if name in classifier.get_params()]
+    return [f"{prefix}{name}" for name in found]
+
+
+def engine_hint(names: Iterable[str]) -> str:
+    """What to do where names of an engine's parameters are not known."""
+    if not any("engine__" in name for name in names):
+        return ""
+    return " Names engine__... need an engine instance, such as engine=ExpectationPropagation()."

@@ -1,0 +1,86 @@
+"""Derivatives of a fitted classifier's evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import column_or_1d, validate_data
+
+from bayespoint.engines import get_engine
+from bayespoint.engines.evidence import KERNEL_PARAMETERS, evidence_gradient, has_gradient
+from bayespoint.problem import Problem
+
+PREFIX = "engine__"
+
+
+def is_differentiable(classifier: Any, name: str) -> bool:
+    """Whether the derivative of the evidence with respect to a parameter is known."""
+    if name.startswith(PREFIX):
+        known, inner = True, name.removeprefix(PREFIX)
+    else:
+        known, inner = name in KERNEL_PARAMETERS, name
+    return known and has_gradient(get_engine(classifier.engine), inner)
+
+
+def log_evidence_gradient(
+    classifier: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    names: Iterable[str],
+    sample_weight: ArrayLike | None = None,
+) -> NDArray[np.float64]:
+    """Derivatives of ``log_evidence_.sum()`` by the logarithms of parameters.
+
+    Parameters
+    ----------
+    classifier : BayesPointClassifier
+        Fitted, with an engine whose gradient is known.
+    X, y, sample_weight
+        What it was fitted to.
+    names : iterable of str
+        Parameters that are positive numbers: ``gamma``, ``coef0``, ``ridge``,
+        ``engine__prior_scale``, ``engine__intercept_scale``, ``engine__noise``,
+        ``engine__label_noise``.
+
+    Returns
+    -------
+    ndarray of shape (n_names,)
+        One derivative for each name.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from bayespoint import BayesPointClassifier
+    >>> from bayespoint.engines import ExpectationPropagation
+    >>> from bayespoint.selection import log_evidence_gradient
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = BayesPointClassifier(engine=ExpectationPropagation()).fit(scale(X), y)
+    >>> log_evidence_gradient(clf, scale(X), y, ["engine__prior_scale", "engine__noise"]).round(3)
+    array([-3.905,  3.905])
+    """
+    names = tuple(names)
+    points = validate_data(classifier, X, dtype=(np.float64, np.float32), order="C", reset=False)
+    problem = Problem.pose(
+        points,
+        column_or_1d(y),
+        sample_weight,
+        classifier.class_weight,
+        precomputed=isinstance(classifier.kernel, str) and classifier.kernel == "precomputed",
+    )
+    # The linear kernel has neither width nor constant: its evidence does not depend on them.
+    idle = ("gamma", "coef0") if classifier.kernel == "linear" else ()
+    wanted = tuple(name.removeprefix(PREFIX) for name in names if name not in idle)
+    gradient = evidence_gradient(
+        get_engine(classifier.engine),
+        classifier._space,
+        problem.points,
+        problem.targets,
+        classifier.posterior_,
+        wanted,
+        problem.weight,
+    )
+    return np.array([gradient.get(name.removeprefix(PREFIX), 0.0) for name in names])

@@ -1,0 +1,108 @@
+"""One fit, and the evidence that it finds."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from bayespoint.classifier import BayesPointClassifier
+from bayespoint.exceptions import NotConvergedWarning, one_line
+from bayespoint.monitor import Monitor
+
+FAILURES = (ValueError, ArithmeticError)  # what a fit raises for parameters that do not work
+
+
+class Evaluation(NamedTuple):
+    """What one fit came to; a fit that failed has the evidence NaN and says why."""
+
+    params: dict[str, Any]
+    log_evidence: float
+    converged: bool
+    message: str = ""
+    fit_time: float = 0.0
+
+
+class Problem(NamedTuple):
+    """What all fits of a search share."""
+
+    X: Any
+    y: Any
+    sample_weight: ArrayLike | None
+
+
+def split(estimator: Any) -> tuple[Any, Any, str]:
+    """The steps before the classifier (or None), the classifier, and the prefix of its names."""
+    before, classifier, prefix = None, estimator, ""
+    if isinstance(estimator, Pipeline):
+        name, classifier = estimator.steps[-1]
+        before = estimator[:-1] if len(estimator.steps) > 1 else None
+        prefix = f"{name}__"
+    if not isinstance(classifier, BayesPointClassifier):
+        raise TypeError(
+            "The 'estimator' parameter of EvidenceSearch must be a BayesPointClassifier, or a "
+            f"Pipeline whose last step is one. Got {estimator!r} instead."
+        )
+    return before, classifier, prefix
+
+
+def with_params(estimator: Any, params: dict[str, Any]) -> Any:
+    """A fresh copy with these parameters, which may be estimators themselves."""
+    return clone(estimator).set_params(**clone(params, safe=False))
+
+
+def log_evidence(classifier: Any) -> float:
+    """The sum of the log evidence over the tasks of a fitted classifier."""
+    if not hasattr(classifier, "log_evidence_"):
+        raise TypeError(
+            "EvidenceSearch needs an engine that knows the evidence of its labels, such as "
+            f"engine=ExpectationPropagation(). Got {classifier.engine!r}, which does not."
+        )
+    return float(classifier.log_evidence_.sum())
+
+
+def measure(classifier: Any, problem: Problem, params: dict[str, Any]) -> Evaluation:
+    """Fit the classifier, whose parameters are already set; ``params`` is what to call them."""
+    start = time.perf_counter()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            classifier.fit(problem.X, problem.y, sample_weight=problem.sample_weight)
+        except FAILURES as error:
+            return failed(params, error, start)
+    message = ""
+    for warning in told:
+        if isinstance(warning.message, NotConvergedWarning):
+            message = message or one_line(warning.message)
+        else:
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
+    seconds = time.perf_counter() - start
+    return Evaluation(params, log_evidence(classifier), not message, message, seconds)
+
+
+def failed(params: dict[str, Any], error: Exception, start: float) -> Evaluation:
+    """The evaluation of a fit that raised an error."""
+    return Evaluation(params, np.nan, False, one_line(error), time.perf_counter() - start)
+
+
+class CountFits(Monitor):
+    """Tells another monitor how many fits have ended, and hands its wish to stop on."""
+
+    def __init__(self, monitor: Monitor, total: int) -> None:
+        self._monitor, self._total, self._done = monitor, total, 0
+
+    def end(self) -> None:
+        """Count a fit; steps of a search can take more than one."""
+        self._done += 1
+        self._monitor.update(min(self._done, self._total))
+
+    def should_stop(self) -> bool:
+        """Whether the other one wants to stop."""
+        return self._monitor.should_stop()

@@ -1,0 +1,218 @@
+"""Parameters chosen by the evidence, in the manner of scikit-learn's searches."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+
+from bayespoint.monitor import current_monitor, watch
+from bayespoint.selection.ascent import Search, search
+from bayespoint.selection.checks import check_bounds, check_names, check_parameters
+from bayespoint.selection.delegate import DelegatesToBest
+from bayespoint.selection.measure import CountFits, Evaluation, Problem, split, with_params
+from bayespoint.selection.results import as_table, tell
+
+
+class EvidenceSearch(DelegatesToBest):
+    r"""Search for the parameters under which the labels were most probable.
+
+    The evidence :math:`p(y | X, \theta) = \int p(y | X, w, \theta)\, p(w | \theta)\, dw` is how
+    probable the labels are before they are seen. A prior too narrow cannot explain them, one too
+    wide explains everything and so nothing in particular: the largest evidence lies between. No
+    data are held out and each choice costs one fit, where cross-validation costs as many as there
+    are folds. Several classes add up the log evidence of their one-against-the-rest tasks.
+
+    Parameters
+    ----------
+    estimator : BayesPointClassifier or Pipeline
+        The classifier, or a pipeline that ends with one, with an engine that knows the evidence.
+    param_grid : dict or list of dicts, optional
+        Values to try, all combinations, as in ``GridSearchCV``.
+    param_bounds : dict of str to (low, high), optional
+        Positive parameters of the classifier, each between its bounds, such as
+        ``{"engine__prior_scale": (0.01, 100), "gamma": (1e-3, 10)}``. Their logarithms are searched
+        by L-BFGS-B, with the exact gradient for ``gamma``, ``coef0``, ``ridge`` and the engine's
+        ``prior_scale``, ``intercept_scale``, ``noise`` and ``label_noise``, if the engine is
+        ``ExpectationPropagation`` with a full covariance; else with differences of further fits.
+        With a grid as well: a search for each of its combinations.
+    refit : bool, default=True
+        Fit the estimator with the best parameters, so that the search itself can predict.
+    n_starts : int, default=1
+        Where each continuous search starts: first from the estimator's own parameters (the
+        geometric mean of the bounds, where they are no numbers), then from random points.
+    tol : float, default=1e-3
+        A search ends when the log evidence has no derivative, with respect to the logarithm of a
+        parameter inside its bounds, that is larger.
+    max_iter : int, default=50
+        Steps of each search, after which it ends with a ``ConvergenceWarning``.
+    n_jobs : int or None, default=None
+        Searches (combinations of the grid, times starts) that run in parallel, as in joblib.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the random starts.
+    verbose : int, default=0
+        Write progress to standard error; see ``bayespoint.monitor``.
+
+    Attributes
+    ----------
+    best_params_ : dict
+        The parameters of the largest evidence.
+    best_score_ : float
+        Their log evidence, summed over the tasks.
+    best_index_ : int
+        Their row in ``cv_results_``.
+    best_estimator_ : estimator
+        The estimator fitted with them, if ``refit``.
+    refit_time_ : float
+        Seconds that this took.
+    cv_results_ : dict of arrays
+        One row for each evaluation, to be put into a DataFrame: ``params``, ``param_*``,
+        ``log_evidence``, ``rank``, ``fit_time``, ``converged`` and ``message``, what went wrong.
+        A fit that has not converged ranks behind all that have.
+    n_iter_ : int
+        Most steps of a continuous search; 1 where there is none.
+    classes_, n_features_in_, feature_names_in_
+        Those of ``best_estimator_``.
+
+    Notes
+    -----
+    The evidence compares models of the same data: kernels, scales, noise. It does not see what a
+    step of a pipeline does to the inputs, or chooses by looking at the labels.
+
+    Only the ratio of prior scale and noise matters to it: search over one of the two.
+
+    References
+    ----------
+    D. MacKay, Bayesian Interpolation, Neural Computation 4(3), 1992.
+
+    C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine Learning, chapter 5, 2006.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.model_selection import train_test_split
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from bayespoint import BayesPointClassifier
+    >>> from bayespoint.engines import ExpectationPropagation
+    >>> from bayespoint.selection import EvidenceSearch
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+    >>> machine = make_pipeline(
+    ...     StandardScaler(), BayesPointClassifier(engine=ExpectationPropagation())
+    ... )
+    >>> bounds = {"bayespointclassifier__engine__prior_scale": (0.01, 100)}
+    >>> search = EvidenceSearch(machine, param_bounds=bounds).fit(X_train, y_train)
+    >>> {name.split("__")[-1]: round(value, 2) for name, value in search.best_params_.items()}
+    {'prior_scale': 0.9}
+    >>> print(f"{search.best_score_:.2f} after {len(search.cv_results_['rank'])} fits")
+    -43.49 after 5 fits
+    >>> print(f"{search.score(X_test, y_test):.3f}")
+    0.951
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Mapping[str, Sequence] | Sequence[Mapping[str, Sequence]] | None = None,
+        *,
+        param_bounds: Mapping[str, tuple[float, float]] | None = None,
+        refit: bool = True,
+        n_starts: int = 1,
+        tol: float = 1e-3,
+        max_iter: int = 50,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.param_bounds = param_bounds
+        self.refit = refit
+        self.n_starts = n_starts
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> EvidenceSearch:
+        """Search, and fit the estimator with what was found.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training points, in whatever form the estimator takes them.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights, for the classifier alone.
+
+        Returns
+        -------
+        self : EvidenceSearch
+        """
+        check_parameters(self)
+        bounds = check_bounds(self)
+        choices = self._choices(bounds)
+        problem = Problem(X, y, sample_weight)
+        evaluations = self._search(problem, choices, bounds)
+        self.cv_results_ = as_table(evaluations)
+        self.best_index_ = int(self.cv_results_["rank"].argmin())
+        best = evaluations[self.best_index_]
+        tell(evaluations, best)
+        self.best_params_, self.best_score_ = best.params, best.log_evidence
+        if self.refit:
+            start = time.perf_counter()
+            estimator = with_params(self.estimator, best.params)
+            weight = {}
+            if sample_weight is not None:
+                weight[f"{split(estimator)[2]}sample_weight"] = sample_weight
+            self.best_estimator_ = estimator.fit(X, y, **weight)
+            self.refit_time_ = time.perf_counter() - start
+        return self
+
+    def _choices(self, bounds: dict[str, tuple[float, float]]) -> list[Search]:
+        """Every combination of the grid with every start."""
+        grid = [{}] if self.param_grid is None else list(ParameterGrid(self.param_grid))
+        for params in grid:
+            check_names(self, params, bounds)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        choices = []
+        for params in grid:
+            choices.append(Search(params))
+            if bounds:
+                more = rng.uniform(size=(self.n_starts - 1, len(bounds)))
+                choices += [Search(params, start) for start in more]
+        return choices
+
+    def _search(
+        self, problem: Problem, choices: list[Search], bounds: dict[str, tuple[float, float]]
+    ) -> list[Evaluation]:
+        monitor = current_monitor(self.verbose)
+        total = len(choices) * (self.max_iter if bounds else 1)
+        with monitor.running(total, "fits"), watch(CountFits(monitor, total)):
+            found = Parallel(n_jobs=self.n_jobs)(
+                delayed(search)(self.estimator, problem, choice, bounds, self.tol, self.max_iter)
+                for choice in choices
+            )
+            monitor.update(total)
+        self.n_iter_ = max(n_steps for _, n_steps in found)
+        if bounds and self.n_iter_ >= self.max_iter:
+            warnings.warn(
+                f"A search was still climbing after max_iter={self.max_iter} steps. Raise "
+                "max_iter, or tol, or set narrower bounds.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return [evaluation for evaluations, _ in found for evaluation in evaluations]
