@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # M. Okabe and K. Ito, Color Universal Design, 2008: told apart by all kinds of colour vision.
 BLUE, VERMILION, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
 INK = "#222222"
-N_SHADES = 48  # of a colour map: smooth to the eye, and files of half the size
+N_SHADES = 49  # of a colour map, odd to have a middle: smooth to the eye, files of half the size
 
 STYLE: Any = {
     "axes.edgecolor": "#888888",

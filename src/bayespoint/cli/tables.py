@@ -43,7 +43,7 @@ def result_table(content: Mapping[str, Any]) -> Table:
         pad_edge=False,
     )
     first, *numbers, last = table_heads(content)
-    table.add_column(first)
+    table.add_column(first, no_wrap=True)
     for name in numbers:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column(last)

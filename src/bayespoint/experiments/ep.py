@@ -41,7 +41,7 @@ def run(context: Context) -> Result:
         setting=setting(digits_words, context.seed),
         tables=[
             ep_two_weights.two_weights_table(learned),
-            ep_bumps.bumps_table(bumps_runs),
+            *(ep_bumps.bumps_table(n, bumps_runs) for n in ep_bumps.SIZES),
             *(digits_table(pair, digits_runs) for pair in pairs),
         ],
         figures=[
@@ -59,19 +59,19 @@ def setting(digits_words: str, seed: int) -> dict[str, str]:
     flipped = f"{100 * ep_bumps.FLIPPED:.0f} %"
     return {
         "methods": ", ".join(f"{method.name} ({method.model} likelihood)" for method in METHODS),
-        "model": "weights from N(0, tau² I), noise beta = 1",
+        "model": "weights from N(0, τ² I), noise β = 1",
         "two weights": (
             f"points from N(0, I) in the plane, labels of the probit model with the weights "
-            f"{ep_two_weights.TRUE_WEIGHTS.tolist()}, tau = {ep_two_weights.PRIOR_SCALE:g}, no "
+            f"{ep_two_weights.TRUE_WEIGHTS.tolist()}, τ = {ep_two_weights.PRIOR_SCALE:g}, no "
             f"intercept, seed {seed}; the slides do not give their data"
         ),
         "the plane": (
             f"225 Gaussians on a 5 x 5 grid over [-1, 1]² at 9 widths from {ep_bumps.WIDTHS[0]:g} "
-            f"to {ep_bumps.WIDTHS[-1]:g}, tau = {ep_bumps.PRIOR_SCALE:g}, no intercept; labels "
+            f"to {ep_bumps.WIDTHS[-1]:g}, τ = {ep_bumps.PRIOR_SCALE:g}, no intercept; labels "
             f"sign(sin 3 x1 - 1.2 x2 + 0.2), {flipped} of them flipped, seed {seed}; the slides do "
             "not give their data"
         ),
-        "digits": f"{digits_words}; with an intercept, tau² from {VARIANCES[0]:g} to "
+        "digits": f"{digits_words}; with an intercept, τ² from {VARIANCES[0]:g} to "
         f"{VARIANCES[-1]:g}",
     }
 

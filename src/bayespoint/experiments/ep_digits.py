@@ -16,8 +16,8 @@ from bayespoint.experiments.ep_methods import EP, METHODS, Method, Scores, fit_a
 from bayespoint.experiments.verdicts import score_interval
 
 PAIRS = ((1, 8), (1, 9))  # the slide's
-VARIANCES = (0.01, 0.1, 1.0, 10.0, 100.0)  # tau²; the slide names none
-SHOWN = 1.0  # tau² of the images
+VARIANCES = (0.01, 0.1, 1.0, 10.0, 100.0)  # τ²; the slide names none
+SHOWN = 1.0  # τ² of the images
 # What a scale can be chosen by; the first alone needs no test set.
 CRITERIA = {
     "evidence": lambda scores: -scores.log_evidence,
@@ -81,7 +81,7 @@ def solve_digits(context: Context, pairs: Sequence[Pair]) -> tuple[list[DigitsRu
     for pair in pairs:
         for method in METHODS:
             for variance in VARIANCES:
-                context.tell(f"{pair.name}, {method.name}, tau² = {variance:g}")
+                context.tell(f"{pair.name}, {method.name}, τ² = {variance:g}")
                 machine, scores = fit_and_score(method, pair.split, sqrt(variance), intercept=True)
                 runs.append(DigitsRun(pair, method, variance, scores))
                 if method is EP and variance == SHOWN:
@@ -100,15 +100,15 @@ def as_images(pair: Pair, mean: NDArray, variance: NDArray) -> Weights:
 def digits_table(pair: Pair, runs: Sequence[DigitsRun]) -> Comparison:
     """Scores of one pair, every method over all scales."""
     columns = (
-        Column("error\n%"),
-        Column("log-\nloss", 4),
+        Column("error %"),
+        Column("log-loss", 4),
         Column("log Z", 1),
-        Column("itera-\ntions", 0),
+        Column("steps", 0),
     )
     own = [run for run in runs if run.pair is pair]
     rows = [
         Entry(
-            f"{run.method.name}, tau² = {run.variance:g}",
+            f"{run.method.name}, τ² = {run.variance:g}",
             (100 * run.scores.error, *run.scores[1:4]),
             verdict(run, own),
         )
@@ -126,7 +126,7 @@ def best(runs: Sequence[DigitsRun], method: Method, criterion: str) -> DigitsRun
 def verdict(run: DigitsRun, runs: Sequence[DigitsRun]) -> str:
     """Criteria by which this scale is the best of its method."""
     chosen = [name for name in CRITERIA if best(runs, run.method, name) is run]
-    return f"best: {', '.join(chosen)}" if chosen else ""
+    return f"best in {', '.join(chosen)}" if chosen else ""
 
 
 def caption(pair: Pair, runs: Sequence[DigitsRun]) -> str:
@@ -136,9 +136,9 @@ def caption(pair: Pair, runs: Sequence[DigitsRun]) -> str:
     for method in dict.fromkeys(run.method for run in runs):
         chosen, fewest = (best(runs, method, name) for name in ("evidence", "error"))
         errors, least = (round(n * run.scores.error) for run in (chosen, fewest))
-        words = f"{method.name}'s evidence chooses tau² = {chosen.variance:g}, with {errors} errors"
+        words = f"{method.name}'s evidence chooses τ² = {chosen.variance:g}, with {errors} errors"
         if errors > least:
-            words += f"; the fewest would be {least}, at tau² = {fewest.variance:g}"
+            words += f"; the fewest would be {least}, at τ² = {fewest.variance:g}"
         sentences.append(f"{words}.")
     low, high = score_interval(best(runs, EP, "evidence").scores.error, n)
     rates = [run.scores.error for run in runs if run.method is EP]

@@ -50,8 +50,8 @@ def weights_figure(weights: Sequence[Weights]) -> Figure:
     }
     first = weights[0].pair.digits[0]
     caption = (
-        f"EP, tau² = {SHOWN:g}. Ink on blue pixels speaks against “{first}”, ink on orange pixels "
-        "for it. The variances start at tau²: where no image has ink nothing was learned (white), "
+        f"EP, τ² = {SHOWN:g}. Ink on blue pixels speaks against “{first}”, ink on orange pixels "
+        "for it. The variances start at τ²: where no image has ink nothing was learned (white), "
         "and the darker, the more."
     )
     return Figure("digits", "Digits: mean and variance of the weights", caption, data, draw)
@@ -80,7 +80,8 @@ def scales_figure(runs: Sequence[DigitsRun]) -> Figure:
                 for method, marker in zip(methods, MARKERS, strict=False):
                     draw_curve(ax, own, method, score, marker)
             column[0].set_title("“{}” against “{}”".format(*digits))
-            column[-1].set_xlabel("tau²")
+            column[-1].set_xlabel("τ²")
+            column[-1].set_ylim(bottom=0)
         for ax, words in zip(axes[:, 0], ROWS.values(), strict=True):
             ax.set_ylabel(words)
         handles, names = axes[0, 0].get_legend_handles_labels()
@@ -119,5 +120,3 @@ def draw_curve(
     value = getattr(chosen.scores, score)
     ax.plot(chosen.variance, value, marker, color=method.colour, markersize=9)
     ax.set_xscale("log")
-    if score == "log_loss":
-        ax.set_ylim(bottom=0)

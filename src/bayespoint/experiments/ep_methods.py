@@ -58,7 +58,7 @@ class Scores(NamedTuple):
 def fit(
     method: Method, X: NDArray, y: NDArray, prior_scale: float, intercept: bool
 ) -> BayesPointClassifier:
-    """Fit a linear machine with weights from N(0, prior_scale² I) and the noise beta = 1."""
+    """Fit a linear machine with weights from N(0, prior_scale² I) and the noise β = 1."""
     engine = method.engine(prior_scale=prior_scale)
     return BayesPointClassifier(fit_intercept=intercept, engine=engine).fit(X, y)
 

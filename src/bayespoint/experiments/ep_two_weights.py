@@ -24,9 +24,9 @@ BANDS = {"mean": 5.0, "covariance": 15.0, "log Z": 0.15}  # %, % and nats
 CAPTION = (
     "The slides show this as pictures and print no numbers. Each Gaussian is held against the "
     "exact posterior of its own model, found by summation over a grid: distances of the mean and "
-    "of the covariance (Frobenius norm) in % of the exact ones. Bands: within "
-    f"{BANDS['mean']:.0f} % of the mean, {BANDS['covariance']:.0f} % of the covariance and "
-    f"{BANDS['log Z']:.2f} of log Z is what EP usually reaches."
+    "of the covariance (Frobenius norm) in % of the exact ones. The bands are what EP usually "
+    f"reaches: {BANDS['mean']:.0f} % of the mean, {BANDS['covariance']:.0f} % of the covariance, "
+    f"{BANDS['log Z']:.2f} of log Z."
 )
 
 
@@ -102,4 +102,4 @@ def two_weights_table(learned: Sequence[Learned]) -> Comparison:
 def verdict(distances: dict[str, float]) -> str:
     """Whether all distances are within the bands, and if not, which are beyond."""
     beyond = [name for name, distance in distances.items() if abs(distance) > BANDS[name]]
-    return f"worse: {', '.join(beyond)} beyond them" if beyond else "agrees within the bands"
+    return f"worse in {', '.join(beyond)}" if beyond else "agrees within bands"
