@@ -26,6 +26,8 @@ def run(context: Context) -> Result:
         yield
         seconds[name] = time.perf_counter() - start
 
+    with part("loading the data"):
+        digits_words, pairs = load_pairs(context)
     with part("two weights"):
         learned = ep_two_weights.learn(context.seed)
     with part("the plane"):
@@ -35,7 +37,6 @@ def run(context: Context) -> Result:
             bumps_figure(bumps_runs, data, features, context.seed) for features in ep_bumps.FEATURES
         ]
     with part("digits"):
-        digits_words, pairs = load_pairs(context)
         digits_runs, weights = solve_digits(context, pairs)
     return Result(
         setting=setting(digits_words, context.seed),
