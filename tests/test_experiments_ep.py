@@ -2,16 +2,19 @@
 
 import json
 from dataclasses import asdict
+from io import StringIO
 from math import erfc, exp, pi, prod, sqrt
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from rich.console import Console
 from scipy.integrate import dblquad, quad
 from scipy.special import log_expit, log_ndtr, ndtr
 from scipy.stats import entropy, multivariate_normal, norm
 
 from bayespoint import BayesPointClassifier
+from bayespoint.cli.tables import result_table
 from bayespoint.engines import ExpectationPropagation
 from bayespoint.experiments import Context, ep, ep_bumps, ep_digits, perform, write_index, write_run
 from bayespoint.experiments.base import Column, Comparison, Entry
@@ -301,6 +304,17 @@ def test_every_picture_is_drawn_and_has_its_numbers(run, tmp_path):
         for name, *numbers, _ in table_rows(table):
             cells = "".join(f"<td>{number}</td>" for number in numbers)
             assert f"<th scope=row>{name}</th>{cells}" in page
+
+
+def test_tables_fit_a_terminal(run):
+    text = StringIO()
+    console = Console(file=text, width=80)
+    for table in run.document["tables"]:
+        console.print(result_table(table))
+    lines = [" ".join(line.split()) for line in text.getvalue().splitlines()]
+    for table in run.document["tables"]:
+        for *cells, _ in table_rows(table):
+            assert any(line.startswith(" ".join(cells)) for line in lines)
 
 
 def test_panels_are_drawn_to_scale(run):

@@ -11,7 +11,17 @@ an :class:`Experiment` and name it in ``EXPERIMENTS``.
 """
 
 from bayespoint.experiments import ep, large_scale
-from bayespoint.experiments.base import Context, Experiment, Figure, Result, Row, Table
+from bayespoint.experiments.base import (
+    Column,
+    Comparison,
+    Context,
+    Entry,
+    Experiment,
+    Figure,
+    Result,
+    Row,
+    Table,
+)
 from bayespoint.experiments.page import write_index
 from bayespoint.experiments.report import perform, write_run
 
@@ -21,7 +31,10 @@ EXPERIMENTS: dict[str, Experiment] = {
 
 __all__ = [
     "EXPERIMENTS",
+    "Column",
+    "Comparison",
     "Context",
+    "Entry",
     "Experiment",
     "Figure",
     "Result",
