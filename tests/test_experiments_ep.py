@@ -214,7 +214,7 @@ def test_uncertainty_against_draws_from_the_posterior():
 
 
 def scored(variance, error, evidence, method=EP):
-    return DigitsRun(None, method, variance, Scores(error, 0.1, evidence, 1, 1.0))
+    return DigitsRun(None, method, variance, Scores(error, 0.1, evidence, 1))
 
 
 def test_best_scale_prefers_the_smaller_of_two_equal_ones():

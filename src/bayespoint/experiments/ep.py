@@ -60,7 +60,7 @@ def setting(digits_words: str, seed: int) -> dict[str, str]:
     flipped = f"{100 * ep_bumps.FLIPPED:.0f} %"
     return {
         "methods": ", ".join(f"{method.name} ({method.model} likelihood)" for method in METHODS),
-        "model": "weights from N(0, τ² I), noise β = 1",
+        "model": "weights from N(0, τ² I); the noise β of the probit likelihood is 1",
         "two weights": (
             f"points from N(0, I) in the plane, labels of the probit model with the weights "
             f"{ep_two_weights.TRUE_WEIGHTS.tolist()}, τ = {ep_two_weights.PRIOR_SCALE:g}, no "

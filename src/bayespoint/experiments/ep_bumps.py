@@ -101,7 +101,7 @@ def bumps_table(n: int, runs: Sequence[BumpsRun]) -> Comparison:
     rows = [
         Entry(
             f"{run.features}, {run.method.name}",
-            (100 * run.scores.error, *run.scores[1:4], run.far),
+            (*run.scores.cells, run.far),
             verdict(run, own),
         )
         for run in own

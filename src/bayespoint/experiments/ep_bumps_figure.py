@@ -85,7 +85,8 @@ def surface(run: BumpsRun, seed: int) -> Surface:
     """The prediction, its uncertainty, and the outputs of some draws from the posterior."""
     Z = bumps(points_of_grid(AXIS, AXIS), FEATURES[run.features])
     parts = uncertainty(*run.machine.latent_mean_and_variance(Z))
-    weights = run.machine.posterior_.draw(N_DRAWS, np.random.default_rng(seed))[:, :, 0]
+    rng = np.random.default_rng((seed, run.n))  # not the numbers that the data were drawn with
+    weights = run.machine.posterior_.draw(N_DRAWS, rng)[:, :, 0]
     return Surface(run.n, parts, (Z @ weights).T)
 
 

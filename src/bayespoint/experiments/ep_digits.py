@@ -109,7 +109,7 @@ def digits_table(pair: Pair, runs: Sequence[DigitsRun]) -> Comparison:
     rows = [
         Entry(
             f"{run.method.name}, τ² = {run.variance:g}",
-            (100 * run.scores.error, *run.scores[1:4]),
+            run.scores.cells,
             verdict(run, own),
         )
         for run in own
