@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bayespoint.experiments.cells import row_cells, verdict_word
+from bayespoint.experiments.cells import table_heads, table_rows, table_title, verdict_word
 
 VERDICT_STYLES = {"agrees": "green", "better": "cyan", "worse": "bold yellow"}
 
@@ -31,10 +31,9 @@ def show_run(document: Mapping[str, Any]) -> None:
 
 
 def result_table(content: Mapping[str, Any]) -> Table:
-    """A table of printed beside measured values."""
-    unit = f", in {content['unit']}" if content["unit"] else ""
+    """A table of printed beside measured values, or of any others."""
     table = Table(
-        title=f"{content['title']}{unit}",
+        title=table_title(content),
         title_justify="left",
         title_style="bold",
         caption=content["caption"],
@@ -43,12 +42,12 @@ def result_table(content: Mapping[str, Any]) -> Table:
         padding=(0, 1, 0, 0),  # so that the usual verdicts fit into 80 columns
         pad_edge=False,
     )
-    table.add_column("")
-    for name in ("printed", "measured", "interval"):
+    first, *numbers, last = table_heads(content)
+    table.add_column(first, no_wrap=True)
+    for name in numbers:
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("verdict")
-    for row in content["rows"]:
-        *cells, verdict = row_cells(row, content["digits"])
+    table.add_column(last)
+    for *cells, verdict in table_rows(content):
         style = VERDICT_STYLES.get(verdict_word(verdict), "")
         table.add_row(*(Text(cell) for cell in cells), Text(verdict, style=style))
     return table

@@ -10,18 +10,31 @@ an :class:`Experiment` and name it in ``EXPERIMENTS``.
 '0 % rejected: error 4.02 %'
 """
 
-from bayespoint.experiments import large_scale
-from bayespoint.experiments.base import Context, Experiment, Figure, Result, Row, Table
+from bayespoint.experiments import ep, large_scale
+from bayespoint.experiments.base import (
+    Column,
+    Comparison,
+    Context,
+    Entry,
+    Experiment,
+    Figure,
+    Result,
+    Row,
+    Table,
+)
 from bayespoint.experiments.page import write_index
 from bayespoint.experiments.report import perform, write_run
 
 EXPERIMENTS: dict[str, Experiment] = {
-    experiment.name: experiment for experiment in (large_scale.EXPERIMENT,)
+    experiment.name: experiment for experiment in (large_scale.EXPERIMENT, ep.EXPERIMENT)
 }
 
 __all__ = [
     "EXPERIMENTS",
+    "Column",
+    "Comparison",
     "Context",
+    "Entry",
     "Experiment",
     "Figure",
     "Result",

@@ -84,6 +84,33 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Column:
+    """A quantity of a comparison: its name, and how many digits follow the decimal point."""
+
+    name: str
+    digits: int = 2
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of a comparison: a value for each column (None: there is none), and a verdict."""
+
+    name: str
+    values: Sequence[float | None]
+    verdict: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Several quantities side by side, where no printed value stands beside each."""
+
+    title: str
+    caption: str
+    columns: Sequence[Column]
+    rows: Sequence[Entry]
+
+
+@dataclass(frozen=True)
 class Figure:
     """A figure: the numbers that it shows, ready for JSON, and a function that draws it.
 
@@ -105,14 +132,14 @@ class Result:
     ----------
     setting : mapping of str to str
         Data and parameters, in words.
-    tables : sequence of Table
+    tables : sequence of Table and Comparison
     figures : sequence of Figure
     seconds : mapping of str to float
         Time that parts of it took.
     """
 
     setting: Mapping[str, str]
-    tables: Sequence[Table]
+    tables: Sequence[Table | Comparison]
     figures: Sequence[Figure]
     seconds: Mapping[str, float] = field(default_factory=dict)
 

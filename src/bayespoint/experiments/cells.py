@@ -1,22 +1,61 @@
-"""Rows of a table as people read them, on a page or on a terminal."""
+"""Tables as people read them, on a page or on a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 NOTHING = "–"
+VERDICT = "verdict"
+
+
+def table_title(content: Mapping[str, Any]) -> str:
+    """The title of a table, with its unit if it has one."""
+    unit = content.get("unit")
+    return f"{content['title']}, in {unit}" if unit else content["title"]
+
+
+def table_heads(content: Mapping[str, Any]) -> list[str]:
+    """Heads of all columns: what a row is about comes first, the verdict last.
+
+    >>> table_heads({"columns": [{"name": "error %", "digits": 2}], "rows": []})
+    ['', 'error %', 'verdict']
+    """
+    if "columns" in content:
+        return ["", *(column["name"] for column in content["columns"]), VERDICT]
+    return ["", "printed", "measured", "interval", VERDICT]
+
+
+def table_rows(content: Mapping[str, Any]) -> list[list[str]]:
+    """All cells below the heads."""
+    if "columns" in content:
+        digits = [column["digits"] for column in content["columns"]]
+        return [entry_cells(row, digits) for row in content["rows"]]
+    return [row_cells(row, content["digits"]) for row in content["rows"]]
+
+
+def entry_cells(entry: Mapping[str, Any], digits: Sequence[int]) -> list[str]:
+    """Name, values and verdict of a line of a comparison as words.
+
+    >>> entry_cells({"name": "ours", "values": [1.257, None], "verdict": "best"}, [2, 0])
+    ['ours', '1.26', '–', 'best']
+    """
+    values = zip(entry["values"], digits, strict=True)
+    return [entry["name"], *(number(*value) for value in values), entry["verdict"]]
 
 
 def row_cells(row: Mapping[str, Any], digits: int) -> list[str]:
     """Quantity, printed value, measured value, interval and verdict as words."""
+    printed, measured = number(row["printed"], digits), number(row["measured"], digits)
+    ends = (
+        NOTHING if row["interval"] is None else "–".join(number(x, digits) for x in row["interval"])
+    )
+    return [row["quantity"], printed, measured, ends, row["verdict"]]
 
-    def number(value: float | None) -> str:
-        return NOTHING if value is None else f"{value:.{digits}f}"
 
-    interval = row["interval"]
-    words = NOTHING if interval is None else f"{number(interval[0])}–{number(interval[1])}"
-    return [row["quantity"], number(row["printed"]), number(row["measured"]), words, row["verdict"]]
+def number(value: float | None, digits: int) -> str:
+    """A number with so many digits after the decimal point, or a dash."""
+    return NOTHING if value is None else f"{value:.{digits}f}"
 
 
 def verdict_word(verdict: str) -> str:

@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from bayespoint.experiments.cells import row_cells, verdict_word
+from bayespoint.experiments.cells import table_heads, table_rows, table_title, verdict_word
 from bayespoint.experiments.report import RESULTS, read_runs
 
 
@@ -86,14 +86,14 @@ def figure(folder: Path, content: Mapping[str, Any], place: str) -> str:
 
 
 def table(content: Mapping[str, Any]) -> str:
-    """A table of printed against measured values."""
-    unit = f", in {content['unit']}" if content["unit"] else ""
-    rows = "".join(table_row(row_cells(row, content["digits"])) for row in content["rows"])
-    columns = ("", "printed", "measured", "interval", "verdict")
-    heads = "".join(f"<th scope=col>{name}</th>" for name in columns)
+    """A table of printed against measured values, or of any others; wide ones can be scrolled."""
+    rows = "".join(map(table_row, table_rows(content)))
+    heads = "".join(f"<th scope=col>{text(name)}</th>" for name in table_heads(content))
+    kind = ' class="comparison"' if "columns" in content else ""
     return (
-        f"<article><h3>{text(content['title'])}{text(unit)}</h3><table><thead><tr>{heads}</tr></thead>"
-        f"<tbody>{rows}</tbody></table><p>{text(content['caption'])}</p></article>"
+        f"<article{kind}><h3>{text(table_title(content))}</h3><div><table>"
+        f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
+        f"<p>{text(content['caption'])}</p></article>"
     )
 
 

@@ -1,0 +1,85 @@
+"""The methods that the experiments of the slides compare, and how they are scored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr
+from sklearn.metrics import log_loss
+
+from bayespoint.classifier import BayesPointClassifier
+from bayespoint.datasets import Split
+from bayespoint.engines import Engine, ExpectationPropagation
+from bayespoint.plots import BLUE
+
+
+class Method(NamedTuple):
+    """An engine that finds a Gaussian posterior, and the model that it finds it for.
+
+    Attributes
+    ----------
+    name : str
+        In tables and pictures.
+    engine : callable
+        Makes the engine from a ``prior_scale``.
+    model : str
+        Name of the likelihood.
+    log_likelihood : callable
+        log p(y | f) as a function of y f.
+    colour : str
+        In pictures.
+    """
+
+    name: str
+    engine: Callable[..., Engine]
+    model: str
+    log_likelihood: Callable[[NDArray], NDArray]
+    colour: str
+
+
+EP = Method("EP", ExpectationPropagation, "probit", log_ndtr, BLUE)
+METHODS = (EP,)  # everything below and beside asks these, in this order
+
+
+class Scores(NamedTuple):
+    """What a fitted machine is worth on a test set, and how many iterations it took."""
+
+    error: float
+    log_loss: float
+    log_evidence: float
+    n_iter: int
+
+    @property
+    def cells(self) -> tuple[float, float, float, int]:
+        """Error in %, log-loss, log Z and iterations, as tables have them."""
+        return 100 * self.error, self.log_loss, self.log_evidence, self.n_iter
+
+
+def fit(
+    method: Method, X: NDArray, y: NDArray, prior_scale: float, intercept: bool
+) -> BayesPointClassifier:
+    """Fit a linear machine with weights from N(0, prior_scale² I); EP's noise is 1."""
+    engine = method.engine(prior_scale=prior_scale)
+    return BayesPointClassifier(fit_intercept=intercept, engine=engine).fit(X, y)
+
+
+def fit_and_score(
+    method: Method, split: Split, prior_scale: float, intercept: bool
+) -> tuple[BayesPointClassifier, Scores]:
+    """Fit on the training points, score on the test points."""
+    machine = fit(method, split.X_train, split.y_train, prior_scale, intercept)
+    scores = Scores(
+        error=float(np.mean(machine.predict(split.X_test) != split.y_test)),
+        log_loss=float(log_loss(split.y_test, machine.predict_proba(split.X_test))),
+        log_evidence=float(machine.log_evidence_[0]),
+        n_iter=machine.n_iter_,
+    )
+    return machine, scores
+
+
+def rounded(values: NDArray, digits: int = 4) -> list:
+    """Numbers of a picture for its JSON file, with as many digits as one could see."""
+    return np.round(np.asarray(values, dtype=np.float64), digits).tolist()
