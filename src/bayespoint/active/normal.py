@@ -1,0 +1,76 @@
+r"""Expectations over Gaussian outputs, by quadrature.
+
+The trapezoidal rule converges exponentially for analytic functions that die out at both ends, and
+needs no more than equal steps: :math:`E[F(t)] \approx h \sum_k \varphi(t_k) F(t_k)`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr, ndtr
+
+STEP = 0.25  # right to 1e-8 for functions as steep as Phi(4 t)
+NODES = np.arange(-7.5, 7.5 + STEP, STEP)  # beyond lie 6e-14 of a standard normal
+WEIGHTS = STEP * np.exp(-(NODES**2) / 2) / np.sqrt(2 * np.pi)
+TINY = np.finfo(np.float64).tiny  # stands for the variance of an output that is always 0
+
+
+def share_of_largest(mean: NDArray, variance: NDArray) -> NDArray[np.float64]:
+    r"""Probability that each of several independent Gaussian outputs is the largest.
+
+    .. math:: P(y) = E_t \prod_{z \ne y} \Phi\left( \frac{m_y + s_y t - m_z}{s_z} \right),
+        \quad t \sim N(0, 1)
+
+    Parameters
+    ----------
+    mean, variance : ndarray of shape (n_points, n_classes)
+        Of the outputs.
+
+    Returns
+    -------
+    ndarray of shape (n_points, n_classes)
+        Rows sum to one.
+    """
+    s = np.sqrt(np.maximum(variance, TINY))
+    shares = np.empty(mean.shape)
+    for y in range(mean.shape[1]):
+        output = mean[:, [y]] + s[:, [y]] * NODES
+        below = np.ones_like(output)
+        for z in range(mean.shape[1]):
+            if z != y:
+                below *= ndtr((output - mean[:, [z]]) / s[:, [z]])
+        shares[:, y] = below @ WEIGHTS
+    return shares / shares.sum(axis=1, keepdims=True)
+
+
+def probit_information(mean: NDArray, variance: NDArray, noise: float) -> NDArray[np.float64]:
+    r"""Mutual information between a Gaussian output and a label that is a noisy sign of it.
+
+    With :math:`f \sim N(m, s^2)`, :math:`p(\text{yes} | f) = \Phi(f / \beta)` and the entropy
+    :math:`g(u)` of a coin of bias :math:`\Phi(u)`, this is :math:`g(z) - E[g(f / \beta)]`, where
+    :math:`z = m / \sqrt{\beta^2 + s^2}`. The second term is an integral of a bump as narrow as the
+    noise. Since g falls like :math:`e^{-u^2/2}`, we put this factor to the Gaussian:
+
+    .. math:: E[g(f/\beta)] = b\,e^{-z^2/2}\,E_t\left[ \tilde g(b z + \sqrt{1 - b^2}\,t) \right],
+        \quad \tilde g(u) = e^{u^2/2} g(u), \quad b = \beta / \sqrt{\beta^2 + s^2}
+
+    and are left with a smooth function, for any noise.
+    """
+    total = np.sqrt(np.maximum(variance + noise**2, TINY))
+    z, b = (mean / total)[:, None], (noise / total)[:, None]
+    conditional = b[:, 0] * (flat_entropy(b * z + np.sqrt(1 - b**2) * NODES) @ WEIGHTS)
+    z = z[:, 0]
+    return np.exp(-(z**2) / 2) * np.maximum(flat_entropy(z) - conditional, 0)
+
+
+def flat_entropy(u: NDArray) -> NDArray[np.float64]:
+    r"""Entropy of a coin of bias Phi(u), times exp(u^2 / 2): grows like \|u\| / 5 and no faster.
+
+    With q the rarer side, it is :math:`q (-\log q + (1 - q)/q \cdot -\log(1 - q))`.
+    """
+    log_q, log_rest = log_ndtr(-np.abs(u)), log_ndtr(np.abs(u))
+    q = np.maximum(np.exp(log_q), TINY)
+    # The last term tends to 1; both parts of its ratio are rounded to 0 long after that.
+    other = np.where(q > TINY, (1 - q) / q * -log_rest, 1.0)
+    return np.exp(log_q + u**2 / 2) * (other - log_q)
