@@ -10,14 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayespoint.active.curve import LearningCurve
 from bayespoint.active.machine import check_machine
+from bayespoint.active.parameters import check_count, check_indices, check_strategy
 from bayespoint.active.pool import Oracle, Pool, ask
-from bayespoint.active.query import (
-    Strategy,
-    check_count,
-    check_indices,
-    check_strategy,
-    query,
-)
+from bayespoint.active.query import Strategy, query
 from bayespoint.active.scores import seed_from
 
 
@@ -91,6 +86,10 @@ def learn_actively(
     ... )
     >>> for n_labels, score in zip(curve.n_labels, curve.scores):
     ...     print(n_labels, f"{score:.3f}")
+    20 0.719
+    40 0.824
+    60 0.880
+    80 0.918
     """
     check_machine(clf)
     check_strategy(strategy)

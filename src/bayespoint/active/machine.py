@@ -44,14 +44,35 @@ def in_chunks(X: Any) -> Iterator[Any]:
         yield X[begin : begin + CHUNK]
 
 
-def answers_of_samples(machine: Any, X: Any) -> NDArray[np.float64]:
-    """p(y | x, w) of every sample w, shape (n_samples, n_points, n_classes)."""
-    likelihood = machine.posterior_.log_likelihood(machine.sample_outputs(X))
-    return np.moveaxis(class_probabilities(*likelihood), 1, 0)
+def probabilities_of_samples(machine: Any, outputs: NDArray) -> NDArray[np.float64]:
+    """p(y | x, w) of samples w with these outputs, classifiers first, classes last."""
+    return np.moveaxis(class_probabilities(*machine.posterior_.log_likelihood(outputs)), 1, 0)
 
 
-def answers(machine: Any, X: Any, n_draws: int, seed: int) -> NDArray[np.float64]:
-    """p(y | x, w) of ``n_draws`` classifiers from the posterior, or of all, if it has no more."""
-    if has_samples(machine) and machine.posterior_.n_samples <= n_draws:
-        return answers_of_samples(machine, X)
+def drawn_probabilities(machine: Any, X: Any, n_draws: int, seed: int) -> NDArray[np.float64]:
+    """p(y | x, w) of ``n_draws`` classifiers w, shape (n_draws, n_points, n_classes).
+
+    All samples of the posterior, if it has no more.
+    """
+    if has_samples(machine):
+        return probabilities_of_samples(machine, drawn_outputs(machine, X, n_draws, seed))
     return machine.sample_proba(X, n_draws, random_state=seed)
+
+
+def drawn_votes(machine: Any, X: Any, n_draws: int, seed: int) -> NDArray[np.bool_]:
+    """The same, but one for the class that the classifier answers, and zero for the others."""
+    if has_samples(machine):
+        outputs = np.moveaxis(drawn_outputs(machine, X, n_draws, seed), 1, 0)
+        scores = np.dstack([-outputs, outputs]) if outputs.shape[2] == 1 else outputs
+    else:
+        scores = machine.sample_proba(X, n_draws, random_state=seed)
+    return scores.argmax(axis=2)[..., None] == np.arange(scores.shape[2])
+
+
+def drawn_outputs(machine: Any, X: Any, n_draws: int, seed: int) -> NDArray[np.float64]:
+    """Outputs of samples of the posterior, shape (n_points, n_draws, n_tasks); none twice."""
+    n_samples = machine.posterior_.n_samples
+    chosen = np.arange(n_samples)
+    if n_draws < n_samples:
+        chosen = np.random.default_rng(seed).choice(n_samples, n_draws, replace=False)
+    return np.concatenate([machine.sample_outputs(part)[:, chosen] for part in in_chunks(X)])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -11,15 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import validate_data
 
 from bayespoint.active.batch import Committee, choose, kinds
-from bayespoint.active.machine import answers, check_machine, machine_and_points
+from bayespoint.active.machine import (
+    check_machine,
+    drawn_probabilities,
+    drawn_votes,
+    machine_and_points,
+)
+from bayespoint.active.parameters import check_count, check_indices, check_strategy
 from bayespoint.active.scores import bald, doubt, entropy, seed_from
 
-STRATEGIES: dict[str, Callable[[Any, Any], NDArray]] = {
-    "entropy": entropy,
-    "margin": doubt,
-    "bald": bald,
-    "random": lambda clf, X: np.ones(len(X)),
-}
 Strategy = str | Callable[[Any, Any], NDArray]
 
 
@@ -60,7 +59,8 @@ def query(
           labels are uncertain through noise alone. So it believes the noise of the model: if that
           is far too large, it asks for points at the rim of the pool, whatever their answer;
         * "random": every point the same, the rival to beat;
-        * a function of clf and X_pool that returns numbers that are not negative.
+        * a function of a classifier and points that returns numbers that are not negative. In a
+          pipeline it gets the last step, and the points as that sees them.
     exclude : array-like of int, optional
         Indices of points never to choose, because they are labelled already.
     n_draws : int, default=200
@@ -98,40 +98,39 @@ def query(
     check_count("n", n, 1, len(points) - int(taken.sum()), "the points of the pool to choose from")
     rng = np.random.default_rng(seed_from(random_state))
     seed = int(rng.integers(2**31))
-    worth = worths(strategy, clf, X_pool, n_draws, seed)
+    worth = worths(strategy, machine, X, n_draws, seed)
     committee = None
     if n > 1 and strategy != "random":
-        p = answers(machine, X, n_draws, seed)
-        committee = Committee(p if strategy == "bald" else p == p.max(axis=2, keepdims=True))
+        answers = drawn_probabilities if strategy == "bald" else drawn_votes
+        committee = Committee(answers(machine, X, n_draws, seed))
     return choose(worth, n, taken, kinds(points), committee, rng)
 
 
 def worths(
-    strategy: Strategy, clf: Any, X_pool: Any, n_draws: int, seed: int
+    strategy: Strategy, machine: Any, X: Any, n_draws: int, seed: int
 ) -> NDArray[np.float64]:
     """What each point is worth alone."""
+    if callable(strategy):
+        return checked_worth(strategy(machine, X), len(X))
+    if strategy == "entropy":
+        return entropy(machine, X)
+    if strategy == "margin":
+        return doubt(machine, X)
     if strategy == "bald":
-        return bald(clf, X_pool, n_draws=n_draws, random_state=seed)
-    if not callable(strategy):
-        return STRATEGIES[strategy](clf, X_pool)
-    worth = np.asarray(strategy(clf, X_pool), dtype=np.float64)
-    if worth.shape != (len(X_pool),) or not np.isfinite(worth).all() or (worth < 0).any():
+        return bald(machine, X, n_draws=n_draws, random_state=seed)
+    return np.ones(len(X))
+
+
+def checked_worth(values: ArrayLike, n_points: int) -> NDArray[np.float64]:
+    """What a function of the user returned, or an error if it will not do."""
+    worth = np.asarray(values, dtype=np.float64)
+    if worth.shape != (n_points,) or not np.isfinite(worth).all() or (worth < 0).any():
         raise ValueError(
             "A strategy must return one finite number that is not negative for each of the "
-            f"{len(X_pool)} points. Got an array of shape {worth.shape} instead"
+            f"{n_points} points. Got an array of shape {worth.shape} instead"
             + (f", with values from {worth.min():g} to {worth.max():g}." if worth.size else ".")
         )
     return worth
-
-
-def check_strategy(strategy: Any) -> None:
-    """Raise an error for a strategy that is not known."""
-    if not callable(strategy) and not (isinstance(strategy, str) and strategy in STRATEGIES):
-        listed = ", ".join(map(repr, STRATEGIES))
-        raise ValueError(
-            f"The 'strategy' parameter of query must be a str among {{{listed}}} or a callable. "
-            f"Got {strategy!r} instead."
-        )
 
 
 def taken_points(exclude: ArrayLike | None, n_pool: int) -> NDArray[np.bool_]:
@@ -139,31 +138,3 @@ def taken_points(exclude: ArrayLike | None, n_pool: int) -> NDArray[np.bool_]:
     taken = np.zeros(n_pool, dtype=bool)
     taken[check_indices("exclude", () if exclude is None else exclude, n_pool)] = True
     return taken
-
-
-def check_indices(name: str, indices: ArrayLike, n_pool: int) -> NDArray[np.intp]:
-    """The indices as an array, or an error if they are none."""
-    values = np.asarray(indices)
-    if values.size == 0:
-        return np.empty(0, dtype=np.intp)
-    if values.ndim != 1 or not np.issubdtype(values.dtype, np.integer):
-        raise ValueError(
-            f"{name} must be a one-dimensional array of integers, indices of points of the pool. "
-            f"Got an array of shape {values.shape} and type {values.dtype} instead."
-        )
-    if values.min() < 0 or values.max() >= n_pool:
-        raise ValueError(
-            f"{name} must hold indices of the pool, from 0 to {n_pool - 1}. Got indices from "
-            f"{values.min()} to {values.max()} instead."
-        )
-    return values.astype(np.intp)
-
-
-def check_count(
-    name: str, value: Any, low: int, high: int | None = None, of_what: str = ""
-) -> None:
-    """Raise an error unless the value is an int in the range."""
-    is_int = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
-    if not is_int or value < low or (high is not None and value > high):
-        allowed = f"[{low}, inf)" if high is None else f"[{low}, {high}], {of_what}"
-        raise ValueError(f"{name} must be an int in the range {allowed}. Got {value!r} instead.")

@@ -10,12 +10,12 @@ from scipy.special import entr
 from sklearn.utils import check_random_state
 
 from bayespoint.active.machine import (
-    answers,
-    answers_of_samples,
     check_machine,
+    drawn_probabilities,
     has_samples,
     in_chunks,
     machine_and_points,
+    probabilities_of_samples,
 )
 from bayespoint.active.normal import probit_information, share_of_largest
 from bayespoint.posteriors import GaussianPosterior
@@ -126,14 +126,16 @@ def bald(
     machine, X = machine_and_points(clf, X)
     posterior = machine.posterior_
     if has_samples(machine):
-        parts = [disagreement(answers_of_samples(machine, part)) for part in in_chunks(X)]
-        return np.concatenate(parts)
+        outputs = (machine.sample_outputs(part) for part in in_chunks(X))
+        return np.concatenate(
+            [disagreement(probabilities_of_samples(machine, part)) for part in outputs]
+        )
     # A Gaussian posterior may come with another likelihood: the integral is that of the probit.
     is_probit = type(posterior).log_likelihood is GaussianPosterior.log_likelihood
     if is_probit and len(machine.classes_) == 2:
         mean, variance = machine.latent_mean_and_variance(X)
         return probit_information(mean, variance, posterior.noise)
-    return disagreement(answers(machine, X, n_draws, seed_from(random_state)))
+    return disagreement(drawn_probabilities(machine, X, n_draws, seed_from(random_state)))
 
 
 def disagreement(probabilities: NDArray) -> NDArray[np.float64]:
