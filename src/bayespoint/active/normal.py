@@ -58,9 +58,10 @@ def probit_information(mean: NDArray, variance: NDArray, noise: float) -> NDArra
     and are left with a smooth function, for any noise.
     """
     total = np.sqrt(np.maximum(variance + noise**2, TINY))
-    z, b = (mean / total)[:, None], (noise / total)[:, None]
-    conditional = b[:, 0] * (flat_entropy(b * z + np.sqrt(1 - b**2) * NODES) @ WEIGHTS)
-    z = z[:, 0]
+    z = np.clip(mean / total, -100, 100)  # beyond 40 nothing is left, and squares overflow
+    b = noise / total
+    inner = (b * z)[:, None] + np.sqrt(1 - b**2)[:, None] * NODES
+    conditional = b * (flat_entropy(inner) @ WEIGHTS)
     return np.exp(-(z**2) / 2) * np.maximum(flat_entropy(z) - conditional, 0)
 
 
