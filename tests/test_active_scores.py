@@ -1,5 +1,7 @@
 """Entropy of the vote and mutual information, against closed forms, quadrature and counting."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,12 +13,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from tests.posteriors import gaussian_machine, machine_with, sampled_machine
+from tests.probit import problem
 
 from bayespoint import BayesPointClassifier
 from bayespoint.active import bald, entropy
 from bayespoint.active.normal import flat_entropy, probit_information, share_of_largest
-from tests.posteriors import gaussian_machine, machine_with, sampled_machine
-from tests.probit import problem
 
 POINTS = np.random.default_rng(1).normal(size=(50, 3))
 
@@ -130,8 +132,7 @@ def information_by_quadrature(mean, deviation, noise):
     inner = [x for x in (-9 * noise, 0.0, 9 * noise, mean) if ends[0] < x < ends[1]]
     knots = sorted({*ends, *inner})
     integral = sum(
-        quad(conditional, a, b, epsabs=1e-14, limit=500)[0]
-        for a, b in zip(knots[:-1], knots[1:], strict=True)
+        quad(conditional, a, b, epsabs=1e-14, limit=500)[0] for a, b in itertools.pairwise(knots)
     )
     return coin(ndtr(mean / np.hypot(deviation, noise))) - integral
 
@@ -275,7 +276,7 @@ def test_pipelines_and_frames():
 def test_bad_classifiers_and_points(score):
     with pytest.raises(NotFittedError):
         score(BayesPointClassifier(), POINTS)
-    with pytest.raises(TypeError, match="a BayesPointClassifier, alone .* Got LogisticRegression"):
+    with pytest.raises(TypeError, match=r"a BayesPointClassifier, alone .* Got LogisticRegression"):
         score(LogisticRegression(), POINTS)
     with pytest.raises(ValueError, match="X has 2 features, but BayesPointClassifier is expecting"):
         score(gaussian_machine(), POINTS[:, :2])

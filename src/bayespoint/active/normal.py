@@ -22,6 +22,9 @@ def share_of_largest(mean: NDArray, variance: NDArray) -> NDArray[np.float64]:
     .. math:: P(y) = E_t \prod_{z \ne y} \Phi\left( \frac{m_y + s_y t - m_z}{s_z} \right),
         \quad t \sim N(0, 1)
 
+    Right to 1e-8 where the standard deviations at a point differ by a factor of up to four, as
+    those of one machine do; to 1e-3 at a factor of ten.
+
     Parameters
     ----------
     mean, variance : ndarray of shape (n_points, n_classes)
@@ -59,8 +62,8 @@ def probit_information(mean: NDArray, variance: NDArray, noise: float) -> NDArra
     """
     total = np.sqrt(np.maximum(variance + noise**2, TINY))
     z = np.clip(mean / total, -100, 100)  # beyond 40 nothing is left, and squares overflow
-    b = noise / total
-    inner = (b * z)[:, None] + np.sqrt(1 - b**2)[:, None] * NODES
+    b, spread = noise / total, np.sqrt(variance) / total  # spread^2 = 1 - b^2
+    inner = (b * z)[:, None] + spread[:, None] * NODES
     conditional = b * (flat_entropy(inner) @ WEIGHTS)
     return np.exp(-(z**2) / 2) * np.maximum(flat_entropy(z) - conditional, 0)
 

@@ -29,7 +29,7 @@ def entropy(clf: Any, X: Any) -> NDArray[np.float64]:
 
     Two classes: the answer is the sign of the output. Several: the class of the largest output.
     Shares are counted over the samples of the posterior, or computed, if it is Gaussian (two
-    classes: in closed form; several: by quadrature, to eight digits and more).
+    classes: in closed form; several: by quadrature).
 
     Noise of the labels does not count here: it makes labels uncertain that would teach nothing.
     (The paper prints S without the minus sign; it is large where a point is worth a label.)
