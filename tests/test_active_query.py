@@ -169,6 +169,34 @@ def test_batches_of_tiny_pools_against_all_batches():
     assert top.mean() < ours.mean() - 0.02  # the negative control: the three best alone
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from(["entropy", "margin", "bald"]), st.integers(2, 9))
+def test_to_look_at_fewer_points_changes_nothing(seed, strategy, n):
+    """The lazy choice is the whole one: from two candidates for each point on, or all at once."""
+    clf = gaussian_machine(seed=seed % 7, n_tasks=1 + 2 * (seed % 2), noise=0.5)
+    pool = np.random.default_rng(seed).normal(size=(60, 3))
+    batches = []
+    for short in (2, 1000):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("bayespoint.active.batch.SHORT", short)
+            batches.append(query(clf, pool, n, strategy=strategy, random_state=seed).tolist())
+    assert batches[0] == batches[1]
+
+
+def test_only_points_with_a_chance_are_looked_at(monkeypatch):
+    clf = gaussian_machine(noise=0.0)
+    pool = np.random.default_rng(0).normal(size=(5000, 3))
+    looked_at = []
+
+    def counted(machine, X, n_draws, seed):
+        looked_at.append(len(X))
+        return drawn_votes(machine, X, n_draws, seed)
+
+    monkeypatch.setattr("bayespoint.active.strategies.drawn_votes", counted)
+    query(clf, pool, 3, random_state=0)
+    assert sum(looked_at) < 2500
+
+
 def test_neighbours_are_not_asked_together():
     clf = gaussian_machine(d=3)
     crowd = POOL[entropy(clf, POOL).argmax()] + 1e-3 * np.random.default_rng(0).normal(size=(20, 3))

@@ -18,8 +18,8 @@ array([1])
 from bayespoint.active.curve import LearningCurve
 from bayespoint.active.display import LearningCurveDisplay
 from bayespoint.active.loop import learn_actively
-from bayespoint.active.query import query
 from bayespoint.active.scores import bald, entropy
+from bayespoint.active.strategies import query
 
 __all__ = [
     "LearningCurve",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
 SLACK = 0.03  # share of noise ascribed to any answer: a few samples must not explain everything
+SHORT = 20  # candidates looked at for each point to choose, at first
 SAME = 1e-9  # worths that differ by less than this share are the same number, rounded
 
 
@@ -57,46 +60,62 @@ class Committee:
 
 
 def choose(
+    worth: NDArray, n: int, committee: Committee | None, rng: np.random.Generator
+) -> tuple[NDArray[np.intp], float]:
+    """The n points found by taking, again and again, the one of largest gain, and the last gain.
+
+    The gain of a point is its worth alone, times the share of its answer that is still open once
+    the points before are known; all of it, without a committee. Ties are broken by ``rng``.
+    """
+    chosen: list[int] = []
+    gain = worth.copy()
+    while True:
+        best = gain.max()
+        i = int(rng.choice(np.flatnonzero(gain >= (1 - SAME) * best)))
+        chosen.append(i)
+        if len(chosen) == n:
+            return np.array(chosen, dtype=np.intp), best
+        if committee is not None:
+            committee.tell(i)
+            gain = worth * committee.left()
+        gain[chosen] = -1
+
+
+def choose_lazily(
     worth: NDArray,
+    candidates: NDArray[np.intp],
     n: int,
-    taken: NDArray[np.bool_],
-    kind: NDArray[np.intp],
-    committee: Committee | None,
+    committee_for: Callable[[NDArray[np.intp]], Committee | None],
     rng: np.random.Generator,
 ) -> NDArray[np.intp]:
-    """Indices of n points, the next always the one of largest worth times the share left open.
+    """The same choice among candidates, without asking about those that have no chance.
+
+    A gain is never larger than the worth. So if the n-th gain among the points of largest worth is
+    not below the worth of any other, no other would have been chosen. Else more are looked at.
 
     Parameters
     ----------
     worth : ndarray of shape (n_points,)
-        What each point is worth alone, not negative.
+        What each point of the pool is worth alone, not negative.
+    candidates : ndarray of int
+        Points that may be chosen.
     n : int
-        How many to choose.
-    taken : ndarray of bool of shape (n_points,)
-        Points that must not be chosen.
-    kind : ndarray of int of shape (n_points,)
-        The same number for equal points. Points equal to one taken or chosen wait until no others
-        are left.
-    committee : Committee or None
-        Tells what is left open; None takes points for independent.
+        How many to choose, none at least and all at most.
+    committee_for : callable
+        The committee on some points, or None, where points are taken for independent.
     rng : Generator
         Breaks ties.
     """
-    chosen: list[int] = []
-    gain, taken = worth, taken.copy()
-    waits = np.isin(kind, kind[taken])
-    for _ in range(n):
-        if waits.all():
-            waits = taken.copy()
-        best = gain[~waits].max()
-        i = int(rng.choice(np.flatnonzero(~waits & (gain >= (1 - SAME) * best))))
-        chosen.append(i)
-        taken[i] = True
-        waits |= kind == kind[i]
-        if committee is not None and len(chosen) < n:
-            committee.tell(i)
-            gain = worth * committee.left()
-    return np.array(chosen, dtype=np.intp)
+    order = rng.permutation(candidates)
+    order = order[np.argsort(-worth[order], kind="stable")]
+    n_asked = SHORT * n
+    while n > 0:
+        asked, others = order[:n_asked], order[n_asked:]
+        chosen, last_gain = choose(worth[asked], n, committee_for(asked), rng)
+        if len(others) == 0 or last_gain >= worth[others[0]]:
+            return asked[chosen]
+        n_asked *= 4
+    return order[:0]
 
 
 def kinds(points: NDArray) -> NDArray[np.intp]:
@@ -104,3 +123,11 @@ def kinds(points: NDArray) -> NDArray[np.intp]:
     known: dict[bytes, int] = {}
     rows = np.ascontiguousarray(points + 0.0)  # -0.0 becomes 0.0, which has other bytes
     return np.array([known.setdefault(row.tobytes(), len(known)) for row in rows], dtype=np.intp)
+
+
+def one_of_each(
+    candidates: NDArray[np.intp], kind: NDArray[np.intp], rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """One candidate of each kind, drawn at random."""
+    shuffled = rng.permutation(candidates)
+    return shuffled[np.unique(kind[shuffled], return_index=True)[1]]

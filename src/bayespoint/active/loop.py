@@ -12,8 +12,8 @@ from bayespoint.active.curve import LearningCurve
 from bayespoint.active.machine import check_machine
 from bayespoint.active.parameters import check_count, check_indices, check_strategy
 from bayespoint.active.pool import Oracle, Pool, ask
-from bayespoint.active.query import Strategy, query
 from bayespoint.active.scores import seed_from
+from bayespoint.active.strategies import Strategy, query
 
 
 def learn_actively(

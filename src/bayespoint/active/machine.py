@@ -44,6 +44,11 @@ def in_chunks(X: Any) -> Iterator[Any]:
         yield X[begin : begin + CHUNK]
 
 
+def rows(X: Any, indices: NDArray[np.intp]) -> Any:
+    """Some of the points; those of a frame are a frame."""
+    return X.iloc[indices] if hasattr(X, "iloc") else np.asarray(X)[indices]
+
+
 def probabilities_of_samples(machine: Any, outputs: NDArray) -> NDArray[np.float64]:
     """p(y | x, w) of samples w with these outputs, classifiers first, classes last."""
     return np.moveaxis(class_probabilities(*machine.posterior_.log_likelihood(outputs)), 1, 0)

@@ -11,6 +11,8 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_consistent_length
 
+from bayespoint.active.machine import rows
+
 Oracle = Callable[[NDArray[np.intp]], ArrayLike]
 
 
@@ -52,11 +54,6 @@ class Pool:
     def as_seen(self, X: Any, labelled: NDArray[np.intp]) -> Any:
         """The points as a machine sees them that was fitted to these."""
         return np.asarray(X)[:, labelled] if self.pairwise else X
-
-
-def rows(X: Any, indices: NDArray[np.intp]) -> Any:
-    """Some of the points; those of a frame are a frame."""
-    return X.iloc[indices] if hasattr(X, "iloc") else np.asarray(X)[indices]
 
 
 def ask(oracle: Oracle, indices: NDArray[np.intp]) -> NDArray:

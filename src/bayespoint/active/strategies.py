@@ -1,4 +1,4 @@
-"""Which points of a pool to label next."""
+"""What makes a point worth a label, and which points of a pool to label next."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import validate_data
 
-from bayespoint.active.batch import Committee, choose, kinds
+from bayespoint.active.batch import Committee, choose_lazily, kinds, one_of_each
 from bayespoint.active.machine import (
     check_machine,
     drawn_probabilities,
     drawn_votes,
     machine_and_points,
+    rows,
 )
 from bayespoint.active.parameters import check_count, check_indices, check_strategy
 from bayespoint.active.scores import bald, doubt, entropy, seed_from
@@ -86,8 +87,8 @@ def query(
     >>> X = np.array([[-2.0, 0.0], [2.0, 0.0]])
     >>> clf = BayesPointClassifier(engine="ep").fit(X, ["left", "right"])
     >>> pool = np.array([[0.0, 1.0], [0.0, 1.0], [0.1, 1.0], [0.2, -1.0], [3.0, 1.0]])
-    >>> query(clf, pool, 2, random_state=0)  # not 0 and its twin 1, nor its neighbour 2
-    array([0, 3])
+    >>> query(clf, pool, 2, random_state=0)  # not 1 and its twin 0, nor its neighbour 2
+    array([1, 3])
     """
     check_machine(clf)
     check_strategy(strategy)
@@ -99,11 +100,23 @@ def query(
     rng = np.random.default_rng(seed_from(random_state))
     seed = int(rng.integers(2**31))
     worth = worths(strategy, machine, X, n_draws, seed)
-    committee = None
-    if n > 1 and strategy != "random":
+
+    def committee_for(candidates: NDArray[np.intp]) -> Committee | None:
+        if n == 1 or strategy == "random":
+            return None
         answers = drawn_probabilities if strategy == "bald" else drawn_votes
-        committee = Committee(answers(machine, X, n_draws, seed))
-    return choose(worth, n, taken, kinds(points), committee, rng)
+        return Committee(answers(machine, rows(X, candidates), n_draws, seed))
+
+    kind = kinds(points)
+    waiting = np.isin(kind, kind[taken])
+    chosen: list[int] = []
+    while len(chosen) < n:
+        candidates = one_of_each(np.flatnonzero(~waiting), kind, rng)
+        n_now = min(n - len(chosen), len(candidates))
+        chosen.extend(choose_lazily(worth, candidates, n_now, committee_for, rng))
+        taken[chosen] = True
+        waiting = taken  # nothing else is left: now the equals of those taken
+    return np.array(chosen, dtype=np.intp)
 
 
 def worths(
