@@ -112,7 +112,16 @@ def test_the_same_seed_asks_for_the_same():
 def test_classes_may_appear_late():
     X, y = load_iris(return_X_y=True)
     curve = learn_actively(
-        EP, X, Oracle(y), start=[0, 60], n_queries=15, batch_size=5, X_test=X, y_test=y
+        EP,
+        X,
+        Oracle(y),
+        start=[0, 60],
+        n_queries=20,
+        batch_size=5,
+        strategy="random",
+        X_test=X,
+        y_test=y,
+        random_state=0,
     )
     assert curve.estimator.classes_.tolist() == [0, 1, 2]
     assert curve.scores[-1] > curve.scores[0]

@@ -85,10 +85,10 @@ def choose_lazily(
     worth: NDArray,
     candidates: NDArray[np.intp],
     n: int,
-    committee_for: Callable[[NDArray[np.intp]], Committee | None],
+    answers_on: Callable[[NDArray[np.intp]], NDArray] | None,
     rng: np.random.Generator,
 ) -> NDArray[np.intp]:
-    """The same choice among candidates, without asking about those that have no chance.
+    """The same choice among candidates, without answers on those that have no chance.
 
     A gain is never larger than the worth. So if the n-th gain among the points of largest worth is
     not below the worth of any other, no other would have been chosen. Else more are looked at.
@@ -101,20 +101,25 @@ def choose_lazily(
         Points that may be chosen.
     n : int
         How many to choose, none at least and all at most.
-    committee_for : callable
-        The committee on some points, or None, where points are taken for independent.
+    answers_on : callable or None
+        Answers of the same classifiers on any points, as :class:`Committee` takes them. None takes
+        points for independent.
     rng : Generator
         Breaks ties.
     """
     order = rng.permutation(candidates)
     order = order[np.argsort(-worth[order], kind="stable")]
-    n_asked = SHORT * n
+    answers: list[NDArray] = []
+    done, end = 0, SHORT * n
     while n > 0:
-        asked, others = order[:n_asked], order[n_asked:]
-        chosen, last_gain = choose(worth[asked], n, committee_for(asked), rng)
-        if len(others) == 0 or last_gain >= worth[others[0]]:
-            return asked[chosen]
-        n_asked *= 4
+        committee = None
+        if answers_on is not None:
+            answers.append(answers_on(order[done:end]))
+            committee = Committee(np.concatenate(answers, axis=1))
+        chosen, last_gain = choose(worth[order[:end]], n, committee, rng)
+        if end >= len(order) or last_gain >= worth[order[end]]:
+            return order[chosen]
+        done, end = end, 4 * end
     return order[:0]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import validate_data
 
-from bayespoint.active.batch import Committee, choose_lazily, kinds, one_of_each
+from bayespoint.active.batch import choose_lazily, kinds, one_of_each
 from bayespoint.active.machine import (
     check_machine,
     drawn_probabilities,
@@ -101,19 +101,20 @@ def query(
     seed = int(rng.integers(2**31))
     worth = worths(strategy, machine, X, n_draws, seed)
 
-    def committee_for(candidates: NDArray[np.intp]) -> Committee | None:
-        if n == 1 or strategy == "random":
-            return None
+    def answers_on(candidates: NDArray[np.intp]) -> NDArray:
         answers = drawn_probabilities if strategy == "bald" else drawn_votes
-        return Committee(answers(machine, rows(X, candidates), n_draws, seed))
+        return answers(machine, rows(X, candidates), n_draws, seed)
 
+    together = n > 1 and strategy != "random"
     kind = kinds(points)
     waiting = np.isin(kind, kind[taken])
     chosen: list[int] = []
     while len(chosen) < n:
         candidates = one_of_each(np.flatnonzero(~waiting), kind, rng)
         n_now = min(n - len(chosen), len(candidates))
-        chosen.extend(choose_lazily(worth, candidates, n_now, committee_for, rng))
+        chosen.extend(
+            choose_lazily(worth, candidates, n_now, answers_on if together else None, rng)
+        )
         taken[chosen] = True
         waiting = taken  # nothing else is left: now the equals of those taken
     return np.array(chosen, dtype=np.intp)
