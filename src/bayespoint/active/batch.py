@@ -45,7 +45,8 @@ class Committee:
         """Let the label of a point be known."""
         noise = self._noise[point]
         # An answer without noise is the same for all classifiers, and tells nothing.
-        precision = np.divide(1.0, noise, out=np.zeros_like(noise), where=noise > 0)
+        tells = noise > np.finfo(np.float64).tiny
+        precision = np.divide(1.0, noise, out=np.zeros_like(noise), where=tells)
         seen = np.sqrt(precision)[:, None] * self._vectors[point]
         _, s, V = np.linalg.svd(seen, full_matrices=False)
         flat = self._vectors.reshape(-1, V.shape[1])
@@ -100,7 +101,7 @@ def choose_lazily(
     candidates : ndarray of int
         Points that may be chosen.
     n : int
-        How many to choose, none at least and all at most.
+        How many of them to choose.
     answers_on : callable or None
         Answers of the same classifiers on any points, as :class:`Committee` takes them. None takes
         points for independent.
@@ -111,7 +112,7 @@ def choose_lazily(
     order = order[np.argsort(-worth[order], kind="stable")]
     answers: list[NDArray] = []
     done, end = 0, SHORT * n
-    while n > 0:
+    while True:
         committee = None
         if answers_on is not None:
             answers.append(answers_on(order[done:end]))
@@ -120,7 +121,6 @@ def choose_lazily(
         if end >= len(order) or last_gain >= worth[order[end]]:
             return order[chosen]
         done, end = end, 4 * end
-    return order[:0]
 
 
 def kinds(points: NDArray) -> NDArray[np.intp]:

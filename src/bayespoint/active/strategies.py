@@ -39,8 +39,8 @@ def query(
     of the variance of its answer that is still open once the label of the first is known, and so
     on: twins and neighbours of a chosen point are worth little, points that ask something else
     keep their worth. Variances and covariances are those of the answers of ``n_draws`` classifiers
-    from the posterior. A batch costs O(n n_pool n_draws), times n_classes squared for several
-    classes; a single point needs no draws.
+    from the posterior. A batch costs O(n n_pool n_draws) at most, times n_classes squared for
+    several classes, and less where most points have no chance; a single point needs no draws.
 
     Parameters
     ----------
@@ -110,13 +110,14 @@ def query(
     waiting = np.isin(kind, kind[taken])
     chosen: list[int] = []
     while len(chosen) < n:
+        if waiting.all():
+            waiting = taken  # nothing is left but equals of those taken
         candidates = one_of_each(np.flatnonzero(~waiting), kind, rng)
         n_now = min(n - len(chosen), len(candidates))
-        chosen.extend(
-            choose_lazily(worth, candidates, n_now, answers_on if together else None, rng)
-        )
-        taken[chosen] = True
-        waiting = taken  # nothing else is left: now the equals of those taken
+        picked = choose_lazily(worth, candidates, n_now, answers_on if together else None, rng)
+        chosen.extend(picked)
+        taken[picked] = True
+        waiting = taken | np.isin(kind, kind[picked])
     return np.array(chosen, dtype=np.intp)
 
 
