@@ -195,7 +195,7 @@ def compare(engine, batch_size, n_runs):
     ]
 
 
-@pytest.mark.parametrize(("batch_size", "n_runs"), [(4, 10), (10, 16)])
+@pytest.mark.parametrize(("batch_size", "n_runs"), [(5, 10), (10, 16)])
 def test_active_beats_random_beats_certain(batch_size, n_runs):
     active, random, worst = compare(ExpectationPropagation(noise=0.1), batch_size, n_runs)
     assert standard_errors(active - random) > 5

@@ -23,7 +23,7 @@ POOL = np.random.default_rng(2).normal(size=(40, 3))
 STRATEGIES = ["entropy", "margin", "bald", "random"]
 
 
-# One point.
+# One point ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_mirrored_points_are_a_tie():
     assert first == {0, 1}
 
 
-# Batches.
+# Batches ------------------------------------------------------------------------------------------
 
 
 def seed_of_the_draws(random_state):
@@ -169,7 +169,7 @@ def test_batches_of_tiny_pools_against_all_batches():
     assert top.mean() < ours.mean() - 0.02  # the negative control: the three best alone
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from(["entropy", "margin", "bald"]), st.integers(2, 9))
 def test_to_look_at_fewer_points_changes_nothing(seed, strategy, n):
     """The lazy choice is the whole one: from two candidates for each point on, or all at once."""
@@ -293,7 +293,7 @@ def test_the_cost_of_a_batch_grows_linearly():
     assert committee._vectors.shape == shape == (30, 1, 50)
 
 
-# Bad input.
+# Bad input ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
