@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 from scipy.special import entr
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -16,8 +17,9 @@ from tests.posteriors import gaussian_machine, sampled_machine
 from bayespoint import BayesPointClassifier
 from bayespoint.active import bald, entropy, query
 from bayespoint.active.batch import SLACK, Committee, kinds
-from bayespoint.active.machine import drawn_probabilities, drawn_votes
+from bayespoint.active.machine import drawn_outputs, probabilities, votes
 from bayespoint.active.scores import seed_from
+from bayespoint.engines import ExpectationPropagation
 
 POOL = np.random.default_rng(2).normal(size=(40, 3))
 STRATEGIES = ["entropy", "margin", "bald", "random"]
@@ -114,9 +116,9 @@ def test_a_batch_is_the_slow_one(make, n_tasks, strategy):
     seed = seed_of_the_draws(0)
     if strategy == "bald":
         worth = bald(clf, POOL, n_draws=200, random_state=seed)
-        answers = drawn_probabilities(clf, POOL, 200, seed)
+        answers = probabilities(clf, drawn_outputs(clf, POOL, 200, seed))
     else:
-        worth, answers = entropy(clf, POOL), drawn_votes(clf, POOL, 200, seed)
+        worth, answers = entropy(clf, POOL), votes(drawn_outputs(clf, POOL, 200, seed))
     found = query(clf, POOL, 6, strategy=strategy, random_state=0)
     assert found.tolist() == slow_batch(worth, answers, 6)
 
@@ -188,9 +190,9 @@ def test_only_points_with_a_chance_are_looked_at(monkeypatch):
 
     def counted(machine, X, n_draws, seed):
         looked_at.append(len(X))
-        return drawn_votes(machine, X, n_draws, seed)
+        return drawn_outputs(machine, X, n_draws, seed)
 
-    monkeypatch.setattr("bayespoint.active.strategies.drawn_votes", counted)
+    monkeypatch.setattr("bayespoint.active.strategies.drawn_outputs", counted)
     for d, limit in ((20, 2000), (2, 5000)):  # in the plane two answers leave little open
         looked_at.clear()
         pool = np.random.default_rng(0).normal(size=(5000, d))
@@ -224,7 +226,10 @@ def test_twins_wait_until_nothing_else_is_left(make, strategy):
 
 
 def test_kinds_know_that_minus_zero_is_zero():
-    assert kinds(np.array([[0.0, 1.0], [2.0, 1.0], [-0.0, 1.0]])).tolist() == [0, 1, 0]
+    points = np.array([[0.0, 1.0], [2.0, 1.0], [-0.0, 1.0], [0.0, 0.0]])
+    assert kinds(points).tolist() == [0, 1, 0, 2]
+    stored = csr_array(([-0.0, 1.0, 2.0, 1.0, 1.0], [0, 1, 0, 1, 1], [0, 2, 4, 5, 5]), (4, 2))
+    assert kinds(stored).tolist() == [0, 1, 0, 2]
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -273,6 +278,18 @@ def test_pipelines_see_their_own_points():
     np.testing.assert_array_equal(
         query(pipeline, X, 4, random_state=0), query(pipeline[-1], scaled, 4, random_state=0)
     )
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_sparse_points(strategy):
+    pool = np.maximum(POOL, 0)
+    pool[7] = pool[3]
+    engine = ExpectationPropagation(covariance="diagonal")
+    clf = BayesPointClassifier(engine=engine).fit(csr_array(pool[:20]), POOL[:20, 0] > 0)
+    dense = query(clf, pool, 39, strategy=strategy, exclude=[3], random_state=0)
+    sparse = query(clf, csr_array(pool), 39, strategy=strategy, exclude=[3], random_state=0)
+    np.testing.assert_array_equal(sparse, dense)
+    assert 7 in sparse[-8:]  # the points of no positive feature, all equal, and the twin of 3
 
 
 def test_precomputed_kernels():

@@ -123,9 +123,12 @@ def test_the_printed_sign_is_the_wrong_one():
 # Mutual information -------------------------------------------------------------------------------
 
 
-def information_by_quadrature(mean, deviation, noise):
+def information_by_quadrature(mean, deviation, noise, flips=0.0):
+    def label(t):
+        return coin(flips + (1 - 2 * flips) * ndtr(t))
+
     def conditional(f):
-        return coin(ndtr(f / noise)) * norm.pdf(f, mean, deviation)
+        return label(f / noise) * norm.pdf(f, mean, deviation)
 
     # The integrand is as narrow as the noise, around 0, or as the Gaussian, around its mean.
     ends = [mean - 10 * deviation, mean + 10 * deviation]
@@ -134,7 +137,7 @@ def information_by_quadrature(mean, deviation, noise):
     integral = sum(
         quad(conditional, a, b, epsabs=1e-14, limit=500)[0] for a, b in itertools.pairwise(knots)
     )
-    return coin(ndtr(mean / np.hypot(deviation, noise))) - integral
+    return label(mean / np.hypot(deviation, noise)) - integral
 
 
 @settings(max_examples=40, deadline=None)
@@ -142,10 +145,11 @@ def information_by_quadrature(mean, deviation, noise):
     st.floats(-4, 4),
     st.floats(-3, 3).map(lambda power: 10.0**power),
     st.floats(-3, 3).map(lambda power: 10.0**power),
+    st.sampled_from([0.0, 1e-6, 0.01, 0.1, 0.4]),
 )
-def test_information_of_the_probit_by_adaptive_quadrature(mean, deviation, noise):
-    expected = information_by_quadrature(mean, deviation, noise)
-    found = probit_information(np.array([mean]), np.array([deviation**2]), noise)
+def test_information_of_the_probit_by_adaptive_quadrature(mean, deviation, noise, flips):
+    expected = information_by_quadrature(mean, deviation, noise, flips)
+    found = probit_information(np.array([mean]), np.array([deviation**2]), noise, flips)
     np.testing.assert_allclose(found, expected, atol=2e-9)
 
 
@@ -177,13 +181,25 @@ def test_flat_entropy_far_out():
     np.testing.assert_allclose(flat[3:] * np.sqrt(2 * np.pi), u[3:] / 2, rtol=0.02)
 
 
-def test_bald_of_a_gaussian_posterior_is_that_of_its_outputs():
+@pytest.mark.parametrize("flips", [0.0, 0.05])
+def test_bald_of_a_gaussian_posterior_is_that_of_its_outputs(flips):
     clf = gaussian_machine(noise=0.7)
+    clf.posterior_.label_noise = flips
     mean, variance = clf.latent_mean_and_variance(POINTS)
     expected = [
-        information_by_quadrature(m, np.sqrt(v), 0.7) for m, v in zip(mean, variance, strict=True)
+        information_by_quadrature(m, np.sqrt(v), 0.7, flips)
+        for m, v in zip(mean, variance, strict=True)
     ]
     np.testing.assert_allclose(bald(clf, POINTS), expected, atol=1e-9)
+    # The negative control: the entropy of the label, which noise makes large where nobody learns.
+    assert np.abs(coin(clf.predict_proba(POINTS)[:, 1]) - expected).max() > 0.1
+
+
+def test_flips_alone_do_not_change_the_order():
+    """Without other noise, information and entropy of the vote are monotone in |p - 1/2|."""
+    clf = gaussian_machine(noise=0.0)
+    clf.posterior_.label_noise = 0.1
+    np.testing.assert_array_equal(np.argsort(bald(clf, POINTS)), np.argsort(entropy(clf, POINTS)))
 
 
 @pytest.mark.parametrize("n_tasks", [1, 3])
@@ -266,8 +282,9 @@ def test_pipelines_and_frames():
     pipeline = make_pipeline(StandardScaler(), BayesPointClassifier(engine="ep")).fit(frame, y)
     inside = entropy(pipeline[-1], StandardScaler().fit_transform(X))
     np.testing.assert_allclose(entropy(pipeline, frame), inside)
-    alone = BayesPointClassifier(random_state=0).fit(frame, y)
-    expected = BayesPointClassifier(random_state=0).fit(X, y)
+    perceptrons = {"engine": "perceptron", "ridge": 1.0, "random_state": 0}
+    alone = BayesPointClassifier(**perceptrons).fit(frame, y)
+    expected = BayesPointClassifier(**perceptrons).fit(X, y)
     np.testing.assert_array_equal(bald(alone, frame), bald(expected, X))
 
 

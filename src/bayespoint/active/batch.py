@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 SLACK = 0.03  # share of noise ascribed to any answer: a few samples must not explain everything
 SHORT = 20  # candidates looked at for each point to choose, at first
@@ -123,11 +125,20 @@ def choose_lazily(
         done, end = end, 4 * end
 
 
-def kinds(points: NDArray) -> NDArray[np.intp]:
-    """A number for each point, the same for equal ones."""
-    known: dict[bytes, int] = {}
-    rows = np.ascontiguousarray(points + 0.0)  # -0.0 becomes 0.0, which has other bytes
-    return np.array([known.setdefault(row.tobytes(), len(known)) for row in rows], dtype=np.intp)
+def kinds(points: Any) -> NDArray[np.intp]:
+    """A number for each point, the same for equal ones; points dense or in sparse rows."""
+    if issparse(points):
+        points = points.copy()
+        points.sum_duplicates()  # and sorts
+        points.eliminate_zeros()
+        ends = points.indptr[1:-1]
+        parts = np.split(points.indices, ends), np.split(points.data, ends)
+        keys = [(i.tobytes(), x.tobytes()) for i, x in zip(*parts, strict=True)]
+    else:
+        dense = np.ascontiguousarray(points + 0.0)  # -0.0 becomes 0.0, which has other bytes
+        keys = [row.tobytes() for row in dense]
+    known: dict[Any, int] = {}
+    return np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.intp)
 
 
 def one_of_each(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from bayespoint.classifier import class_probabilities
+from bayespoint.predictions import class_probabilities
 
 CHUNK = 1024  # points at a time, where all samples of the posterior answer
 
@@ -38,46 +38,41 @@ def has_samples(machine: Any) -> bool:
     return hasattr(machine, "sample_outputs")
 
 
-def in_chunks(X: Any) -> Iterator[Any]:
-    """Some rows of the points at a time; frames stay frames."""
-    for begin in range(0, len(X), CHUNK):
-        yield X[begin : begin + CHUNK]
+def n_rows(X: Any) -> int:
+    """Number of points in an array, a frame, a list or a sparse matrix."""
+    return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
 def rows(X: Any, indices: NDArray[np.intp]) -> Any:
     """Some of the points; those of a frame are a frame."""
-    return X.iloc[indices] if hasattr(X, "iloc") else np.asarray(X)[indices]
+    if hasattr(X, "iloc"):
+        return X.iloc[indices]
+    return (X if hasattr(X, "shape") else np.asarray(X))[indices]
 
 
-def probabilities_of_samples(machine: Any, outputs: NDArray) -> NDArray[np.float64]:
-    """p(y | x, w) of samples w with these outputs, classifiers first, classes last."""
+def in_chunks(X: Any) -> Iterator[Any]:
+    """Some of the points at a time; frames stay frames."""
+    for begin in range(0, n_rows(X), CHUNK):
+        yield X[begin : begin + CHUNK]
+
+
+def probabilities(machine: Any, outputs: NDArray) -> NDArray[np.float64]:
+    """p(y | x, w) of classifiers w with these outputs, classifiers first, classes last."""
     return np.moveaxis(class_probabilities(*machine.posterior_.log_likelihood(outputs)), 1, 0)
 
 
-def drawn_probabilities(machine: Any, X: Any, n_draws: int, seed: int) -> NDArray[np.float64]:
-    """p(y | x, w) of ``n_draws`` classifiers w, shape (n_draws, n_points, n_classes).
-
-    All samples of the posterior, if it has no more.
-    """
-    if has_samples(machine):
-        return probabilities_of_samples(machine, drawn_outputs(machine, X, n_draws, seed))
-    return machine.sample_proba(X, n_draws, random_state=seed)
-
-
-def drawn_votes(machine: Any, X: Any, n_draws: int, seed: int) -> NDArray[np.bool_]:
-    """The same, but one for the class that the classifier answers, and zero for the others."""
-    if has_samples(machine):
-        outputs = np.moveaxis(drawn_outputs(machine, X, n_draws, seed), 1, 0)
-        scores = np.dstack([-outputs, outputs]) if outputs.shape[2] == 1 else outputs
-    else:
-        scores = machine.sample_proba(X, n_draws, random_state=seed)
+def votes(outputs: NDArray) -> NDArray[np.bool_]:
+    """The same, but one for the class that a classifier answers, and zero for the others."""
+    outputs = np.moveaxis(outputs, 1, 0)
+    scores = np.dstack([-outputs, outputs]) if outputs.shape[2] == 1 else outputs
     return scores.argmax(axis=2)[..., None] == np.arange(scores.shape[2])
 
 
 def drawn_outputs(machine: Any, X: Any, n_draws: int, seed: int) -> NDArray[np.float64]:
-    """Outputs of samples of the posterior, shape (n_points, n_draws, n_tasks); none twice."""
-    n_samples = machine.posterior_.n_samples
-    chosen = np.arange(n_samples)
-    if n_draws < n_samples:
-        chosen = np.random.default_rng(seed).choice(n_samples, n_draws, replace=False)
-    return np.concatenate([machine.sample_outputs(part)[:, chosen] for part in in_chunks(X)])
+    """Outputs of ``n_draws`` classifiers, shape (n_points, n_draws, n_tasks).
+
+    All samples of the posterior, if it has no more.
+    """
+    if has_samples(machine) and machine.posterior_.n_samples <= n_draws:
+        return machine.sample_outputs(X)
+    return machine.draw_outputs(X, n_draws, random_state=seed)

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_consistent_length
 
-from bayespoint.active.machine import rows
+from bayespoint.active.machine import n_rows, rows
 
 Oracle = Callable[[NDArray[np.intp]], ArrayLike]
 
@@ -32,7 +32,7 @@ class Pool:
             check_consistent_length(X_test, y_test)
         self.clf = clf
         self.X, self.X_test, self.y_test = X, X_test, y_test
-        self.n_points = len(X)
+        self.n_points = n_rows(X)
         self.pairwise = get_tags(clf).input_tags.pairwise
         if self.pairwise and np.shape(X) != (self.n_points, self.n_points):
             raise ValueError(

@@ -11,11 +11,11 @@ from sklearn.utils import check_random_state
 
 from bayespoint.active.machine import (
     check_machine,
-    drawn_probabilities,
+    drawn_outputs,
     has_samples,
     in_chunks,
     machine_and_points,
-    probabilities_of_samples,
+    probabilities,
 )
 from bayespoint.active.normal import probit_information, share_of_largest
 from bayespoint.posteriors import GaussianPosterior
@@ -126,22 +126,20 @@ def bald(
     machine, X = machine_and_points(clf, X)
     posterior = machine.posterior_
     if has_samples(machine):
-        outputs = (machine.sample_outputs(part) for part in in_chunks(X))
-        return np.concatenate(
-            [disagreement(probabilities_of_samples(machine, part)) for part in outputs]
-        )
+        parts = (machine.sample_outputs(part) for part in in_chunks(X))
+        return np.concatenate([disagreement(probabilities(machine, part)) for part in parts])
     # A Gaussian posterior may come with another likelihood: the integral is that of the probit.
     is_probit = type(posterior).log_likelihood is GaussianPosterior.log_likelihood
     if is_probit and len(machine.classes_) == 2:
         mean, variance = machine.latent_mean_and_variance(X)
-        return probit_information(mean, variance, posterior.noise)
-    return disagreement(drawn_probabilities(machine, X, n_draws, seed_from(random_state)))
+        return probit_information(mean, variance, posterior.noise, posterior.label_noise)
+    outputs = drawn_outputs(machine, X, n_draws, seed_from(random_state))
+    return disagreement(probabilities(machine, outputs))
 
 
-def disagreement(probabilities: NDArray) -> NDArray[np.float64]:
+def disagreement(p: NDArray) -> NDArray[np.float64]:
     """H[mean p] - mean H[p] over the classifiers, the first axis."""
-    uncertain = entr(probabilities.mean(axis=0)).sum(axis=-1)
-    return np.maximum(uncertain - entr(probabilities).sum(axis=-1).mean(axis=0), 0)
+    return np.maximum(entr(p.mean(axis=0)).sum(axis=-1) - entr(p).sum(axis=-1).mean(axis=0), 0)
 
 
 def doubt(clf: Any, X: Any) -> NDArray[np.float64]:
@@ -150,8 +148,8 @@ def doubt(clf: Any, X: Any) -> NDArray[np.float64]:
     Written as the sum of all but the largest, plus the second largest: no digits get lost where
     the largest is nearly 1. Two classes: decreases with the size of ``decision_function``.
     """
-    probabilities = np.sort(clf.predict_proba(X), axis=1)
-    return probabilities[:, :-1].sum(axis=1) + probabilities[:, -2]
+    p = np.sort(clf.predict_proba(X), axis=1)
+    return p[:, :-1].sum(axis=1) + p[:, -2]
 
 
 def seed_from(random_state: int | np.random.RandomState | None) -> int:

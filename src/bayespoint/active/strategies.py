@@ -12,10 +12,12 @@ from sklearn.utils.validation import validate_data
 from bayespoint.active.batch import choose_lazily, kinds, one_of_each
 from bayespoint.active.machine import (
     check_machine,
-    drawn_probabilities,
-    drawn_votes,
+    drawn_outputs,
     machine_and_points,
+    n_rows,
+    probabilities,
     rows,
+    votes,
 )
 from bayespoint.active.parameters import check_count, check_indices, check_strategy
 from bayespoint.active.scores import bald, doubt, entropy, seed_from
@@ -93,17 +95,17 @@ def query(
     check_machine(clf)
     check_strategy(strategy)
     machine, X = machine_and_points(clf, X_pool)
-    points = validate_data(machine, X, reset=False)
-    taken = taken_points(exclude, len(points))
+    points = validate_data(machine, X, reset=False, accept_sparse="csr")
+    taken = taken_points(exclude, n_rows(points))
     check_count("n_draws", n_draws, 2)
-    check_count("n", n, 1, len(points) - int(taken.sum()), "the points of the pool to choose from")
+    check_count("n", n, 1, int((~taken).sum()), "the points of the pool to choose from")
     rng = np.random.default_rng(seed_from(random_state))
     seed = int(rng.integers(2**31))
     worth = worths(strategy, machine, X, n_draws, seed)
 
     def answers_on(candidates: NDArray[np.intp]) -> NDArray:
-        answers = drawn_probabilities if strategy == "bald" else drawn_votes
-        return answers(machine, rows(X, candidates), n_draws, seed)
+        outputs = drawn_outputs(machine, rows(X, candidates), n_draws, seed)
+        return probabilities(machine, outputs) if strategy == "bald" else votes(outputs)
 
     together = n > 1 and strategy != "random"
     kind = kinds(points)
@@ -126,14 +128,14 @@ def worths(
 ) -> NDArray[np.float64]:
     """What each point is worth alone."""
     if callable(strategy):
-        return checked_worth(strategy(machine, X), len(X))
+        return checked_worth(strategy(machine, X), n_rows(X))
     if strategy == "entropy":
         return entropy(machine, X)
     if strategy == "margin":
         return doubt(machine, X)
     if strategy == "bald":
         return bald(machine, X, n_draws=n_draws, random_state=seed)
-    return np.ones(len(X))
+    return np.ones(n_rows(X))
 
 
 def checked_worth(values: ArrayLike, n_points: int) -> NDArray[np.float64]:
