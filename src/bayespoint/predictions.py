@@ -94,6 +94,30 @@ class Predictions:
         posterior: Any = self.posterior_
         return self._in_chunks(X, posterior.outputs)
 
+    def draw_outputs(
+        self,
+        X: ArrayLike,
+        n_samples: int = 10,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> NDArray[np.float64]:
+        """Outputs f(x) of single classifiers drawn from the posterior; see ``sample_proba``.
+
+        Returns
+        -------
+        ndarray of shape (n_points, n_samples, n_tasks)
+            One task for two classes, else one for each class against the rest.
+        """
+        check_is_fitted(self)
+        if not n_samples >= 1 or n_samples % 1:
+            raise ValueError(
+                f"n_samples must be an int in the range [1, inf). Got {n_samples!r} instead."
+            )
+        rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
+        drawn = self.posterior_.draw(int(n_samples), rng)
+        flat = drawn.reshape(len(drawn), -1)
+        outputs = self._in_chunks(X, lambda Z: Z @ flat.astype(Z.dtype, copy=False))
+        return outputs.reshape(-1, *drawn.shape[1:])
+
     def sample_proba(
         self,
         X: ArrayLike,
@@ -116,16 +140,7 @@ class Predictions:
         ndarray of shape (n_samples, n_points, n_classes)
             What each of them says; certain (0 or 1) if the model knows no label noise.
         """
-        check_is_fitted(self)
-        if not n_samples >= 1 or n_samples % 1:
-            raise ValueError(
-                f"n_samples must be an int in the range [1, inf). Got {n_samples!r} instead."
-            )
-        rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
-        drawn = self.posterior_.draw(int(n_samples), rng)
-        shape = (-1, *drawn.shape[1:])
-        flat = drawn.reshape(len(drawn), -1)
-        outputs = self._in_chunks(X, lambda Z: Z @ flat.astype(Z.dtype, copy=False)).reshape(shape)
+        outputs = self.draw_outputs(X, n_samples, random_state)
         probabilities = class_probabilities(*self.posterior_.log_likelihood(outputs))
         return np.moveaxis(probabilities, 1, 0)
 

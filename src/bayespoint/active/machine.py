@@ -1,0 +1,78 @@
+"""What is asked of a classifier: a posterior, and the answers of single classifiers from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from bayespoint.predictions import class_probabilities
+
+CHUNK = 1024  # points at a time, where all samples of the posterior answer
+
+
+def machine_and_points(clf: Any, X: Any) -> tuple[Any, Any]:
+    """The fitted machine, and the points as it sees them: a pipeline transforms them first."""
+    check_is_fitted(clf)
+    if isinstance(clf, Pipeline):
+        return clf[-1], clf[:-1].transform(X) if len(clf) > 1 else X
+    return clf, X
+
+
+def check_machine(clf: Any) -> None:
+    """Raise an error unless the classifier, or the last step of the pipeline, has a posterior."""
+    last = clf[-1] if isinstance(clf, Pipeline) else clf
+    if not hasattr(last, "sample_proba"):
+        raise TypeError(
+            "Active learning needs a classifier that knows a distribution over classifiers: a "
+            f"BayesPointClassifier, alone or as the last step of a pipeline. Got {last!r} instead."
+        )
+
+
+def has_samples(machine: Any) -> bool:
+    """Whether the posterior is known by samples, so that all of them can be asked."""
+    return hasattr(machine, "sample_outputs")
+
+
+def n_rows(X: Any) -> int:
+    """Number of points in an array, a frame, a list or a sparse matrix."""
+    return X.shape[0] if hasattr(X, "shape") else len(X)
+
+
+def rows(X: Any, indices: NDArray[np.intp]) -> Any:
+    """Some of the points; those of a frame are a frame."""
+    if hasattr(X, "iloc"):
+        return X.iloc[indices]
+    return (X if hasattr(X, "shape") else np.asarray(X))[indices]
+
+
+def in_chunks(X: Any) -> Iterator[Any]:
+    """Some of the points at a time; frames stay frames."""
+    for begin in range(0, n_rows(X), CHUNK):
+        yield X[begin : begin + CHUNK]
+
+
+def probabilities(machine: Any, outputs: NDArray) -> NDArray[np.float64]:
+    """p(y | x, w) of classifiers w with these outputs, classifiers first, classes last."""
+    return np.moveaxis(class_probabilities(*machine.posterior_.log_likelihood(outputs)), 1, 0)
+
+
+def votes(outputs: NDArray) -> NDArray[np.bool_]:
+    """The same, but one for the class that a classifier answers, and zero for the others."""
+    outputs = np.moveaxis(outputs, 1, 0)
+    scores = np.dstack([-outputs, outputs]) if outputs.shape[2] == 1 else outputs
+    return scores.argmax(axis=2)[..., None] == np.arange(scores.shape[2])
+
+
+def drawn_outputs(machine: Any, X: Any, n_draws: int, seed: int) -> NDArray[np.float64]:
+    """Outputs of ``n_draws`` classifiers, shape (n_points, n_draws, n_tasks).
+
+    All samples of the posterior, if it has no more.
+    """
+    if has_samples(machine) and machine.posterior_.n_samples <= n_draws:
+        return machine.sample_outputs(X)
+    return machine.draw_outputs(X, n_draws, random_state=seed)
