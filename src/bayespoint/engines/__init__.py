@@ -2,6 +2,13 @@
 
 from bayespoint.engines.base import Engine, get_engine
 from bayespoint.engines.ep import ExpectationPropagation
+from bayespoint.engines.knapsack import KnapsackPropagation
 from bayespoint.engines.perceptron import PermutedPerceptron
 
-__all__ = ["Engine", "ExpectationPropagation", "PermutedPerceptron", "get_engine"]
+__all__ = [
+    "Engine",
+    "ExpectationPropagation",
+    "KnapsackPropagation",
+    "PermutedPerceptron",
+    "get_engine",
+]

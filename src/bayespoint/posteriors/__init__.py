@@ -2,6 +2,7 @@
 
 from bayespoint.posteriors.base import Posterior
 from bayespoint.posteriors.gaussian import GaussianPosterior
+from bayespoint.posteriors.marginal import MarginalPosterior
 from bayespoint.posteriors.sampled import SampledPosterior
 
-__all__ = ["GaussianPosterior", "Posterior", "SampledPosterior"]
+__all__ = ["GaussianPosterior", "MarginalPosterior", "Posterior", "SampledPosterior"]
