@@ -77,10 +77,11 @@ class KnapsackPropagation(Engine):
     quadratic form is :math:`|w|^2` and its outputs are those of w. In an orthonormal basis of the
     points' span both read :math:`\sum_d w_d^2` and :math:`Z w`, a linear change of variables with
     constant Jacobian: the posterior is the same, and its prior becomes separable, as messages need
-    it. The max-marginals are those of the basis' coordinates.
+    it. The max-marginals are those of the basis' coordinates; another basis has others.
 
-    A sample of weight k >= 1 counts as k copies, and the messages are exactly those of k copies;
-    one of weight k < 1 costs k C.
+    A sample of weight k >= 1 counts as k copies, and the messages are exactly those of k copies
+    (with the linear kernel; others have another basis where points are repeated). One of weight
+    k < 1 costs k C. Both agree with Eq. 5, where k copies of a point cost k C together.
 
     A pass costs about n d ``bins`` operations, and a sort of what remains of the slopes; the paper's
     costs d times as much.

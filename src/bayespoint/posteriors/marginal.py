@@ -27,10 +27,10 @@ class MarginalPosterior(Posterior):
     * ``mean``: the Bayes point, :math:`\bar w_d = \sum_k p_{dk} w_{dk}`; for ``beta=inf`` the mode;
     * ``latent``: :math:`f(x) = z^T w` has mean :math:`m = z^T \bar w` and variance
       :math:`s^2 = \sum_d z_d^2 \mathrm{var}\, w_d`;
-    * ``"bayes_point"``: decision m, as in the paper, and :math:`\Phi(m / \sigma)` as probability of
-      "yes", with one :math:`\sigma` a task that makes the labels of the training points (and one
-      more, of typical size, on the wrong side) likeliest. The spread of max-marginals is not
-      used for it: its scale depends on beta and on the number of passes;
+    * ``"bayes_point"``: decision :math:`m / \sigma`, which has the sign of m as in the paper, and
+      its :math:`\Phi` as probability of "yes". One :math:`\sigma` a task makes the labels of the
+      training points (and one more, of typical size, on the wrong side) likeliest. The spread of
+      max-marginals is not used for it: its scale depends on beta and on the number of passes;
     * ``"vote"``: decision m / s, and its :math:`\Phi`, the share of classifiers that say "yes" if
       f is nearly Gaussian, as sums of many weights are.
 
@@ -143,16 +143,14 @@ class MarginalPosterior(Posterior):
         return drawn
 
     def decision(self, Z: NDArray, rule: str) -> NDArray:
-        """The output of the Bayes point, as it is or over its standard deviation."""
+        """The output of the Bayes point, over sigma or over its own standard deviation."""
         if rule == "bayes_point":
-            return Z @ self.mean
+            return Z @ self.mean / self.scale
         mean, variance = self.latent(Z)
         return mean / np.sqrt(np.maximum(variance, TINY))
 
     def log_probability(self, decision: NDArray, rule: str) -> tuple[NDArray, NDArray]:
-        """Probit of the output of the Bayes point, or the share of the votes."""
-        if rule == "bayes_point":
-            return log_probit(decision, self.scale)
+        """Logarithms of Phi(decision) and Phi(-decision)."""
         return log_ndtr(decision), log_ndtr(-decision)
 
     def log_likelihood(self, outputs: NDArray) -> tuple[NDArray, NDArray]:
