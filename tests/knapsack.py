@@ -38,7 +38,11 @@ def concave_factor(rng, D, bins):
     """A factor with concave incoming messages on random grids."""
     grid = np.sort(rng.uniform(-3, 3, (D, bins)), axis=1)
     centre, width = rng.normal(size=(D, 1)), rng.uniform(0.3, 2, (D, 1))
-    return rng.normal(size=D), grid, -np.abs((grid - centre) / width) ** rng.uniform(1, 2.5, (D, 1))
+    return (
+        rng.normal(size=D),
+        grid,
+        -(np.abs((grid - centre) / width) ** rng.uniform(1, 2.5, (D, 1))),
+    )
 
 
 def wild_factor(rng, D, bins):

@@ -77,7 +77,9 @@ def test_symmetries(seed, n, d):
     order = rng.permutation(n)
     assert_same(refitted(X[order], y[order]), fitted)
     columns = rng.permutation(d)
-    np.testing.assert_allclose(refitted(X[:, columns], y).coef_, fitted.coef_[:, columns], atol=1e-8)
+    np.testing.assert_allclose(
+        refitted(X[:, columns], y).coef_, fitted.coef_[:, columns], atol=1e-8
+    )
     signs = rng.choice([-1, 1], d)
     np.testing.assert_allclose(refitted(X * signs, y).coef_, fitted.coef_ * signs, atol=1e-8)
 

@@ -110,7 +110,9 @@ def test_toy_problem_against_an_exact_grid():
         X, y = toy(seed)
         x = np.column_stack([X, np.ones(100)]) * y[:, None]
         line, marginals = exact_max_marginals(x, 1.0)
-        expected = np.array([line @ np.exp(m - m.max()) / np.exp(m - m.max()).sum() for m in marginals])
+        expected = np.array(
+            [line @ np.exp(m - m.max()) / np.exp(m - m.max()).sum() for m in marginals]
+        )
         for schedule, found in cosines.items():
             clf = BayesPointClassifier(engine=KnapsackPropagation(schedule=schedule)).fit(X, y)
             found.append(cosine(clf.posterior_.mean[:, 0], expected))
@@ -145,7 +147,10 @@ def test_beta_is_free(beta):
     X, y = toy(0)
     one = KnapsackPropagation(C=2.0)
     other = KnapsackPropagation(C=2.0 * beta, prior=lambda w: -0.5 * beta * w**2)
-    beliefs = one._beliefs(X * y[:, None], np.ones(100)), other._beliefs(X * y[:, None], np.ones(100))
+    beliefs = (
+        one._beliefs(X * y[:, None], np.ones(100)),
+        other._beliefs(X * y[:, None], np.ones(100)),
+    )
     beliefs[1].depth = beta * beliefs[0].depth
     beliefs[1].knots = beliefs[0].knots
     beliefs[1].grid = beliefs[0].grid.copy()

@@ -60,13 +60,15 @@ def place_bins(low: float, centre: float, high: float, knots: NDArray, grid: NDA
     n = len(grid) - inside
     centre = min(max(centre, low), high)
     weight = min(max((centre - low) / (high - low), 0.25), 0.75)
-    n_left = int(round(weight * (n - 1)))
+    n_left = round(weight * (n - 1))
     n_right = n - 1 - n_left
     for k in range(1, n_left + 1):
         grid[n_left - k] = centre - (centre - low) * math.sinh(BEND * k / n_left) / math.sinh(BEND)
     grid[n_left] = centre
     for k in range(1, n_right + 1):
-        grid[n_left + k] = centre + (high - centre) * math.sinh(BEND * k / n_right) / math.sinh(BEND)
+        grid[n_left + k] = centre + (high - centre) * math.sinh(BEND * k / n_right) / math.sinh(
+            BEND
+        )
     for knot in knots:
         if low < knot < high:
             grid[n] = knot

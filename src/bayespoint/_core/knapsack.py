@@ -284,9 +284,7 @@ def one_pass(
         np.empty(capacity), np.empty(capacity), np.empty(capacity),
         np.empty(capacity, dtype=np.int64),
     )  # fmt: skip
-    others = Ordered(
-        np.empty(capacity), np.zeros(capacity), np.zeros(capacity), ordered.owner
-    )
+    others = Ordered(np.empty(capacity), np.zeros(capacity), np.zeros(capacity), ordered.owner)
     key, item = np.empty(n_variables), np.empty(n_variables, dtype=np.int64)
     peak, fresh = np.empty(n_variables), np.empty(n_bins)
     total = np.zeros((n_variables, n_bins))

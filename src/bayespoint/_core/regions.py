@@ -69,7 +69,7 @@ def factor_messages(x: NDArray, cost: float, grid: NDArray, incoming: NDArray) -
 def curve(
     x: float, grid: NDArray, incoming: NDArray, cost: float
 ) -> tuple[float, NDArray, NDArray]:
-    """x w at the peak of a message, and the curve from there on, up to a loss of C."""
+    """Find x w at the peak of a message, and the curve from there on, up to a loss of C."""
     n_bins, step = len(grid), 1 if x > 0 else -1
     k = n_bins - 1 if x > 0 else 0
     peak = k

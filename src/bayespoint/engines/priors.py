@@ -1,4 +1,4 @@
-"""Separable log priors of weights, up to a constant: sum_d log p(w_d), with log p(0) = 0 at most."""
+"""Separable priors of weights: log densities of a single one, up to a constant."""
 
 from __future__ import annotations
 

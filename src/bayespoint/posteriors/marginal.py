@@ -60,7 +60,7 @@ class MarginalPosterior(Posterior):
     >>> gamma = (2 * np.log(w + 1e-9) - w - 2 * np.log(2) + 2)[None, None]  # mode 2, mean 3
     >>> posterior = MarginalPosterior(w[None, None], gamma, 1.0, np.ones((1, 1)), np.ones((1, 1)))
     >>> posterior.means([1.0, 4.0, np.inf]).round(2).ravel()
-    array([2.89, 2.25, 2.  ])
+    array([2.91, 2.25, 2.  ])
     >>> posterior.skew.round(1).item()
     0.7
     """
@@ -158,7 +158,7 @@ class MarginalPosterior(Posterior):
         return log_probit(outputs, self.scale)
 
     def _masses(self, beta: float) -> NDArray[np.float64]:
-        """p of every bin, shape (n_tasks, n_coordinates, n_bins)."""
+        """Masses of all bins, shape (n_tasks, n_coordinates, n_bins)."""
         if np.isinf(beta):
             masses = np.zeros_like(self.grids)
             peaks = self.log_marginals.argmax(axis=2)[..., None]
