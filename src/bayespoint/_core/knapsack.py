@@ -19,20 +19,25 @@ from numpy.typing import NDArray
 
 from bayespoint._core.compiler import compiled
 
-BLOCK = 4  # segments among which one is found by counting; fastest of 4 ... 32
+BLOCK = np.uintp(4)  # segments among which one is found by counting; fastest of 1 ... 16
+ONE, TWO, THREE = np.uintp(1), np.uintp(2), np.uintp(3)
+# Unsigned places spare Numba the question whether they count from the end: a quarter of the time.
 
 
 class Curves(NamedTuple):
     """Segments of every variable's curve, one variable after another, each by ascending slope.
 
-    Those of variable j are at ``begin[j]`` up to ``begin[j + 1]``; ``gained`` and ``lost`` are sums
-    within a variable, the own segment included.
+    Those of variable j are at ``begin[j]`` up to ``begin[j + 1]``, and the first ones, up to
+    ``used[j]``, are at ``place`` in :class:`Ordered`. ``gained`` and ``lost`` are sums within a
+    variable, the own segment included.
     """
 
     slope: NDArray
     gained: NDArray
     lost: NDArray
+    place: NDArray
     begin: NDArray
+    used: NDArray
 
 
 class Ordered(NamedTuple):
@@ -41,7 +46,6 @@ class Ordered(NamedTuple):
     slope: NDArray
     gained: NDArray
     lost: NDArray
-    owner: NDArray
 
 
 @compiled
@@ -63,7 +67,9 @@ def outer_maxima(belief: NDArray) -> tuple[NDArray, NDArray, NDArray]:
 
 
 @compiled
-def curve(
+def add_curve(
+    curves: Curves,
+    j: int,
     x: float,
     grid: NDArray,
     belief: NDArray,
@@ -72,18 +78,15 @@ def curve(
     beyond: NDArray,
     peak: int,
     cost: float,
-    gain: NDArray,
-    loss: NDArray,
-) -> tuple[float, int]:
-    """Gain and loss of a variable from the peak of M = belief - message on, up to a loss of C.
+) -> float:
+    """Write the curve of variable j, from the peak of M = belief - message on, up to a loss of C.
 
     ``peak`` is that of the belief; where several bins share it, the one with the largest x w.
-
-    Returns x w at the peak, and the number of points (the first is 0, 0). ``message`` rises with
-    x w, from -C to 0, so that the peak of M is not above that of the belief, and no point whose
-    belief is C below another's that it competes with can matter: most bins are never looked at.
+    Returns x w at the peak of M. ``message`` rises with x w, from -C to 0, so that the peak of M is
+    not above that of the belief, and no point whose belief is C below another's that it competes
+    with can matter: most bins are never looked at.
     """
-    n_bins = len(grid)
+    n_bins, size = len(grid), abs(x)
     step = 1 if x > 0 else -1
     best, k = belief[peak] - message[peak], peak - step
     while 0 <= k < n_bins:
@@ -94,39 +97,36 @@ def curve(
         if value > best:
             best, peak = value, k
         k -= step
-    count, size, last_gain, last_loss = 1, abs(x), 0.0, 0.0
-    gain[0] = loss[0] = 0.0
+    start, last_needed = grid[peak], belief[peak] - cost
+    begin = curves.begin[j]
+    end = begin
+    top_gain, top_loss, steepest = 0.0, 0.0, -1.0  # of the curve so far
+    last_gain, last_loss = 0.0, 0.0
     k = peak + step
     while 0 <= k < n_bins:
+        gain, loss = size * abs(grid[k] - start), best - (belief[k] - message[k])
+        g, l = gain, loss
+        if loss > cost and last_loss < cost:  # the point of the chord where the loss is C
+            l = cost
+            g = last_gain + (cost - last_loss) / (loss - last_loss) * (gain - last_gain)
+        if l <= cost and g > top_gain:
+            slope = (l - top_loss) / (g - top_gain)
+            while slope <= steepest:  # the last point is above the new chord
+                end -= 1
+                top_gain = curves.gained[end - 1] if end > begin else 0.0
+                top_loss = curves.lost[end - 1] if end > begin else 0.0
+                steepest = curves.slope[end - 1] if end > begin else -1.0
+                slope = (l - top_loss) / (g - top_gain)
+            curves.slope[end], curves.gained[end], curves.lost[end] = slope, g, l
+            top_gain, top_loss, steepest = g, l, slope
+            end += 1
         above = beyond[k] if x > 0 else before[k]
-        g, l = size * abs(grid[k] - grid[peak]), best - (belief[k] - message[k])
-        if last_loss < cost:
-            if l > cost:  # the point of the chord where the loss is C
-                part = (cost - last_loss) / (l - last_loss)
-                count = push(gain, loss, count, last_gain + part * (g - last_gain), cost)
-            else:
-                count = push(gain, loss, count, g, l)
-        elif l <= cost:
-            count = push(gain, loss, count, g, l)
-        if above < belief[peak] - cost:
+        if above < last_needed:
             break
-        last_gain, last_loss = g, l
+        last_gain, last_loss = gain, loss
         k += step
-    return x * grid[peak], count
-
-
-@compiled
-def push(gain: NDArray, loss: NDArray, count: int, g: float, l: float) -> int:
-    """Add a point to a convex curve; points above the new chord leave it."""
-    while count > 1:
-        run, rise = gain[count - 1] - gain[count - 2], loss[count - 1] - loss[count - 2]
-        if rise * (g - gain[count - 1]) < (l - loss[count - 1]) * run:
-            break
-        count -= 1
-    if g <= gain[count - 1]:  # a step too short for float64
-        return count
-    gain[count], loss[count] = g, l
-    return count + 1
+    curves.begin[j + 1] = end
+    return x * start
 
 
 @compiled
@@ -138,9 +138,9 @@ def put_in_order(
     It ends where the segments so far, without those of any one variable, lose C or gain ``need``.
     ``key`` and ``item`` are room for a heap of variables, by the slope of their next segment.
     """
-    begin, size = curves.begin, 0
-    following = begin[:-1].copy()
-    for j in range(len(following)):
+    begin, used, size = curves.begin, curves.used, 0
+    for j in range(len(used)):
+        used[j] = begin[j]
         if begin[j] < begin[j + 1]:
             k = size
             size += 1
@@ -152,18 +152,18 @@ def put_in_order(
     ordered.gained[0] = ordered.lost[0] = 0.0
     while size > 0:
         j = item[0]
-        k = following[j]
+        k = used[j]
         gain, loss = curves.gained[k], curves.lost[k]
         most_gain, most_loss = max(most_gain, gain), max(most_loss, loss)
         if k > begin[j]:
             gain, loss = gain - curves.gained[k - 1], loss - curves.lost[k - 1]
-        ordered.slope[count], ordered.owner[count] = key[0], j
+        ordered.slope[count], curves.place[k] = key[0], count
+        used[j] = k + 1
         count += 1
         ordered.gained[count] = ordered.gained[count - 1] + gain
         ordered.lost[count] = ordered.lost[count - 1] + loss
         if ordered.lost[count] - most_loss >= cost or ordered.gained[count] - most_gain >= need:
             break
-        following[j] = k + 1
         if k + 1 < begin[j + 1]:
             key[0] = curves.slope[k + 1]
         else:
@@ -189,54 +189,57 @@ def sift_down(key: NDArray, item: NDArray, size: int) -> None:
 
 
 @compiled
-def leave_out(i: int, ordered: Ordered, count: int, others: Ordered) -> int:
-    """Copy the segments of all variables but i, and return how many there are."""
-    n, own_gain, own_loss = 0, 0.0, 0.0
-    for p in range(count):
-        others.slope[n] = ordered.slope[p]
-        if ordered.owner[p] != i:
-            n += 1
-        else:
-            own_gain += ordered.gained[p + 1] - ordered.gained[p]
-            own_loss += ordered.lost[p + 1] - ordered.lost[p]
-        others.gained[n] = ordered.gained[p + 1] - own_gain
-        others.lost[n] = ordered.lost[p + 1] - own_loss
-    return n
-
-
-@compiled
 def write_message(
-    x: float, grid: NDArray, rest: float, cost: float, others: Ordered, n: int, message: NDArray
+    i: int,
+    x: float,
+    grid: NDArray,
+    rest: float,
+    cost: float,
+    curves: Curves,
+    ordered: Ordered,
+    count: int,
+    message: NDArray,
 ) -> None:
-    """The message to a variable, from the segments of the others.
+    """The message to variable i: walk the ordered segments of the others while its need grows.
 
-    ``rest`` is what the others' peaks give; the need of a bin is t = 1 - x w - rest (Eq. 16).
+    ``rest`` is what the others' peaks give; the need of a bin is t = 1 - x w - rest (Eq. 16). What
+    the variable's own segments gain, before the walk comes past them, is added to the need.
     """
-    others.gained[n + 1 : n + 1 + BLOCK] = np.inf
-    near = first_above(grid, (1.0 - rest) / x)  # where the need is 0
-    if x > 0:
-        message[near:] = 0.0
-        k, step, stop = near - 1, -1, -1
-    else:
-        message[:near] = 0.0
-        k, step, stop = near, 1, len(grid)
-    p = 0
-    while k != stop:
-        need = 1.0 - rest - x * grid[k]
-        while others.gained[p + BLOCK] < need:
+    slope, gained, lost = ordered.slope, ordered.gained, ordered.lost
+    n_bins, n = np.uintp(len(grid)), np.uintp(count)
+    for j in range(count + 1, count + 6):
+        gained[j] = np.inf  # what a block sees beyond the end
+    own, last_own = np.uintp(curves.begin[i]), np.uintp(curves.used[i])
+    next_own = curves.place[own] if own < last_own else n + ONE
+    near = np.uintp(first_above(grid, (1.0 - rest) / x))  # where the need is 0
+    n_steps = near if x > 0 else n_bins - near
+    p, own_gain, own_loss = np.uintp(0), 0.0, 0.0
+    done = np.uintp(0)
+    while done < n_steps:
+        k = near - done - ONE if x > 0 else near + done
+        need = 1.0 - rest - x * grid[k] + own_gain
+        while gained[next_own] < need:
+            length = gained[next_own + ONE] - gained[next_own]
+            own_gain, need = own_gain + length, need + length
+            own_loss += lost[next_own + ONE] - lost[next_own]
+            p, own = next_own + ONE, own + ONE
+            next_own = curves.place[own] if own < last_own else n + ONE
+        while gained[p + BLOCK] < need:
             p += BLOCK
-        q = p
-        for j in range(BLOCK):  # counts instead of walking: the processor need not guess
-            q += others.gained[p + j + 1] < need
-        value = others.lost[q] + others.slope[q] * (need - others.gained[q])
+        # Counting instead of walking: the processor need not guess.
+        q = p + np.uintp(gained[p + ONE] < need) + np.uintp(gained[p + TWO] < need)
+        q += np.uintp(gained[p + THREE] < need) + np.uintp(gained[p + BLOCK] < need)
+        value = lost[q] - own_loss + slope[q] * (need - gained[q])
         if q >= n or value >= cost:
             break
         message[k] = -max(value, 0.0)
-        k += step
+        done += ONE
     if x > 0:
-        message[: k + 1] = -cost
+        message[near:] = 0.0
+        message[: near - done] = -cost
     else:
-        message[k:] = -cost
+        message[:near] = 0.0
+        message[near + done :] = -cost
 
 
 @compiled
@@ -274,41 +277,32 @@ def one_pass(
     """
     n_factors, n_variables, n_bins = messages.shape
     before, beyond, peaks = outer_maxima(belief)
-    capacity = n_variables * n_bins + 2 + BLOCK
-    gain, loss = np.empty(n_bins + 1), np.empty(n_bins + 1)
+    capacity = n_variables * n_bins + 8  # a block and a sentinel beyond the last segment
     curves = Curves(
         np.empty(capacity), np.empty(capacity), np.empty(capacity),
-        np.zeros(n_variables + 1, dtype=np.int64),
+        np.empty(capacity, dtype=np.uintp),
+        np.zeros(n_variables + 1, dtype=np.int64), np.zeros(n_variables, dtype=np.int64),
     )  # fmt: skip
-    ordered = Ordered(
-        np.empty(capacity), np.empty(capacity), np.empty(capacity),
-        np.empty(capacity, dtype=np.int64),
-    )  # fmt: skip
-    others = Ordered(np.empty(capacity), np.zeros(capacity), np.zeros(capacity), ordered.owner)
+    ordered = Ordered(np.zeros(capacity), np.zeros(capacity), np.zeros(capacity))
     key, item = np.empty(n_variables), np.empty(n_variables, dtype=np.int64)
     peak, fresh = np.empty(n_variables), np.empty(n_bins)
     total = np.zeros((n_variables, n_bins))
     for f in range(n_factors):
         c, all_peaks = cost[f], 0.0
         for j in range(n_variables):
-            row, end = messages[f, j], curves.begin[j]
+            row = messages[f, j]
             if moved[j]:
                 for k in range(n_bins):
                     a = left[j, k]
                     fresh[k] = row[a] + share[j, k] * (row[a + 1] - row[a])
                 row[:] = fresh
-            peak[j] = 0.0
+            peak[j], curves.begin[j + 1] = 0.0, curves.begin[j]
             if x[f, j] != 0.0:
                 top = peaks[j, 1 if x[f, j] > 0.0 else 0]
-                peak[j], count = curve(
-                    x[f, j], grid[j], belief[j], row, before[j], beyond[j], top, c, gain, loss
+                peak[j] = add_curve(
+                    curves, j, x[f, j], grid[j], belief[j], row, before[j], beyond[j], top, c
                 )
                 all_peaks += peak[j]
-                for k in range(1, count):
-                    curves.slope[end] = (loss[k] - loss[k - 1]) / (gain[k] - gain[k - 1])
-                    curves.gained[end], curves.lost[end] = gain[k], loss[k]
-                    end += 1
-            curves.begin[j + 1] = end
         need = 0.0
         for i in range(n_variables):
             least = min(x[f, i] * grid[i, 0], x[f, i] * grid[i, n_bins - 1])
@@ -320,11 +314,9 @@ def one_pass(
                 row[:] = 0.0
                 continue
             rest = all_peaks - peak[i]
-            n = leave_out(i, ordered, count, others)
-            if damping == 1.0:
-                write_message(x[f, i], grid[i], rest, c, others, n, row)
-            else:
-                write_message(x[f, i], grid[i], rest, c, others, n, fresh)
+            new = row if damping == 1.0 else fresh
+            write_message(i, x[f, i], grid[i], rest, c, curves, ordered, count, new)
+            if damping < 1.0:
                 for k in range(n_bins):
                     row[k] = (1.0 - damping) * row[k] + damping * fresh[k]
             for k in range(n_bins):

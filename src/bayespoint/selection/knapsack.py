@@ -118,7 +118,7 @@ class KnapsackCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     >>> search.best_params_
     {'C': 1.0, 'beta': 1.0}
     >>> print(f"{search.score(X_test, y_test):.3f}")
-    0.951
+    0.944
     """
 
     def __init__(
