@@ -151,6 +151,21 @@ def test_regions_refine_as_the_search_does():
     assert near.max() < 0.2 * far.max()
 
 
+def test_a_curve_of_many_breakpoints_is_thinned_within_its_tolerance():
+    rng = np.random.default_rng(0)
+    for jumps in (0, 5):
+        s = np.sort(rng.uniform(0, 1, 400))
+        s[1 : 1 + jumps] = s[:jumps] if jumps == 0 else s[1]
+        d = np.sort(np.sin(1.5 * s) + 1e-3 * rng.normal(size=400))
+        kept_s, kept_d = _core.regions.thin(s, d, 5e-3)
+        assert len(kept_s) < 60
+        assert (np.diff(kept_s) >= 0).all()
+        assert (kept_s[0], kept_d[-1]) == (s[0], d[-1])
+        smooth = slice(1 + jumps, None)
+        found = _core.regions.read(kept_s, kept_d, s[smooth], 10.0)
+        assert np.abs(found - d[smooth]).max() < 5.001e-3
+
+
 @pytest.mark.parametrize("D", [1, 2, 6])
 def test_regions_of_concave_messages_are_the_envelope(D):
     rng = np.random.default_rng(D)

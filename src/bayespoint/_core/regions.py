@@ -17,6 +17,8 @@ from bayespoint._core import grids
 from bayespoint._core.compiler import compiled
 
 ROUNDING = 1e-13  # of the product of sides, below which three points lie on a line
+MANY = 64  # breakpoints from which a curve is thinned: unthinned, their number can double each time
+TOLERANCE = 1e-4  # of C, by which a thinned curve may be off
 
 
 def one_pass(
@@ -150,7 +152,38 @@ def join(
                 all_s, all_d = lower(all_s, all_d, s, d)
             begin2 = end2
         begin1 = end1
+    if len(all_s) > MANY:
+        return thin(all_s, all_d, TOLERANCE * cost)
     return all_s, all_d
+
+
+@compiled
+def thin(s: NDArray, d: NDArray, tolerance: float) -> tuple[NDArray, NDArray]:
+    """A curve with fewer of the breakpoints, nowhere off by more than the tolerance."""
+    kept_s, kept_d = np.empty(len(s)), np.empty(len(s))
+    kept_s[0], kept_d[0] = s[0], d[0]
+    n, last = 1, 0
+    low, high = -np.inf, np.inf  # slopes of chords from the last one that pass all points since
+    for k in range(1, len(s)):
+        run = s[k] - s[last]
+        fits = run > 0 and s[k] > s[k - 1] and low * run <= d[k] - d[last] <= high * run
+        if not fits and k - 1 > last:
+            last = k - 1
+            kept_s[n], kept_d[n] = s[last], d[last]
+            n += 1
+            low, high, run = -np.inf, np.inf, s[k] - s[last]
+        if run > 0:
+            low = max(low, (d[k] - d[last] - tolerance) / run)
+            high = min(high, (d[k] - d[last] + tolerance) / run)
+        else:  # a jump is kept, both ends of it
+            last = k
+            kept_s[n], kept_d[n] = s[k], d[k]
+            n += 1
+            low, high = -np.inf, np.inf
+    if last < len(s) - 1:
+        kept_s[n], kept_d[n] = s[-1], d[-1]
+        n += 1
+    return kept_s[:n].copy(), kept_d[:n].copy()
 
 
 @compiled

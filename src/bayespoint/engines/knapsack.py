@@ -61,9 +61,9 @@ class KnapsackPropagation(Engine):
     damping : float or None, default=None
         Share, in (0, 1], of each step that messages take. None is 1 (Heskes) and 0.3 (plain).
     nonconcave : {"envelope", "exact"}, default="envelope"
-        How a message that is not concave enters a knapsack: by its concave envelope, or as it is,
-        by dynamic programming over its concave regions (section 4 of the paper), which takes many
-        times longer.
+        How a message that is not concave enters a knapsack: by its concave envelope, or as it is
+        (to 1e-4 C), by dynamic programming over its concave regions (section 4 of the paper),
+        which takes tens of times longer.
     max_rank : int, default=500
         Most weights that a run accepts, to fail early where time and memory would be endless.
 
