@@ -2,12 +2,14 @@
 
 from bayespoint.engines.base import Engine, get_engine
 from bayespoint.engines.ep import ExpectationPropagation
+from bayespoint.engines.knapsack import KnapsackPropagation
 from bayespoint.engines.laplace import LaplaceApproximation
 from bayespoint.engines.perceptron import PermutedPerceptron
 
 __all__ = [
     "Engine",
     "ExpectationPropagation",
+    "KnapsackPropagation",
     "LaplaceApproximation",
     "PermutedPerceptron",
     "get_engine",

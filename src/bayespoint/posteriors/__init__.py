@@ -3,12 +3,14 @@
 from bayespoint.posteriors.base import Posterior
 from bayespoint.posteriors.gaussian import GaussianPosterior, GaussianWeights, Messages
 from bayespoint.posteriors.logistic import LogisticPosterior
+from bayespoint.posteriors.marginal import MarginalPosterior
 from bayespoint.posteriors.sampled import SampledPosterior
 
 __all__ = [
     "GaussianPosterior",
     "GaussianWeights",
     "LogisticPosterior",
+    "MarginalPosterior",
     "Messages",
     "Posterior",
     "SampledPosterior",

@@ -94,14 +94,19 @@ class TrainingMoments:
         return np.where(size > 0.01 * total, np.minimum(total, self.margin_scale), total)
 
 
-def most_likely_scale(margins: NDArray[np.float64]) -> float:
+def most_likely_scale(
+    margins: NDArray[np.float64], weight: NDArray[np.float64] | None = None
+) -> float:
     """The sigma of a probit for which these margins, and one typical error, are likeliest."""
-    size = np.abs(margins).mean()
+    copies = np.append(np.ones(len(margins)) if weight is None else weight, 1.0)
+    size = np.average(np.abs(margins), weights=copies[:-1])
     if size == 0:
         return HARD
     z = np.append(margins, -size) / size
     loss = minimize_scalar(
-        lambda log_scale: -log_ndtr(z * np.exp(-log_scale)).sum(), bounds=(-6, 3), method="bounded"
+        lambda log_scale: -(copies @ log_ndtr(z * np.exp(-log_scale))),
+        bounds=(-6, 3),
+        method="bounded",
     )
     return float(size * np.exp(loss.x))
 

@@ -1,4 +1,4 @@
-"""One look for all figures. Nothing is imported from matplotlib before something is drawn."""
+"""One look for all figures."""
 
 from __future__ import annotations
 

@@ -1,0 +1,108 @@
+"""Grids that follow beliefs: where bins go, and how values move from an old grid to a new one."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint._core.compiler import compiled
+
+BEND = 2.0  # sinh spacing: bins at the centre are cosh(2) = 3.8 times as dense as at the ends
+GROWTH = 0.25  # of the span, by which a side grows whose end is not yet deep enough
+SLACK = 0.1  # of the span, by which a grid may be wrong before it is made anew
+FARTHEST = 1e6  # weights beyond this are not represented; a prior that does not fall gets here
+
+
+@compiled
+def renew(
+    grid: NDArray, belief: NDArray, depth: float, knots: NDArray
+) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+    """New grids for beliefs that have changed: dense at the peak, down to ``depth`` below it.
+
+    Returns the grids, which of them are new, and :func:`locate` of the new bins in the old grid.
+    """
+    n_variables, n_bins = grid.shape
+    new, moved = grid.copy(), np.zeros(n_variables, dtype=np.bool_)
+    left, share = np.zeros(grid.shape, dtype=np.int64), np.zeros(grid.shape)
+    for d in range(n_variables):
+        w, b = grid[d], belief[d]
+        peak = np.argmax(b)
+        first, last = 0, n_bins - 1
+        while b[first] < b[peak] - depth:
+            first += 1
+        while b[last] < b[peak] - depth:
+            last -= 1
+        span = w[n_bins - 1] - w[0]
+        low = w[first - 1] if first > 0 else max(w[0] - GROWTH * span, -FARTHEST)
+        high = w[last + 1] if last < n_bins - 1 else min(w[n_bins - 1] + GROWTH * span, FARTHEST)
+        shift = abs(w[peak] - centre_of(w))
+        if max(abs(low - w[0]), abs(high - w[n_bins - 1]), shift) <= SLACK * span:
+            continue
+        moved[d] = True
+        place_bins(low, w[peak], high, knots, new[d])
+        locate(w, new[d], left[d], share[d])
+    return new, moved, left, share
+
+
+@compiled
+def centre_of(grid: NDArray) -> float:
+    """Where a grid is densest."""
+    k = np.argmin(grid[2:] - grid[:-2])
+    return grid[k + 1]
+
+
+@compiled
+def place_bins(low: float, centre: float, high: float, knots: NDArray, grid: NDArray) -> None:
+    """Fill a grid from low to high, dense about the centre, with the knots that lie inside."""
+    inside = 0
+    for knot in knots:
+        inside += low < knot < high
+    n = len(grid) - inside
+    centre = min(max(centre, low), high)
+    weight = min(max((centre - low) / (high - low), 0.25), 0.75)
+    n_left = round(weight * (n - 1))
+    n_right = n - 1 - n_left
+    for k in range(1, n_left + 1):
+        grid[n_left - k] = centre - (centre - low) * math.sinh(BEND * k / n_left) / math.sinh(BEND)
+    grid[n_left] = centre
+    for k in range(1, n_right + 1):
+        grid[n_left + k] = centre + (high - centre) * math.sinh(BEND * k / n_right) / math.sinh(
+            BEND
+        )
+    for knot in knots:
+        if low < knot < high:
+            grid[n] = knot
+            n += 1
+    if inside:
+        grid.sort()
+        for k in range(1, n):  # a knot that is a bin already: the copy moves a little to the right
+            if grid[k] <= grid[k - 1]:
+                beyond = grid[k + 1] if k + 1 < n else high + (high - low) / n
+                grid[k] = grid[k - 1] + 0.5 * (beyond - grid[k - 1])
+
+
+@compiled
+def locate(old: NDArray, new: NDArray, left: NDArray, share: NDArray) -> None:
+    """Write the old bin left of each new one, and the share of the way to the next, within [0, 1].
+
+    Values beyond the ends of the old grid are those at its ends: messages are flat there.
+    """
+    last, a = len(old) - 2, 0
+    for k in range(len(new)):
+        while a < last and old[a + 1] < new[k]:
+            a += 1
+        left[k] = a
+        share[k] = min(max((new[k] - old[a]) / (old[a + 1] - old[a]), 0.0), 1.0)
+
+
+@compiled
+def move(values: NDArray, moved: NDArray, left: NDArray, share: NDArray) -> None:
+    """Read values (variables, bins) on their new grids, in place."""
+    fresh = np.empty(values.shape[1])
+    for d in range(len(values)):
+        if moved[d]:
+            row = values[d]
+            for k in range(len(fresh)):
+                a = left[d, k]
+                fresh[k] = row[a] + share[d, k] * (row[a + 1] - row[a])
+            row[:] = fresh

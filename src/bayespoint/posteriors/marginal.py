@@ -1,0 +1,177 @@
+"""A posterior known by the max-marginal of every weight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_ndtr, ndtr
+
+from bayespoint.posteriors.base import Posterior
+from bayespoint.posteriors.probit import log_probit
+from bayespoint.posteriors.sampled import most_likely_scale
+
+TINY = np.finfo(np.float64).tiny  # stands for the variance of an output that is always the same
+
+
+class MarginalPosterior(Posterior):
+    r"""Max-marginals :math:`b_d(w) = \max_{w_{-d}} \log P(w | Z) / \beta` of each weight.
+
+    A marginal is a histogram: bin k of weight d has the mass
+    :math:`p_{dk} \propto h_{dk} \exp(\beta b_d(w_{dk}))`, where :math:`h_{dk}` is half the distance
+    between its neighbours (the trapezoid rule). All answers follow from these, with the weights
+    taken as independent of each other:
+
+    * ``mean``: the Bayes point, :math:`\bar w_d = \sum_k p_{dk} w_{dk}`; for ``beta=inf`` the mode;
+    * ``latent``: :math:`f(x) = z^T w` has mean :math:`m = z^T \bar w` and variance
+      :math:`s^2 = \sum_d z_d^2 \mathrm{var}\, w_d`;
+    * ``"bayes_point"``: decision :math:`m / \sigma`, which has the sign of m as in the paper, and
+      its :math:`\Phi` as probability of "yes". One :math:`\sigma` a task makes the labels of the
+      training points (and one more, of typical size, on the wrong side) likeliest. The spread of
+      max-marginals is not used for it: its scale depends on beta and on the number of passes;
+    * ``"vote"``: decision m / s, and its :math:`\Phi`, the share of classifiers that say "yes" if
+      f is nearly Gaussian, as sums of many weights are.
+
+    Both rules have the sign of m.
+
+    Parameters
+    ----------
+    grids, log_marginals : ndarray of shape (n_tasks, n_coordinates, n_bins)
+        Ascending weights :math:`w_{dk}`, and :math:`b_d` at these, with a largest value of 0.
+    beta : float
+        Sharpness; may be inf.
+    Z : ndarray of shape (n_points, n_coordinates)
+        The training points, for :math:`\sigma`.
+    targets : ndarray of shape (n_points, n_tasks)
+        Their labels, -1 and +1.
+    weight : ndarray of shape (n_points,), optional
+        Their weights.
+    changes : sequence of sequences of float, optional
+        For each task what changed in each pass: the largest change of a weight's sum of messages,
+        in units of C.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.posteriors import MarginalPosterior
+    >>> w = np.linspace(0, 8, 801)
+    >>> gamma = (2 * np.log(w + 1e-9) - w - 2 * np.log(2) + 2)[None, None]  # mode 2, mean 3
+    >>> posterior = MarginalPosterior(w[None, None], gamma, 1.0, np.ones((1, 1)), np.ones((1, 1)))
+    >>> posterior.means([1.0, 4.0, np.inf]).round(2).ravel()
+    array([2.91, 2.25, 2.  ])
+    >>> posterior.skew.round(1).item()
+    0.7
+    """
+
+    def __init__(
+        self,
+        grids: NDArray[np.float64],
+        log_marginals: NDArray[np.float64],
+        beta: float,
+        Z: NDArray,
+        targets: NDArray,
+        weight: NDArray[np.float64] | None = None,
+        changes: Sequence[Sequence[float]] = (),
+    ) -> None:
+        self.grids = grids
+        self.log_marginals = log_marginals
+        self.beta = beta
+        self.changes = changes
+        self.n_iter = max(map(len, changes), default=1)
+        self._training = (Z, targets, weight)
+
+    def at(self, beta: float) -> MarginalPosterior:
+        """The same max-marginals, read with another beta."""
+        return MarginalPosterior(
+            self.grids, self.log_marginals, float(beta), *self._training, changes=self.changes
+        )
+
+    def means(self, betas: ArrayLike) -> NDArray[np.float64]:
+        """Bayes points for several betas, shape (n_betas, n_coordinates, n_tasks)."""
+        betas = np.atleast_1d(np.asarray(betas, dtype=np.float64))
+        if betas.ndim != 1 or not (betas > 0).all():
+            raise ValueError(f"betas must be positive numbers or inf. Got {betas!r}.")
+        return np.stack([self._expect(self._masses(beta), self.grids) for beta in betas])
+
+    @cached_property
+    def mean(self) -> NDArray[np.float64]:
+        """The Bayes point, shape (n_coordinates, n_tasks)."""
+        return self.means(self.beta)[0]
+
+    @property
+    def mode(self) -> NDArray[np.float64]:
+        """The peaks of the max-marginals, shape (n_coordinates, n_tasks)."""
+        return self.means(np.inf)[0]
+
+    @cached_property
+    def variance(self) -> NDArray[np.float64]:
+        """Variance of each weight, shape (n_coordinates, n_tasks)."""
+        return self._central_moment(2)
+
+    @property
+    def skew(self) -> NDArray[np.float64]:
+        """Third standardised moment of each weight; 0 for one that is certain."""
+        return self._central_moment(3) / np.maximum(self.variance, TINY ** (2 / 3)) ** 1.5
+
+    @cached_property
+    def scale(self) -> NDArray[np.float64]:
+        """The sigma of the probabilities, one a task."""
+        Z, targets, weight = self._training
+        margins = targets * (Z @ self.mean)
+        return np.array([most_likely_scale(own, weight) for own in margins.T])
+
+    def latent(self, Z: NDArray) -> tuple[NDArray, NDArray]:
+        """Mean and variance of the outputs, weights taken as independent."""
+        return Z @ self.mean, np.square(Z) @ self.variance
+
+    def votes(self, Z: NDArray) -> NDArray:
+        """2 Phi(m / s) - 1."""
+        return 2 * ndtr(self.decision(Z, "vote")) - 1
+
+    def draw(self, n: int, rng: np.random.Generator) -> NDArray:
+        """Weights drawn from the histograms, independent of each other."""
+        n_tasks, n_coordinates, _ = self.grids.shape
+        cumulative = self._masses(self.beta).cumsum(axis=2)
+        drawn = np.empty((n_coordinates, n, n_tasks))
+        for task in range(n_tasks):
+            for d in range(n_coordinates):
+                own = cumulative[task, d]
+                bins = np.searchsorted(own, rng.random(n) * own[-1], side="right")
+                drawn[d, :, task] = self.grids[task, d, bins]
+        return drawn
+
+    def decision(self, Z: NDArray, rule: str) -> NDArray:
+        """The output of the Bayes point, over sigma or over its own standard deviation."""
+        if rule == "bayes_point":
+            return Z @ self.mean / self.scale
+        mean, variance = self.latent(Z)
+        return mean / np.sqrt(np.maximum(variance, TINY))
+
+    def log_probability(self, decision: NDArray, rule: str) -> tuple[NDArray, NDArray]:
+        """Logarithms of Phi(decision) and Phi(-decision)."""
+        return log_ndtr(decision), log_ndtr(-decision)
+
+    def log_likelihood(self, outputs: NDArray) -> tuple[NDArray, NDArray]:
+        """Probit with the scale that fits the Bayes point, for want of a scale of single ones."""
+        return log_probit(outputs, self.scale)
+
+    def _masses(self, beta: float) -> NDArray[np.float64]:
+        """Masses of all bins, shape (n_tasks, n_coordinates, n_bins)."""
+        if np.isinf(beta):
+            masses = np.zeros_like(self.grids)
+            peaks = self.log_marginals.argmax(axis=2)[..., None]
+            np.put_along_axis(masses, peaks, 1.0, axis=2)
+            return masses
+        ends = np.concatenate([self.grids[..., :1], self.grids, self.grids[..., -1:]], axis=2)
+        heights = np.exp(np.maximum(beta * self.log_marginals, -700.0))  # exp(-700) is not yet 0
+        masses = heights * (ends[..., 2:] - ends[..., :-2])
+        return masses / masses.sum(axis=2, keepdims=True)
+
+    def _expect(self, masses: NDArray, values: NDArray) -> NDArray[np.float64]:
+        return np.einsum("tdk,tdk->dt", masses, values)
+
+    def _central_moment(self, order: int) -> NDArray[np.float64]:
+        distances = self.grids - self.mean.T[..., None]
+        return self._expect(self._masses(self.beta), distances**order)

@@ -1,0 +1,278 @@
+"""Cost and sharpness of knapsack propagation by cross-validation, with beta for nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike, NDArray
+from scipy.ndimage import uniform_filter
+from scipy.stats import rankdata
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Tags, get_tags, indexable
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from bayespoint.classifier import BayesPointClassifier
+from bayespoint.engines import KnapsackPropagation, get_engine
+from bayespoint.exceptions import parameter_error
+
+COSTS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+BETAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, np.inf)
+
+
+class Data(NamedTuple):
+    """Points, labels and weights that can be cut into folds."""
+
+    points: Any
+    labels: NDArray
+    weight: NDArray[np.float64] | None
+    pairwise: bool
+
+    @classmethod
+    def of(cls, X: Any, y: Any, sample_weight: ArrayLike | None, *, pairwise: bool) -> Data:
+        """What the user gave, indexable; other errors are the classifier's to raise."""
+        points, labels = indexable(X, np.asarray(y))
+        if isinstance(points, (list, tuple)):
+            points = np.asarray(points)
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        check_consistent_length(points, labels, weight)
+        return cls(points, labels, weight, pairwise)
+
+    def rows(self, kept: NDArray[np.int64], against: NDArray[np.int64] | None = None) -> Data:
+        """Some rows; of a kernel matrix the columns that belong to ``against`` or to them."""
+        points = self.points.iloc[kept] if hasattr(self.points, "iloc") else self.points[kept]
+        if self.pairwise:
+            points = points[:, kept if against is None else against]
+        weight = None if self.weight is None else self.weight[kept]
+        return Data(points, self.labels[kept], weight, self.pairwise)
+
+
+class Fold(NamedTuple):
+    """Scores of all betas for one C and one fold."""
+
+    scores: NDArray[np.float64]
+    fit_seconds: float
+    score_seconds: float
+
+
+class KnapsackCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """Bayes point machine by knapsacks whose C and beta are chosen by cross-validation.
+
+    Messages are passed once for each C and fold. Every beta is then read off the max-marginals
+    (section 4 of the paper: exponentiation commutes with maximisation), so that a grid of C and
+    beta costs as much as one of C alone. The best pair is fitted to all data.
+
+    Parameters
+    ----------
+    estimator : BayesPointClassifier, Pipeline or None, default=None
+        A classifier with the engine ``KnapsackPropagation``, or a pipeline that ends in one, such
+        as ``make_pipeline(StandardScaler(), BayesPointClassifier(engine="knapsack"))``: then each
+        fold is standardised by its own training part. None is the classifier alone.
+    Cs : sequence of float, default=(0.3, 1, 3, 10, 30, 100)
+        Costs to try, ascending.
+    betas : sequence of float, default=(0.03, 0.1, 0.3, 1, 3, 10, 30, 100, inf)
+        Sharpnesses to try, ascending.
+    cv : int, cross-validation generator, iterable or None, default=None
+        Folds, as everywhere in scikit-learn; None is five, stratified.
+    scoring : str, callable or None, default=None
+        What to maximise; None is the share of right answers.
+    n_jobs : int or None, default=None
+        Threads for folds and costs side by side.
+
+    Attributes
+    ----------
+    best_params_ : dict
+        The chosen ``C`` and ``beta``: best mean score; of equals the one whose neighbours on the
+        grid, itself among them, have the best scores.
+    best_score_ : float
+        Its mean score over the folds.
+    best_index_ : int
+        Its place in ``cv_results_``.
+    best_estimator_ : estimator
+        Fitted to all data with these.
+    cv_results_ : dict of ndarrays
+        As in ``GridSearchCV``, with the mean score of the neighbours as ``smoothed_test_score``.
+        Times are those of a C, shared by all its betas.
+    classes_, n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.model_selection import train_test_split
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from bayespoint import BayesPointClassifier
+    >>> from bayespoint.selection import KnapsackCV
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X_train, X_test, y_train, y_test = train_test_split(X[:, :10], y, random_state=0)
+    >>> machine = make_pipeline(StandardScaler(), BayesPointClassifier(engine="knapsack"))
+    >>> search = KnapsackCV(machine, Cs=(1.0, 10.0), betas=(0.1, 1.0, 10.0)).fit(X_train, y_train)
+    >>> search.best_params_
+    {'C': 1.0, 'beta': 1.0}
+    >>> print(f"{search.score(X_test, y_test):.3f}")
+    0.944
+    """
+
+    def __init__(
+        self,
+        estimator: BaseEstimator | None = None,
+        *,
+        Cs: Sequence[float] = COSTS,
+        betas: Sequence[float] = BETAS,
+        cv: Any = None,
+        scoring: str | Callable[..., float] | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.Cs = Cs
+        self.betas = betas
+        self.cv = cv
+        self.scoring = scoring
+        self.n_jobs = n_jobs
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> KnapsackCV:
+        """Choose C and beta, and fit the best pair to all data.
+
+        ``sample_weight`` counts while fitting, not while scoring.
+        """
+        machine = self._machine()
+        costs, betas = self._axis("Cs", finite=True), self._axis("betas", finite=False)
+        scorer = check_scoring(machine, scoring=self.scoring)
+        validate_data(self, X, y, skip_check_array=True)
+        data = Data.of(X, y, sample_weight, pairwise=get_tags(machine).input_tags.pairwise)
+        folds = list(
+            check_cv(self.cv, data.labels, classifier=True).split(data.points, data.labels)
+        )
+        done = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(score_fold)(machine, data, C, betas, scorer, *fold)
+            for C, fold in product(costs, folds)
+        )
+        self._record(costs, betas, done, len(folds))
+        self.best_estimator_ = fit_one(machine, data, **self.best_params_)
+        self.classes_ = self.best_estimator_.classes_
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray:
+        """Labels of new points."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict(X)
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Probabilities of the classes."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_proba(X)
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Scores, as those of the best estimator."""
+        check_is_fitted(self)
+        return self.best_estimator_.decision_function(X)
+
+    def _machine(self) -> Any:
+        """The estimator to be cloned, checked: its last step has the engine of this class."""
+        if self.estimator is None:
+            return BayesPointClassifier(engine=KnapsackPropagation())
+        classifier = last_step(self.estimator)
+        engine = getattr(classifier, "engine", None)
+        named = isinstance(engine, KnapsackPropagation) or engine == KnapsackPropagation.alias
+        if isinstance(classifier, BayesPointClassifier) and named:
+            return self.estimator
+        raise parameter_error(
+            self,
+            "estimator",
+            "a BayesPointClassifier with the engine KnapsackPropagation, a pipeline that ends in "
+            "one, or None",
+        )
+
+    def _axis(self, name: str, *, finite: bool) -> NDArray[np.float64]:
+        values = np.asarray(getattr(self, name), dtype=object)
+        try:
+            axis = values.astype(np.float64)
+        except (TypeError, ValueError):
+            axis = np.array([])
+        valid = axis.ndim == 1 and len(axis) and (axis > 0).all() and (np.diff(axis) > 0).all()
+        if not valid or (finite and not np.isfinite(axis).all()):
+            words = "" if finite else ", inf included"
+            raise parameter_error(self, name, f"ascending positive numbers{words}")
+        return axis
+
+    def _record(self, costs: NDArray, betas: NDArray, done: Sequence[Fold], n_folds: int) -> None:
+        """Set ``cv_results_`` and what is best."""
+        n = len(betas)
+        scores = np.stack([fold.scores for fold in done]).reshape(len(costs), n_folds, n)
+        by_fold = scores.transpose(1, 0, 2).reshape(n_folds, -1)
+        mean = by_fold.mean(axis=0)
+        # 3 x 3 on the grid; at an edge its own row or column counts twice.
+        smoothed = uniform_filter(mean.reshape(len(costs), n), size=3, mode="nearest").ravel()
+        pairs = [{"C": float(C), "beta": float(beta)} for C, beta in product(costs, betas)]
+        results: dict[str, Any] = {
+            "params": pairs,
+            "param_C": np.repeat(costs, n),
+            "param_beta": np.tile(betas, len(costs)),
+            "mean_test_score": mean,
+            "std_test_score": by_fold.std(axis=0),
+            "smoothed_test_score": smoothed,
+            "rank_test_score": rankdata(-mean.round(12), method="min").astype(np.int32),
+        }
+        for number, own in enumerate(by_fold):
+            results[f"split{number}_test_score"] = own
+        for name in ("fit_seconds", "score_seconds"):
+            seconds = np.array([getattr(fold, name) for fold in done]).reshape(len(costs), n_folds)
+            results[f"mean_{name.removesuffix('_seconds')}_time"] = np.repeat(
+                seconds.mean(axis=1), n
+            )
+        self.cv_results_ = results
+        best = np.flatnonzero(results["rank_test_score"] == 1)
+        self.best_index_ = int(best[np.argmax(smoothed[best])])
+        self.best_score_ = float(mean[self.best_index_])
+        self.best_params_ = pairs[self.best_index_]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        if self.estimator is not None:
+            tags.input_tags = get_tags(self.estimator).input_tags
+        return tags
+
+
+def last_step(estimator: Any) -> Any:
+    """The classifier of a pipeline, or the classifier itself."""
+    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+
+
+def fit_one(machine: Any, data: Data, C: float, beta: float) -> Any:
+    """A clone of the machine with C and beta, fitted to the data."""
+    fitted = clone(machine)
+    classifier = last_step(fitted)
+    classifier.set_params(engine=get_engine(classifier.engine).set_params(C=C, beta=beta))
+    if data.weight is None:
+        return fitted.fit(data.points, data.labels)
+    name = f"{fitted.steps[-1][0]}__" if isinstance(fitted, Pipeline) else ""
+    return fitted.fit(data.points, data.labels, **{f"{name}sample_weight": data.weight})
+
+
+def score_fold(
+    machine: Any,
+    data: Data,
+    C: float,
+    betas: NDArray[np.float64],
+    scorer: Callable[..., float],
+    train: NDArray[np.int64],
+    test: NDArray[np.int64],
+) -> Fold:
+    """Pass messages once, and score every beta."""
+    start = time.perf_counter()
+    fitted = fit_one(machine, data.rows(train), float(C), float(betas[0]))
+    middle = time.perf_counter()
+    classifier, held_out = last_step(fitted), data.rows(test, against=train)
+    posterior, scores = classifier.posterior_, []
+    for beta in betas:
+        classifier.posterior_ = posterior.at(beta)
+        scores.append(scorer(fitted, held_out.points, held_out.labels))
+    return Fold(np.array(scores), middle - start, time.perf_counter() - middle)
