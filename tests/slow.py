@@ -43,3 +43,32 @@ def unit_weights(K, alpha, ridge=0.0):
     """The coefficients of w / |w| in the space of k_lambda."""
     K_lambda = K + np.diag(np.broadcast_to(ridge, len(K)))
     return alpha / np.sqrt(alpha @ K_lambda @ alpha)
+
+
+def kernel_gibbs(X, y, q, n_steps, n_chains, rng, iid_coefficients=False):
+    """The nine steps of the paper for many chains side by side; returns all w's after each step.
+
+    R_emp is evaluated anew in all 2 m intervals. With ``iid_coefficients`` the direction is
+    sum_i nu_i x_i with independent nu_i, as the paper may be read: not isotropic.
+    """
+    m, d = X.shape
+    w = rng.normal(size=(n_chains, d))
+    w /= np.linalg.norm(w, axis=1, keepdims=True)
+    everything = np.empty((n_steps, n_chains, d))
+    for step in range(n_steps):
+        v = rng.normal(size=(n_chains, m)) @ X if iid_coefficients else rng.normal(size=w.shape)
+        v -= (v * w).sum(axis=1, keepdims=True) * w
+        v /= np.linalg.norm(v, axis=1, keepdims=True)
+        zeta = np.arctan2(-(w @ X.T), v @ X.T)
+        zeta = np.sort(np.hstack([zeta, zeta + np.pi]) % (2 * np.pi), axis=1)
+        ends = np.hstack([zeta[:, 1:], zeta[:, :1] + 2 * np.pi])
+        middle = (zeta + ends) / 2
+        points = np.cos(middle)[..., None] * w[:, None] + np.sin(middle)[..., None] * v[:, None]
+        errors = (y * (points @ X.T) <= 0).sum(axis=2)
+        mass = np.cumsum((ends - zeta) * q**errors * (1 - q) ** (m - errors), axis=1)
+        arc = (mass < rng.random((n_chains, 1)) * mass[:, -1:]).sum(axis=1)
+        own = np.arange(n_chains)
+        z = zeta[own, arc] + rng.random(n_chains) * (ends - zeta)[own, arc]
+        w = np.cos(z)[:, None] * w + np.sin(z)[:, None] * v
+        everything[step] = w
+    return everything

@@ -58,6 +58,29 @@ class DataUnavailableError(OSError):
         return f"No {self.wanted}. Tried {self.tried}. Remedy: {self.remedy}."
 
 
+class EmptyVersionSpaceError(ValueError):
+    """No weight vector gives every training point its label, and the engine needs one.
+
+    Attributes
+    ----------
+    n_points, n_wrong : int
+        Training points, and how many of them the least-squares solution gets wrong.
+    """
+
+    def __init__(self, n_points: int, n_wrong: int) -> None:
+        self.n_points = n_points
+        self.n_wrong = n_wrong
+        super().__init__(n_points, n_wrong)
+
+    def __str__(self) -> str:
+        return (
+            "No weight vector classifies all training points as labelled (least squares gets "
+            f"{self.n_wrong} of {self.n_points} wrong): version space is empty. Use GibbsSampler "
+            "with label_noise > 0, set a ridge, or take a richer kernel; points that are there "
+            "twice with different labels need one of the first two."
+        )
+
+
 class NotSeparableWarning(ConvergenceWarning):
     """Some classifiers still made mistakes when they had to stop.
 
@@ -169,6 +192,52 @@ class FactorisedWarning(UserWarning):
         )
 
 
+class ChainsDisagreeWarning(ConvergenceWarning):
+    """Chains had not found the same posterior when they ended, or know too little of it.
+
+    Attributes
+    ----------
+    task : int
+        The task it happened in.
+    r_hat : float
+        Largest rank-normalised split R-hat of the outputs at training points; 1 is agreement.
+    effective_sample_size : float
+        Smallest number of independent samples that the draws are worth.
+    target_ess : float or None
+        Number that was asked for.
+    n_steps : int
+        Steps of each chain.
+    remedy : str
+        What to do about it.
+    """
+
+    def __init__(
+        self,
+        task: int,
+        r_hat: float,
+        effective_sample_size: float,
+        target_ess: float | None,
+        n_steps: int,
+        remedy: str,
+    ) -> None:
+        self.task = task
+        self.r_hat = r_hat
+        self.effective_sample_size = effective_sample_size
+        self.target_ess = target_ess
+        self.n_steps = n_steps
+        self.remedy = remedy
+        super().__init__(task, r_hat, effective_sample_size, target_ess, n_steps, remedy)
+
+    def __str__(self) -> str:
+        wanted = "" if self.target_ess is None else f" (target_ess={self.target_ess:g})"
+        return (
+            f"Chains of task {self.task} have not mixed after {self.n_steps} steps each: R-hat "
+            f"{self.r_hat:.2f} (1 is agreement), worth {self.effective_sample_size:.0f} "
+            f"independent samples{wanted}. The classifier is valid, but another seed would give "
+            f"another one. Remedy: {self.remedy}."
+        )
+
+
 class StoppedEarlyWarning(UserWarning):
     """A run was ended by its time limit or its monitor; what was finished is kept.
 
@@ -176,18 +245,27 @@ class StoppedEarlyWarning(UserWarning):
     ----------
     n_finished, n_wanted : int
         Posterior samples in the result, and samples asked for.
+    remedy : str
+        How to get the missing ones.
     """
 
-    def __init__(self, n_finished: int, n_wanted: int, reason: str) -> None:
+    def __init__(
+        self,
+        n_finished: int,
+        n_wanted: int,
+        reason: str,
+        remedy: str = "warm_start=True and another fit add the missing samples",
+    ) -> None:
         self.n_finished = n_finished
         self.n_wanted = n_wanted
         self.reason = reason
-        super().__init__(n_finished, n_wanted, reason)
+        self.remedy = remedy
+        super().__init__(n_finished, n_wanted, reason, remedy)
 
     def __str__(self) -> str:
         return (
             f"Stopped by {self.reason} with {self.n_finished} of {self.n_wanted} samples. The "
-            "classifier is valid; warm_start=True and another fit add the missing samples."
+            f"classifier is valid; {self.remedy}."
         )
 
 

@@ -7,7 +7,7 @@ compiles anything: ``from bayespoint import _core`` and then ``_core.perceptron.
 from importlib import import_module
 from typing import Any
 
-MODULES = ("ep", "grids", "knapsack", "perceptron", "regions")
+MODULES = ("billiard", "ep", "gibbs", "grids", "knapsack", "perceptron", "regions")
 
 
 def __getattr__(name: str) -> Any:

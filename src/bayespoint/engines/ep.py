@@ -15,9 +15,9 @@ from scipy.linalg import LinAlgError
 
 from bayespoint.engines.base import Engine
 from bayespoint.engines.factorised import FactorisedSites
+from bayespoint.engines.gaussian import gather
 from bayespoint.engines.outputs import OutputSites
 from bayespoint.engines.prior import LARGE, GaussianPrior, as_priors, check_prior, priors
-from bayespoint.engines.results import gather
 from bayespoint.engines.schedules import Sweeps, at_once, in_turn, row_by_row
 from bayespoint.engines.sites import Label, Sites
 from bayespoint.exceptions import (

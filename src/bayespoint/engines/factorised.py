@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from bayespoint import _core
+from bayespoint.engines.gaussian import TaskResult
 from bayespoint.engines.prior import GaussianPrior
-from bayespoint.engines.results import TaskResult
 from bayespoint.engines.sites import Label
 
 COLLAPSED = 1e-60  # share of its prior variance that no weight of a sound posterior falls below

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import log_ndtr
 
-from bayespoint.posteriors.base import Posterior
 from bayespoint.posteriors.probit import HARD, log_probit
+from bayespoint.posteriors.samples import Samples
 
 ENOUGH = 10_000  # points from which one scale is learned; more would change its third digit
 
@@ -111,7 +111,7 @@ def most_likely_scale(
     return float(size * np.exp(loss.x))
 
 
-class SampledPosterior(Posterior):
+class SampledPosterior(Samples):
     r"""Equally likely classifiers :math:`w_1 \dots w_N` of unit length.
 
     Two rules make one score of the N outputs :math:`f_n(x)`:
@@ -164,38 +164,10 @@ class SampledPosterior(Posterior):
         moments = sum((part.moments for part in parts[1:]), start=parts[0].moments)
         return cls(weights, moments, support, max(part.n_iter for part in parts))
 
-    @property
-    def n_samples(self) -> int:
-        """Number of classifiers N."""
-        return self.weights.shape[1]
-
     @cached_property
     def scale(self) -> NDArray[np.float64]:
         """The sigma of the probabilities, one a task."""
         return self.moments.predictive_scale
-
-    @property
-    def mean(self) -> NDArray:
-        """The Bayes point, 1/N sum_n w_n."""
-        return self.weights.mean(axis=1)
-
-    def outputs(self, Z: NDArray) -> NDArray:
-        """f_n(x) of every classifier, shape (n, n_samples, n_tasks)."""
-        flat = self.weights.reshape(len(self.weights), -1).astype(Z.dtype, copy=False)
-        return (Z @ flat).reshape(len(Z), *self.weights.shape[1:])
-
-    def latent(self, Z: NDArray) -> tuple[NDArray, NDArray]:
-        """Mean and variance of f_n(x) over the samples."""
-        outputs = self.outputs(Z)
-        return outputs.mean(axis=1), outputs.var(axis=1)
-
-    def votes(self, Z: NDArray) -> NDArray:
-        """Mean of sign f_n(x) over the samples."""
-        return np.sign(self.outputs(Z)).mean(axis=1)
-
-    def draw(self, n: int, rng: np.random.Generator) -> NDArray:
-        """Classifiers drawn with replacement."""
-        return self.weights[:, rng.integers(self.n_samples, size=n)]
 
     def decision(self, Z: NDArray, rule: str) -> NDArray:
         """Mean output or mean vote."""
@@ -211,8 +183,7 @@ class SampledPosterior(Posterior):
         """Probit of the mean output, or share of the votes."""
         if rule == "bayes_point":
             return log_probit(decision, self.scale)
-        n = self.n_samples
-        share = ((decision + 1) * n / 2 + 0.5) / (n + 1)
+        share = self.vote_share(decision)
         share = np.clip(share, HARD, 1 - HARD)  # outputs of size 1 would make it 0 or 1
         return np.log(share), np.log1p(-share)
 

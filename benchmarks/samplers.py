@@ -1,0 +1,242 @@
+"""The samplers: cost of a step, effective samples a second, two cores, and 2000 digits.
+
+    python benchmarks/samplers.py             # everything; the digits need the data folder
+    python benchmarks/samplers.py steps       # or some of: steps, rivals, cores, adapted, digits
+
+The floor of a step on a circle is the one product of a matrix with a vector that it needs, measured
+in turn with the steps. Rivals are the samplers of ``hopsy`` (on PyPI), which know polytopes: there
+version space is a cone in a cube. They are left out where it is not installed. Times of a single
+thread are those of the processor, which others on the machine disturb least.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+from _report import table, timed
+from sklearn.svm import SVC
+from threadpoolctl import threadpool_limits
+
+from bayespoint import BayesPointClassifier
+from bayespoint.datasets import load_mnist
+from bayespoint.engines import GibbsSampler
+from bayespoint.engines.billiard import Billiard
+from bayespoint.engines.halfspaces import Halfspaces
+from bayespoint.engines.moves import Circles, Lines
+from bayespoint.posteriors.diagnostics import effective_sample_size, r_hat
+
+try:
+    import hopsy
+except ImportError:
+    hopsy = None
+
+SIZES = (76, 200, 500, 1000, 2000)
+ROUNDS = 5  # measurements in turn; the fastest counts
+THIN = 5  # steps between samples
+BUDGET = 1.0  # seconds for each sampler
+
+
+@numba.njit(nogil=True)
+def products(Y: np.ndarray, v: np.ndarray, g: np.ndarray, n: int) -> None:
+    """The floor: n products."""
+    for _ in range(n):
+        np.dot(Y, v, g)
+
+
+def spent(function: Callable[..., Any], *arguments: Any) -> float:
+    """Seconds of processor time."""
+    start = time.process_time()
+    function(*arguments)
+    return time.process_time() - start
+
+
+def separable(m: int, d: int, seed: int = 0, spread: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """Points and labels that a plane separates; features of scales 1 to 10^spread."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, d))
+    y = np.where(X @ rng.normal(size=d) > 0, 1, -1)
+    return X * np.logspace(0, spread, d), y
+
+
+def steps() -> None:
+    """Microseconds a step, beside the floor."""
+    rows = []
+    for m in SIZES:
+        X, y = separable(m, m)
+        halfspaces = Halfspaces.of(X, y, None)
+        Y, w = halfspaces.normals, halfspaces.inside()
+        rng = np.random.default_rng(0)
+        circles, lines = Circles(halfspaces), Lines(halfspaces, np.eye(m), rng)
+        n = max(20, int(2e6 / (m * m) + 2e4 / m))
+        samples, total, nothing = np.empty((1, m)), np.zeros(m), np.empty(0)
+        state = w.copy()
+        circles.sample(math.log(19), state, 2000 if m < 2000 else 200, rng, samples, total, nothing)
+        floor, noisy, hard, mixed = [], [], [], []
+        for _ in range(ROUNDS):
+            floor.append(spent(products, Y, w, np.empty(m), n))
+            for times, moves, start, theta in (
+                (noisy, circles, state, math.log(19)),
+                (hard, circles, w, math.inf),
+                (mixed, lines, math.sqrt(m) * state, math.log(19)),
+            ):
+                arguments = (theta, start.copy(), n, rng, samples, total, nothing)
+                times.append(spent(moves.sample, *arguments))
+        best = [min(times) / n * 1e6 for times in (floor, noisy, hard, mixed)]
+        rows.append(
+            [m, *(f"{t:.1f}" for t in best), f"{best[1] / best[0]:.2f}", f"{best[2] / best[0]:.2f}"]
+        )
+    header = ["m = d", "floor", "q = 0.05", "q = 0", "adapted", "0.05 / floor", "0 / floor"]
+    table("microseconds a step, one thread", header, rows)
+
+
+def per_second(draws: np.ndarray, outputs: np.ndarray, seconds: float) -> list[str]:
+    """Smallest and median effective samples a second of outputs, and R-hat."""
+    f = draws @ outputs.T
+    size = effective_sample_size(f)
+    return [
+        f"{size.min() / seconds:.0f}",
+        f"{np.median(size) / seconds:.0f}",
+        f"{r_hat(f).max():.3f}",
+    ]
+
+
+def rivals() -> None:
+    """Effective samples a second in version space, one thread for all."""
+    if hopsy is None:
+        print("\nhopsy is not installed: no rivals (pip install hopsy).")
+    rows = []
+    for m, d in ((50, 5), (100, 10), (200, 30), (188, 188)):
+        halfspaces = Halfspaces.of(*separable(m, d), None)
+        samplers = {
+            "circles": ours(Circles(halfspaces), halfspaces),
+            "billiard": ours(Billiard(halfspaces, 1000, 10.0), halfspaces),
+        }
+        if hopsy is not None:
+            samplers["hopsy hit-and-run"] = theirs(hopsy.UniformHitAndRunProposal, halfspaces)
+            samplers["hopsy billiard"] = theirs(hopsy.BilliardWalkProposal, halfspaces)
+        for name, draw in samplers.items():
+            draw(50)
+            start, parts = time.process_time(), []
+            while time.process_time() - start < BUDGET:
+                parts.append(draw(100))
+            draws = np.concatenate(parts)
+            draws /= np.linalg.norm(draws, axis=1, keepdims=True)
+            values = per_second(draws[None], halfspaces.normals, time.process_time() - start)
+            rows.append([f"{m} x {d}", name, *values])
+    header = ["m x d", "sampler", "least", "median", "R-hat"]
+    table("effective samples a second, q = 0", header, rows)
+
+
+def ours(moves: Circles | Billiard, halfspaces: Halfspaces) -> Callable[[int], np.ndarray]:
+    """A function that draws so many samples."""
+    rng, d = np.random.default_rng(0), halfspaces.normals.shape[1]
+    state: Any = moves.state(halfspaces.inside(), rng)
+
+    def draw(n: int) -> np.ndarray:
+        samples = np.empty((n, d))
+        moves.sample(math.inf, state, THIN, rng, samples, np.zeros(d), np.empty(0))
+        return samples
+
+    return draw
+
+
+def theirs(proposal: Any, halfspaces: Halfspaces) -> Callable[[int], np.ndarray]:
+    """As :func:`ours`, from the cone of version space in a cube."""
+    Y = halfspaces.normals
+    m, d = Y.shape
+    A, b = np.vstack([-Y, np.eye(d), -np.eye(d)]), np.append(np.zeros(m), np.ones(2 * d))
+    chain = hopsy.MarkovChain(hopsy.Problem(A, b), proposal, starting_point=halfspaces.inside() / 2)
+    rng = hopsy.RandomNumberGenerator(0)
+    return lambda n: hopsy.sample(chain, rng, n, thinning=THIN)[1][0]
+
+
+def cores() -> None:
+    """Steps a second of two chains on two threads, beside one."""
+    rows = []
+    for m in (76, 200, 500, 1000):
+        X, y = separable(m, m)
+        seconds = []
+        for n_chains in (1, 2):
+            engine = GibbsSampler(
+                n_samples=100 * n_chains, thin=max(20, int(2e6 / m**2)), n_chains=n_chains
+            )
+            clf = BayesPointClassifier(
+                engine=engine, fit_intercept=False, random_state=0, n_jobs=n_chains
+            )
+            clf.fit(X, y)
+            with threadpool_limits(1):
+                seconds.append(min(timed(clf.fit, X, y)[1] for _ in range(3)))
+        rows.append([m, *(f"{t:.2f}" for t in seconds), f"{2 * seconds[0] / seconds[1]:.2f}"])
+    table("two chains on two cores", ["m = d", "one, s", "two, s", "gain"], rows)
+
+
+def adapted() -> None:
+    """Effective samples a second where features have different scales."""
+    rows = []
+    for q in (0.0, 0.05):
+        for spread in (0, 1, 2):
+            X, y = separable(100, 10, spread=spread)
+            y = np.where(np.random.default_rng(1).random(100) < q, -y, y)
+            halfspaces = Halfspaces.of(X, y, None)
+            row = [q, f"1 to {10**spread}"]
+            for directions in ("isotropic", "adapted"):
+                engine = GibbsSampler(
+                    label_noise=q, n_samples=4000, thin=20, burn_in=4000, directions=directions
+                )
+                clf = BayesPointClassifier(engine=engine, fit_intercept=False, random_state=0)
+                clf.fit(X, y)
+                seconds = spent(clf.fit, X, y)
+                draws = clf.posterior_.to_dict()["weights"][..., 0]
+                row += per_second(draws, halfspaces.normals, seconds)
+            rows.append([*row, f"{float(row[-2]) / float(row[-5]):.1f}"])
+    header = ["q", "scales", "least", "median", "R-hat", "least", "median", "R-hat", "gain"]
+    table("effective samples a second: isotropic, adapted", header, rows)
+
+
+def digits() -> None:
+    """2000 digits of two classes, 5 % of the labels flipped, beside the SVM at its best C."""
+    data = load_mnist()
+    rng = np.random.default_rng(0)
+    two = np.flatnonzero(np.isin(data.y_train, (3, 8)))[:2000]
+    X, y = data.X_train[two], np.where(data.y_train[two] == 8, 1, -1)
+    labels = np.where(rng.random(2000) < 0.05, -y, y)
+    test = np.isin(data.y_test, (3, 8))
+    X_test, y_test = data.X_test[test], np.where(data.y_test[test] == 8, 1, -1)
+    kernel = {"kernel": "poly", "degree": 5, "gamma": 1 / np.square(X).sum(axis=1).mean()}
+    rows = []
+    for C in (0.001, 0.01, 0.1, 1.0, 10.0):
+        svm, seconds = timed(SVC(C=C, coef0=1.0, **kernel).fit, X, labels)
+        rows.append(
+            [f"SVC, C = {C:g}", f"{1 - svm.score(X_test, y_test):.2%}", f"{seconds:.0f}", ""]
+        )
+    for engine in (GibbsSampler(directions="adapted", n_samples=400, burn_in=20_000, thin=200),):
+        clf = BayesPointClassifier(
+            engine=engine, random_state=0, n_jobs=2, normalize=True, **kernel
+        )
+        _, seconds = timed(clf.fit, X, labels)
+        error, spread = 1 - clf.score(X_test, y_test), clf.posterior_.r_hat[0]
+        rows.append(["GibbsSampler", f"{error:.2%}", f"{seconds:.0f}", f"{spread:.3f}"])
+    table("3 against 8, 2000 digits", ["machine", "test error", "seconds", "R-hat"], rows)
+
+
+PARTS = {"steps": steps, "rivals": rivals, "cores": cores, "adapted": adapted, "digits": digits}
+
+
+def main() -> None:
+    """Run the parts that are named, or all."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", choices=[[], *PARTS], help="all if none is named")
+    warnings.simplefilter("ignore")  # short chains
+    for name in parser.parse_args().parts or PARTS:
+        PARTS[name]()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""A billiard in version space: great circles, reflected at the walls f_i = 0."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint._core.compiler import compiled
+
+RENEW = 200  # events after which rounding errors are removed
+SMALLEST = 1e-300  # stands for an output of 0, so that quotients stay finite
+
+
+@compiled
+def launch(w: NDArray, v: NDArray, rng: np.random.Generator) -> None:
+    """A velocity of unit length, isotropic among those at right angles to w."""
+    for k in range(len(v)):
+        v[k] = rng.standard_normal()
+    straighten(w, v)
+
+
+@compiled
+def straighten(w: NDArray, v: NDArray) -> None:
+    """Make w a unit vector again, and v one at right angles to it."""
+    w /= math.sqrt(np.dot(w, w))
+    v -= np.dot(v, w) * w
+    v /= math.sqrt(np.dot(v, v))
+
+
+@compiled
+def play(
+    Y: NDArray,
+    gram: NDArray,
+    w: NDArray,
+    v: NDArray,
+    until_launch: float,
+    refresh: float,
+    spacing: float,
+    most_bounces: int,
+    rng: np.random.Generator,
+    samples: NDArray,
+    total: NDArray,
+) -> tuple[float, float]:
+    """Move w with velocity v until all samples are taken, or it has bounced often enough.
+
+    Rows of ``Y`` are the unit normals of the walls, ``gram`` = Y Y^T or empty. Samples are taken
+    every ``spacing`` of arc length, and the velocity is drawn anew every ``refresh``: at times that
+    do not depend on where w is, so that all places stay equally likely. The integral of w is added
+    to ``total``. Returns the arc length, and what is left of it until the next launch.
+    """
+    m, d = Y.shape
+    f, g, cotangent, column = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
+    arc, until_sample = 0.0, spacing
+    taken, bounces, event = 0, 0, 0
+    while taken < len(samples) or bounces < most_bounces:
+        if event % RENEW == 0:
+            straighten(w, v)
+            np.dot(Y, w, f)
+            np.dot(Y, v, g)
+        event += 1
+        for i in range(m):
+            f[i] = max(f[i], SMALLEST)
+        np.divide(g, f, cotangent)
+        wall = 0
+        for i in range(1, m):  # the first wall ahead has the least g / f = -cot(arc)
+            if cotangent[i] < cotangent[wall]:
+                wall = i
+        way = math.atan2(f[wall], -g[wall])
+        ahead = min(way, until_sample, until_launch)
+        c, s = math.cos(ahead), math.sin(ahead)
+        for k in range(d):
+            total[k] += s * w[k] + (1.0 - c) * v[k]
+            w[k], v[k] = c * w[k] + s * v[k], c * v[k] - s * w[k]
+        for i in range(m):
+            f[i], g[i] = c * f[i] + s * g[i], c * g[i] - s * f[i]
+        arc += ahead
+        until_sample -= ahead
+        until_launch -= ahead
+        if ahead == way:
+            twice = 2.0 * g[wall]
+            for k in range(d):
+                v[k] -= twice * Y[wall, k]
+            if len(gram) > 0:
+                for i in range(m):
+                    g[i] -= twice * gram[wall, i]
+            else:
+                np.dot(Y, Y[wall], column)
+                for i in range(m):
+                    g[i] -= twice * column[i]
+            f[wall] = 0.0
+            bounces += 1
+        if until_sample <= 0:
+            samples[taken] = w
+            taken += 1
+            until_sample = spacing
+        if until_launch <= 0:
+            launch(w, v, rng)
+            np.dot(Y, v, g)
+            until_launch = refresh
+    return arc, until_launch

@@ -1,0 +1,341 @@
+"""The kernel Gibbs sampler: moves on circles and on lines, with exact bookkeeping of errors.
+
+A row of ``Y`` is y_i x_i / |x_i|, so that point i is an error of w where f_i = (Y w)_i <= 0. Along
+a circle or a line through w every point changes its side at one known place; sorted, the places cut
+the path into pieces of constant likelihood exp(-theta e), e being the weight of the errors. Steps
+are numbered as in the paper.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint._core.compiler import compiled
+
+RENEW = 100  # moves after which rounding errors are removed from w and f = Y w
+NEGLIGIBLE = 45.0  # exp(-45) = 3e-20: pieces that much less likely than another are never drawn
+SHIFTS = 16  # moves of the insertion sort for each place, after which a comparison sort takes over
+SMALLEST = 1e-300  # stands for an output of 0, so that quotients stay finite
+FARTHEST = 38.0  # standard deviations; Phi(-38) is the smallest float64
+BISECTIONS = 60  # 76 / 2^60 = 7e-17
+
+
+class Path(NamedTuple):
+    """A circle or a line through w: what is known of it, and room to work in."""
+
+    v: NDArray  # (d,) direction
+    g: NDArray  # (m,) Y v
+    place: NDArray  # (m,) where each point is crossed
+    change: NDArray  # (m,) what the crossing adds to the errors
+    order: NDArray  # (m,) points in the order of their crossings
+    edge: NDArray  # (m,) sorted places
+    bucket: NDArray  # (m,)
+    first: NDArray  # (m + 1,)
+    errors: NDArray  # (m + 1,) weight of the errors on each piece
+    piece: NDArray  # (2 m + 2,) pieces that may be drawn, those from m + 1 on are mirror images
+    mass: NDArray  # (2 m + 2,) their probabilities, up to a constant
+
+
+def new_path(m: int, d: int) -> Path:
+    """A path for m points and d coordinates."""
+    order, bucket, first = (np.empty(n, np.uint32) for n in (m, m, m + 1))
+    place, change, edge, g = np.empty((4, m))
+    return Path(
+        np.empty(d), g, place, change, order, edge, bucket, first, np.empty(m + 1),
+        np.empty(2 * m + 2, np.int64), np.empty(2 * m + 2),
+    )  # fmt: skip
+
+
+@compiled
+def crossings(f: NDArray, weight: NDArray, path: Path) -> None:
+    """Steps 3 and 4: angles in [0, pi] at which cos(z) f + sin(z) g = 0, z = pi/2 + atan(g / f).
+
+    The arc tangent is that of the Cephes library, exact to the last digit or two, written without
+    branches so that it is computed for several points at once; no hit point b_i is formed, and
+    nothing is divided by zero.
+    """
+    g, place, change = path.g, path.place, path.change
+    for i in range(len(f)):
+        a, b = abs(f[i]), abs(g[i])
+        low, high = min(a, b), max(max(a, b), SMALLEST)
+        # Above tan(pi/8), atan x = pi/4 + atan((x - 1) / (x + 1)).
+        upper = low > 0.41421356237309503 * high
+        x = np.divide(low - high if upper else low, low + high if upper else high)
+        s = x * x
+        p = -8.750608600031904e-1 * s - 1.615753718733365e1
+        p = (p * s - 7.500855792314705e1) * s - 1.2288666844901361e2
+        p = p * s - 6.485021904942025e1
+        q = (s + 2.485846490142306e1) * s + 1.650270098316989e2
+        q = ((q * s + 4.328810604912903e2) * s + 4.853903996359137e2) * s + 1.945506571482614e2
+        angle = x + x * np.divide(s * p, q) + (0.7853981633974483 if upper else 0.0)
+        angle = 1.5707963267948966 - angle if b > a else angle
+        angle = -angle if (f[i] < 0) != (g[i] < 0) else angle
+        place[i] = 1.5707963267948966 + angle
+        change[i] = -weight[i] if f[i] <= 0 else weight[i]
+
+
+@compiled
+def sort_places(path: Path, span: float) -> None:
+    """Step 5: order and sorted values of places in [0, span]: in buckets, then by insertion."""
+    place, order, edge, bucket, first = path.place, path.order, path.edge, path.bucket, path.first
+    m = len(place)
+    scale = (m - 0.5) / span
+    first[:] = 0
+    for i in range(m):
+        bucket[i] = np.uint32(place[i] * scale)
+    for i in range(m):
+        first[bucket[i] + np.uint32(1)] += np.uint32(1)
+    for b in range(1, m + 1):
+        first[b] += first[b - 1]
+    for i in range(m):
+        slot = first[bucket[i]]
+        first[bucket[i]] = slot + np.uint32(1)
+        order[slot] = i
+        edge[slot] = place[i]
+    shifts = 0
+    for j in range(1, m):
+        key, i, k = edge[j], order[j], j
+        while k > 0 and edge[k - 1] > key:
+            edge[k], order[k] = edge[k - 1], order[k - 1]
+            k -= 1
+        edge[k], order[k] = key, i
+        shifts += j - k
+        if shifts > SHIFTS * m:  # many places in few buckets
+            order[:] = np.argsort(place)
+            for n in range(m):
+                edge[n] = place[order[n]]
+            return
+
+
+@compiled
+def draw_place(
+    path: Path,
+    theta: float,
+    span: float,
+    mirrored: bool,
+    histogram: NDArray,
+    rng: np.random.Generator,
+) -> tuple[float, int]:
+    """Steps 6 and 7: a place in [0, span], or in [span, 2 span], the mirrored half.
+
+    Crossing i adds ``change[i]`` to the errors: what is taken away was there at place 0. On the
+    other half of a circle every point is on its other side: there e becomes total - e.
+    Rao and Blackwell's share of the move for every number of errors is added to ``histogram``,
+    unless it is empty. Returns also the number of pieces that the place was drawn from.
+    """
+    change, order, edge, errors = path.change, path.order, path.edge, path.errors
+    piece, mass = path.piece, path.mass
+    m = len(order)
+    total, e = 0.0, 0.0
+    for i in range(m):
+        total += abs(change[i])
+        e -= min(change[i], 0.0)
+    low, high, low_length, high_length = np.inf, -np.inf, 0.0, 0.0  # fewest and most errors, where
+    begin = 0.0
+    for j in range(m + 1):
+        errors[j] = e
+        end = edge[j] if j < m else span
+        if (e <= low or e >= high) and end > begin:
+            if e < low or (e == low and end - begin > low_length):
+                low, low_length = e, end - begin
+            if e > high or (e == high and end - begin > high_length):
+                high, high_length = e, end - begin
+        e += change[order[j]] if j < m else 0.0
+        begin = end
+    best, longest = low, low_length
+    if mirrored and total - high < low:
+        best, longest = total - high, high_length
+    # Errors beyond which a piece, however long, cannot be drawn beside the longest of the best.
+    most = best + (NEGLIGIBLE - math.log(longest / span)) / theta if theta > 0 else np.inf
+    n, sum_of_mass = 0, 0.0
+    for half in range(2 if mirrored else 1):
+        begin = 0.0
+        for j in range(m + 1):
+            e = total - errors[j] if half else errors[j]
+            end = edge[j] if j < m else span
+            if e <= most:
+                piece[n] = j + half * (m + 1)
+                mass[n] = (end - begin) * math.exp(-theta * (e - best))
+                sum_of_mass += mass[n]
+                n += 1
+            begin = end
+    if len(histogram) > 0:
+        for k in range(n):
+            e = errors[piece[k] % (m + 1)]
+            histogram[int((total - e if piece[k] > m else e) + 0.5)] += mass[k] / sum_of_mass
+    rest, chosen = rng.random() * sum_of_mass, 0
+    while chosen < n - 1 and rest >= mass[chosen]:
+        rest -= mass[chosen]
+        chosen += 1
+    half, j = piece[chosen] // (m + 1), piece[chosen] % (m + 1)
+    begin = edge[j - 1] if j > 0 else 0.0
+    end = edge[j] if j < m else span
+    return half * span + begin + rng.random() * (end - begin), n
+
+
+@compiled
+def stay_inside(f: NDArray) -> None:
+    """Let no output in version space fall to 0 by rounding."""
+    for i in range(len(f)):
+        f[i] = max(f[i], SMALLEST)
+
+
+@compiled
+def tangent(w: NDArray, v: NDArray, rng: np.random.Generator) -> None:
+    """Step 2: a direction as long as w, isotropic among those at right angles to it."""
+    for k in range(len(v)):
+        v[k] = rng.standard_normal()
+    square = np.dot(w, w)
+    v -= np.dot(v, w) / square * w
+    v *= math.sqrt(square / np.dot(v, v))
+
+
+@compiled
+def arc_inside(slope: NDArray, rng: np.random.Generator) -> float:
+    """An angle uniform in the one arc without errors, from the g_i / f_i of all points.
+
+    The angle at which point i is met ahead has the cotangent -g_i / f_i: the first one needs
+    neither an arc tangent of every point nor a sort.
+    """
+    low, high = slope[0], slope[0]
+    for i in range(1, len(slope)):
+        low, high = min(low, slope[i]), max(high, slope[i])
+    end = math.atan2(1.0, -low)  # first crossing ahead
+    begin = math.atan2(1.0, -high) - math.pi  # first crossing behind
+    return begin + rng.random() * (end - begin)
+
+
+@compiled
+def move_on_circle(
+    Y: NDArray,
+    weight: NDArray,
+    theta: float,
+    w: NDArray,
+    f: NDArray,
+    path: Path,
+    histogram: NDArray,
+    rng: np.random.Generator,
+) -> None:
+    """Steps 2 to 8: the next w on a random great circle, and its outputs f = Y w."""
+    tangent(w, path.v, rng)
+    np.dot(Y, path.v, path.g)
+    if math.isinf(theta):
+        np.divide(path.g, f, path.place)
+        z = arc_inside(path.place, rng)
+    else:
+        crossings(f, weight, path)
+        sort_places(path, math.pi)
+        z, _ = draw_place(path, theta, math.pi, True, histogram, rng)
+    c, s = math.cos(z), math.sin(z)
+    for k in range(len(w)):
+        w[k] = c * w[k] + s * path.v[k]
+    for i in range(len(f)):
+        f[i] = c * f[i] + s * path.g[i]
+
+
+@compiled
+def normal_area(s: float) -> float:
+    """Phi(s), with all digits where it is small."""
+    return 0.5 * math.erfc(-s * math.sqrt(0.5))
+
+
+@compiled
+def normal_place(area: float, low: float, high: float) -> float:
+    """The s between ``low`` and ``high`` with Phi(s) = area, by bisection."""
+    low, high = max(low, -FARTHEST), min(high, FARTHEST)
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (low + high)
+        if normal_area(middle) < area:
+            low = middle
+        else:
+            high = middle
+    return 0.5 * (low + high)
+
+
+@compiled
+def move_on_line(
+    u: NDArray,
+    g: NDArray,
+    weight: NDArray,
+    theta: float,
+    w: NDArray,
+    f: NDArray,
+    path: Path,
+    histogram: NDArray,
+    rng: np.random.Generator,
+) -> None:
+    """The next w on the line w + t u, |u| = 1, for w ~ N(0, I) before any label; g = Y u.
+
+    Along the line s = u.w is standard normal before any label, so that Phi(s) plays the part of the
+    angle: in it pieces have a constant density. No product with Y is needed.
+    """
+    inside = math.isinf(theta)
+    here = np.dot(u, w)
+    sign = -1.0 if here > 0 else 1.0  # go from the lower tail, where Phi has all its digits
+    start = sign * here
+    low, high = -np.inf, np.inf
+    for i in range(len(f)):
+        slope = sign * g[i] if g[i] != 0 else SMALLEST
+        s = start - f[i] / slope
+        path.change[i] = -weight[i] if slope > 0 else weight[i]
+        if inside:
+            low, high = (max(low, s), high) if slope > 0 else (low, min(high, s))
+        else:
+            path.place[i] = normal_area(s)
+    if inside:
+        begin, end = normal_area(low), normal_area(high)
+        area = begin + rng.random() * (end - begin)
+    else:
+        sort_places(path, 1.0)
+        area, _ = draw_place(path, theta, 1.0, False, histogram, rng)
+    t = sign * (normal_place(area, low, high) - start)
+    for k in range(len(w)):
+        w[k] += t * u[k]
+    for i in range(len(f)):
+        f[i] += t * g[i]
+
+
+@compiled
+def sample(
+    Y: NDArray,
+    weight: NDArray,
+    theta: float,
+    directions: NDArray,
+    slopes: NDArray,
+    lines_a_circle: int,
+    w: NDArray,
+    path: Path,
+    thin: int,
+    rng: np.random.Generator,
+    samples: NDArray,
+    total: NDArray,
+    histogram: NDArray,
+) -> None:
+    """Move w; every ``thin``-th w / |w| goes to ``samples``, all are added to ``total``.
+
+    ``theta`` = log((1 - q) / q) is infinite without label noise: then w starts, and stays, inside
+    version space. After each circle come ``lines_a_circle`` lines, in directions drawn from the
+    rows of ``directions``; ``slopes`` = directions Y^T. Lines need w ~ N(0, I) before any label,
+    circles do not mind the length of w: the law of w / |w| is the same.
+    """
+    inside = math.isinf(theta)
+    f = np.empty(len(Y))
+    for step in range(len(samples) * thin):
+        if step % RENEW == 0:
+            if lines_a_circle == 0:
+                w /= math.sqrt(np.dot(w, w))
+            np.dot(Y, w, f)
+        if inside:
+            stay_inside(f)
+        if step % (lines_a_circle + 1) == 0:
+            move_on_circle(Y, weight, theta, w, f, path, histogram, rng)
+        else:
+            n = int(rng.random() * len(directions))
+            move_on_line(directions[n], slopes[n], weight, theta, w, f, path, histogram, rng)
+        scale = 1.0 / math.sqrt(np.dot(w, w))
+        for k in range(len(w)):
+            total[k] += scale * w[k]
+        if (step + 1) % thin == 0:
+            samples[step // thin] = scale * w

@@ -1,0 +1,127 @@
+"""Chains side by side: how they run, and whether they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint.engines.moves import Moves
+from bayespoint.monitor import Monitor
+from bayespoint.posteriors.diagnostics import effective_sample_size, r_hat
+from bayespoint.spaces.tiles import ThreadPool
+
+SLICES = 10  # parts of a run after which progress is told and a wish to stop is heard
+MONITORED = 100  # training points whose outputs tell whether chains agree
+
+
+class Progress:
+    """Tells the monitor how much of the planned steps is done, and hears when it wants to stop.
+
+    Progress is counted in hundredths: steps are too many and too short to be told one by one.
+    """
+
+    TOTAL = 100
+
+    def __init__(self, monitor: Monitor, planned: int) -> None:
+        self._monitor, self._planned = monitor, planned
+        self._done = 0
+        self.stopped = False
+
+    def add(self, steps: int) -> None:
+        """Say that so many more steps are done."""
+        self._done += steps
+        self._monitor.update(self.TOTAL * min(self._done / self._planned, 1.0))
+        self.stopped = self.stopped or self._monitor.should_stop()
+
+
+class Chains:
+    """Independent chains through the posterior of one task.
+
+    Parameters
+    ----------
+    moves : Moves
+        How they move.
+    starts : ndarray of shape (n_chains, n_coordinates)
+        Directions they start from.
+    rngs : sequence of numpy.random.Generator
+        One for each chain.
+    pool : ThreadPool
+        Where they run.
+    progress : Progress
+        Told about every step.
+    """
+
+    def __init__(
+        self,
+        moves: Moves,
+        starts: NDArray[np.float64],
+        rngs: Sequence[np.random.Generator],
+        pool: ThreadPool,
+        progress: Progress,
+    ) -> None:
+        self._moves, self._rngs, self._pool, self._progress = moves, rngs, pool, progress
+        self._states = [moves.state(w, rng) for w, rng in zip(starts, rngs, strict=True)]
+        self.n_steps = 0
+        self.mean = np.zeros(starts.shape[1])
+
+    def draw(self, theta: float, n_draws: int, thin: int) -> NDArray[np.float64]:
+        """Every ``thin``-th state, shape (n_chains, n_draws, n_coordinates); sets ``mean``.
+
+        Fewer draws come back if the monitor stops the run, but at least one of each chain.
+        """
+        n_chains, d = len(self._states), len(self.mean)
+        samples, totals = np.empty((n_chains, n_draws, d)), np.zeros((n_chains, d))
+        size = -(-n_draws // SLICES)
+        end = 0
+        for begin in range(0, n_draws, size):
+            end = min(begin + size, n_draws)
+            part = samples[:, begin:end]
+            self._pool.map(self._advance, range(n_chains), theta, thin, part, totals)
+            self.n_steps += (end - begin) * thin
+            self._progress.add(n_chains * (end - begin) * thin)
+            if self._progress.stopped:
+                break
+        self.mean = totals.sum(axis=0) / (n_chains * end * thin)
+        return samples[:, :end]
+
+    def count(
+        self, rungs: NDArray, n_burn: int, n_steps: int, n_errors: int
+    ) -> NDArray[np.float64]:
+        """Climb a ladder of thetas and count time at 0 ... ``n_errors`` - 1 errors.
+
+        Returns an array of shape (n_chains, n_rungs, n_errors).
+        """
+        n_chains, d = len(self._states), len(self.mean)
+        histograms = np.zeros((n_chains, len(rungs), n_errors))
+        samples, totals = np.empty((n_chains, 1, d)), np.zeros((n_chains, d))
+        for rung, theta in enumerate(rungs):
+            for steps, counted in ((n_burn, None), (n_steps, histograms[:, rung])):
+                self._pool.map(
+                    self._advance, range(n_chains), theta, steps, samples, totals, counted
+                )
+            self._progress.add(n_chains * (n_burn + n_steps))
+        return histograms
+
+    def _advance(
+        self,
+        chain: int,
+        theta: float,
+        thin: int,
+        samples: NDArray,
+        totals: NDArray,
+        histograms: NDArray | None = None,
+    ) -> None:
+        histogram = np.empty(0) if histograms is None else histograms[chain]
+        self._moves.sample(
+            theta, self._states[chain], thin, self._rngs[chain], samples[chain], totals[chain],
+            histogram,
+        )  # fmt: skip
+
+
+def agreement(draws: NDArray, normals: NDArray) -> tuple[float, float]:
+    """Largest R-hat and smallest effective sample size of the outputs at some training points."""
+    some = normals[:: -(-len(normals) // MONITORED)]
+    outputs = draws @ some.T
+    return float(np.max(r_hat(outputs))), float(np.min(effective_sample_size(outputs)))

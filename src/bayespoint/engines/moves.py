@@ -1,0 +1,116 @@
+"""Ways to move through the posterior of a task: on circles, and on lines."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint import _core
+from bayespoint.engines.halfspaces import Halfspaces
+
+POOL = 1000  # fewest directions of lines, so that neighbours in time differ
+BALANCE = 100  # coordinates for which a circle takes as long again as a line
+
+
+class Moves(Protocol):
+    """A way to move. A state is changed in place by ``sample``."""
+
+    def state(self, w: NDArray, rng: np.random.Generator) -> Any:
+        """A state in the direction of the unit vector w."""
+
+    def sample(
+        self,
+        theta: float,
+        state: Any,
+        thin: int,
+        rng: np.random.Generator,
+        samples: NDArray,
+        total: NDArray,
+        histogram: NDArray,
+    ) -> None:
+        """Fill ``samples`` with every ``thin``-th unit vector; add all of them to ``total``.
+
+        ``theta`` is what an error costs. Time at each number of errors is added to ``histogram``,
+        unless it is empty.
+        """
+
+
+class Circles:
+    """The paper's moves: great circles through w in isotropic directions."""
+
+    def __init__(self, halfspaces: Halfspaces) -> None:
+        self._halfspaces = halfspaces
+        m, d = halfspaces.normals.shape
+        self._directions, self._slopes, self._lines = np.empty((0, d)), np.empty((0, m)), 0
+
+    def state(self, w: NDArray, rng: np.random.Generator) -> NDArray[np.float64]:
+        """A state in the direction w."""
+        return w.copy()
+
+    def sample(
+        self,
+        theta: float,
+        state: NDArray,
+        thin: int,
+        rng: np.random.Generator,
+        samples: NDArray,
+        total: NDArray,
+        histogram: NDArray,
+    ) -> None:
+        """See :class:`Moves`."""
+        Y, weight, _ = self._halfspaces
+        path = _core.gibbs.new_path(*Y.shape)
+        _core.gibbs.sample(
+            Y, weight, theta, self._directions, self._slopes, self._lines, state, path, thin, rng,
+            samples, total, histogram,
+        )  # fmt: skip
+
+    def adapt(self, draws: NDArray) -> None:
+        """Learn from draws (n_chains, n_draws, d) that are not used otherwise: nothing here."""
+
+
+class Lines(Circles):
+    r"""Circles, and lines in between, in directions :math:`u = F \varepsilon` of a fixed pool.
+
+    Fixed directions, and those that prefer some to others, are not allowed on circles, but on lines
+    they are, if w has a Gaussian length: :math:`w \sim N(0, I)` before any label. Lines follow the
+    long directions of the posterior; circles leave its modes.
+
+    Parameters
+    ----------
+    halfspaces : Halfspaces
+        The training points.
+    factor : ndarray of shape (d, d)
+        F, with :math:`F F^T` a guess of the covariance of w.
+    rng : numpy.random.Generator
+        Draws the pool.
+    """
+
+    def __init__(self, halfspaces: Halfspaces, factor: NDArray, rng: np.random.Generator) -> None:
+        super().__init__(halfspaces)
+        self._guess, self._rng = factor @ factor.T, rng
+        self._lines = max(1, len(factor) // BALANCE)
+        self._fill_pool(factor)
+
+    def state(self, w: NDArray, rng: np.random.Generator) -> NDArray[np.float64]:
+        """A state in the direction w, of a length that a Gaussian vector has."""
+        return w * np.sqrt(rng.chisquare(len(w)))
+
+    def adapt(self, draws: NDArray) -> None:
+        """Take new directions from draws: their covariance, and the guess while they are few."""
+        flat = draws.reshape(-1, draws.shape[2])
+        n, d = flat.shape
+        centre = flat.mean(axis=0)
+        # Length of a Gaussian vector: mean square d, variance 1/2.
+        seen = d * np.cov(flat.T) + 0.5 * np.outer(centre, centre) / (centre @ centre)
+        share = d / (d + n / 4)  # neighbouring draws are alike
+        self._fill_pool(np.linalg.cholesky((1 - share) * seen + share * self._guess))
+
+    def _fill_pool(self, factor: NDArray) -> None:
+        d = len(factor)
+        directions = self._rng.standard_normal((max(POOL, 2 * d), d)) @ factor.T
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        self._directions = directions
+        self._slopes = directions @ self._halfspaces.normals.T

@@ -1,0 +1,132 @@
+"""A posterior known by the samples of Markov chains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr
+
+from bayespoint.posteriors.evidence import Evidence
+from bayespoint.posteriors.probit import HARD
+from bayespoint.posteriors.samples import Samples
+
+IMPOSSIBLE = 1e-300  # stands for the probability of a label that cannot be: its log is finite
+
+
+class ChainPosterior(Samples):
+    r"""Classifiers of unit length from chains, and labels that are flipped with probability q.
+
+    A label of x is the sign of :math:`f(x) = z(x)^T w`, turned around with probability q. Two rules
+    make one score of the N outputs :math:`f_n(x)`, and of a score a share s of classifiers that say
+    "yes"; the probability of "yes" is :math:`q + (1 - 2 q) s`.
+
+    * ``"bayes_point"``: :math:`\bar f / \sqrt{var f + \bar f^2 / N}`, the output of the Bayes point
+      over its standard deviation; :math:`s = \Phi(score)`, the share if outputs were Gaussian.
+      The second term lets N samples claim no more than N samples can know.
+    * ``"vote"``: the mean of the signs, ties broken by the score of the Bayes point;
+      :math:`s = (n_+ + 1/2) / (N + 1)`.
+
+    Parameters
+    ----------
+    chains : ndarray of shape (n_chains, n_draws, n_coordinates, n_tasks)
+        The classifiers.
+    label_noise : ndarray of shape (n_tasks,)
+        The flip rate q of each task.
+    r_hat, effective_sample_size : ndarray of shape (n_tasks,)
+        Of the outputs at training points, and of the number of errors: the worst of each task.
+    mean : ndarray of shape (n_coordinates, n_tasks), optional
+        The Bayes point, if it is known better than from the samples.
+    evidence : sequence of Evidence, optional
+        One for each task.
+    n_iter : int, default=1
+        Steps of each chain.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.posteriors import ChainPosterior
+    >>> angles = np.random.default_rng(0).normal(size=(4, 25))
+    >>> chains = np.stack([np.cos(angles), np.sin(angles)], axis=2)[:, :, :, None]
+    >>> posterior = ChainPosterior(chains, np.array([0.1]), np.ones(1), np.array([100.0]))
+    >>> posterior.to_dict()["weights"].shape
+    (4, 25, 2, 1)
+    >>> scores = posterior.decision(np.array([[1.0, 0.0]]), "vote")
+    >>> yes, no = np.exp(posterior.log_probability(scores, "vote"))
+    >>> print(f"{yes[0, 0]:.2f}")
+    0.82
+    """
+
+    def __init__(
+        self,
+        chains: NDArray[np.float64],
+        label_noise: NDArray[np.float64],
+        r_hat: NDArray[np.float64],
+        effective_sample_size: NDArray[np.float64],
+        mean: NDArray[np.float64] | None = None,
+        evidence: Sequence[Evidence] | None = None,
+        n_iter: int = 1,
+    ) -> None:
+        n_chains, n_draws, n_coordinates, n_tasks = chains.shape
+        self.n_chains, self.n_draws = n_chains, n_draws
+        self.weights = np.moveaxis(chains, 2, 0).reshape(n_coordinates, -1, n_tasks)
+        self.label_noise = label_noise
+        self.r_hat = r_hat
+        self.effective_sample_size = effective_sample_size
+        self.evidence = evidence
+        self.n_iter = n_iter
+        self._mean = super().mean if mean is None else mean
+        if evidence is not None:
+            both = list(zip(evidence, label_noise, strict=True))
+            self.log_evidence = np.array([task.at(q) for task, q in both])
+            self.log_evidence_error = np.array([task.error_at(q) for task, q in both])
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        """The Bayes point."""
+        return self._mean
+
+    def log_evidence_at(self, q: float) -> NDArray[np.float64]:
+        """Evidence log p(labels) of each task for another flip rate q, from the same chains."""
+        if self.evidence is None:
+            raise ValueError("The evidence was not asked for: set evidence=True of GibbsSampler.")
+        if not 0 <= q <= 0.5:
+            raise ValueError(f"q must be a float in the range [0, 0.5]. Got {q!r} instead.")
+        return np.array([task.at(q) for task in self.evidence])
+
+    def to_dict(self) -> dict[str, NDArray[np.float64]]:
+        """The draws in ArviZ's shape, {"weights": (chain, draw, coordinate, task)}."""
+        shape = (len(self.weights), self.n_chains, self.n_draws, self.weights.shape[2])
+        return {"weights": np.moveaxis(self.weights.reshape(shape), 0, 2)}
+
+    def decision(self, Z: NDArray, rule: str) -> NDArray:
+        """The Bayes point's output over its standard deviation, or the mean vote."""
+        outputs = self.outputs(Z)
+        centre = Z @ self.mean.astype(Z.dtype, copy=False)
+        square = outputs.var(axis=1) + centre**2 / self.n_samples
+        score = np.divide(centre, np.sqrt(square), out=np.zeros_like(centre), where=square > 0)
+        if rule == "bayes_point":
+            return score
+        # Votes differ by steps of 2/N, and scores are at most sqrt(N): a tie-break, no more.
+        return np.sign(outputs).mean(axis=1) + score / self.n_samples**1.5
+
+    def log_probability(self, decision: NDArray, rule: str) -> tuple[NDArray, NDArray]:
+        """Logarithms of q + (1 - 2 q) times the share of classifiers that say so."""
+        if rule == "bayes_point":
+            return self._flipped(log_ndtr(decision)), self._flipped(log_ndtr(-decision))
+        share = np.clip(self.vote_share(decision), HARD, 1 - HARD)
+        return self._flipped(np.log(share)), self._flipped(np.log1p(-share))
+
+    def log_likelihood(self, outputs: NDArray) -> tuple[NDArray, NDArray]:
+        """1 - q for the label of the sign, q for the other; an output of 0 is a coin."""
+        log_yes = np.log(np.maximum((1 + np.sign(outputs)) / 2, IMPOSSIBLE))
+        log_no = np.log(np.maximum((1 - np.sign(outputs)) / 2, IMPOSSIBLE))
+        return self._flipped(log_yes), self._flipped(log_no)
+
+    def _flipped(self, log_share: NDArray) -> NDArray:
+        """log(q + (1 - 2 q) share)."""
+        with np.errstate(divide="ignore"):  # q = 0 or 1/2: the logarithm of 0 is meant
+            return np.logaddexp(
+                np.log(self.label_noise), np.log1p(-2 * self.label_noise) + log_share
+            )

@@ -1,0 +1,52 @@
+"""What every posterior known by samples can be asked."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint.posteriors.base import Posterior
+
+
+class Samples(Posterior):
+    """Equally likely classifiers w_1 ... w_N.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_coordinates, n_samples, n_tasks)
+        The classifiers.
+    """
+
+    weights: NDArray
+
+    @property
+    def n_samples(self) -> int:
+        """Number of classifiers N."""
+        return self.weights.shape[1]
+
+    @property
+    def mean(self) -> NDArray:
+        """The Bayes point, 1/N sum_n w_n."""
+        return self.weights.mean(axis=1)
+
+    def outputs(self, Z: NDArray) -> NDArray:
+        """f_n(x) of every classifier, shape (n, n_samples, n_tasks)."""
+        flat = self.weights.reshape(len(self.weights), -1).astype(Z.dtype, copy=False)
+        return (Z @ flat).reshape(len(Z), *self.weights.shape[1:])
+
+    def latent(self, Z: NDArray) -> tuple[NDArray, NDArray]:
+        """Mean and variance of f_n(x) over the samples."""
+        outputs = self.outputs(Z)
+        return outputs.mean(axis=1), outputs.var(axis=1)
+
+    def votes(self, Z: NDArray) -> NDArray:
+        """Mean of sign f_n(x) over the samples."""
+        return np.sign(self.outputs(Z)).mean(axis=1)
+
+    def draw(self, n: int, rng: np.random.Generator) -> NDArray:
+        """Classifiers drawn with replacement."""
+        return self.weights[:, rng.integers(self.n_samples, size=n)]
+
+    def vote_share(self, decision: NDArray) -> NDArray:
+        """Share of "yes" by Laplace's rule, (n_yes + 1/2) / (N + 1), of mean votes."""
+        return ((decision + 1) * self.n_samples / 2 + 0.5) / (self.n_samples + 1)

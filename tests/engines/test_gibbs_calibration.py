@@ -1,0 +1,49 @@
+"""Simulation-based calibration: where weights and labels are drawn from the model, so are ranks.
+
+S. Talts, M. Betancourt, D. Simpson, A. Vehtari and A. Gelman, Validating Bayesian inference
+algorithms with simulation-based calibration, 2018.
+"""
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from bayespoint.engines.halfspaces import Halfspaces
+from bayespoint.engines.moves import Circles, Lines
+
+PROBLEMS, DRAWS, THIN = 600, 19, 15
+M, D, Q = 8, 3, 0.15
+
+
+def ranks(assumed=Q, on_lines=False, seed=0):
+    """Rank of the true outputs at a new point among those of samples, for many problems."""
+    rng = np.random.default_rng(seed)
+    theta = np.log((1 - assumed) / assumed)
+    found = np.empty(PROBLEMS, int)
+    for n in range(PROBLEMS):
+        truth = rng.normal(size=D)
+        truth /= np.linalg.norm(truth)
+        X = rng.normal(size=(M, D)) * [2.0, 1.0, 0.5]
+        y = np.where(X @ truth > 0, 1, -1) * np.where(rng.random(M) < Q, -1, 1)
+        halfspaces = Halfspaces.of(X, y, None)
+        moves = Lines(halfspaces, np.diag([0.3, 1, 2]), rng) if on_lines else Circles(halfspaces)
+        samples, state = np.empty((DRAWS + 5, D)), moves.state(halfspaces.centre(), rng)
+        moves.sample(theta, state, THIN, rng, samples, np.zeros(D), np.empty(0))
+        # Along the data, where labels tell most.
+        new = y @ X
+        found[n] = (samples[5:] @ new < truth @ new).sum()
+    return found
+
+
+def p_value(found):
+    return chisquare(np.bincount(found, minlength=DRAWS + 1)).pvalue
+
+
+@pytest.mark.parametrize("on_lines", [False, True])
+def test_ranks_are_uniform(on_lines):
+    assert p_value(ranks(on_lines=on_lines)) > 1e-3
+
+
+def test_ranks_of_a_chain_with_another_noise_are_not():
+    """The control: labels have 15 % noise, the sampler believes in 1 %."""
+    assert p_value(ranks(assumed=0.01)) < 1e-6
