@@ -19,7 +19,7 @@ from bayespoint.engines.priors import PRIORS, get_prior
 from bayespoint.exceptions import check_choice, check_number, parameter_error
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import MarginalPosterior, Posterior
-from bayespoint.spaces import BasisSpace
+from bayespoint.spaces import BasisSpace, PrincipalSpace
 
 PLAIN_DAMPING = 0.3  # undamped, ordinary belief propagation often oscillates
 FEWEST_BINS = 8
@@ -73,10 +73,10 @@ class KnapsackPropagation(Engine):
     :math:`f = w \cdot x`, so bring features to unit variance first (``StandardScaler``), as the
     paper does. A feature in other units is a feature with another prior.
 
-    Kernels work through the coordinates Z of :class:`~bayespoint.spaces.BasisSpace`. The paper's
-    Eq. 8 has coefficients :math:`\alpha` with :math:`w = \sum_j \alpha_j y_j \phi(x_j)`; its
-    quadratic form is :math:`|w|^2` and its outputs are those of w. In an orthonormal basis of the
-    points' span both read :math:`\sum_d w_d^2` and :math:`Z w`, a linear change of variables with
+    Kernels work through the coordinates Z of a :class:`~bayespoint.spaces.PrincipalSpace`. The
+    paper's Eq. 8 has coefficients :math:`\alpha` with :math:`w = \sum_j \alpha_j y_j \phi(x_j)`;
+    its quadratic form is :math:`|w|^2` and its outputs are those of w. In an orthonormal basis of
+    the points' span both read :math:`\sum_d w_d^2` and :math:`Z w`, a linear change of variables with
     constant Jacobian: the posterior is the same, and its prior becomes separable, as messages need
     it. The max-marginals are those of the basis' coordinates; another basis has others.
 
@@ -109,7 +109,7 @@ class KnapsackPropagation(Engine):
     """
 
     alias = "knapsack"
-    space = BasisSpace
+    space = PrincipalSpace
 
     def __init__(
         self,

@@ -6,6 +6,7 @@ orthonormal basis of the span of the training points, so that f = Z w and w ~ N(
 
 from bayespoint.spaces.basis import BasisSpace
 from bayespoint.spaces.dual import DualSpace
+from bayespoint.spaces.principal import PrincipalSpace
 from bayespoint.spaces.rows import RowCache
 
-__all__ = ["BasisSpace", "DualSpace", "RowCache"]
+__all__ = ["BasisSpace", "DualSpace", "PrincipalSpace", "RowCache"]

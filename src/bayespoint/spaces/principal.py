@@ -1,0 +1,46 @@
+"""The basis space, turned into its principal axes."""
+
+from __future__ import annotations
+
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+from bayespoint.spaces.basis import BasisSpace
+
+
+class PrincipalSpace(BasisSpace):
+    r"""Coordinates along the principal axes of the training points: Z^T Z is diagonal.
+
+    For engines that look at one coordinate at a time, such as max-marginals: which coordinates
+    these are then does not depend on the order of the points. Z is :math:`V \sqrt{e}` for
+    :math:`K + \lambda I = V \mathrm{diag}(e) V^T`. Linear features stay as they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.kernels import RadialKernel
+    >>> from bayespoint.spaces import PrincipalSpace
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> Z = PrincipalSpace(RadialKernel(gamma=0.5)).fit(X).Z_
+    >>> (Z.T @ Z).round(3) + 0.0
+    array([[1.618, 0.   , 0.   ],
+           [0.   , 0.993, 0.   ],
+           [0.   , 0.   , 0.389]])
+    """
+
+    def fit(self, X: NDArray) -> PrincipalSpace:
+        """Find the basis and set ``Z_``, the coordinates of the training points."""
+        super().fit(X)
+        if not self.is_linear:
+            self._axes = eigh(self.Z_.T @ self.Z_)[1][:, ::-1]  # largest first
+            self.Z_ = self.Z_ @ self._axes
+        return self
+
+    def transform(self, X: NDArray) -> NDArray:
+        """Coordinates z(x) of new points."""
+        Z = super().transform(X)
+        return Z if self.is_linear else Z @ self._axes
+
+    def primal(self, weights: NDArray) -> NDArray:
+        """The weight vectors themselves, if the kernel is linear: phi(x) = (x, 1)."""
+        return super().primal(weights if self.is_linear else self._axes @ weights)
