@@ -69,27 +69,26 @@ def learn_actively(
 
     Examples
     --------
-    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
     >>> from bayespoint import BayesPointClassifier
     >>> from bayespoint.active import learn_actively
-    >>> X, y = load_digits(return_X_y=True)
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = scale(X)
     >>> curve = learn_actively(
-    ...     BayesPointClassifier(kernel="rbf", gamma=0.001, engine="ep"),
-    ...     X[:500],
+    ...     BayesPointClassifier(engine="ep"),
+    ...     X[:300],
     ...     lambda indices: y[indices],
-    ...     start=20,
-    ...     n_queries=60,
-    ...     batch_size=20,
-    ...     X_test=X[1000:],
-    ...     y_test=y[1000:],
+    ...     n_queries=8,
+    ...     X_test=X[300:],
+    ...     y_test=y[300:],
     ...     random_state=0,
     ... )
-    >>> for n_labels, score in zip(curve.n_labels, curve.scores):
+    >>> for n_labels, score in zip(curve.n_labels[::4], curve.scores[::4]):
     ...     print(n_labels, f"{score:.3f}")
-    20 0.719
-    40 0.824
-    60 0.880
-    80 0.918
+    2 0.862
+    6 0.967
+    10 0.944
     """
     check_machine(clf)
     check_strategy(strategy)
