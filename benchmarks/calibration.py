@@ -1,6 +1,6 @@
 """Simulation-based calibration: do posteriors of weights know how far off they are?
 
-    python benchmarks/calibration.py            # 2000 problems a line, some minutes
+    python benchmarks/calibration.py            # 1000 problems a line, some minutes
     python benchmarks/calibration.py --runs 200
 
 Weights are drawn from the prior, points from N(0, I), labels from the engine's own model. Were a
@@ -73,7 +73,7 @@ def line(name: str, n: int, d: int, scale: float, n_runs: int) -> list[str]:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=2000, help="problems of each kind")
+    parser.add_argument("--runs", type=int, default=1000, help="problems of each kind")
     n_runs = parser.parse_args().runs
     header = ["", "in 50 %", "in 80 %", "in 95 %", "mean z^2", "KS", "chi^2 / 19", "y - p",
               "surplus of (y - p)^2"]  # fmt: skip

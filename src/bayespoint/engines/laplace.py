@@ -67,11 +67,13 @@ class LaplaceApproximation(Engine):
     Notes
     -----
     A sample of weight k counts as k copies. A step costs :math:`n d^2 + d^3 / 3` operations, n
-    points and d coordinates; with d > n, :math:`n^3` after :math:`2 n^2 d` once.
+    points and d coordinates, and :math:`n^3` where d > n. Large problems take a few of them, with
+    conjugate directions in between, which need products with vectors only.
 
-    The Gaussian at the mode is wider than the posterior where classes are nearly separated and the
-    prior is wide: probabilities are then too timid. :class:`ExpectationPropagation` is closer to
-    the truth, at about three times the cost.
+    The mode is nearer to the prior's mean than the posterior's mean is, the more so the more
+    weights there are for each point, and the wider the prior. So intervals hold too few of the true
+    weights, and probabilities are too timid (``benchmarks/calibration.py``).
+    :class:`ExpectationPropagation` is closer to the truth, at about four times the cost.
 
     ``partial_fit`` takes the posterior of all earlier batches as prior of the next one.
 

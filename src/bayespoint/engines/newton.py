@@ -78,10 +78,11 @@ class LogisticMode:
         self.y = target.astype(np.float64)
         self.weight = weight
         self.u = np.zeros(points.A.shape[1])
-        self.f = Z @ prior_mean
+        self.offset = Z @ prior_mean
+        self.f = self.offset.copy()
 
     def quadratic(self) -> Quadratic:
-        """Value, slope and curvature at u. This is where the time goes: n d^2 operations."""
+        """Slope and curvature at u. This is where the time goes: n d^2 operations."""
         slope, gradient = self._slopes()
         rate = np.abs(slope) * expit(self.y * self.f)
         L = self._curvature(rate)
@@ -127,7 +128,8 @@ class LogisticMode:
         about as far as one or two steps. They end at a decrement of ``enough``.
         """
         self._go(way.step, way.change, -(way.decrement**2))
-        direction, before, last = np.zeros_like(self.u), self.u, np.inf
+        direction = before = np.zeros_like(self.u)
+        last = np.inf
         for _ in range(min(CONJUGATE, len(self.u) // CHEAP)):
             _, gradient = self._slopes()
             steepest = -cho_solve((way.L, True), gradient, check_finite=False)
@@ -139,6 +141,7 @@ class LogisticMode:
                 direction = steepest
             self._go(direction, self.points.A @ direction, direction @ gradient)
             before, last = gradient, square
+        self.f = self.offset + self.points.A @ self.u  # without the rounding errors of each move
 
     def _go(self, step: NDArray, change: NDArray, slope: float) -> None:
         """Go along a step, which changes outputs so, until the objective falls no more."""
@@ -147,7 +150,7 @@ class LogisticMode:
         self.f += t * change
 
     def _length(self, step: NDArray, change: NDArray, first_slope: float) -> float:
-        """A t > 0 at which the slope of the objective along the step is small beside that at t = 0.
+        """A t at which the slope of the objective along the step is small beside that at t = 0.
 
         The objective is convex, so it is far enough below its first value there (as Armijo's rule
         asks). A trial takes n operations; t = 1 is right near the mode, and larger ones save steps
@@ -181,10 +184,10 @@ class LogisticMode:
         log_evidence = self.weight @ log_expit(self.y * f) - 0.5 * (u @ u)
         log_evidence += np.log(F.diagonal()).sum()
 
-        removed = np.minimum(1.0, 1.0 / self.weight)
+        removed = np.minimum(self.weight, 1.0) / self.weight  # share of its message
         variance = squared_lengths(inverse, self.points.A)
         remaining = np.maximum(1 - removed * last.rate * variance, EPS)
-        pull = removed * (last.slope - last.rate * last.change)  # what is left of h - r f
+        pull = removed * (last.slope - last.rate * last.change)  # h - r f
         cavity = f - pull * variance / remaining, variance / remaining
         left_out = log_expit(self.y * moderated(*cavity))
         wrong = self.weight @ (left_out <= np.log(0.5)) / self.weight.sum()
