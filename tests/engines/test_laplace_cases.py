@@ -133,11 +133,11 @@ def test_points_without_features_say_nothing():
 
 
 @pytest.mark.parametrize(
-    ("parameters", "unit"), [({}, 1e200), ({"prior_scale": 1e200}, 1), ({"prior_scale": 1e-200}, 1)]
+    ("parameters", "unit"), [({}, 1e80), ({"prior_scale": 1e200}, 1), ({"prior_scale": 1e-200}, 1)]
 )
 def test_numbers_whose_squares_overflow_are_refused(parameters, unit):
     X, y = problem()
-    with pytest.raises(ValueError, match=r"squares, which overflow .* Scale the features"):
+    with pytest.raises(ValueError, match=r"which overflow .* Scale the features"):
         machine(**parameters).fit(unit * X, y)
 
 

@@ -21,7 +21,7 @@ from bayespoint.monitor import Monitor
 from bayespoint.posteriors import LogisticPosterior
 from bayespoint.spaces import BasisSpace
 
-NEAR = 1e-2  # change of outputs by which the curvature, and so the next step, changes no more
+NEAR = 1e-2  # change of outputs f below which curvatures, too, change by no larger share
 
 
 class LaplaceApproximation(Engine):
@@ -171,13 +171,13 @@ class LaplaceApproximation(Engine):
             mode.move(way, 0.1 * self.tol)
 
     def _check_range(self, Z: NDArray, before: list[GaussianPrior]) -> None:
-        """Refuse numbers whose squares overflow."""
+        """Refuse numbers whose fourth powers overflow."""
         feature = float(np.abs(Z).max(initial=0.0))
         scale = max(float(np.abs(prior.root).max()) for prior in before)
-        if max(feature, scale * feature) > LARGE:
+        if max(feature, scale * feature) > np.sqrt(LARGE):
             raise ValueError(
-                f"LaplaceApproximation works with squares, which overflow for prior scales up to "
-                f"{scale:g} and features up to {feature:g}. Scale the features, and take "
+                f"LaplaceApproximation works with fourth powers, which overflow for prior scales "
+                f"up to {scale:g} and features up to {feature:g}. Scale the features, and take "
                 f"prior_scale nearer to 1."
             )
 
