@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 from rich.console import Console
 from scipy.integrate import dblquad, quad
+from scipy.optimize import minimize
 from scipy.special import log_expit, log_ndtr, ndtr
 from scipy.stats import entropy, multivariate_normal, norm
 
@@ -21,8 +22,8 @@ from bayespoint.experiments.base import Column, Comparison, Entry
 from bayespoint.experiments.cells import table_heads, table_rows
 from bayespoint.experiments.ep_bumps import CENTRES, WIDTHS, bumps
 from bayespoint.experiments.ep_digits import DigitsRun, best
-from bayespoint.experiments.ep_exact import Moments, exact_moments, points_of_grid
-from bayespoint.experiments.ep_methods import EP, METHODS, Method, Scores
+from bayespoint.experiments.ep_exact import Moments, exact_moments, log_joint, points_of_grid
+from bayespoint.experiments.ep_methods import EP, LAPLACE, METHODS, Method, Scores
 from bayespoint.experiments.ep_two_weights import BANDS, draw_data, learn_from, verdict
 from bayespoint.experiments.ep_two_weights_figure import ellipse, levels
 from bayespoint.experiments.ep_uncertainty import uncertainty
@@ -118,6 +119,22 @@ def test_table_of_two_weights(run):
         off = np.linalg.norm(covariance - gaussian.cov) / np.linalg.norm(covariance)
         assert rows[f"n = {n}, EP"].values[1] == pytest.approx(100 * off, abs=1.5)
         assert_allclose(mean, clf.posterior_.mean[:, 0], atol=0.05)
+
+
+def test_laplace_sits_on_the_peak_of_its_own_model():
+    X, y = draw_data(0)
+    one = learn_from(LAPLACE, X, y)
+
+    def fall(w):
+        return -log_joint(w[None], X, y, log_expit, 3.0)[0]
+
+    peak = minimize(fall, np.zeros(2), tol=1e-10)
+    assert_allclose(one.gaussian.mean, peak.x, atol=1e-4)
+    volume = np.log(2 * np.pi) + np.linalg.slogdet(one.gaussian.covariance)[1] / 2
+    assert one.gaussian.log_evidence == pytest.approx(volume - peak.fun, abs=1e-6)
+    # The control: of the probit model the peak is elsewhere.
+    other = minimize(lambda w: -log_joint(w[None], X, y, log_ndtr, 3.0)[0], np.zeros(2))
+    assert np.abs(one.gaussian.mean - other.x).max() > 0.1
 
 
 def test_verdicts_name_what_is_beyond_the_bands():

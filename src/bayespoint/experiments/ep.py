@@ -58,8 +58,9 @@ def run(context: Context) -> Result:
 def setting(digits_words: str, seed: int) -> dict[str, str]:
     """Data, parameters and methods of the three parts, in words."""
     flipped = f"{100 * ep_bumps.FLIPPED:.0f} %"
+    methods = ", ".join(f"{method.name} ({method.model} likelihood)" for method in METHODS)
     return {
-        "methods": ", ".join(f"{method.name} ({method.model} likelihood)" for method in METHODS),
+        "methods": f"{methods}; steps are sweeps through the data for EP, Newton's for Laplace",
         "model": "weights from N(0, τ² I); the noise β of the probit likelihood is 1",
         "two weights": (
             f"points from N(0, I) in the plane, labels of the probit model with the weights "

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
+from scipy.special import log_expit, log_ndtr
 from sklearn.metrics import log_loss
 
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.datasets import Split
-from bayespoint.engines import Engine, ExpectationPropagation
-from bayespoint.plots import BLUE
+from bayespoint.engines import Engine, ExpectationPropagation, LaplaceApproximation
+from bayespoint.plots import BLUE, VERMILION
 
 
 class Method(NamedTuple):
@@ -41,7 +41,8 @@ class Method(NamedTuple):
 
 
 EP = Method("EP", ExpectationPropagation, "probit", log_ndtr, BLUE)
-METHODS = (EP,)  # everything below and beside asks these, in this order
+LAPLACE = Method("Laplace", LaplaceApproximation, "logistic", log_expit, VERMILION)
+METHODS = (EP, LAPLACE)  # everything below and beside asks these, in this order
 
 
 class Scores(NamedTuple):
