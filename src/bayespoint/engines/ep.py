@@ -29,7 +29,7 @@ from bayespoint.exceptions import (
 )
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import GaussianPosterior
-from bayespoint.spaces import BasisSpace
+from bayespoint.spaces import BasisSpace, ProcessSpace
 
 COLLAPSE = "the posterior collapsed"
 TOLERATED = 1.5  # predictive variances may be off by this factor
@@ -113,7 +113,7 @@ class ExpectationPropagation(Engine):
     """
 
     alias = "ep"
-    space = BasisSpace
+    space = ProcessSpace
     can_update = True
 
     def __init__(

@@ -76,9 +76,9 @@ class KnapsackPropagation(Engine):
     Kernels work through the coordinates Z of a :class:`~bayespoint.spaces.PrincipalSpace`. The
     paper's Eq. 8 has coefficients :math:`\alpha` with :math:`w = \sum_j \alpha_j y_j \phi(x_j)`;
     its quadratic form is :math:`|w|^2` and its outputs are those of w. In an orthonormal basis of
-    the points' span both read :math:`\sum_d w_d^2` and :math:`Z w`, a linear change of variables with
-    constant Jacobian: the posterior is the same, and its prior becomes separable, as messages need
-    it. The max-marginals are those of the basis' coordinates; another basis has others.
+    the points' span both read :math:`\sum_d w_d^2` and :math:`Z w`, a linear change of variables
+    with constant Jacobian: the posterior is the same, and its prior becomes separable, as messages
+    need it. The max-marginals are those of the basis' coordinates; another basis has others.
 
     A sample of weight k >= 1 counts as k copies, and the messages are exactly those of k copies
     (with the linear kernel; others have another basis where points are repeated). One of weight

@@ -19,7 +19,7 @@ from bayespoint.engines.prior import LARGE, GaussianPrior, as_priors, check_prio
 from bayespoint.exceptions import NotConvergedWarning, check_number
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import LogisticPosterior
-from bayespoint.spaces import BasisSpace
+from bayespoint.spaces import BasisSpace, ProcessSpace
 
 NEAR = 1e-2  # change of outputs f below which curvatures, too, change by no larger share
 
@@ -94,7 +94,7 @@ class LaplaceApproximation(Engine):
     """
 
     alias = "laplace"
-    space = BasisSpace
+    space = ProcessSpace
     can_update = True
 
     def __init__(

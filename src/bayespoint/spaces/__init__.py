@@ -2,11 +2,14 @@
 
 :class:`DualSpace`: w = sum_i alpha_i phi(x_i), kernel rows on demand. :class:`BasisSpace`: an
 orthonormal basis of the span of the training points, so that f = Z w and w ~ N(0, I).
+:class:`ProcessSpace` adds what lies outside the span, :class:`PrincipalSpace` turns the basis into
+principal axes.
 """
 
 from bayespoint.spaces.basis import BasisSpace
 from bayespoint.spaces.dual import DualSpace
 from bayespoint.spaces.principal import PrincipalSpace
+from bayespoint.spaces.process import ProcessSpace
 from bayespoint.spaces.rows import RowCache
 
-__all__ = ["BasisSpace", "DualSpace", "PrincipalSpace", "RowCache"]
+__all__ = ["BasisSpace", "DualSpace", "PrincipalSpace", "ProcessSpace", "RowCache"]

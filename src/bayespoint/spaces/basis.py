@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.linalg import eigvalsh, lapack, solve_triangular
 
 from bayespoint.exceptions import KernelError
-from bayespoint.kernels import Kernel, PolynomialKernel, in_plain_units
+from bayespoint.kernels import Kernel, Points, PolynomialKernel, in_plain_units
 
 RANK_TOLERANCE = 1e-10  # squared distances to the span below this share of the largest are rounding
 PSD_TOLERANCE = 1e-6  # what is left of K beyond its rank: rounding stays far below this share
@@ -74,7 +74,9 @@ class BasisSpace:
         X = X.astype(np.float64, copy=False)
         if self.is_linear:
             return self._features(X)
-        new = self.kernel.prepare(X)
+        return self._project(self.kernel.prepare(X))
+
+    def _project(self, new: Points) -> NDArray:
         values = self.kernel.block(new, self._points)
         values = in_plain_units(values, new.log_unit, self._points.log_unit)
         return solve_triangular(self._factor, values.T, lower=True, overwrite_b=True).T

@@ -23,9 +23,9 @@ class PrincipalSpace(BasisSpace):
     >>> X = np.array([[0.0], [1.0], [3.0]])
     >>> Z = PrincipalSpace(RadialKernel(gamma=0.5)).fit(X).Z_
     >>> (Z.T @ Z).round(3) + 0.0
-    array([[1.618, 0.   , 0.   ],
-           [0.   , 0.993, 0.   ],
-           [0.   , 0.   , 0.389]])
+    array([[1.624, 0.   , 0.   ],
+           [0.   , 0.995, 0.   ],
+           [0.   , 0.   , 0.381]])
     """
 
     def fit(self, X: NDArray) -> PrincipalSpace:

@@ -1,0 +1,57 @@
+"""The basis space of a Gaussian process, which also knows what it has not seen."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint.kernels import Points, PrecomputedKernel, in_plain_units
+from bayespoint.spaces.basis import BasisSpace
+
+
+class ProcessSpace(BasisSpace):
+    r"""The basis space, and one more coordinate for what of a new point lies outside the span.
+
+    The coordinates z(x) of a new point are its projection on the training points. What is left has
+    the length :math:`\sqrt{k(x, x) - |z(x)|^2}`. No label says anything about weights out there:
+    they keep their prior, and the output has the variance of the Gaussian process,
+    :math:`z^T \Sigma z + \tau^2 (k(x, x) - |z|^2)`. The coordinate is 0 at training points. (It is
+    one for all new points, so their joint law is not that of the process; each alone is.)
+
+    Linear features are no projection and have no such coordinate, nor do the rows of a precomputed
+    kernel, which do not tell k(x, x).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.kernels import RadialKernel
+    >>> from bayespoint.spaces import ProcessSpace
+    >>> space = ProcessSpace(RadialKernel(gamma=0.5)).fit(np.array([[0.0], [1.0]]))
+    >>> space.transform(np.array([[0.0], [0.5], [9.0]])).round(3)
+    array([[1.   , 0.   , 0.   ],
+           [0.882, 0.435, 0.178],
+           [0.   , 0.   , 1.   ]])
+    """
+
+    def fit(self, X: NDArray) -> ProcessSpace:
+        """Find the basis and set ``Z_``, the coordinates of the training points."""
+        super().fit(X)
+        if self._has_rest:
+            self.Z_ = np.column_stack([self.Z_, np.zeros(len(self.Z_))])
+        return self
+
+    def primal(self, weights: NDArray) -> NDArray:
+        """The weight vectors themselves, if the kernel is linear: phi(x) = (x, 1)."""
+        return super().primal(weights[:-1] if self._has_rest else weights)
+
+    @property
+    def _has_rest(self) -> bool:
+        return not self.is_linear and not isinstance(self.kernel, PrecomputedKernel)
+
+    def _project(self, new: Points) -> NDArray:
+        Z = super()._project(new)
+        if not self._has_rest:
+            return Z
+        square = in_plain_units(new.norm**2, new.log_unit, new.log_unit)
+        rest = square - np.einsum("nd,nd->n", Z, Z)
+        return np.column_stack([Z, np.sqrt(np.maximum(rest, 0.0))])
