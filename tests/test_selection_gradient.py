@@ -121,6 +121,12 @@ def test_prior_and_noise_are_scaled_together_for_nothing():
     assert abs(gradient[0]) > 0.1
 
 
+def test_gradient_by_the_ridge_of_a_precomputed_kernel():
+    X, y = problem(n=40)
+    weight = np.tile([1.0, 0.0, 2.0, 1.0], 10)
+    assert_gradient(machine("precomputed", {}, ridge=0.3), X @ X.T, y, [SCALE, "ridge"], weight)
+
+
 def test_the_linear_kernel_ignores_parameters_of_others():
     X, y = problem()
     fitted = machine("linear", {}).fit(X, y)

@@ -18,7 +18,7 @@ from bayespoint.monitor import current_monitor, watch
 from bayespoint.selection.ascent import Search, search
 from bayespoint.selection.checks import check_bounds, check_names, check_parameters
 from bayespoint.selection.delegate import DelegatesToBest
-from bayespoint.selection.measure import CountFits, Evaluation, Problem, split, with_params
+from bayespoint.selection.measure import CountFits, Data, Evaluation, split, with_params
 from bayespoint.selection.results import as_table, tell
 
 
@@ -55,7 +55,8 @@ class EvidenceSearch(DelegatesToBest):
     max_iter : int, default=50
         Steps of each search, after which it ends with a ``ConvergenceWarning``.
     n_jobs : int or None, default=None
-        Searches (combinations of the grid, times starts) that run in parallel, as in joblib.
+        Searches (combinations of the grid, times starts) that run in parallel, as in joblib; in
+        processes, since threads would mix up the warnings of fits that have not converged.
     random_state : int, RandomState instance or None, default=None
         Seed of the random starts.
     verbose : int, default=0
@@ -165,8 +166,8 @@ class EvidenceSearch(DelegatesToBest):
         check_parameters(self)
         bounds = check_bounds(self)
         choices = self._choices(bounds)
-        problem = Problem(X, y, sample_weight)
-        evaluations = self._search(problem, choices, bounds)
+        data = Data(X, y, sample_weight)
+        evaluations = self._search(data, choices, bounds)
         self.cv_results_ = as_table(evaluations)
         self.best_index_ = int(self.cv_results_["rank"].argmin())
         best = evaluations[self.best_index_]
@@ -197,13 +198,13 @@ class EvidenceSearch(DelegatesToBest):
         return choices
 
     def _search(
-        self, problem: Problem, choices: list[Search], bounds: dict[str, tuple[float, float]]
+        self, data: Data, choices: list[Search], bounds: dict[str, tuple[float, float]]
     ) -> list[Evaluation]:
         monitor = current_monitor(self.verbose)
         total = len(choices) * (self.max_iter if bounds else 1)
         with monitor.running(total, "fits"), watch(CountFits(monitor, total)):
             found = Parallel(n_jobs=self.n_jobs)(
-                delayed(search)(self.estimator, problem, choice, bounds, self.tol, self.max_iter)
+                delayed(search)(self.estimator, data, choice, bounds, self.tol, self.max_iter)
                 for choice in choices
             )
             monitor.update(total)
