@@ -127,6 +127,14 @@ def test_gradient_by_the_ridge_of_a_precomputed_kernel():
     assert_gradient(machine("precomputed", {}, ridge=0.3), X @ X.T, y, [SCALE, "ridge"], weight)
 
 
+@pytest.mark.parametrize("degree", [1, 3])
+def test_gradient_with_a_feature_that_is_always_zero(degree):
+    X, y = problem(n=40)
+    X[:, 1] = 0
+    clf = machine("poly", {"prior_scale": 0.3}, degree=degree, gamma=0.5)
+    assert_gradient(clf, X, y, [SCALE, "gamma", "coef0"])
+
+
 def test_the_linear_kernel_ignores_parameters_of_others():
     X, y = problem()
     fitted = machine("linear", {}).fit(X, y)
