@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.probit import problem, separable
 
 from bayespoint import BayesPointClassifier
-from bayespoint.engines import ExpectationPropagation, PermutedPerceptron
+from bayespoint.engines import ExpectationPropagation, GibbsSampler, PermutedPerceptron
 from bayespoint.selection import EvidenceSearch
 
 SCALE = "engine__prior_scale"
@@ -89,6 +89,19 @@ def test_bounds_are_for_the_classifier_alone():
 def test_an_engine_without_evidence(engine):
     clf = BayesPointClassifier(engine=engine, ridge=1.0)
     fails("needs an engine that knows the evidence.*Got", clf, TypeError, param_grid={"gamma": [1]})
+
+
+def test_an_evidence_from_random_draws_has_no_differences():
+    clf = BayesPointClassifier(
+        kernel="rbf", gamma=0.5, random_state=0,
+        engine=GibbsSampler(n_samples=50, label_noise=0.1, evidence=True),
+    )  # fmt: skip
+    fails("estimate from random draws.*Use param_grid", clf, TypeError,
+          param_bounds={"gamma": (0.1, 1.0)})  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # so few draws
+        search = EvidenceSearch(clf, {"gamma": [0.1, 1.0]}).fit(*problem(n=20))
+    assert np.isfinite(search.cv_results_["log_evidence"]).all()
 
 
 @pytest.mark.parametrize(

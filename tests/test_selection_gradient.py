@@ -8,8 +8,7 @@ from sklearn.base import clone
 from tests.probit import problem
 
 from bayespoint import BayesPointClassifier
-from bayespoint.engines import ExpectationPropagation, evidence
-from bayespoint.engines.base import ENGINES
+from bayespoint.engines import ExpectationPropagation, LaplaceApproximation, evidence
 from bayespoint.selection import log_evidence_gradient
 
 STEP = 1e-4  # of a logarithm: the error of a central difference is about STEP^2
@@ -165,13 +164,12 @@ LAPLACE = [
 ]  # fmt: skip
 
 
-@pytest.mark.skipif("laplace" not in ENGINES, reason="needs the engine LaplaceApproximation")
 @pytest.mark.parametrize(("own", "rest", "names"), LAPLACE)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_gradient_of_the_laplace_approximation(own, rest, names, weighted):
     X, y = problem(n=50)
     weight = np.random.default_rng(0).uniform(0.5, 3, len(y)) if weighted else None
-    clf = BayesPointClassifier(engine=ENGINES["laplace"](**{"tol": 1e-10} | own), **rest)
+    clf = BayesPointClassifier(engine=LaplaceApproximation(**{"tol": 1e-10} | own), **rest)
     assert_gradient(clf, X, y, names, weight)
     if "prior_mean" not in own:
         assert_gradient(clf, X, np.digitize(X[:, 0], [-0.3, 0.6]), names, weight)

@@ -89,6 +89,11 @@ class Ascent:
             gradient[exact] = log_evidence_gradient(
                 classifier, data.X, data.y, known, data.sample_weight
             )
+        if not exact.all() and hasattr(classifier.posterior_, "log_evidence_error"):
+            raise TypeError(
+                f"The evidence of {classifier.engine!r} is an estimate from random draws, too "
+                "rough for the differences that a search between bounds needs. Use param_grid."
+            )
         for i in np.flatnonzero(~exact):
             step = np.zeros(len(x))
             step[i] = STEP

@@ -42,7 +42,8 @@ class EvidenceSearch(DelegatesToBest):
         ``{"engine__prior_scale": (0.01, 100), "gamma": (1e-3, 10)}``. Their logarithms are searched
         by L-BFGS-B, with the exact gradient for ``gamma``, ``coef0``, ``ridge`` and the engine's
         ``prior_scale``, ``intercept_scale``, ``noise`` and ``label_noise``, if the engine is
-        ``ExpectationPropagation`` with a full covariance; else with differences of further fits.
+        ``ExpectationPropagation`` with a full covariance or ``LaplaceApproximation``; else with
+        differences of further fits, unless the evidence is itself estimated from random draws.
         With a grid as well: a search for each of its combinations.
     refit : bool, default=True
         Fit the estimator with the best parameters, so that the search itself can predict.
@@ -87,6 +88,9 @@ class EvidenceSearch(DelegatesToBest):
     -----
     The evidence compares models of the same data: kernels, scales, noise. It does not see what a
     step of a pipeline does to the inputs, or chooses by looking at the labels.
+
+    Engines compute the evidence of their own model, each by its own approximation: expectation
+    propagation comes much closer than Laplace's approximation.
 
     Only the ratio of prior scale and noise matters to it: search over one of the two.
 
