@@ -171,5 +171,10 @@ def test_gradient_of_the_laplace_approximation(own, rest, names, weighted):
     weight = np.random.default_rng(0).uniform(0.5, 3, len(y)) if weighted else None
     clf = BayesPointClassifier(engine=LaplaceApproximation(**{"tol": 1e-10} | own), **rest)
     assert_gradient(clf, X, y, names, weight)
-    if "prior_mean" not in own:
-        assert_gradient(clf, X, np.digitize(X[:, 0], [-0.3, 0.6]), names, weight)
+
+
+def test_gradient_of_the_laplace_approximation_of_several_classes():
+    X, _ = problem(n=45)
+    y = np.digitize(X[:, 0], [-0.3, 0.6])
+    clf = BayesPointClassifier(kernel="rbf", gamma=0.5, engine=LaplaceApproximation(tol=1e-10))
+    assert_gradient(clf, X, y, [SCALE, "gamma"])

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
 from bayespoint.classifier import BayesPointClassifier
-from bayespoint.exceptions import NotConvergedWarning, one_line
+from bayespoint.exceptions import one_line
 from bayespoint.monitor import Monitor
 
 FAILURES = (ValueError, ArithmeticError)  # what a fit raises for parameters that do not work
@@ -77,7 +78,7 @@ def measure(classifier: Any, data: Data, params: dict[str, Any]) -> Evaluation:
             return failed(params, error, start)
     message = ""
     for warning in told:
-        if isinstance(warning.message, NotConvergedWarning):
+        if isinstance(warning.message, ConvergenceWarning):
             message = message or one_line(warning.message)
         else:
             warnings.warn(warning.message, stacklevel=2)
