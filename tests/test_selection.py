@@ -13,7 +13,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from tests.probit import problem
 
 from bayespoint import BayesPointClassifier
-from bayespoint.engines import ExpectationPropagation
+from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
 from bayespoint.monitor import Monitor, watch
 from bayespoint.selection import EvidenceSearch, ascent
 
@@ -50,6 +50,15 @@ def test_the_maximum_in_two_dimensions_is_that_of_a_fine_grid():
     brute = EvidenceSearch(machine("rbf"), grid).fit(X, y)
     assert brute.best_score_ - 1e-4 < search.best_score_ < brute.best_score_ + 0.3
     assert len(search.cv_results_["params"]) < 30 < len(brute.cv_results_["params"])
+
+
+@pytest.mark.parametrize("engine", [LaplaceApproximation(), ExpectationPropagation(max_iter=1)])
+def test_the_maximum_of_other_evidences(engine):
+    X, y = problem(n=30)
+    clf = BayesPointClassifier(engine=engine)
+    search = EvidenceSearch(clf, param_bounds=BOUNDS).fit(X, y)
+    grid = [evidence(clf, X, y, **{SCALE: s}) for s in np.geomspace(*BOUNDS[SCALE], 30)]
+    assert max(grid) - 1e-4 < search.best_score_ < max(grid) + 0.2
 
 
 def test_a_maximum_at_a_bound_is_found():

@@ -8,8 +8,7 @@ from sklearn.base import clone
 from tests.probit import problem
 
 from bayespoint import BayesPointClassifier
-from bayespoint.engines import ExpectationPropagation, evidence
-from bayespoint.engines.base import ENGINES
+from bayespoint.engines import ExpectationPropagation, LaplaceApproximation, evidence
 from bayespoint.selection import log_evidence_gradient
 
 STEP = 1e-4  # of a logarithm: the error of a central difference is about STEP^2
@@ -121,6 +120,20 @@ def test_prior_and_noise_are_scaled_together_for_nothing():
     assert abs(gradient[0]) > 0.1
 
 
+def test_gradient_by_the_ridge_of_a_precomputed_kernel():
+    X, y = problem(n=40)
+    weight = np.tile([1.0, 0.0, 2.0, 1.0], 10)
+    assert_gradient(machine("precomputed", {}, ridge=0.3), X @ X.T, y, [SCALE, "ridge"], weight)
+
+
+@pytest.mark.parametrize("degree", [1, 3])
+def test_gradient_with_a_feature_that_is_always_zero(degree):
+    X, y = problem(n=40)
+    X[:, 1] = 0
+    clf = machine("poly", {"prior_scale": 0.3}, degree=degree, gamma=0.5)
+    assert_gradient(clf, X, y, [SCALE, "gamma", "coef0"])
+
+
 def test_the_linear_kernel_ignores_parameters_of_others():
     X, y = problem()
     fitted = machine("linear", {}).fit(X, y)
@@ -151,13 +164,17 @@ LAPLACE = [
 ]  # fmt: skip
 
 
-@pytest.mark.skipif("laplace" not in ENGINES, reason="needs the engine LaplaceApproximation")
 @pytest.mark.parametrize(("own", "rest", "names"), LAPLACE)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_gradient_of_the_laplace_approximation(own, rest, names, weighted):
     X, y = problem(n=50)
     weight = np.random.default_rng(0).uniform(0.5, 3, len(y)) if weighted else None
-    clf = BayesPointClassifier(engine=ENGINES["laplace"](**{"tol": 1e-10} | own), **rest)
+    clf = BayesPointClassifier(engine=LaplaceApproximation(**{"tol": 1e-10} | own), **rest)
     assert_gradient(clf, X, y, names, weight)
-    if "prior_mean" not in own:
-        assert_gradient(clf, X, np.digitize(X[:, 0], [-0.3, 0.6]), names, weight)
+
+
+def test_gradient_of_the_laplace_approximation_of_several_classes():
+    X, _ = problem(n=45)
+    y = np.digitize(X[:, 0], [-0.3, 0.6])
+    clf = BayesPointClassifier(kernel="rbf", gamma=0.5, engine=LaplaceApproximation(tol=1e-10))
+    assert_gradient(clf, X, y, [SCALE, "gamma"])

@@ -56,7 +56,7 @@ class Task(NamedTuple):
 
     @property
     def by_weight(self) -> NDArray[np.float64]:
-        """U = Sigma Z^T s."""
+        """The vector u = Sigma Z^T s."""
         return self.factor @ (self.factor.T @ (self.Z.T @ self.by_output))
 
 

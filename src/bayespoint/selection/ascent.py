@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from sklearn.utils import check_array
 
 from bayespoint.kernels.choice import scale_gamma
 from bayespoint.selection.gradient import is_differentiable, log_evidence_gradient
 from bayespoint.selection.measure import (
     FAILURES,
+    Data,
     Evaluation,
-    Problem,
     failed,
     measure,
     split,
@@ -44,10 +45,10 @@ class Ascent:
     """Evaluates a classifier at logarithms of parameters, and remembers all evaluations."""
 
     def __init__(
-        self, classifier: Any, problem: Problem, names: list[str], prefix: str, fixed: dict
+        self, classifier: Any, data: Data, names: list[str], prefix: str, fixed: dict
     ) -> None:
         self.evaluations: list[Evaluation] = []
-        self._classifier, self._problem = classifier, problem
+        self._classifier, self._data = classifier, data
         self._names, self._prefix, self._fixed = names, prefix, fixed
         self._best: tuple[float, NDArray[np.float64]] | None = None  # of those that converged
         self._worst = np.inf
@@ -76,17 +77,22 @@ class Ascent:
         values = dict(zip(self._names, np.exp(x).tolist(), strict=True))
         self._classifier.set_params(**values)
         named = {f"{self._prefix}{name}": value for name, value in values.items()}
-        return measure(self._classifier, self._problem, self._fixed | named)
+        return measure(self._classifier, self._data, self._fixed | named)
 
     def _gradient(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Exact where it is known, else from differences."""
-        classifier, problem = self._classifier, self._problem
+        classifier, data = self._classifier, self._data
         exact = np.array([is_differentiable(classifier, name) for name in self._names])
         gradient = np.zeros(len(x))
         known = [name for name, is_known in zip(self._names, exact, strict=True) if is_known]
         if known:
             gradient[exact] = log_evidence_gradient(
-                classifier, problem.X, problem.y, known, problem.sample_weight
+                classifier, data.X, data.y, known, data.sample_weight
+            )
+        if not exact.all() and hasattr(classifier.posterior_, "log_evidence_error"):
+            raise TypeError(
+                f"The evidence of {classifier.engine!r} is an estimate from random draws, too "
+                "rough for the differences that a search between bounds needs. Use param_grid."
             )
         for i in np.flatnonzero(~exact):
             step = np.zeros(len(x))
@@ -98,7 +104,7 @@ class Ascent:
 
 def search(
     estimator: Any,
-    problem: Problem,
+    data: Data,
     choice: Search,
     bounds: dict[str, tuple[float, float]],
     tol: float,
@@ -112,18 +118,18 @@ def search(
     before, classifier, prefix = split(with_params(estimator, choice.params))
     try:
         if before is not None:
-            problem = problem._replace(X=before.fit_transform(problem.X, problem.y))
+            data = data._replace(X=before.fit_transform(data.X, data.y))
     except FAILURES as error:
         return [failed(choice.params, error, start)], 1
     if not bounds:
-        return [measure(classifier, problem, choice.params)], 1
+        return [measure(classifier, data, choice.params)], 1
     names = [name.removeprefix(prefix) for name in bounds]
     low, high = np.log(np.array(list(bounds.values()), dtype=np.float64)).T
     if choice.start is None:
-        first = np.clip(own_values(classifier, names, problem.X, (low + high) / 2), low, high)
+        first = np.clip(own_values(classifier, names, data.X, (low + high) / 2), low, high)
     else:
         first = low + choice.start * (high - low)
-    ascent = Ascent(classifier, problem, names, prefix, choice.params)
+    ascent = Ascent(classifier, data, names, prefix, choice.params)
     try:
         result = minimize(
             ascent, first, jac=True, method="L-BFGS-B", bounds=list(zip(low, high, strict=True)),
@@ -142,8 +148,16 @@ def own_values(
     for i, name in enumerate(names):
         value = params[name]
         if name == "gamma" and isinstance(value, str):
-            points = np.asarray(X, dtype=np.float64)
-            value = scale_gamma(points) if value == "scale" else 1 / points.shape[1]
+            value = named_gamma(value, X)
         if isinstance(value, Real) and float(value) > 0:
             first[i] = np.log(float(value))
     return first
+
+
+def named_gamma(name: str, X: Any) -> float | None:
+    """The number behind "scale" or "auto"; None for points that the fit will refuse."""
+    try:
+        points = check_array(X, dtype=np.float64)
+        return scale_gamma(points) if name == "scale" else 1 / points.shape[1]
+    except (TypeError, ValueError):
+        return None

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
 from bayespoint.classifier import BayesPointClassifier
-from bayespoint.exceptions import NotConvergedWarning, one_line
+from bayespoint.exceptions import one_line
 from bayespoint.monitor import Monitor
 
 FAILURES = (ValueError, ArithmeticError)  # what a fit raises for parameters that do not work
@@ -28,7 +29,7 @@ class Evaluation(NamedTuple):
     fit_time: float = 0.0
 
 
-class Problem(NamedTuple):
+class Data(NamedTuple):
     """What all fits of a search share."""
 
     X: Any
@@ -66,23 +67,21 @@ def log_evidence(classifier: Any) -> float:
     return float(classifier.log_evidence_.sum())
 
 
-def measure(classifier: Any, problem: Problem, params: dict[str, Any]) -> Evaluation:
+def measure(classifier: Any, data: Data, params: dict[str, Any]) -> Evaluation:
     """Fit the classifier, whose parameters are already set; ``params`` is what to call them."""
     start = time.perf_counter()
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
-            classifier.fit(problem.X, problem.y, sample_weight=problem.sample_weight)
+            classifier.fit(data.X, data.y, sample_weight=data.sample_weight)
         except FAILURES as error:
             return failed(params, error, start)
     message = ""
     for warning in told:
-        if isinstance(warning.message, NotConvergedWarning):
+        if isinstance(warning.message, ConvergenceWarning):
             message = message or one_line(warning.message)
         else:
-            warnings.warn_explicit(
-                warning.message, warning.category, warning.filename, warning.lineno
-            )
+            warnings.warn(warning.message, stacklevel=2)
     seconds = time.perf_counter() - start
     return Evaluation(params, log_evidence(classifier), not message, message, seconds)
 

@@ -18,7 +18,7 @@ from bayespoint.monitor import current_monitor, watch
 from bayespoint.selection.ascent import Search, search
 from bayespoint.selection.checks import check_bounds, check_names, check_parameters
 from bayespoint.selection.delegate import DelegatesToBest
-from bayespoint.selection.measure import CountFits, Evaluation, Problem, split, with_params
+from bayespoint.selection.measure import CountFits, Data, Evaluation, split, with_params
 from bayespoint.selection.results import as_table, tell
 
 
@@ -42,7 +42,8 @@ class EvidenceSearch(DelegatesToBest):
         ``{"engine__prior_scale": (0.01, 100), "gamma": (1e-3, 10)}``. Their logarithms are searched
         by L-BFGS-B, with the exact gradient for ``gamma``, ``coef0``, ``ridge`` and the engine's
         ``prior_scale``, ``intercept_scale``, ``noise`` and ``label_noise``, if the engine is
-        ``ExpectationPropagation`` with a full covariance; else with differences of further fits.
+        ``ExpectationPropagation`` with a full covariance or ``LaplaceApproximation``; else with
+        differences of further fits, unless the evidence is itself estimated from random draws.
         With a grid as well: a search for each of its combinations.
     refit : bool, default=True
         Fit the estimator with the best parameters, so that the search itself can predict.
@@ -55,7 +56,8 @@ class EvidenceSearch(DelegatesToBest):
     max_iter : int, default=50
         Steps of each search, after which it ends with a ``ConvergenceWarning``.
     n_jobs : int or None, default=None
-        Searches (combinations of the grid, times starts) that run in parallel, as in joblib.
+        Searches (combinations of the grid, times starts) that run in parallel, as in joblib; in
+        processes, since threads would mix up the warnings of fits that have not converged.
     random_state : int, RandomState instance or None, default=None
         Seed of the random starts.
     verbose : int, default=0
@@ -86,6 +88,9 @@ class EvidenceSearch(DelegatesToBest):
     -----
     The evidence compares models of the same data: kernels, scales, noise. It does not see what a
     step of a pipeline does to the inputs, or chooses by looking at the labels.
+
+    Engines compute the evidence of their own model, each by its own approximation: expectation
+    propagation comes much closer than Laplace's approximation.
 
     Only the ratio of prior scale and noise matters to it: search over one of the two.
 
@@ -165,8 +170,8 @@ class EvidenceSearch(DelegatesToBest):
         check_parameters(self)
         bounds = check_bounds(self)
         choices = self._choices(bounds)
-        problem = Problem(X, y, sample_weight)
-        evaluations = self._search(problem, choices, bounds)
+        data = Data(X, y, sample_weight)
+        evaluations = self._search(data, choices, bounds)
         self.cv_results_ = as_table(evaluations)
         self.best_index_ = int(self.cv_results_["rank"].argmin())
         best = evaluations[self.best_index_]
@@ -197,13 +202,13 @@ class EvidenceSearch(DelegatesToBest):
         return choices
 
     def _search(
-        self, problem: Problem, choices: list[Search], bounds: dict[str, tuple[float, float]]
+        self, data: Data, choices: list[Search], bounds: dict[str, tuple[float, float]]
     ) -> list[Evaluation]:
         monitor = current_monitor(self.verbose)
         total = len(choices) * (self.max_iter if bounds else 1)
         with monitor.running(total, "fits"), watch(CountFits(monitor, total)):
             found = Parallel(n_jobs=self.n_jobs)(
-                delayed(search)(self.estimator, problem, choice, bounds, self.tol, self.max_iter)
+                delayed(search)(self.estimator, data, choice, bounds, self.tol, self.max_iter)
                 for choice in choices
             )
             monitor.update(total)

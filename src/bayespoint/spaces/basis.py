@@ -94,13 +94,13 @@ class BasisSpace:
         ``name`` is ``"gamma"``, ``"coef0"`` or ``"ridge"``. Linear features give dZ / d log theta,
         of the shape of Z; other kernels d(K + lambda I) / d log theta, of the shape of K.
         """
-        X = X.astype(np.float64, copy=False)
-        points = self.kernel.prepare(X, training=True)
+        if name == "ridge":
+            no_number = self.ridge == "mean" or self.ridge == 0
+            return None if no_number else float(self.ridge) * np.eye(len(X))
+        points = self.kernel.prepare(X.astype(np.float64, copy=False), training=True)
         if self.is_linear:
             change = self.kernel.feature_derivative(points, name)
             return None if change is None else change * np.exp2(points.log_unit / 2)
-        if name == "ridge":
-            return None if self.ridge == "mean" else float(self.ridge) * np.eye(len(X))
         change = self.kernel.derivative(points, name)
         if change is None:
             return None
