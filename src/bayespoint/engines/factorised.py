@@ -43,7 +43,9 @@ class FactorisedSites:
         self, Z: Any, target: NDArray, weight: NDArray, label: Label, prior: GaussianPrior
     ) -> None:
         self.Z = sparse.csr_array(Z)
-        self.Z.sum_duplicates()
+        if not self.Z.has_canonical_format:
+            self.Z = self.Z.copy()  # the user's array stays as it is
+            self.Z.sum_duplicates()
         self.y = target.astype(np.float64)
         self.weight, self.label, self.prior = weight, label, prior
         self.a, self.b = np.zeros(self.Z.nnz), np.zeros(self.Z.nnz)

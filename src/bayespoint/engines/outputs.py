@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
-from bayespoint.engines.sites import Moments, Sites
+from bayespoint.engines.sites import Moments, Sites, falls
 
 
 class OutputSites(Sites):
@@ -35,10 +35,14 @@ class OutputSites(Sites):
     def _settle_mean(self) -> None:
         """Solve alpha = shift - R f with f = m + K alpha; (I + R K)^-1 = I - R Sigma."""
         alpha = self.shift - self.rate * self.mu
+        sizes = []
         for _ in range(2):
-            residual = self.shift - self.rate * (self.prior_outputs + self.K @ alpha) - alpha
-            alpha = alpha + residual - self.rate * (self.Sigma @ residual)
+            left = self.shift - self.rate * (self.prior_outputs + self.K @ alpha) - alpha
+            step = self.Sigma @ left
+            sizes.append(left @ step)
+            alpha = alpha + left - self.rate * step
         self.mu = self.prior_outputs + self.K @ alpha
+        self.rough = not falls(sizes)
 
     def moments(self) -> Moments:
         """Of the outputs: here F is S with Sigma = K - S^T S."""

@@ -34,7 +34,7 @@ def in_turn(sites: Sites, damping: float | None, tol: float) -> Sweeps:
     single = sites.in_range_of_float32 and len(sites.mu) >= SINGLE
     if single:
         sites.use(np.float32)
-    visited, moves, together, tol = None, np.zeros(0), False, max(tol, ROUNDING)
+    visited, moves, together, tol, last = None, np.zeros(0), False, max(tol, ROUNDING), np.inf
     while True:
         if together:
             sites.step()
@@ -44,8 +44,10 @@ def in_turn(sites: Sites, damping: float | None, tol: float) -> Sweeps:
         exact = together
         if np.isfinite(change) and not together:
             moves = sites.expected_moves()
-            if largest(moves) <= max(tol, COARSE if single else 0.0):
+            too_rough = sites.rough or (single and change > last)
+            if too_rough or largest(moves) <= max(tol, COARSE if single else 0.0):
                 moves, single, exact = sites.refresh(), False, True
+        last = change
         if len(moves):
             visited = np.flatnonzero(moves > AT_REST * tol)
             falls = largest(moves) < min(change / 2, COARSE)

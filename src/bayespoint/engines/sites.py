@@ -17,6 +17,7 @@ from bayespoint.posteriors import Messages
 BLOCK = 64  # points a block; fastest of 16 ... 256 on MNIST
 CHUNK = 4096  # points whose products are held at a time
 HALVINGS = 30  # of a step that left no posterior, before the run is given up
+SETTLED = 1e-16  # square of a step of the mean, in standard deviations, that is small enough
 COLLAPSED = 1e-24  # share of its prior variance that no output of a sound posterior falls below
 # Share of its last exact value to which an output's variance may fall before Sigma is computed
 # afresh: each subtraction of a sweep errs by the precision's unit of what it started from.
@@ -61,6 +62,7 @@ class Sites:
         self.floor = COLLAPSED * self.e
         self.radius = float(np.sqrt(self.e.max(initial=0.0)))
         self._fresh: Moments | None = None  # of the sites as they are now
+        self.rough = False  # whether Sigma has become too inexact to go on with
 
     # Sweeps --------------------------------------------------------------------------------------
 
@@ -132,7 +134,7 @@ class Sites:
     def refresh(self) -> NDArray:
         """Compute the posterior from the sites; how far each is from where it should be."""
         self._fresh = fresh = self.moments()
-        self.mu, self.e, self.known = fresh.mu, fresh.e.copy(), fresh.e
+        self.mu, self.e, self.known, self.rough = fresh.mu, fresh.e.copy(), fresh.e, False
         *self._wanted, moved = self._next(fresh.e, fresh.f)
         return moved
 
@@ -195,12 +197,19 @@ class Sites:
         return self.Z @ self.mu
 
     def _settle_mean(self) -> None:
-        """Bring mu to where the sites pull it: Sigma, even in float32, is a good preconditioner."""
+        """Bring mu to where the sites pull it: Sigma, even in float32, is a good preconditioner.
+
+        If it is not, ``rough`` says so.
+        """
         prior = self.prior
         pull = prior.pull + self.Z.T @ self.shift
+        sizes = []
         for _ in range(2):
-            held = prior.hold(self.mu) + self.Z.T @ (self.rate * self._outputs())
-            self.mu = self.mu + self.Sigma @ (pull - held)
+            left = pull - prior.hold(self.mu) - self.Z.T @ (self.rate * self._outputs())
+            step = self.Sigma @ left
+            sizes.append(left @ step)
+            self.mu = self.mu + step
+        self.rough = not falls(sizes)
 
     def _chunks(self) -> Iterator[slice]:
         return (slice(begin, begin + CHUNK) for begin in range(0, len(self.y), CHUNK))
@@ -258,3 +267,9 @@ class Sites:
 
     def _of_weights(self, fresh: Moments) -> tuple[NDArray, NDArray]:
         return fresh.factor, fresh.mu
+
+
+def falls(sizes: list[float]) -> bool:
+    """Whether two steps of a refinement, measured by their squares, have become smaller."""
+    first, second = np.abs(sizes)
+    return bool(second <= max(0.25 * first, SETTLED))
