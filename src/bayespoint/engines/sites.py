@@ -226,12 +226,17 @@ class Sites:
             raise LinAlgError("the sites overflow")
         L = cholesky(precision, lower=True, overwrite_a=True, check_finite=False)
         factor = np.asfortranarray(lapack.dtrtri(L, lower=1)[0].T)
-        return factor, factor @ (factor.T @ (self.prior.pull + self.Z.T @ self.shift))
+        return factor, self.prior.mean + self._move(factor)
 
     def _sound(self, moments: Moments) -> Moments:
         if not (np.isfinite(moments.mu).all() and (moments.e >= self.floor).all()):
             raise LinAlgError("the posterior has collapsed")
         return moments
+
+    def _move(self, factor: NDArray) -> NDArray:
+        """How far the sites move the mean of the prior: exact where the prior is sure of it."""
+        shift = self.shift - self.rate * (self.Z @ self.prior.mean)
+        return factor @ (factor.T @ (self.Z.T @ shift))
 
     def result(self) -> TaskResult:
         """The posterior of the weights, its evidence and its cavities."""
@@ -246,8 +251,8 @@ class Sites:
             e, f, self.y, self.a, self.b, self.removed, *self.label
         )
         log_det = 2 * np.log(factor.diagonal()).sum() - self.prior.log_determinant
-        square = mu @ self.prior.pull + self.shift @ f  # mu^T Sigma^-1 mu
-        square -= self.prior.mean @ self.prior.pull
+        # mu^T Sigma^-1 mu - m^T Sigma_0^-1 m
+        square = self._move(factor) @ self.prior.pull + self.shift @ f
         log_evidence = self.weight @ constant + 0.5 * log_det + 0.5 * square
         wrong = self.weight @ (left_out <= np.log(0.5)) / self.weight.sum()
         training_error = float((self.y * f <= 0).mean())
