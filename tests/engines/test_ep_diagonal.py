@@ -209,7 +209,7 @@ def test_the_smaller_the_weights_the_nearer_the_prior(prior_scale):
     assert spread[-1] == pytest.approx(8 * prior_scale**2, rel=0.05)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 50), flip=st.sampled_from([0.0, 0.05]))
 def test_symmetries(seed, n, flip):
     X, y = sparse_problem(n, 6, seed)
