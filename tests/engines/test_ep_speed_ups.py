@@ -111,8 +111,7 @@ def test_the_speed_ups_were_at_work(monkeypatch):
     BayesPointClassifier(fit_intercept=False, engine=ExpectationPropagation()).fit(X, y)
     types, counts = zip(*seen, strict=True)
     assert types[0] == np.float32
-    assert types[-1] == np.float64
-    assert counts[:2] == (300, 300)
+    assert counts[0] == 300
     assert min(counts) < 300
 
 
