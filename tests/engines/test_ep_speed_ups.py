@@ -1,4 +1,6 @@
-"""What makes runs fast leaves their fixed point as it is: float32 at first, sites at rest left out.
+"""What makes runs fast leaves their fixed point as it is.
+
+Float32 at first, sites at rest left out, outputs instead of weights where there are fewer of them.
 
 The slow version visits every site in every sweep, in float64.
 """
@@ -21,8 +23,8 @@ def plain(X, y):
 
 def ill_conditioned(X, y):
     """Singular values over five decades, in directions that are no features."""
-    U, _, Vt = np.linalg.svd(X, full_matrices=False)
-    size = np.geomspace(3e2, 3e-3, X.shape[1])
+    U, size, Vt = np.linalg.svd(X, full_matrices=False)
+    size = np.geomspace(3e2, 3e-3, len(size))
     return (U * size) @ Vt, y, {}
 
 
@@ -73,9 +75,10 @@ def slow_result(X, y, noise=1.0, label_noise=0.0, prior_mean=None, sample_weight
 
 
 @PROBLEMS
-@pytest.mark.parametrize("tol", [1e-6, 1e-10])
-def test_many_coordinates(change, tol):
-    X, y, parameters = change(*problem(300, 220))
+@pytest.mark.parametrize("n", [300, 150])
+@pytest.mark.parametrize("tol", [1e-6, 1e-9])
+def test_many_coordinates(change, tol, n):
+    X, y, parameters = change(*problem(n, 220))
     assert X.shape[1] >= schedules.SINGLE
     slow = slow_result(X, y, **parameters)
     weight = parameters.pop("sample_weight", None)
