@@ -193,6 +193,9 @@ class ExpectationPropagation(Engine):
             for task in range(n_tasks):
                 sites = kind(space.Z_, targets[:, task], weight, label, before[task])
                 changes, reason = self._iterate(sites, monitor, task * self.max_iter)
+                if reason == COLLAPSE and kind is OutputSites:  # weights bear narrower posteriors
+                    sites = Sites(space.Z_, targets[:, task], weight, label, before[task])
+                    changes, reason = self._iterate(sites, monitor, task * self.max_iter)
                 results.append(sites.result())
                 n_iter = max(n_iter, len(changes))
                 monitor.update((task + 1) * self.max_iter)

@@ -17,7 +17,6 @@ from bayespoint.posteriors import Messages
 BLOCK = 64  # points a block; fastest of 16 ... 256 on MNIST
 CHUNK = 4096  # points whose products are held at a time
 HALVINGS = 30  # of a step that left no posterior, before the run is given up
-COLLAPSED = 1e-24  # share of its prior variance that no output of a sound posterior falls below
 # Share of its last exact value to which an output's variance may fall before Sigma is computed
 # afresh: each subtraction of a sweep errs by the precision's unit of what it started from.
 TRUSTED = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-3}
@@ -46,6 +45,8 @@ class Sites:
     time; :meth:`refresh` computes it from the sites, in float64.
     """
 
+    collapsed = 1e-24  # share of its prior variance that no output of a sound posterior falls below
+
     def __init__(
         self, Z: NDArray, target: NDArray, weight: NDArray, label: Label, prior: GaussianPrior
     ) -> None:
@@ -58,7 +59,7 @@ class Sites:
         self.removed = np.ones(n)  # copies of a site that its cavity lacks
         self.mu, self.Sigma, self.e = self._before()
         self.known = self.e.copy()  # variances when Sigma was last exact; e: at the last visit
-        self.floor = COLLAPSED * self.e
+        self.floor = self.collapsed * self.e
         self.radius = float(np.sqrt(self.e.max(initial=0.0)))
         self._fresh: Moments | None = None  # of the sites as they are now
 
