@@ -287,11 +287,13 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
 
     def _validate(self, X: Any, y: Any, engine: Engine, *, reset: bool) -> tuple[Any, NDArray]:
         """Points and labels as arrays; sparse ones only where engine and kernel take them."""
-        self._accepts_sparse = engine.accepts_sparse and self.kernel == "linear"
         return validate_data(
             self, X, y, dtype=(np.float64, np.float32), order="C", reset=reset,
-            accept_sparse="csr" if self._accepts_sparse else False,
+            accept_sparse="csr" if self._takes_sparse(engine) else False,
         )  # fmt: skip
+
+    def _takes_sparse(self, engine: Engine) -> bool:
+        return engine.accepts_sparse and self.kernel == "linear"
 
     def _make_kernel(self, X: Any) -> Kernel:
         return make_kernel(X=X, **{name: getattr(self, name) for name in KERNEL_PARAMETERS})
@@ -311,6 +313,7 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
             start=start,
             n_jobs=self.n_jobs,
         )
+        self._accepts_sparse = self._takes_sparse(engine)
         self._publish(space, posterior)
 
     @property
@@ -363,5 +366,5 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         if isinstance(self.engine, Engine):
-            tags.input_tags.sparse = self.engine.accepts_sparse and self.kernel == "linear"
+            tags.input_tags.sparse = self._takes_sparse(self.engine)
         return tags

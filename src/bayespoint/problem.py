@@ -52,7 +52,7 @@ class Problem:
         ``classes`` are those of the labels, two at least, unless they are given.
         """
         check_classification_targets(labels)
-        weight = weights(labels, sample_weight, class_weight)
+        weight = weights(labels, sample_weight, class_weight, classes)
         columns: slice | NDArray[np.int64] = slice(None)
         if weight is not None and weight.min() == 0:
             kept = np.flatnonzero(weight)
@@ -109,9 +109,15 @@ def known_classes(before: NDArray | None, given: ArrayLike | None) -> NDArray:
 
 
 def weights(
-    labels: NDArray, sample_weight: ArrayLike | None, class_weight: dict | str | None
+    labels: NDArray,
+    sample_weight: ArrayLike | None,
+    class_weight: dict | str | None,
+    classes: NDArray | None = None,
 ) -> NDArray[np.float64] | None:
-    """Weights of samples times those of their classes; None if neither are given."""
+    """Weights of samples times those of their classes; None if neither are given.
+
+    ``classes`` are all that may come, where the labels may lack some.
+    """
     if sample_weight is None and class_weight is None:
         return None
     own = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, float)
@@ -119,7 +125,8 @@ def weights(
         raise ValueError(f"Sample weights must be 1D array. Got shape {own.shape}.")
     check_consistent_length(labels, own)
     check_weights("Sample weights", own)
-    of_class = compute_sample_weight(class_weight, labels)
+    every = labels if classes is None else np.concatenate([labels, classes])
+    of_class = compute_sample_weight(class_weight, every)[: len(labels)]
     check_weights("Class weights", of_class)
     check_weights("Sample weights times class weights", own * of_class)
     return own * of_class

@@ -4,6 +4,8 @@ import warnings
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.special import ndtr
 from sklearn.datasets import load_iris
 from tests.exact import grid_posterior
@@ -207,6 +209,23 @@ def test_the_smaller_the_weights_the_nearer_the_prior(prior_scale):
     assert spread[-1] == pytest.approx(8 * prior_scale**2, rel=0.05)
 
 
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 50), flip=st.sampled_from([0.0, 0.05]))
+def test_symmetries(seed, n, flip):
+    X, y = sparse_problem(n, 6, seed)
+    rng = np.random.default_rng(seed)
+    rows, columns = rng.permutation(n), rng.permutation(6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FactorisedWarning)
+        fitted, opposite, ordered, turned = (
+            diagonal(tol=1e-9, max_iter=5000, label_noise=flip).fit(*data)
+            for data in ((X, y), (X, -y), (X[:, columns], y), (X[rows], y[rows]))
+        )
+    np.testing.assert_allclose(opposite.coef_, -fitted.coef_, atol=1e-12)
+    np.testing.assert_allclose(ordered.coef_, fitted.coef_[:, columns], atol=1e-7)
+    assert_same(turned, fitted, atol=1e-6)
+
+
 def test_several_classes_are_tasks_of_their_own():
     X, y = load_iris(return_X_y=True)
     X = X - X.mean(axis=0)
@@ -255,7 +274,7 @@ def test_the_mean_solves_the_equation_of_the_full_covariance():
     for _ in range(200):
         sites.sweep(1.0)
     mean = sites.result().mean
-    *_, a, b = sites._summary()
+    *_, a, b = sites._summary
     full = np.linalg.solve(np.eye(8) + (X.T * b) @ X, X.T @ (a * y))
     np.testing.assert_allclose(mean, full, atol=1e-12)
 

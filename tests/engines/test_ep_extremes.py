@@ -45,6 +45,18 @@ def more_features_than_samples(noise):
     return X, y, {"noise": noise}
 
 
+def wide_of_low_rank(noise):
+    """Outputs, of which there are fewer than weights, lose nearly all of their variance."""
+    X, y = problem(12, 2, noise=3.0)
+    return np.column_stack([X, np.zeros((12, 18))]), y, {"noise": noise}
+
+
+def wide_with_a_large_feature(noise):
+    X, y = problem(12, 20)
+    X[:, 0] *= 1e8
+    return X, y, {"noise": noise}
+
+
 def opposite_labels(noise):
     X, y = problem(20, 3)
     return np.vstack([X, X]), np.append(y, -y), {"noise": noise}
@@ -72,6 +84,8 @@ CASES = [
         (zero_and_rare_features, (1.0,), (1e-6,), (0,)),
         (scale_of_features, (1e-8, 1.0), (1e8, 1.0), (1e8, 0), (1e-8, 0)),
         (more_features_than_samples, (1.0,), (0,)),
+        (wide_of_low_rank, (1.0,), (1e-6,), (0,)),
+        (wide_with_a_large_feature, (1.0,), (1e-6,)),
         (opposite_labels, (1.0,), (1e-3,), (0,)),
         (one_sample_a_class, (1.0,), (1e-9,), (0,)),
         (scales_of_the_prior, (1e-6, 1.0), (1e6, 1.0), (1e6, 0), (1e-6, 0)),
@@ -113,16 +127,16 @@ def test_schedules_that_come_to_rest_agree(make, arguments):
         answers(X, y, parameters | {"schedule": schedule})
         for schedule in ("sequential", "parallel")
     )
-    assert {reasons(one), reasons(other)} in ({"collapsed"}, {""})
-    if not reasons(one):
+    assert bool(reason(one)) == bool(reason(other))
+    if not reason(one):
         np.testing.assert_allclose(one[0].predict_proba(X), other[0].predict_proba(X), atol=1e-6)
         np.testing.assert_allclose(one[0].log_evidence_, other[0].log_evidence_, rtol=1e-12)
 
 
-def reasons(answer):
+def reason(answer):
     """Why a run did not come to rest."""
     return "".join(
-        warning.message.reason.removeprefix("the posterior ")
+        warning.message.reason
         for warning in answer[1]
         if issubclass(warning.category, NotConvergedWarning)
     )

@@ -193,6 +193,9 @@ class ExpectationPropagation(Engine):
             for task in range(n_tasks):
                 sites = kind(space.Z_, targets[:, task], weight, label, before[task])
                 changes, reason = self._iterate(sites, monitor, task * self.max_iter)
+                if reason == COLLAPSE and kind is OutputSites:  # weights bear narrower posteriors
+                    sites = Sites(space.Z_, targets[:, task], weight, label, before[task])
+                    changes, reason = self._iterate(sites, monitor, task * self.max_iter)
                 results.append(sites.result())
                 n_iter = max(n_iter, len(changes))
                 monitor.update((task + 1) * self.max_iter)
@@ -253,11 +256,14 @@ class ExpectationPropagation(Engine):
         """Refuse numbers whose squares overflow."""
         feature = float(max(Z.max(), -Z.min())) if Z.shape[1] else 0.0
         scale = max(float(np.abs(prior.root).max()) for prior in before)
-        if max(self.noise, feature, scale * feature) > LARGE:
+        mean = max(float(np.abs(prior.mean).max(initial=0.0)) for prior in before)
+        narrow = min(float(prior.scales.min(initial=1.0)) for prior in before)
+        if max(self.noise, feature, (mean + scale) * max(feature, 1), mean / narrow) > LARGE:
             raise ValueError(
                 f"ExpectationPropagation works with squares, which overflow for "
-                f"noise={self.noise:g}, prior scales up to {scale:g} and features up to "
-                f"{feature:g}. Scale the features, and take noise and prior_scale nearer to 1."
+                f"noise={self.noise:g}, prior scales from {narrow:g} to {scale:g}, prior means up "
+                f"to {mean:g} and features up to {feature:g}. Scale the features, and take noise "
+                f"and prior nearer to 1."
             )
 
     def _warn(
@@ -279,4 +285,4 @@ class ExpectationPropagation(Engine):
 def warn_of_independence(task: int, variance_ratio: float) -> None:
     """Say so if a full covariance would give other predictions."""
     if abs(np.log(variance_ratio)) > np.log(TOLERATED):
-        warnings.warn(FactorisedWarning(task, variance_ratio), stacklevel=4)
+        warnings.warn(FactorisedWarning(task, variance_ratio), stacklevel=5)

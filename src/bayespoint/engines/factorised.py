@@ -72,21 +72,19 @@ class FactorisedSites:
         """Let the cavities of sites that weigh less than one copy lack no more than is there."""
         self.removed = np.minimum(self.weight, 1.0)
 
-    def refresh(self) -> None:
-        """Compute the sums of all messages to each weight anew, free of rounding errors."""
-        weight = np.repeat(self.weight, np.diff(self.Z.indptr))
-        column, d = self.Z.indices, self.Z.shape[1]
-        self.pull = self.prior.pull + np.bincount(column, weight * self.a, d)
-        self.precision = self.prior.root**-2.0 + np.bincount(column, weight * self.b, d)
-
     def result(self) -> TaskResult:
-        """The posterior, its evidence and its cavities."""
-        self.refresh()
-        prior = self.prior
+        """The posterior, from sums of messages computed anew, its evidence and its cavities."""
+        prior, weight = self.prior, np.repeat(self.weight, np.diff(self.Z.indptr))
+        shift, rate = (
+            np.bincount(self.Z.indices, weight * message, len(prior.mean))
+            for message in (self.a, self.b)
+        )
+        self.pull, self.precision = prior.pull + shift, prior.root**-2.0 + rate
         left_out, constant, *_ = self._summary
-        mean = self.pull / self.precision
+        move = (shift - rate * prior.mean) / self.precision
+        mean = prior.mean + move
         log_det = -2 * np.log(prior.root).sum() - np.log(self.precision).sum()
-        square = mean @ self.pull - prior.mean @ prior.pull
+        square = move @ prior.pull + mean @ shift  # of the posterior less that of the prior
         outputs = self.Z @ mean
         return TaskResult(
             mean,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 
 from bayespoint.engines.sites import Moments, Sites, falls
 
@@ -16,7 +16,12 @@ class OutputSites(Sites):
     there already, so a sweep takes half the operations, :math:`2 n^3`; computing all afresh takes
     one Cholesky factor of :math:`I + R^{1/2} K R^{1/2}` with :math:`K = Z \Sigma_0 Z^T` and the
     rates R of the sites, which must not be negative. The weights are asked for once, at the end.
+
+    Variances are differences from K. Where labels leave less than ``collapsed`` of one,
+    :class:`Sites` must do the work.
     """
+
+    collapsed = 1e-10  # so that six digits of the variances are right
 
     def _before(self) -> tuple[NDArray, NDArray, NDArray]:
         root = self.prior.root
@@ -34,6 +39,8 @@ class OutputSites(Sites):
 
     def _settle_mean(self) -> None:
         """Solve alpha = shift - R f with f = m + K alpha; (I + R K)^-1 = I - R Sigma."""
+        if not (self.e >= self.floor).all():
+            raise LinAlgError("variances are lost in rounding errors")
         alpha = self.shift - self.rate * self.mu
         sizes = []
         for _ in range(2):

@@ -38,6 +38,11 @@ class GaussianPrior:
         """Sigma_0."""
         return np.diag(self.root**2) if self.root.ndim == 1 else self.root @ self.root.T
 
+    @property
+    def scales(self) -> NDArray[np.float64]:
+        """Standard deviations of the weights."""
+        return self.root if self.root.ndim == 1 else np.linalg.norm(self.root, axis=1)
+
     @cached_property
     def precision(self) -> NDArray[np.float64]:
         """The inverse of Sigma_0."""
@@ -139,7 +144,9 @@ def prior_root(engine: Any, d: int, has_intercept: bool) -> NDArray[np.float64]:
         covariance = as_array(engine, "prior_covariance", 2)
         if not is_number(engine.prior_scale) or engine.prior_scale != 1:
             raise parameter_error(engine, "prior_scale", "1.0 where prior_covariance is given")
-        if covariance.shape[0] != covariance.shape[1] or not np.allclose(covariance, covariance.T):
+        n, width = covariance.shape
+        rounding = 1e-8 * np.abs(covariance).max()
+        if n != width or not np.allclose(covariance, covariance.T, rtol=0, atol=rounding):
             raise parameter_error(engine, "prior_covariance", "square and symmetric")
         try:
             root = cholesky(covariance, lower=True)

@@ -18,7 +18,6 @@ BLOCK = 64  # points a block; fastest of 16 ... 256 on MNIST
 CHUNK = 4096  # points whose products are held at a time
 HALVINGS = 30  # of a step that left no posterior, before the run is given up
 SETTLED = 1e-16  # square of a step of the mean, in standard deviations, that is small enough
-COLLAPSED = 1e-24  # share of its prior variance that no output of a sound posterior falls below
 # Share of its last exact value to which an output's variance may fall before Sigma is computed
 # afresh: each subtraction of a sweep errs by the precision's unit of what it started from.
 TRUSTED = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-3}
@@ -47,6 +46,8 @@ class Sites:
     time; :meth:`refresh` computes it from the sites, in float64.
     """
 
+    collapsed = 1e-24  # share of its prior variance that no output of a sound posterior falls below
+
     def __init__(
         self, Z: NDArray, target: NDArray, weight: NDArray, label: Label, prior: GaussianPrior
     ) -> None:
@@ -59,7 +60,7 @@ class Sites:
         self.removed = np.ones(n)  # copies of a site that its cavity lacks
         self.mu, self.Sigma, self.e = self._before()
         self.known = self.e.copy()  # variances when Sigma was last exact; e: at the last visit
-        self.floor = COLLAPSED * self.e
+        self.floor = self.collapsed * self.e
         self.radius = float(np.sqrt(self.e.max(initial=0.0)))
         self._fresh: Moments | None = None  # of the sites as they are now
         self.rough = False  # whether Sigma has become too inexact to go on with
@@ -235,12 +236,17 @@ class Sites:
             raise LinAlgError("the sites overflow")
         L = cholesky(precision, lower=True, overwrite_a=True, check_finite=False)
         factor = np.asfortranarray(lapack.dtrtri(L, lower=1)[0].T)
-        return factor, factor @ (factor.T @ (self.prior.pull + self.Z.T @ self.shift))
+        return factor, self.prior.mean + self._move(factor)
 
     def _sound(self, moments: Moments) -> Moments:
         if not (np.isfinite(moments.mu).all() and (moments.e >= self.floor).all()):
             raise LinAlgError("the posterior has collapsed")
         return moments
+
+    def _move(self, factor: NDArray) -> NDArray:
+        """How far the sites move the mean of the prior: exact where the prior is sure of it."""
+        shift = self.shift - self.rate * (self.Z @ self.prior.mean)
+        return factor @ (factor.T @ (self.Z.T @ shift))
 
     def result(self) -> TaskResult:
         """The posterior of the weights, its evidence and its cavities."""
@@ -255,8 +261,8 @@ class Sites:
             e, f, self.y, self.a, self.b, self.removed, *self.label
         )
         log_det = 2 * np.log(factor.diagonal()).sum() - self.prior.log_determinant
-        square = mu @ self.prior.pull + self.shift @ f  # mu^T Sigma^-1 mu
-        square -= self.prior.mean @ self.prior.pull
+        # mu^T Sigma^-1 mu - m^T Sigma_0^-1 m
+        square = self._move(factor) @ self.prior.pull + self.shift @ f
         log_evidence = self.weight @ constant + 0.5 * log_det + 0.5 * square
         wrong = self.weight @ (left_out <= np.log(0.5)) / self.weight.sum()
         training_error = float((self.y * f <= 0).mean())

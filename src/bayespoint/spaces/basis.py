@@ -144,6 +144,9 @@ class BasisSpace:
                 "normalize=True is not written for sparse features. Scale the rows yourself, for "
                 "instance with scikit-learn's Normalizer."
             )
+        if not X.has_canonical_format:
+            X = X.copy()  # SciPy sorts in place, also to find a maximum; the user's array must stay
+            X.sum_duplicates()
         return with_constant(X) if self.has_intercept else sparse.csr_array(X)
 
 

@@ -29,7 +29,7 @@ class ProcessSpace(BasisSpace):
     >>> space = ProcessSpace(RadialKernel(gamma=0.5)).fit(np.array([[0.0], [1.0]]))
     >>> space.transform(np.array([[0.0], [0.5], [9.0]])).round(3)
     array([[1.   , 0.   , 0.   ],
-           [0.882, 0.435, 0.178],
+           [0.882, 0.437, 0.175],
            [0.   , 0.   , 1.   ]])
     """
 
