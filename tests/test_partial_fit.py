@@ -236,7 +236,7 @@ def test_balanced_weights_and_a_ridge_need_all_data():
         {"kernel": "precomputed"},
         {"kernel": np.dot},
     ],
-    ids=str,
+    ids=["name", "engine", "rbf", "poly", "precomputed", "callable"],
 )
 def test_other_machines_have_no_partial_fit(parameters):
     clf = BayesPointClassifier(**parameters)
