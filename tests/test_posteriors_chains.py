@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from bayespoint.classifier import class_probabilities
 from bayespoint.posteriors import ChainPosterior
+from bayespoint.predictions import class_probabilities
 
 RULES = pytest.mark.parametrize("rule", ["bayes_point", "vote"])
 
