@@ -8,11 +8,11 @@ from scipy.optimize import brentq
 from scipy.special import expit, logsumexp
 from tests.sphere import integrate, problem
 
-pytestmark = pytest.mark.filterwarnings("ignore:Chains of task")
-
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import GibbsSampler
 from bayespoint.posteriors.evidence import Evidence, log_shares
+
+pytestmark = pytest.mark.filterwarnings("ignore:Chains of task")
 
 
 def fitted(X, y, sample_weight=None, **parameters):
