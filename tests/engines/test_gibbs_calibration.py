@@ -11,7 +11,7 @@ from scipy.stats import chisquare
 from bayespoint.engines.halfspaces import Halfspaces
 from bayespoint.engines.moves import Circles, Lines
 
-PROBLEMS, DRAWS, THIN = 600, 19, 15
+PROBLEMS, DRAWS, THIN = 400, 19, 15
 M, D, Q = 8, 3, 0.15
 
 

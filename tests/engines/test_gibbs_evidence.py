@@ -12,6 +12,8 @@ from bayespoint import BayesPointClassifier
 from bayespoint.engines import GibbsSampler
 from bayespoint.posteriors.evidence import Evidence, log_shares
 
+pytestmark = pytest.mark.filterwarnings("ignore:Chains of task")
+
 
 def fitted(X, y, sample_weight=None, **parameters):
     engine = GibbsSampler(**{"evidence": True, "n_samples": 2000, "thin": 10} | parameters)
@@ -66,7 +68,7 @@ def test_evidence_on_lines_and_without_noise():
     X, y = problem(20, seed=4)
     area = integrate(X, y).area[0]
     for directions in ("isotropic", "adapted"):
-        machine = fitted(X, y, label_noise=0, directions=directions, n_samples=4000)
+        machine = fitted(X, y, label_noise=0, directions=directions)
         assert machine.log_evidence_[0] == pytest.approx(math.log(area), abs=0.08)
 
 

@@ -152,7 +152,7 @@ def test_tracked_errors_are_recounted_errors(clustered):
     """Errors of all arcs, and of their mirror images, by evaluating each; also in few buckets."""
     rng = np.random.default_rng(0)
     core = _core.gibbs
-    for _ in range(300):
+    for _ in range(100):
         m = int(rng.integers(1, 60))
         weight = rng.integers(1, 4, m).astype(float)
         path = core.new_path(m, 1)

@@ -13,6 +13,7 @@ from bayespoint.monitor import Monitor
 from bayespoint.spaces import BasisSpace
 
 SWEEPS = 10  # a rough covariance is enough: any will do for exact samples
+SMOOTH = 0.1  # noise of the outputs, as a share of their size
 
 
 def covariance_factor(
@@ -20,13 +21,16 @@ def covariance_factor(
 ) -> NDArray[np.float64]:
     r"""F with :math:`F F^T` near the covariance of w given the labels of one task.
 
-    Flipped labels are replaced by Gaussian noise that turns as many labels around: a point at
-    distance :math:`\sigma` from the boundary, on average, and noise :math:`\beta` disagree with
-    probability :math:`\arctan(\beta / \sigma) / \pi = q`.
+    Sites of flipped labels are hard to bring to rest with steps for a likelihood; a little noise of
+    the outputs, a share of their size before any label, makes them smooth.
     """
     size = np.sqrt(np.mean(np.square(space.Z_).sum(axis=1)))
-    noise = size * np.tan(np.pi * min(q, 0.4))  # beyond, labels hardly count
-    engine = ExpectationPropagation(noise=float(noise), tol=1e-2, max_iter=SWEEPS)
+    engine = ExpectationPropagation(
+        noise=float(SMOOTH * size) if q > 0 else 0.0,
+        label_noise=min(q, 0.45),  # beyond, labels hardly count
+        tol=1e-2,
+        max_iter=SWEEPS,
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConvergedWarning)
         posterior = engine.run(

@@ -76,15 +76,17 @@ class GibbsSampler(Engine):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from sklearn.model_selection import train_test_split
-    >>> from sklearn.preprocessing import scale
+    >>> from sklearn.datasets import load_iris
     >>> from bayespoint import BayesPointClassifier
     >>> from bayespoint.engines import GibbsSampler
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> X_train, X_test, y_train, y_test = train_test_split(scale(X), y, random_state=0)
-    >>> clf = BayesPointClassifier(engine=GibbsSampler(label_noise=0.02, thin=50), random_state=0)
-    >>> print(f"{clf.fit(X_train, y_train).score(X_test, y_test):.3f}")
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = X[50:] - X[50:].mean(axis=0), y[50:]
+    >>> engine = GibbsSampler(label_noise="auto", target_ess=200)
+    >>> clf = BayesPointClassifier(engine=engine, random_state=0).fit(X, y)
+    >>> print(f"right {clf.score(X, y):.2f}, flipped {clf.posterior_.label_noise[0]:.2f}")
+    right 0.99, flipped 0.01
+    >>> bool(clf.posterior_.effective_sample_size[0] > 200)
+    True
     """
 
     alias = "gibbs"

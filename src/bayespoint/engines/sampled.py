@@ -68,7 +68,7 @@ def warn_of(tasks: list[Task], n_draws: int, target_ess: float | None, remedy: s
             StoppedEarlyWarning(
                 n_done * n_chains, n_draws * n_chains, "the monitor", "fit again to have them all"
             ),
-            stacklevel=5,
+            stacklevel=6,
         )
     for number, task in enumerate(tasks):
         short = target_ess is not None and not task.effective_sample_size >= target_ess
@@ -76,5 +76,5 @@ def warn_of(tasks: list[Task], n_draws: int, target_ess: float | None, remedy: s
             size = task.effective_sample_size
             warnings.warn(
                 ChainsDisagreeWarning(number, task.r_hat, size, target_ess, task.n_steps, remedy),
-                stacklevel=5,
+                stacklevel=6,
             )
