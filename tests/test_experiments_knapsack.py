@@ -192,9 +192,9 @@ def test_exact_bayes_point_by_importance_sampling():
     solved = toy.solve_toy(3)
     rng = np.random.default_rng(0)
     centre = solved.weights["exact Bayes point"]
-    w = centre + rng.normal(size=(40_000, 3)) * 0.5
+    w = centre + rng.normal(size=(100_000, 3)) * 0.9
     log_ratio = toy.log_posterior(w, solved.X, solved.y)
-    log_ratio += 0.5 * np.square((w - centre) / 0.5).sum(axis=1)
+    log_ratio += 0.5 * np.square((w - centre) / 0.9).sum(axis=1)
     ratio = np.exp(log_ratio - log_ratio.max())
     mean = ratio @ w / ratio.sum()
     assert np.abs(mean - centre).max() < 0.08

@@ -80,8 +80,8 @@ def toy_figure(toy: Toy) -> Figure:
     caption = (
         f"Left: the posterior of the decision boundary (Eq. 5, to the power of {FAINT:g}, to show "
         "its valleys too) at the best margin width, with its mode, the exact Bayes point, and the "
-        "knapsack machine for β from 5 to 50 (blue line). Middle: the true error of the same boundaries. Right: the data, with the optimum (solid) "
-        "and the MAP (dashed)."
+        "knapsack machine for β from 5 to 50 (blue line). Middle: the true error of the same "
+        "boundaries. Right: the data, with the optimum (solid) and the MAP (dashed)."
     )
     return Figure("toy", "Figure 1 a-c: posterior and true error", caption, data, draw)
 
