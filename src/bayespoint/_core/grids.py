@@ -9,7 +9,7 @@ from bayespoint._core.compiler import compiled
 
 BEND = 2.0  # sinh spacing: bins at the centre are cosh(2) = 3.8 times as dense as at the ends
 GROWTH = 0.25  # of the span, by which a side grows whose end is not yet deep enough
-SLACK = 0.1  # of the span, by which a grid may be wrong before it is made anew
+SLACK = 0.05  # of the span, by which a grid may be wrong before it is made anew
 FARTHEST = 1e6  # weights beyond this are not represented; a prior that does not fall gets here
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
@@ -45,6 +46,16 @@ def reproduce(
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder to write to; made if it is not there.")
     ] = Path("results"),
+    splits: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=2, help="Random splits of each set, where there are any (knapsack)."
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Processes side by side, where parts can be (knapsack)."),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON instead of tables, for programs.")
     ] = False,
@@ -71,7 +82,8 @@ def reproduce(
         documents, code = [], 0
         for name in chosen:
             try:
-                documents.append(run_one(name, full, data, out))
+                context = Context(full, data, out=out, n_splits=splits, n_jobs=jobs)
+                documents.append(run_one(name, context))
             except Exception as error:
                 if traceback:
                     raise
@@ -109,10 +121,11 @@ def prepare(out: Path) -> None:
         fail(f"cannot write to --out {out}: {reason}", ExitCode.USAGE)
 
 
-def run_one(name: str, full: bool, data: Path | None, out: Path) -> dict[str, Any]:
+def run_one(name: str, context: Context) -> dict[str, Any]:
     """Run an experiment under a progress bar, write its files, and return its document."""
+    out = context.out or Path()
     with ProgressMonitor(name) as progress, watch(progress):
-        run = perform(EXPERIMENTS[name], Context(full=full, data=data, tell=progress.tell))
+        run = perform(EXPERIMENTS[name], replace(context, tell=progress.tell))
         progress.tell("drawing")
         write_run(run, out)
     write_index(out)  # after each run, so that an interrupted command leaves a page

@@ -34,12 +34,22 @@ class Context:
         Seed of all that is random.
     tell : callable
         Is told in a few words what comes next, before each long part.
+    out : Path or None
+        Folder that results go to; a long experiment may keep its state there, to go on after an
+        interruption.
+    n_splits : int or None
+        Random splits, for experiments that have them; None is the experiment's own choice.
+    n_jobs : int or None
+        Processes, as in joblib, for experiments with parts that run side by side.
     """
 
     full: bool = False
     data: Path | None = None
     seed: int = 0
     tell: Callable[[str], None] = _silent
+    out: Path | None = None
+    n_splits: int | None = None
+    n_jobs: int | None = None
 
     @property
     def mode(self) -> str:
