@@ -27,8 +27,8 @@ from sklearn.metrics import log_loss
 from bayespoint import BayesPointClassifier
 from bayespoint.datasets import load_mnist
 from bayespoint.engines import ExpectationPropagation
-from bayespoint.engines.prior import GaussianPrior
-from bayespoint.engines.sites import Label, Sites
+from bayespoint.engines.gaussian.prior import GaussianPrior
+from bayespoint.engines.gaussian.sites import Label, Sites
 from bayespoint.exceptions import FactorisedWarning
 
 TOL = 1e-4  # relative change at which all machines of the first table stop

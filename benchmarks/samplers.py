@@ -27,9 +27,9 @@ from threadpoolctl import threadpool_limits
 from bayespoint import BayesPointClassifier
 from bayespoint.datasets import load_mnist
 from bayespoint.engines import GibbsSampler
-from bayespoint.engines.billiard import Billiard
-from bayespoint.engines.halfspaces import Halfspaces
-from bayespoint.engines.moves import Circles, Lines
+from bayespoint.engines.sampling.billiard import Billiard
+from bayespoint.engines.sampling.halfspaces import Halfspaces
+from bayespoint.engines.sampling.moves import Circles, Lines
 from bayespoint.posteriors.diagnostics import effective_sample_size, r_hat
 
 try:

@@ -6,8 +6,8 @@ from scipy.special import ndtr
 
 from bayespoint import BayesPointClassifier, _core
 from bayespoint.engines import KnapsackPropagation
-from bayespoint.engines.beliefs import Beliefs
-from bayespoint.engines.priors import PRIORS
+from bayespoint.engines.knapsack.beliefs import Beliefs
+from bayespoint.engines.knapsack.priors import PRIORS
 
 
 def machine(**parameters):

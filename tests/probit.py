@@ -4,7 +4,7 @@ import numpy as np
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation
-from bayespoint.engines.prior import GaussianPrior
+from bayespoint.engines.gaussian.prior import GaussianPrior
 
 
 def machine(**parameters):

@@ -8,7 +8,8 @@ from sklearn.base import clone
 from tests.probit import problem
 
 from bayespoint import BayesPointClassifier
-from bayespoint.engines import ExpectationPropagation, LaplaceApproximation, evidence
+from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
+from bayespoint.engines.gaussian import evidence
 from bayespoint.selection import log_evidence_gradient
 
 STEP = 1e-4  # of a logarithm: the error of a central difference is about STEP^2
@@ -99,7 +100,8 @@ def test_gradient_by_the_scale_of_each_weight():
     scales, index = np.array([0.5, 1.0, 2.0, 0.1]), np.arange(4)
     clf = machine("linear", {"prior_scale": scales})
     fitted = clone(clf).fit(X, y)
-    (task,) = evidence.learned(clf.engine, fitted._space, y[:, None], fitted.posterior_)
+    space = clf.engine.space(fitted._make_kernel(X)).fit(X)
+    (task,) = evidence.learned(clf.engine, space, y[:, None], fitted.posterior_)
 
     def moved(i, sign):
         engine = clone(clf.engine).set_params(

@@ -350,6 +350,7 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
         self.posterior_ = posterior
         self.n_iter_ = posterior.n_iter
         self._space = space if posterior.support is None else space.restrict(posterior.support)
+        self._space.forget()
         for name in ("coef_", "intercept_", "log_evidence_"):  # of an earlier fit
             self.__dict__.pop(name, None)
         if posterior.log_evidence is not None:

@@ -6,7 +6,7 @@ from tests.sphere import integrate, problem
 
 from bayespoint import BayesPointClassifier, _core
 from bayespoint.engines import BilliardSampler, GibbsSampler
-from bayespoint.engines.halfspaces import Halfspaces
+from bayespoint.engines.sampling.halfspaces import Halfspaces
 from bayespoint.exceptions import EmptyVersionSpaceError
 from bayespoint.posteriors.diagnostics import effective_sample_size
 

@@ -9,7 +9,7 @@ from tests.probit import assert_same, machine, prior, problem, separable
 
 from bayespoint import BayesPointClassifier, _core
 from bayespoint.engines import ExpectationPropagation
-from bayespoint.engines.sites import Label, Sites
+from bayespoint.engines.gaussian.sites import Label, Sites
 from bayespoint.exceptions import NotConvergedWarning
 
 # One site ----------------------------------------------------------------------------------------

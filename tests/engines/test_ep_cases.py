@@ -12,7 +12,7 @@ from tests.probit import assert_same, machine, prior, problem, separable
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation
-from bayespoint.engines.sites import Label, Sites
+from bayespoint.engines.gaussian.sites import Label, Sites
 from bayespoint.exceptions import NotConvergedWarning
 from bayespoint.monitor import Monitor, watch
 

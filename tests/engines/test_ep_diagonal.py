@@ -13,8 +13,8 @@ from tests.probit import assert_same, machine, prior, problem
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation
-from bayespoint.engines.factorised import FactorisedSites
-from bayespoint.engines.sites import Label
+from bayespoint.engines.gaussian.factorised import FactorisedSites
+from bayespoint.engines.gaussian.sites import Label
 from bayespoint.exceptions import FactorisedWarning, NotConvergedWarning
 
 

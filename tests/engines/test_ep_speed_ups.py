@@ -12,9 +12,10 @@ import pytest
 from tests.probit import problem
 
 from bayespoint import BayesPointClassifier
-from bayespoint.engines import ExpectationPropagation, schedules
-from bayespoint.engines.prior import GaussianPrior
-from bayespoint.engines.sites import Label, Sites
+from bayespoint.engines import ExpectationPropagation
+from bayespoint.engines.gaussian import schedules
+from bayespoint.engines.gaussian.prior import GaussianPrior
+from bayespoint.engines.gaussian.sites import Label, Sites
 
 
 def plain(X, y):

@@ -8,7 +8,7 @@ from tests.sphere import integrate, problem
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import GibbsSampler
-from bayespoint.engines.halfspaces import Halfspaces
+from bayespoint.engines.sampling.halfspaces import Halfspaces
 from bayespoint.exceptions import (
     ChainsDisagreeWarning,
     EmptyVersionSpaceError,

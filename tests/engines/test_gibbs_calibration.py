@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from bayespoint.engines.halfspaces import Halfspaces
-from bayespoint.engines.moves import Circles, Lines
+from bayespoint.engines.sampling.halfspaces import Halfspaces
+from bayespoint.engines.sampling.moves import Circles, Lines
 
 PROBLEMS, DRAWS, THIN = 400, 19, 15
 M, D, Q = 8, 3, 0.15

@@ -9,8 +9,8 @@ from tests.sphere import integrate, problem
 
 from bayespoint import BayesPointClassifier, _core
 from bayespoint.engines import GibbsSampler
-from bayespoint.engines.halfspaces import Halfspaces
-from bayespoint.engines.moves import Circles
+from bayespoint.engines.sampling.halfspaces import Halfspaces
+from bayespoint.engines.sampling.moves import Circles
 from bayespoint.posteriors.diagnostics import effective_sample_size
 
 DIRECTIONS = pytest.mark.parametrize("directions", ["isotropic", "adapted"])

@@ -11,7 +11,7 @@ from tests.logistic import log_joint, machine, problem
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import LaplaceApproximation
-from bayespoint.engines.newton import LogisticMode, Whitened
+from bayespoint.engines.gaussian.newton import LogisticMode, Whitened
 
 # The mode and the curvature -----------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from tests.slow import lockstep_perceptron, perceptron, unit_weights
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import PermutedPerceptron
-from bayespoint.engines.rounds import Clock, Rounds
+from bayespoint.engines.sampling.rounds import Clock, Rounds
 from bayespoint.exceptions import CacheTooSmallError, NotSeparableWarning, StoppedEarlyWarning
 from bayespoint.kernels import PolynomialKernel, RadialKernel
 from bayespoint.monitor import Monitor, watch
@@ -360,5 +360,7 @@ def test_bad_parameters(parameter, value):
 def test_many_samples_go_in_waves(monkeypatch):
     X, y = digits()
     reference = machine(6).fit(X, y).posterior_
-    monkeypatch.setattr("bayespoint.engines.perceptron.STATE_SIZE", 1.0)  # one sample a wave
+    monkeypatch.setattr(
+        "bayespoint.engines.sampling.perceptron.STATE_SIZE", 1.0
+    )  # one sample a wave
     assert np.array_equal(reference.weights, machine(6).fit(X, y).posterior_.weights)

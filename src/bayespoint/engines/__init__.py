@@ -1,12 +1,12 @@
 """One published algorithm each: labels in, posterior out."""
 
 from bayespoint.engines.base import Engine, get_engine
-from bayespoint.engines.billiard import BilliardSampler
-from bayespoint.engines.ep import ExpectationPropagation
-from bayespoint.engines.gibbs import GibbsSampler
-from bayespoint.engines.knapsack import KnapsackPropagation
-from bayespoint.engines.laplace import LaplaceApproximation
-from bayespoint.engines.perceptron import PermutedPerceptron
+from bayespoint.engines.gaussian.ep import ExpectationPropagation
+from bayespoint.engines.gaussian.laplace import LaplaceApproximation
+from bayespoint.engines.knapsack.propagation import KnapsackPropagation
+from bayespoint.engines.sampling.billiard import BilliardSampler
+from bayespoint.engines.sampling.gibbs import GibbsSampler
+from bayespoint.engines.sampling.perceptron import PermutedPerceptron
 
 __all__ = [
     "BilliardSampler",

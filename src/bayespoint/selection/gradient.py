@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from bayespoint.engines import get_engine
-from bayespoint.engines.evidence import KERNEL_PARAMETERS, evidence_gradient, has_gradient
+from bayespoint.engines.gaussian.evidence import KERNEL_PARAMETERS, evidence_gradient, has_gradient
 from bayespoint.problem import Problem
 
 PREFIX = "engine__"
@@ -74,9 +74,11 @@ def log_evidence_gradient(
     # The linear kernel has neither width nor constant: its evidence does not depend on them.
     idle = ("gamma", "coef0") if classifier.kernel == "linear" else ()
     wanted = tuple(name.removeprefix(PREFIX) for name in names if name not in idle)
+    engine = get_engine(classifier.engine)
+    space = engine.space(classifier._make_kernel(problem.points), classifier.ridge)
     gradient = evidence_gradient(
-        get_engine(classifier.engine),
-        classifier._space,
+        engine,
+        space.fit(problem.points),
         problem.points,
         problem.targets,
         classifier.posterior_,

@@ -109,6 +109,10 @@ class BasisSpace:
             change[np.diag_indices_from(change)] += change.trace() / len(change)
         return change
 
+    def forget(self) -> None:
+        """Drop the coordinates of the training points, which only the engine needs."""
+        del self.Z_
+
     @property
     def n_coordinates(self) -> int:
         """Number of weights."""

@@ -94,6 +94,9 @@ class DualSpace:
         space.points = self.points.take(support)
         return space
 
+    def forget(self) -> None:
+        """Nothing: the training points that are kept carry the weights."""
+
     def transform(self, X: NDArray) -> KernelMatrix:
         """k(x, x_i) / |phi(x)| for each kept training point x_i, to be multiplied by weights."""
         return KernelMatrix(self.kernel, self.kernel.prepare(X, unit=True), self.points)

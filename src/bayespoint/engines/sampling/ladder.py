@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.engines.chains import Chains
-from bayespoint.engines.halfspaces import Halfspaces
+from bayespoint.engines.sampling.chains import Chains
+from bayespoint.engines.sampling.halfspaces import Halfspaces
 from bayespoint.posteriors.evidence import Evidence
 
 RUNGS = 25  # their laws overlap for some hundred points

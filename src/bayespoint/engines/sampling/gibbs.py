@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.engines.base import Engine
-from bayespoint.engines.chains import Chains, Progress, agreement
-from bayespoint.engines.directions import covariance_factor
-from bayespoint.engines.halfspaces import Halfspaces
-from bayespoint.engines.ladder import climb, climb_steps
-from bayespoint.engines.moves import Circles, Lines
-from bayespoint.engines.sampled import Task, check_sizes, gather, warn_of
+from bayespoint.engines.sampling.chains import Chains, Progress, agreement
+from bayespoint.engines.sampling.directions import covariance_factor
+from bayespoint.engines.sampling.halfspaces import Halfspaces
+from bayespoint.engines.sampling.ladder import climb, climb_steps
+from bayespoint.engines.sampling.moves import Circles, Lines
+from bayespoint.engines.sampling.results import Task, check_sizes, gather, warn_of
 from bayespoint.exceptions import check_choice, check_flag, check_number, parameter_error
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import ChainPosterior, Posterior

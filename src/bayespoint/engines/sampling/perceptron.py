@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.engines.base import Engine
-from bayespoint.engines.rounds import STATE_BYTES, Clock, Rounds, Trained
+from bayespoint.engines.sampling.rounds import STATE_BYTES, Clock, Rounds, Trained
 from bayespoint.exceptions import NotSeparableWarning, StoppedEarlyWarning, check_number
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import Posterior, SampledPosterior

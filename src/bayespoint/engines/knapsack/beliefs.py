@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint import _core
-from bayespoint.engines.priors import Prior
+from bayespoint.engines.knapsack.priors import Prior
 
 START = 5.0  # the first grid is [-5, 5]; from 2 to 20 made no difference on UCI sets
 DEPTH = 20.0  # below its peak to which a belief is followed, at least ...

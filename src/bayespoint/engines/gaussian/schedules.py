@@ -12,8 +12,8 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.engines.factorised import FactorisedSites
-from bayespoint.engines.sites import Sites
+from bayespoint.engines.gaussian.factorised import FactorisedSites
+from bayespoint.engines.gaussian.sites import Sites
 
 SINGLE = 200  # coordinates from which float32 saves more time than the change to float64 costs
 COARSE = 1e-4  # move down to which float32 is good enough

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint import _core
-from bayespoint.engines.halfspaces import Halfspaces
+from bayespoint.engines.sampling.halfspaces import Halfspaces
 
 POOL = 1000  # fewest directions of lines, so that neighbours in time differ
 BALANCE = 100  # coordinates for which a circle takes as long again as a line

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.engines.ep import ExpectationPropagation
+from bayespoint.engines.gaussian.ep import ExpectationPropagation
 from bayespoint.exceptions import NotConvergedWarning
 from bayespoint.monitor import Monitor
 from bayespoint.spaces import BasisSpace

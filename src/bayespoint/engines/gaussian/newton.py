@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, blas, cho_solve, cholesky, lapack, qr
 from scipy.special import expit, log_expit
 
-from bayespoint.engines.gaussian import TaskResult
+from bayespoint.engines.gaussian.results import TaskResult
 from bayespoint.posteriors import Messages
 from bayespoint.posteriors.logistic import moderated
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, blas, cholesky, lapack
 
 from bayespoint import _core
-from bayespoint.engines.gaussian import TaskResult
-from bayespoint.engines.prior import LARGE, GaussianPrior
+from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior
+from bayespoint.engines.gaussian.results import TaskResult
 from bayespoint.posteriors import Messages
 
 BLOCK = 64  # points a block; fastest of 16 ... 256 on MNIST

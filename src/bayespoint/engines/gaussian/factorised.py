@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from bayespoint import _core
-from bayespoint.engines.gaussian import TaskResult
-from bayespoint.engines.prior import GaussianPrior
-from bayespoint.engines.sites import Label
+from bayespoint.engines.gaussian.prior import GaussianPrior
+from bayespoint.engines.gaussian.results import TaskResult
+from bayespoint.engines.gaussian.sites import Label
 
 COLLAPSED = 1e-60  # share of its prior variance that no weight of a sound posterior falls below
 PROBES = 3  # training points whose outputs are compared

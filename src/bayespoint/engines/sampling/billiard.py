@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from bayespoint import _core
 from bayespoint.engines.base import Engine
-from bayespoint.engines.chains import Chains, Progress, agreement
-from bayespoint.engines.halfspaces import Halfspaces
-from bayespoint.engines.sampled import Task, check_sizes, gather, warn_of
+from bayespoint.engines.sampling.chains import Chains, Progress, agreement
+from bayespoint.engines.sampling.halfspaces import Halfspaces
+from bayespoint.engines.sampling.results import Task, check_sizes, gather, warn_of
 from bayespoint.exceptions import check_number
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import ChainPosterior, Posterior

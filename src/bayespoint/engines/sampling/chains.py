@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.engines.moves import Moves
+from bayespoint.engines.sampling.moves import Moves
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors.diagnostics import effective_sample_size, r_hat
 from bayespoint.spaces.tiles import ThreadPool

@@ -14,12 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError
 
 from bayespoint.engines.base import Engine
-from bayespoint.engines.factorised import FactorisedSites
-from bayespoint.engines.gaussian import gather
-from bayespoint.engines.outputs import OutputSites
-from bayespoint.engines.prior import LARGE, GaussianPrior, as_priors, check_prior, priors
-from bayespoint.engines.schedules import Sweeps, at_once, in_turn, row_by_row
-from bayespoint.engines.sites import Label, Sites
+from bayespoint.engines.gaussian.factorised import FactorisedSites
+from bayespoint.engines.gaussian.outputs import OutputSites
+from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, as_priors, check_prior, priors
+from bayespoint.engines.gaussian.results import gather
+from bayespoint.engines.gaussian.schedules import Sweeps, at_once, in_turn, row_by_row
+from bayespoint.engines.gaussian.sites import Label, Sites
 from bayespoint.exceptions import (
     FactorisedWarning,
     NotConvergedWarning,

@@ -25,7 +25,7 @@ from scipy.special import log_ndtr
 
 from bayespoint import _core
 from bayespoint.engines.base import Engine
-from bayespoint.engines.prior import GaussianPrior, is_number, priors
+from bayespoint.engines.gaussian.prior import GaussianPrior, is_number, priors
 from bayespoint.posteriors import GaussianPosterior
 from bayespoint.spaces import BasisSpace
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.engines.base import Engine
-from bayespoint.engines.beliefs import Beliefs
-from bayespoint.engines.priors import PRIORS, get_prior
+from bayespoint.engines.knapsack.beliefs import Beliefs
+from bayespoint.engines.knapsack.priors import PRIORS, get_prior
 from bayespoint.exceptions import check_choice, check_number, parameter_error
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import MarginalPosterior, Posterior

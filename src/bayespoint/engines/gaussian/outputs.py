@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 
-from bayespoint.engines.sites import Moments, Sites, falls
+from bayespoint.engines.gaussian.sites import Moments, Sites, falls
 
 
 class OutputSites(Sites):

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayespoint.engines.base import Engine
-from bayespoint.engines.gaussian import gather
-from bayespoint.engines.newton import LogisticMode, Quadratic, Whitened
-from bayespoint.engines.prior import LARGE, GaussianPrior, as_priors, check_prior, priors
+from bayespoint.engines.gaussian.newton import LogisticMode, Quadratic, Whitened
+from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, as_priors, check_prior, priors
+from bayespoint.engines.gaussian.results import gather
 from bayespoint.exceptions import NotConvergedWarning, check_number
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import LogisticPosterior

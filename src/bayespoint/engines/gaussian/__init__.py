@@ -1,0 +1,1 @@
+"""Gaussian posteriors: expectation propagation and Laplace's approximation."""

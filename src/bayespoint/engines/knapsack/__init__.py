@@ -1,0 +1,1 @@
+"""Max-marginals by linear knapsack problems."""

@@ -1,0 +1,1 @@
+"""Samples of the posterior: permuted perceptrons, the kernel Gibbs sampler and the billiard."""
