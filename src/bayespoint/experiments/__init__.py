@@ -10,7 +10,7 @@ an :class:`Experiment` and name it in ``EXPERIMENTS``.
 '0 % rejected: error 4.02 %'
 """
 
-from bayespoint.experiments import ep, large_scale
+from bayespoint.experiments import ep, gibbs, large_scale
 from bayespoint.experiments.base import (
     Column,
     Comparison,
@@ -26,7 +26,8 @@ from bayespoint.experiments.page import write_index
 from bayespoint.experiments.report import perform, write_run
 
 EXPERIMENTS: dict[str, Experiment] = {
-    experiment.name: experiment for experiment in (large_scale.EXPERIMENT, ep.EXPERIMENT)
+    experiment.name: experiment
+    for experiment in (large_scale.EXPERIMENT, ep.EXPERIMENT, gibbs.EXPERIMENT)
 }
 
 __all__ = [
