@@ -92,7 +92,7 @@ def test_info_for_people(tmp_path, monkeypatch):
 
 
 def test_reproduce_for_people(tmp_path):
-    result = invoke("reproduce", "all", "--quick", "--out", tmp_path)
+    result = invoke("reproduce", "large-scale", "--quick", "--out", tmp_path)
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[-1].endswith(str(tmp_path / "index.html"))
     assert (tmp_path / "index.html").is_file()
@@ -104,6 +104,11 @@ def test_reproduce_for_people(tmp_path):
             quantity, *_, measured, interval, _ = row_cells(row, table["digits"])
             line = f"{quantity} – {measured} {interval}"
             assert line in " ".join(result.stdout.split())
+
+
+def test_all_means_all():
+    assert reproduce.choose(["ep", "all"]) == list(EXPERIMENTS)
+    assert reproduce.choose(["ep", "large-scale", "ep"]) == ["ep", "large-scale"]
 
 
 def test_reproduce_for_programs(tmp_path):
@@ -176,7 +181,7 @@ def test_runs_that_end_early(tmp_path, swap, error, code, message):
         raise error
 
     swap(run)
-    result = invoke("reproduce", "all", "--out", tmp_path)
+    result = invoke("reproduce", "large-scale", "--out", tmp_path)
     assert result.exit_code == code
     assert message in error_line(result)
 
@@ -192,7 +197,7 @@ def test_control_c(tmp_path):
         "EXPERIMENTS['large-scale'] = replace(EXPERIMENTS['large-scale'], run=run)\n"
         "from bayespoint.cli import main; main()"
     )
-    command = [sys.executable, "-c", script, "reproduce", "all", "--out", str(tmp_path)]
+    command = [sys.executable, "-c", script, "reproduce", "large-scale", "--out", str(tmp_path)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr.readline() == "large-scale: asleep\n"
@@ -220,7 +225,7 @@ def test_traceback_on_request(tmp_path, swap):
         raise ValueError("no")
 
     swap(run)
-    result = invoke("reproduce", "all", "--out", tmp_path, "--traceback")
+    result = invoke("reproduce", "large-scale", "--out", tmp_path, "--traceback")
     assert isinstance(result.exception, ValueError)
 
 
@@ -232,7 +237,7 @@ def test_warnings_are_shown(tmp_path, swap):
         return experiment.run(context)
 
     swap(run)
-    assert "warning: odd" in invoke("reproduce", "all", "--out", tmp_path).stdout
+    assert "warning: odd" in invoke("reproduce", "large-scale", "--out", tmp_path).stdout
 
 
 # Extras, help, progress ------------------------------------------------------------------------
@@ -240,7 +245,7 @@ def test_warnings_are_shown(tmp_path, swap):
 
 def test_without_matplotlib(tmp_path, monkeypatch):
     monkeypatch.setattr(reproduce, "find_spec", lambda name: None)
-    result = invoke("reproduce", "all", "--out", tmp_path)
+    result = invoke("reproduce", "large-scale", "--out", tmp_path)
     assert result.exit_code == ExitCode.NO_EXTRA
     assert 'pip install "bayespoint[plot]"' in error_line(result)
 

@@ -10,7 +10,7 @@ an :class:`Experiment` and name it in ``EXPERIMENTS``.
 '0 % rejected: error 4.02 %'
 """
 
-from bayespoint.experiments import ep, knapsack, large_scale
+from bayespoint.experiments import ep, gibbs, knapsack, large_scale
 from bayespoint.experiments.base import (
     Column,
     Comparison,
@@ -27,7 +27,12 @@ from bayespoint.experiments.report import perform, write_run
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
-    for experiment in (large_scale.EXPERIMENT, ep.EXPERIMENT, knapsack.EXPERIMENT)
+    for experiment in (
+        large_scale.EXPERIMENT,
+        gibbs.EXPERIMENT,
+        ep.EXPERIMENT,
+        knapsack.EXPERIMENT,
+    )
 }
 
 __all__ = [

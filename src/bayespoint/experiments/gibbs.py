@@ -1,0 +1,96 @@
+"""The kernel Gibbs sampler: its figures, and what its paper proposes to use it for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from bayespoint.experiments import gibbs_plane, gibbs_sphere, gibbs_versions, gibbs_votes
+from bayespoint.experiments.base import Context, Experiment, Result
+from bayespoint.experiments.gibbs_figures import (
+    diversity_figure,
+    evidence_figure,
+    posterior_figure,
+    quantile_figure,
+    sphere_figure,
+)
+
+THIN = {"quick": 60, "full": 300}  # moves between samples in the plane ...
+EVIDENCE_THIN = {"quick": 20, "full": 100}  # ... and for the evidence, which makes many more
+
+
+def run(context: Context) -> Result:
+    """The sphere, the plane, votes, and version space."""
+    seconds: dict[str, float] = {}
+    seed, mode = context.seed, context.mode
+
+    @contextmanager
+    def part(name: str) -> Iterator[None]:
+        context.tell(name)
+        start = time.perf_counter()
+        yield
+        seconds[name] = time.perf_counter() - start
+
+    with part("loading the data"):
+        words, split, gamma = gibbs_versions.load(context)
+    with part("sphere"):
+        n_sets = gibbs_sphere.N_SETS[mode]
+        surfaces = {
+            m: gibbs_sphere.log_posterior(m, q, seed) for m, q in gibbs_sphere.FIGURE_1.items()
+        }
+        spheres = [
+            gibbs_sphere.solve_sphere(convention, n_sets, seed)
+            for convention in gibbs_sphere.CONVENTIONS
+        ]
+    with part("plane"):
+        X, y = gibbs_plane.draw_data(seed)
+        diversity = gibbs_plane.solve_diversity(X, y, THIN[mode], seed)
+        evidence = gibbs_plane.solve_evidence(X, y, EVIDENCE_THIN[mode], seed)
+    with part("votes"):
+        votes = gibbs_votes.solve_votes(gibbs_votes.N_SETS[mode], seed)
+    with part("version space"):
+        versions = gibbs_versions.solve_versions(context, split, gamma)
+    return Result(
+        setting=setting(words, seed),
+        tables=[
+            gibbs_plane.diversity_table(diversity),
+            gibbs_sphere.sphere_table(spheres),
+            gibbs_votes.votes_table(votes),
+            gibbs_plane.evidence_table(evidence),
+            gibbs_versions.versions_table(words, versions),
+        ],
+        figures=[
+            posterior_figure(surfaces),
+            diversity_figure(diversity, X, y),
+            sphere_figure(spheres),
+            evidence_figure(evidence),
+            quantile_figure(versions),
+        ],
+        seconds=seconds,
+    )
+
+
+def setting(words: str, seed: int) -> dict[str, str]:
+    """Data and parameters, in words."""
+    return {
+        "sphere": "; ".join(f"{name}: {text}" for name, text in gibbs_sphere.CONVENTIONS.items()),
+        "plane": (
+            f"{2 * gibbs_plane.SIZE} points from two Gaussians, kernel exp(-|x - x'|² / 2 width²); "
+            "the paper does not give its data"
+        ),
+        "version space": words,
+        "seed": str(seed),
+    }
+
+
+EXPERIMENT = Experiment(
+    name="gibbs",
+    title="The kernel Gibbs sampler",
+    paper="T. Graepel and R. Herbrich, The Kernel Gibbs Sampler, NIPS 13, 2001",
+    description=(
+        "Samples of the posterior under label noise: their diversity, Bayes point and SVM on noisy "
+        "labels, rejection by vote, evidence; and perceptrons beside samples of version space."
+    ),
+    run=run,
+)

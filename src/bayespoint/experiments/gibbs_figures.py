@@ -1,0 +1,171 @@
+"""Figures of the experiments with the kernel Gibbs sampler."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint.experiments import gibbs_plane, gibbs_sphere
+from bayespoint.experiments.base import Figure
+from bayespoint.experiments.ep_methods import rounded
+from bayespoint.experiments.gibbs_plane import Diversity, WidthEvidence
+from bayespoint.experiments.gibbs_sphere import SphereRun
+from bayespoint.experiments.gibbs_versions import Errors
+from bayespoint.plots import (
+    BLUE,
+    GREEN,
+    INK,
+    PURPLE,
+    VERMILION,
+    colours,
+    new_axes,
+    new_panels,
+    paint,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+LINES = ((BLUE, "-"), (VERMILION, "--"), (GREEN, ":"), (PURPLE, "-."))
+N_QUANTILES = 100
+
+
+def posterior_figure(surfaces: Mapping[int, NDArray]) -> Figure:
+    """Figure 1: the log posterior on the sphere, for few points and for many."""
+    longitude = np.linspace(0, 360, gibbs_sphere.GRID)
+    latitude = np.linspace(-90, 90, gibbs_sphere.GRID)
+
+    def draw() -> Drawing:
+        drawing, axes = new_panels(1, len(surfaces), 9.2, 3.0)
+        for ax, (m, values) in zip(axes[0], surfaces.items(), strict=True):
+            image = paint(
+                ax, values, longitude, latitude, cmap=colours("white", BLUE, INK).reversed(),
+                aspect="auto",
+            )  # fmt: skip
+            ax.set_title(f"m = {m}")
+            ax.set_xlabel("longitude")
+            drawing.colorbar(image, ax=ax)
+        axes[0, 0].set_ylabel("latitude")
+        return drawing
+
+    data = {
+        "longitude": rounded(longitude, 1),
+        "latitude": rounded(latitude, 1),
+        "log_posterior": {str(m): rounded(values, 2) for m, values in surfaces.items()},
+    }
+    caption = (
+        "Log posterior of the weight vector, up to a constant, with 20 % label noise: constant on "
+        "pieces, with several peaks for few points and one for many. The plane that labelled the "
+        "points is at longitude 180, latitude 0."
+    )
+    return Figure("gibbs-posterior", "Figure 1: the posterior on the sphere", caption, data, draw)
+
+
+def diversity_figure(runs: Sequence[Diversity], X: NDArray, y: NDArray) -> Figure:
+    """Figure 3: borders of 50 classifiers for several flip rates."""
+    axis = gibbs_plane.AXIS
+
+    def draw() -> Drawing:
+        drawing, axes = new_panels(1, len(runs), 11.0, 3.1, shared=True)
+        for ax, run in zip(axes[0], runs, strict=True):
+            for outputs in run.outputs:
+                square = outputs.reshape(len(axis), len(axis))
+                ax.contour(axis, axis, square, levels=[0], colors=INK, linewidths=0.3, alpha=0.5)
+            for label, colour, marker in ((1, BLUE, "o"), (-1, VERMILION, "x")):
+                ax.scatter(*X[y == label].T, s=14, color=colour, marker=marker, zorder=3)
+            ax.set_title(f"q = {run.q:g}")
+            ax.grid(False)
+        return drawing
+
+    data = {
+        "X": rounded(X),
+        "y": y.tolist(),
+        "axis": rounded(axis, 2),
+        "classifiers": [{"q": run.q, "outputs": rounded(run.outputs, 3)} for run in runs],
+    }
+    caption = f"Borders of {gibbs_plane.N_SHOWN} samples of the posterior for each flip rate q."
+    return Figure("gibbs-diversity", "Figure 3: classifiers over label noise", caption, data, draw)
+
+
+def sphere_figure(runs: Sequence[SphereRun]) -> Figure:
+    """Figure 4: test error over q and over lambda."""
+
+    def draw() -> Drawing:
+        drawing, axes = new_panels(1, len(runs), 10.0, 3.4)
+        for ax, run in zip(axes[0], runs, strict=True):
+            twin = ax.twiny()
+            draw_errors(ax, gibbs_sphere.NOISES, run.bpm, BLUE, "o-")
+            draw_errors(twin, gibbs_sphere.RIDGES, run.svm, VERMILION, "s--")
+            ax.set_xlabel("q of the BPM", color=BLUE)
+            twin.set_xlabel(f"λ of the SVM; data: {run.convention}", color=VERMILION)
+            twin.grid(False)
+        axes[0, 0].set_ylabel("test error, %")
+        return drawing
+
+    data = {
+        "q": list(gibbs_sphere.NOISES),
+        "lambda": list(gibbs_sphere.RIDGES),
+        "errors": [
+            {"data": run.convention, "bpm": rounded(run.bpm), "svm": rounded(run.svm)}
+            for run in runs
+        ],
+    }
+    caption = "Mean test error and its standard error; BPM (circles, below), SVM (squares, above)."
+    return Figure("gibbs-noise", "Figure 4: Bayes point and SVM", caption, data, draw)
+
+
+def draw_errors(ax: Axes, x: Sequence[float], errors: NDArray, colour: str, style: str) -> None:
+    """Means over data sets, with their standard errors."""
+    mean = 100 * errors.mean(axis=0)
+    spread = 100 * errors.std(axis=0, ddof=1) / np.sqrt(len(errors))
+    ax.errorbar(x, mean, spread, fmt=style, color=colour, markersize=4)
+    ax.set_xscale("log")
+
+
+def evidence_figure(runs: Sequence[WidthEvidence]) -> Figure:
+    """Evidence over the flip rate, a curve for each width."""
+
+    def draw() -> Drawing:
+        drawing, ax = new_axes()
+        for run, (colour, line) in zip(runs, LINES, strict=False):
+            label = f"width {run.width:g}"
+            ax.plot(gibbs_plane.RATES, run.log_evidence, line, color=colour, label=label)
+            ax.plot(run.best_rate, run.best, "o", color=colour)
+        ax.set_xscale("log")
+        ax.set_xlabel("flip rate q")
+        ax.set_ylabel("log evidence")
+        ax.legend()
+        return drawing
+
+    data = {
+        "q": rounded(gibbs_plane.RATES, 5),
+        "log_evidence": {f"{run.width:g}": rounded(run.log_evidence, 3) for run in runs},
+    }
+    caption = "Log evidence of 76 points over the flip rate; a dot marks the largest of each width."
+    return Figure("gibbs-evidence", "Evidence over q and width", caption, data, draw)
+
+
+def quantile_figure(runs: Sequence[Errors]) -> Figure:
+    """Figure 1 of the large-scale paper, as quantiles against those of the Gibbs sampler."""
+    levels = (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES
+    quantiles = {run.name: 100 * np.quantile(run.errors, levels) for run in runs}
+
+    def draw() -> Drawing:
+        drawing, ax = new_axes(4.8, 4.4)
+        gibbs = quantiles[runs[1].name]
+        ax.plot(gibbs, gibbs, color=INK, linewidth=0.8)
+        others = [run.name for run in runs if run.name != runs[1].name]
+        for name, (colour, _), marker in zip(others, LINES, "osD", strict=False):
+            ax.plot(gibbs, quantiles[name], marker, color=colour, markersize=4, label=name)
+        ax.set_xlabel("test error of Gibbs samples, %")
+        ax.set_ylabel("of other samples, %")
+        ax.legend()
+        return drawing
+
+    data = {name: rounded(values, 3) for name, values in quantiles.items()}
+    caption = "Quantiles of the test errors of single samples; on the line the laws are the same."
+    return Figure("version-space", "Large scale, Figure 1: quantiles", caption, data, draw)

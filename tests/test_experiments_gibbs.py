@@ -1,0 +1,88 @@
+"""The experiments of the kernel Gibbs sampler, run in small and checked by other means."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.optimize import nnls
+
+from bayespoint.experiments import (
+    Context,
+    gibbs,
+    gibbs_plane,
+    gibbs_sphere,
+    gibbs_versions,
+    gibbs_votes,
+    perform,
+)
+from bayespoint.plots import house_style
+
+
+@pytest.fixture(scope="module")
+def run():
+    """A run that is quicker still."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (gibbs_sphere, gibbs_votes):
+            patch.setitem(module.N_SETS, "quick", 2)
+        patch.setitem(gibbs.EVIDENCE_THIN, "quick", 2)
+        patch.setitem(gibbs_versions.N_SAMPLES, "quick", 40)
+        patch.setitem(gibbs_versions.THIN, "quick", 20)
+        return perform(gibbs.EXPERIMENT, Context())
+
+
+@pytest.mark.filterwarnings("ignore:Chains of task")
+def test_quick_run(run):
+    titles = [table.title for table in run.result.tables]
+    assert any(title.startswith("Figure 3") for title in titles)
+    assert any(title.startswith("Figure 4") for title in titles)
+    diversity = run.result.tables[0]
+    errors = [row.values[0] for row in diversity.rows]
+    assert errors == sorted(errors)
+    for figure in run.result.figures:
+        json.dumps(figure.data, allow_nan=False)
+        with house_style():
+            assert figure.draw().axes
+
+
+def test_figure_1_counts_errors():
+    surface = gibbs_sphere.log_posterior(10, 0.2, seed=0)
+    X, y = gibbs_sphere.draw_set("uniform", 10, 0.2, np.random.default_rng((0, 10)))
+    assert surface.max() == 0
+    missing = set()
+    for row, column in ((30, 50), (60, 60), (100, 7)):
+        latitude, longitude = np.radians(-90 + 1.5 * row), np.radians(3 * column)
+        w = np.append(np.cos(latitude) * np.exp(1j * longitude), np.sin(latitude))
+        w = np.array([w[0].real, w[0].imag, w[1].real])
+        errors = (y * (X @ w) <= 0).sum()
+        missing.add(round(errors + surface[row, column] / np.log(4), 6))
+    assert len(missing) == 1  # the fewest errors anywhere
+
+
+@pytest.mark.parametrize("convention", list(gibbs_sphere.CONVENTIONS))
+def test_points_are_on_the_sphere(convention):
+    X, y = gibbs_sphere.draw_set(convention, 500, 0.05, np.random.default_rng(0))
+    np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1)
+    wrong = (np.where(X @ gibbs_sphere.PLANE > 0, 1, -1) != y).mean()
+    assert 0.02 < wrong < 0.09
+
+
+def test_the_svm_is_a_hard_margin_with_a_ridge():
+    """Its dual, max sum a - a.Q a / 2 with Q = yy (K + lambda I) and a >= 0, has the same w."""
+    X, y = gibbs_sphere.draw_set("uniform", 30, 0.1, np.random.default_rng(0))
+    for ridge in (0.1, 10.0):
+        w = gibbs_sphere.support_vectors(ridge).fit(X, y).coef_[0]
+        Q = np.outer(y, y) * (X @ X.T + ridge * np.eye(30))
+        root = np.linalg.cholesky(Q).T
+        alpha, _ = nnls(root, np.linalg.solve(root.T, np.ones(30)))
+        np.testing.assert_allclose(w, (alpha * y) @ X, atol=1e-2 * np.abs(w).max())
+
+
+def test_pairs_that_differ():
+    signs = np.array([[1, 1, -1], [1, 1, 1]])
+    assert gibbs_plane.pairs_that_differ(signs) == pytest.approx((2 / 3 + 0) / 2)
+
+
+def test_rejection_leaves_the_surest():
+    score, truth = np.array([0.1, -0.9, 0.5, -0.2]), np.array([-1, -1, 1, 1])
+    assert gibbs_votes.rejected(score, truth)[0] == 0.5
+    assert gibbs_votes.rejected(score, truth)[-1] == 0.0
