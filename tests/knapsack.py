@@ -100,7 +100,7 @@ def toy_error(w):
     return 0.5 * (ndtr(-(along + w[2]) / length) + ndtr(-(along - w[2]) / length))
 
 
-def exact_max_marginals(x, C, points=73, reach=4.0):
+def exact_max_marginals(x, C, points=53, reach=4.0):
     """Max-marginals of three weights on a grid over all of them."""
     line = np.linspace(-reach, reach, points)
     w = np.stack(np.meshgrid(line, line, line, indexing="ij"), axis=-1).reshape(-1, 3)

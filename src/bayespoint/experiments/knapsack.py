@@ -25,7 +25,12 @@ from bayespoint.experiments.knapsack_splits import (
     load_sets,
 )
 from bayespoint.experiments.knapsack_state import solve_splits
-from bayespoint.experiments.knapsack_tables import chosen_table, error_table, paired_table
+from bayespoint.experiments.knapsack_tables import (
+    PAIRS,
+    chosen_table,
+    error_table,
+    paired_table,
+)
 from bayespoint.experiments.knapsack_toy import (
     outlier_errors,
     outlier_table,
@@ -70,7 +75,7 @@ def run(context: Context) -> Result:
         setting=setting(sets, n_splits, context),
         tables=[
             *(error_table(data, results) for data in sets),
-            paired_table(sets, results),
+            *(paired_table(*pair, sets, results) for pair in PAIRS),
             chosen_table(sets, results),
             toy_table(toy),
             outlier_table(outliers),

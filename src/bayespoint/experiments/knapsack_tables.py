@@ -108,27 +108,27 @@ def error_row(method: str, errors: NDArray[np.float64], printed: tuple[float, fl
     return Row(method, mean, value, (mean - 2 * own, mean + 2 * own), verdict)
 
 
-def paired_table(sets: Sequence[DataSet], results: Sequence[SplitErrors]) -> Table:
-    """Differences of methods on the same splits, with the corrected test."""
+def paired_table(
+    first: str, second: str, sets: Sequence[DataSet], results: Sequence[SplitErrors]
+) -> Table:
+    """Differences of two methods on the same splits, with the corrected test."""
     rows = []
-    for first, second in PAIRS:
-        for data in sets:
-            own = error_matrix(results, data.name, (first, second))
-            test = paired_test(own[:, 0] - own[:, 1])
-            printed = [printed_value(method, data.name) for method in (first, second)]
-            value = None
-            if printed[0] is not None and printed[1] is not None:
-                value = round(printed[0][0] - printed[1][0], 2)
-            rows.append(
-                Row(f"{data.name}: {first} − {second}", test.mean, value, test.interval, word(test))
-            )
+    for data in sets:
+        own = error_matrix(results, data.name, (first, second))
+        test = paired_test(own[:, 0] - own[:, 1])
+        printed = [printed_value(method, data.name) for method in (first, second)]
+        value = None
+        if printed[0] is not None and printed[1] is not None:
+            value = round(printed[0][0] - printed[1][0], 2)
+        rows.append(Row(data.name, test.mean, value, test.interval, word(test)))
     caption = (
         "Mean difference of test errors in percentage points, negative where the first is better. "
         "Intervals and p values are those of Nadeau and Bengio's corrected t test, since splits "
         "overlap. The paper tests without correction, and finds the knapsack machine better than "
-        "both on six of seven sets (p < 0.001). No correction is made for the number of tests."
+        "SVM and EP on six of seven sets (p < 0.001), also with β = 1. No correction is made for "
+        "the number of tests."
     )
-    return Table("Paired differences", caption, rows)
+    return Table(f"{first} − {second}", caption, rows)
 
 
 def word(test: Paired) -> str:
