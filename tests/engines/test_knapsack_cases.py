@@ -103,6 +103,12 @@ def test_features_in_strange_units_give_numbers(unit):
     assert np.isfinite(machine().fit(mixed, y).decision_function(mixed)).all()
 
 
+def test_features_that_would_overflow_are_refused():
+    X, y = problem(20, 2)
+    with pytest.raises(ValueError, match=r"overflows for features up to .*Scale the features"):
+        machine().fit(1e200 * X, y)
+
+
 def test_large_features_are_borne():
     """The Bayes point, not the mode: bins are too coarse for the little that is left of it."""
     X, y = problem(60, 3)

@@ -2,64 +2,28 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import uniform_filter
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.pipeline import Pipeline
-from sklearn.utils import Tags, get_tags, indexable
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayespoint.classifier import BayesPointClassifier
-from bayespoint.engines import KnapsackPropagation, get_engine
+from bayespoint.engines import KnapsackPropagation
 from bayespoint.exceptions import parameter_error
+from bayespoint.selection.knapsack_folds import Data, Fold, fit_one, last_step, score_fold
 
 COSTS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 BETAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, np.inf)
-
-
-class Data(NamedTuple):
-    """Points, labels and weights that can be cut into folds."""
-
-    points: Any
-    labels: NDArray
-    weight: NDArray[np.float64] | None
-    pairwise: bool
-
-    @classmethod
-    def of(cls, X: Any, y: Any, sample_weight: ArrayLike | None, *, pairwise: bool) -> Data:
-        """What the user gave, indexable; other errors are the classifier's to raise."""
-        points, labels = indexable(X, np.asarray(y))
-        if isinstance(points, (list, tuple)):
-            points = np.asarray(points)
-        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        check_consistent_length(points, labels, weight)
-        return cls(points, labels, weight, pairwise)
-
-    def rows(self, kept: NDArray[np.int64], against: NDArray[np.int64] | None = None) -> Data:
-        """Some rows; of a kernel matrix the columns that belong to ``against`` or to them."""
-        points = self.points.iloc[kept] if hasattr(self.points, "iloc") else self.points[kept]
-        if self.pairwise:
-            points = points[:, kept if against is None else against]
-        weight = None if self.weight is None else self.weight[kept]
-        return Data(points, self.labels[kept], weight, self.pairwise)
-
-
-class Fold(NamedTuple):
-    """Scores of all betas for one C and one fold."""
-
-    scores: NDArray[np.float64]
-    fit_seconds: float
-    score_seconds: float
 
 
 class KnapsackCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -239,40 +203,3 @@ class KnapsackCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if self.estimator is not None:
             tags.input_tags = get_tags(self.estimator).input_tags
         return tags
-
-
-def last_step(estimator: Any) -> Any:
-    """The classifier of a pipeline, or the classifier itself."""
-    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-
-
-def fit_one(machine: Any, data: Data, C: float, beta: float) -> Any:
-    """A clone of the machine with C and beta, fitted to the data."""
-    fitted = clone(machine)
-    classifier = last_step(fitted)
-    classifier.set_params(engine=get_engine(classifier.engine).set_params(C=C, beta=beta))
-    if data.weight is None:
-        return fitted.fit(data.points, data.labels)
-    name = f"{fitted.steps[-1][0]}__" if isinstance(fitted, Pipeline) else ""
-    return fitted.fit(data.points, data.labels, **{f"{name}sample_weight": data.weight})
-
-
-def score_fold(
-    machine: Any,
-    data: Data,
-    C: float,
-    betas: NDArray[np.float64],
-    scorer: Callable[..., float],
-    train: NDArray[np.int64],
-    test: NDArray[np.int64],
-) -> Fold:
-    """Pass messages once, and score every beta."""
-    start = time.perf_counter()
-    fitted = fit_one(machine, data.rows(train), float(C), float(betas[0]))
-    middle = time.perf_counter()
-    classifier, held_out = last_step(fitted), data.rows(test, against=train)
-    posterior, scores = classifier.posterior_, []
-    for beta in betas:
-        classifier.posterior_ = posterior.at(beta)
-        scores.append(scorer(fitted, held_out.points, held_out.labels))
-    return Fold(np.array(scores), middle - start, time.perf_counter() - middle)

@@ -23,6 +23,7 @@ from bayespoint.spaces import BasisSpace, PrincipalSpace
 
 PLAIN_DAMPING = 0.3  # undamped, ordinary belief propagation often oscillates
 FEWEST_BINS = 8
+LARGEST = 1e140  # features times the widest weights, and sums of many of them, are far from 1.8e308
 
 
 class KnapsackPropagation(Engine):
@@ -166,7 +167,7 @@ class KnapsackPropagation(Engine):
     ) -> MarginalPosterior:
         """Pass messages in each task, one after another; see the base class."""
         Z = space.Z_.astype(np.float64, copy=False)
-        self._check_rank(Z.shape[1])
+        self._check_size(Z)
         n_tasks = targets.shape[1]
         weight = np.ones(len(Z)) if sample_weight is None else sample_weight.astype(np.float64)
         grids, log_beliefs, changes = [], [], []
@@ -212,7 +213,13 @@ class KnapsackPropagation(Engine):
                 break
         return changes
 
-    def _check_rank(self, rank: int) -> None:
+    def _check_size(self, Z: NDArray[np.float64]) -> None:
+        rank, largest = Z.shape[1], float(np.abs(Z).max())
+        if largest > LARGEST:
+            raise ValueError(
+                f"KnapsackPropagation adds features times weights, which overflows for features up "
+                f"to {largest:g}. Scale the features to unit variance."
+            )
         if rank > self.max_rank:
             raise ValueError(
                 f"KnapsackPropagation passes messages to every weight, and here are {rank}, more "
