@@ -7,6 +7,8 @@ from tests.knapsack import beliefs_of, exact_max_marginals, machine, toy, toy_er
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
+from bayespoint.engines.beliefs import Beliefs
+from bayespoint.engines.priors import Prior
 from bayespoint.posteriors import MarginalPosterior
 
 
@@ -86,7 +88,7 @@ def test_inner_loop_in_turn_converges():
             before = beliefs.messages.copy()
             for i in range(2):
                 kept = np.delete(beliefs.messages, i, axis=1).copy()
-                belief = (beliefs.prior.on(beliefs.grid) + beliefs.messages.sum(axis=0)) / 6
+                belief = (beliefs.log_prior + beliefs.messages.sum(axis=0)) / 6
                 still = np.zeros(beliefs.grid.shape)
                 moved = np.zeros(2, dtype=bool)
                 beliefs._pass(belief, moved, still.astype(np.int64), still)
@@ -145,15 +147,19 @@ def test_an_outlier_moves_the_svm_and_not_the_bayes_point():
 def test_beta_is_free(beta):
     """A run with C, prior and depth times beta has the means of the first run at that beta."""
     X, y = toy(0)
-    one = KnapsackPropagation(C=2.0)
-    other = KnapsackPropagation(C=2.0 * beta, prior=lambda w: -0.5 * beta * w**2)
-    beliefs = (
-        one._beliefs(X * y[:, None], np.ones(100)),
-        other._beliefs(X * y[:, None], np.ones(100)),
-    )
+    beliefs = [
+        Beliefs(
+            X * y[:, None],
+            np.full(100, 2.0 * sharp),
+            np.ones(100),
+            Prior(lambda w, sharp=sharp: -0.5 * sharp * w**2),
+            gamma=0.01,
+            damping=1.0,
+            bins=128,
+        )
+        for sharp in (1.0, beta)
+    ]
     beliefs[1].depth = beta * beliefs[0].depth
-    beliefs[1].knots = beliefs[0].knots
-    beliefs[1].grid = beliefs[0].grid.copy()
     means = []
     for own, sharp in zip(beliefs, (beta, 1.0), strict=True):
         values, _ = passes(own, 50)

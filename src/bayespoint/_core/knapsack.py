@@ -228,7 +228,7 @@ def write_message(
             p += BLOCK
         # Counting instead of walking: the processor need not guess.
         q = p + np.uintp(gained[p + ONE] < need) + np.uintp(gained[p + TWO] < need)
-        q += np.uintp(gained[p + THREE] < need) + np.uintp(gained[p + BLOCK] < need)
+        q += np.uintp(gained[p + THREE] < need)
         value = lost[q] - own_loss + slope[q] * (need - gained[q])
         if q >= n or value >= cost:
             break

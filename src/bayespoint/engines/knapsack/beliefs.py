@@ -69,6 +69,7 @@ class Beliefs:
             _core.grids.place_bins(-START, 0.0, START, self.knots, self.grid[0])
             self.grid[:] = self.grid[0]
             prior.check(self.grid[:1])
+        self.log_prior = prior.on(self.grid)
         self.depth = max(DEPTH, DEPTH_IN_COSTS * cost.max())
         shape = self.grid.shape
         self.messages = np.zeros((n_factors, *shape))
@@ -79,7 +80,8 @@ class Beliefs:
 
     def log_beliefs(self) -> NDArray[np.float64]:
         """P on the grids."""
-        return self._blend(self.prior.on(self.grid))
+        past = self.past_prior * self.log_prior + self.past
+        return (1 - self.gamma) * past + self.gamma * (self.log_prior + self.total)
 
     def step(self) -> float:
         """Pass messages along all edges at once; returns the largest change of a sum, over C."""
@@ -87,23 +89,21 @@ class Beliefs:
             self.grid, moved, left, share = _core.grids.renew(
                 self.grid, self.log_beliefs(), self.depth, self.knots
             )
-            for values in (self.total, self.past):
-                _core.grids.move(values, moved, left, share)
+            if moved.any():
+                self.log_prior = self.prior.on(self.grid)
+                for values in (self.total, self.past):
+                    _core.grids.move(values, moved, left, share)
         else:
             moved = np.zeros(len(self.grid), dtype=np.bool_)
             left, share = np.zeros(self.grid.shape, dtype=np.int64), np.zeros(self.grid.shape)
         gamma = self.gamma
         self.past = (1 - gamma) * self.past + gamma * self.total
         self.past_prior = (1 - gamma) * self.past_prior + gamma
-        total = self._pass(self._blend(self.prior.on(self.grid)), moved, left, share)
+        total = self._pass(self.log_beliefs(), moved, left, share)
         change = float(np.abs(total - self.total).max() / self.cost.max())
         self.total = total
         self.n_passes += 1
         return change
-
-    def _blend(self, prior: NDArray[np.float64]) -> NDArray[np.float64]:
-        past = self.past_prior * prior + self.past
-        return (1 - self.gamma) * past + self.gamma * (prior + self.total)
 
     def _pass(self, beliefs: NDArray, moved: NDArray, left: NDArray, share: NDArray) -> NDArray:
         core = _core.regions if self.exact else _core.knapsack
