@@ -7,8 +7,8 @@ from tests.knapsack import beliefs_of, exact_max_marginals, machine, toy, toy_er
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
-from bayespoint.engines.beliefs import Beliefs
-from bayespoint.engines.priors import Prior
+from bayespoint.engines.knapsack.beliefs import Beliefs
+from bayespoint.engines.knapsack.priors import Prior
 from bayespoint.posteriors import MarginalPosterior
 
 
