@@ -75,7 +75,7 @@ def steps() -> None:
         Y, w = halfspaces.normals, halfspaces.inside()
         rng = np.random.default_rng(0)
         circles, lines = Circles(halfspaces), Lines(halfspaces, np.eye(m), rng)
-        n = max(20, int(2e6 / (m * m) + 2e4 / m))
+        n = max(50, int(2e8 / m**2))
         samples, total, nothing = np.empty((1, m)), np.zeros(m), np.empty(0)
         state = w.copy()
         circles.sample(math.log(19), state, 2000 if m < 2000 else 200, rng, samples, total, nothing)
@@ -167,7 +167,7 @@ def cores() -> None:
         seconds = []
         for n_chains in (1, 2):
             engine = GibbsSampler(
-                n_samples=100 * n_chains, thin=max(20, int(2e6 / m**2)), n_chains=n_chains
+                n_samples=100 * n_chains, thin=max(20, int(4e7 / m**2)), n_chains=n_chains
             )
             clf = BayesPointClassifier(
                 engine=engine, fit_intercept=False, random_state=0, n_jobs=n_chains
