@@ -203,29 +203,38 @@ def adapted() -> None:
 
 
 def digits() -> None:
-    """2000 digits of two classes, 5 % of the labels flipped, beside the SVM at its best C."""
+    """2000 digits of two classes, 5 % of the labels flipped, beside the SVM at its best C.
+
+    The posterior has many peaks: chains of this length do not agree, and R-hat says so.
+    """
     data = load_mnist()
     rng = np.random.default_rng(0)
     two = np.flatnonzero(np.isin(data.y_train, (3, 8)))[:2000]
-    X, y = data.X_train[two], np.where(data.y_train[two] == 8, 1, -1)
+    y = np.where(data.y_train[two] == 8, 1, -1)
     labels = np.where(rng.random(2000) < 0.05, -y, y)
     test = np.isin(data.y_test, (3, 8))
-    X_test, y_test = data.X_test[test], np.where(data.y_test[test] == 8, 1, -1)
-    kernel = {"kernel": "poly", "degree": 5, "gamma": 1 / np.square(X).sum(axis=1).mean()}
+    z, z_test = unit_features(data.X_train[two]), unit_features(data.X_test[test])
+    K, K_test = (z @ z.T) ** 5, (z_test @ z.T) ** 5
+    y_test = np.where(data.y_test[test] == 8, 1, -1)
     rows = []
-    for C in (0.001, 0.01, 0.1, 1.0, 10.0):
-        svm, seconds = timed(SVC(C=C, coef0=1.0, **kernel).fit, X, labels)
-        rows.append(
-            [f"SVC, C = {C:g}", f"{1 - svm.score(X_test, y_test):.2%}", f"{seconds:.0f}", ""]
-        )
-    for engine in (GibbsSampler(directions="adapted", n_samples=400, burn_in=20_000, thin=200),):
-        clf = BayesPointClassifier(
-            engine=engine, random_state=0, n_jobs=2, normalize=True, **kernel
-        )
-        _, seconds = timed(clf.fit, X, labels)
-        error, spread = 1 - clf.score(X_test, y_test), clf.posterior_.r_hat[0]
-        rows.append(["GibbsSampler", f"{error:.2%}", f"{seconds:.0f}", f"{spread:.3f}"])
-    table("3 against 8, 2000 digits", ["machine", "test error", "seconds", "R-hat"], rows)
+    for C in (0.1, 0.3, 1.0, 3.0, 10.0):
+        svm, seconds = timed(SVC(kernel="precomputed", C=C).fit, K, labels)
+        error = 1 - svm.score(K_test, y_test)
+        rows.append([f"SVC, C = {C:g}", f"{error:.2%}", f"{seconds:.0f}", ""])
+    engine = GibbsSampler(directions="adapted", n_samples=400, burn_in=20_000, thin=200)
+    clf = BayesPointClassifier(kernel="precomputed", engine=engine, random_state=0, n_jobs=2)
+    _, seconds = timed(clf.fit, K, labels)
+    outputs = clf.sample_outputs(K_test[::20])[:, :, 0].T.reshape(4, 100, -1)
+    error, spread = 1 - clf.score(K_test, y_test), np.median(r_hat(outputs))
+    rows.append(["GibbsSampler", f"{error:.2%}", f"{seconds:.0f}", f"{spread:.2f}"])
+    header = ["machine", "test error", "seconds", "median R-hat, test outputs"]
+    table("3 against 8, 2000 digits, 5 % flipped", header, rows)
+
+
+def unit_features(X: np.ndarray) -> np.ndarray:
+    """(x, 1) / |(x, 1)|: powers of their inner products are the normalised kernel."""
+    z = np.hstack([X.astype(np.float64), np.ones((len(X), 1))])
+    return z / np.linalg.norm(z, axis=1, keepdims=True)
 
 
 PARTS = {"steps": steps, "rivals": rivals, "cores": cores, "adapted": adapted, "digits": digits}
