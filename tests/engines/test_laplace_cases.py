@@ -12,7 +12,8 @@ from tests.logistic import machine, problem
 from tests.probit import assert_same, separable
 
 from bayespoint import BayesPointClassifier
-from bayespoint.engines import LaplaceApproximation, newton
+from bayespoint.engines import LaplaceApproximation
+from bayespoint.engines.gaussian import newton
 from bayespoint.exceptions import NotConvergedWarning
 from bayespoint.monitor import Monitor, watch
 
