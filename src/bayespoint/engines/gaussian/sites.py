@@ -22,6 +22,13 @@ SETTLED = 1e-16  # square of a step of the mean, in standard deviations, that is
 # afresh: each subtraction of a sweep errs by the precision's unit of what it started from.
 TRUSTED = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-3}
 
+# All products of a sweep are SciPy's: NumPy has a BLAS of its own, whose idle threads get in the
+# way of the other's when small products take turns (eight times slower on two cores).
+BLAS = {
+    np.dtype(np.float64): (blas.dgemm, blas.dgemv),
+    np.dtype(np.float32): (blas.sgemm, blas.sgemv),
+}
+
 
 class Label(NamedTuple):
     """How labels come from outputs: variance beta^2 of the noise, and the rate of flips."""
@@ -104,12 +111,11 @@ class Sites:
             self.removed[own], TRUSTED[dtype] * self.known[own], *self.label, damping, e,
         )  # fmt: skip
         self.a[own], self.b[own], self.e[own] = a, b, e
-        gemm = blas.dgemm if dtype == np.float64 else blas.sgemm
-        self.Sigma = gemm(  # Sigma - z T z^T, in place
-            -1.0, z @ T.astype(dtype, copy=False), z, 1.0, self.Sigma, trans_b=True,
-            overwrite_c=True,
-        )  # fmt: skip
-        self.mu += z @ g
+        gemm, gemv = BLAS[dtype]
+        z_T = gemm(1.0, z, T.astype(dtype, copy=False))
+        # Sigma - z T z^T, in place.
+        self.Sigma = gemm(-1.0, z_T, z, 1.0, self.Sigma, trans_b=True, overwrite_c=True)
+        self.mu += gemv(1.0, z, g.astype(dtype, copy=False))
         return moved
 
     def sweep_at_once(self, damping: float) -> NDArray:
@@ -188,8 +194,9 @@ class Sites:
         gapless = own[-1] - own[0] == len(own) - 1  # then a slice, and no copy
         rows = self.Z[own[0] : own[-1] + 1] if gapless else self.Z[own]
         phi = rows.astype(self.Sigma.dtype, copy=False)
-        z = (phi @ self.Sigma).T  # twice as fast for this order in memory
-        return z, phi @ z, rows @ self.mu
+        gemm, _ = BLAS[phi.dtype]
+        z = gemm(1.0, self.Sigma, phi.T)
+        return z, gemm(1.0, phi.T, z, trans_a=True), blas.dgemv(1.0, rows.T, self.mu, trans=True)
 
     def _covariance(self, fresh: Moments) -> NDArray:
         return fresh.factor @ fresh.factor.T
