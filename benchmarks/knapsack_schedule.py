@@ -5,7 +5,7 @@
 For each set one training part (80 %, drawn with a seed that the experiment does not use) is cut
 into five folds; errors are those on the held-out folds, in %, for the best pair of C and beta, and
 the mean over all pairs. Test parts are not looked at. The choice is VARIANT in
-``bayespoint.experiments.knapsack_splits``. Needs the data folder (BAYESPOINT_DATA, or --data).
+``bayespoint.experiments.knapsack.splits``. Needs the data folder (BAYESPOINT_DATA, or --data).
 """
 
 from __future__ import annotations

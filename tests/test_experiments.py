@@ -18,13 +18,13 @@ from bayespoint.engines import PermutedPerceptron
 from bayespoint.experiments import (
     EXPERIMENTS,
     Context,
-    large_scale,
     perform,
     write_index,
     write_run,
 )
 from bayespoint.experiments.cells import row_cells, verdict_word
-from bayespoint.experiments.samples import sample_errors
+from bayespoint.experiments.large_scale import experiment as large_scale
+from bayespoint.experiments.large_scale.samples import sample_errors
 from bayespoint.experiments.verdicts import compare, error_row, score_interval
 
 

@@ -17,16 +17,19 @@ from scipy.stats import entropy, multivariate_normal, norm
 from bayespoint import BayesPointClassifier
 from bayespoint.cli.tables import result_table
 from bayespoint.engines import ExpectationPropagation
-from bayespoint.experiments import Context, ep, ep_bumps, ep_digits, perform, write_index, write_run
+from bayespoint.experiments import Context, perform, write_index, write_run
 from bayespoint.experiments.base import Column, Comparison, Entry
 from bayespoint.experiments.cells import table_heads, table_rows
-from bayespoint.experiments.ep_bumps import CENTRES, WIDTHS, bumps
-from bayespoint.experiments.ep_digits import DigitsRun, best
-from bayespoint.experiments.ep_exact import Moments, exact_moments, log_joint, points_of_grid
-from bayespoint.experiments.ep_methods import EP, LAPLACE, METHODS, Method, Scores
-from bayespoint.experiments.ep_two_weights import BANDS, draw_data, learn_from, verdict
-from bayespoint.experiments.ep_two_weights_figure import ellipse, levels
-from bayespoint.experiments.ep_uncertainty import uncertainty
+from bayespoint.experiments.ep import bumps as plane
+from bayespoint.experiments.ep import digits, two_weights
+from bayespoint.experiments.ep import experiment as ep
+from bayespoint.experiments.ep.bumps import CENTRES, WIDTHS, bumps
+from bayespoint.experiments.ep.digits import DigitsRun, best
+from bayespoint.experiments.ep.exact import Moments, exact_moments, log_joint, points_of_grid
+from bayespoint.experiments.ep.methods import EP, LAPLACE, METHODS, Method, Scores
+from bayespoint.experiments.ep.two_weights import BANDS, draw_data, learn_from, verdict
+from bayespoint.experiments.ep.two_weights_figure import ellipse, levels
+from bayespoint.experiments.ep.uncertainty import uncertainty
 from bayespoint.plots import house_style
 
 LIKELIHOODS = {"probit": log_ndtr, "logistic": log_expit}
@@ -167,17 +170,17 @@ def test_bumps_are_gaussian_densities():
 
 
 def test_data_of_the_plane():
-    data = ep_bumps.draw_data(0)
+    data = plane.draw_data(0)
     clean = np.sign(np.sin(3 * data.X_test[:, 0]) - 1.2 * data.X_test[:, 1] + 0.2)
     assert (data.y_test == clean).all()
-    flipped = (data.y_train != ep_bumps.true_labels(data.X_train)).mean()
+    flipped = (data.y_train != plane.true_labels(data.X_train)).mean()
     assert abs(flipped - 0.05) < 5 * np.sqrt(0.05 * 0.95 / 500)
     assert np.abs(np.vstack([data.X_train, data.X_test])).max() <= 1
 
 
 def test_tables_of_the_plane(run):
     """Error, log-loss and p far away from mean and covariance alone."""
-    data = ep_bumps.draw_data(0)
+    data = plane.draw_data(0)
     for n, table in zip((100, 500), run.result.tables[1:3], strict=True):
         rows = {row.name: row for row in table.rows}
         assert len(rows) == 2 * len(METHODS)
@@ -239,15 +242,15 @@ def test_best_scale_prefers_the_smaller_of_two_equal_ones():
     assert best(runs, EP, "evidence").variance == 1.0
     assert best(runs, EP, "error").variance == 1.0
     assert best(runs, EP, "log-loss").variance == 0.1
-    assert ep_digits.verdict(runs[1], runs) == "best in evidence, error"
-    assert ep_digits.verdict(runs[2], runs) == ""
+    assert digits.verdict(runs[1], runs) == "best in evidence, error"
+    assert digits.verdict(runs[2], runs) == ""
 
 
 def test_caption_says_what_the_choice_by_evidence_costs():
-    _, (pair, _) = ep_digits.load_pairs(Context())
+    _, (pair, _) = digits.load_pairs(Context())
     n = len(pair.split.y_test)
     runs = [scored(0.1, 3 / n, -5.0), scored(1.0, 5 / n, -3.0)]
-    words = ep_digits.caption(pair, runs)
+    words = digits.caption(pair, runs)
     assert (
         "EP's evidence chooses τ² = 1, with 5 errors; the fewest would be 3, at τ² = 0.1" in words
     )
@@ -255,7 +258,7 @@ def test_caption_says_what_the_choice_by_evidence_costs():
 
 
 def test_tables_of_digits(run):
-    _, pairs = ep_digits.load_pairs(Context())
+    _, pairs = digits.load_pairs(Context())
     for pair, table in zip(pairs, run.result.tables[3:], strict=True):
         assert set(pair.split.y_train) == set(pair.split.y_test) == set(pair.digits)
         assert len(table.rows) == 5 * len(METHODS)
@@ -272,7 +275,7 @@ def test_tables_of_digits(run):
 
 
 def test_images_are_the_weights(run):
-    _, pairs = ep_digits.load_pairs(Context())
+    _, pairs = digits.load_pairs(Context())
     figure = next(figure for figure in run.result.figures if figure.name == "digits")
     for pair, shown in zip(pairs, figure.data["pairs"], strict=True):
         clf = BayesPointClassifier(engine="ep").fit(*pair.split[:2])
@@ -346,7 +349,7 @@ def test_panels_are_drawn_to_scale(run):
 def test_another_method_joins_tables_and_pictures(monkeypatch):
     """The one list of methods is all that names them."""
     other = Method("EP in parallel", parallel, "probit", log_ndtr, "black")
-    for module in (ep, ep_bumps, ep_digits, ep.ep_two_weights):
+    for module in (ep, plane, digits, two_weights):
         monkeypatch.setattr(module, "METHODS", (EP, other))
     result = ep.run(Context())
     assert "EP in parallel (probit likelihood)" in result.setting["methods"]

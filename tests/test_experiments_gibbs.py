@@ -6,15 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from bayespoint.experiments import (
-    Context,
-    gibbs,
-    gibbs_plane,
-    gibbs_sphere,
-    gibbs_versions,
-    gibbs_votes,
-    perform,
-)
+from bayespoint.experiments import Context, perform
+from bayespoint.experiments.gibbs import experiment as gibbs
+from bayespoint.experiments.gibbs import plane, sphere, versions, votes
 from bayespoint.plots import house_style
 
 
@@ -22,11 +16,11 @@ from bayespoint.plots import house_style
 def run():
     """A run that is quicker still."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (gibbs_sphere, gibbs_votes):
+        for module in (sphere, votes):
             patch.setitem(module.N_SETS, "quick", 2)
         patch.setitem(gibbs.EVIDENCE_THIN, "quick", 2)
-        patch.setitem(gibbs_versions.N_SAMPLES, "quick", 40)
-        patch.setitem(gibbs_versions.THIN, "quick", 20)
+        patch.setitem(versions.N_SAMPLES, "quick", 40)
+        patch.setitem(versions.THIN, "quick", 20)
         return perform(gibbs.EXPERIMENT, Context())
 
 
@@ -45,8 +39,8 @@ def test_quick_run(run):
 
 
 def test_figure_1_counts_errors():
-    surface = gibbs_sphere.log_posterior(10, 0.2, seed=0)
-    X, y = gibbs_sphere.draw_set("uniform", 10, 0.2, np.random.default_rng((0, 10)))
+    surface = sphere.log_posterior(10, 0.2, seed=0)
+    X, y = sphere.draw_set("uniform", 10, 0.2, np.random.default_rng((0, 10)))
     assert surface.max() == 0
     missing = set()
     for row, column in ((30, 50), (60, 60), (100, 7)):
@@ -58,19 +52,19 @@ def test_figure_1_counts_errors():
     assert len(missing) == 1  # the fewest errors anywhere
 
 
-@pytest.mark.parametrize("convention", list(gibbs_sphere.CONVENTIONS))
+@pytest.mark.parametrize("convention", list(sphere.CONVENTIONS))
 def test_points_are_on_the_sphere(convention):
-    X, y = gibbs_sphere.draw_set(convention, 500, 0.05, np.random.default_rng(0))
+    X, y = sphere.draw_set(convention, 500, 0.05, np.random.default_rng(0))
     np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1)
-    wrong = (np.where(X @ gibbs_sphere.PLANE > 0, 1, -1) != y).mean()
+    wrong = (np.where(X @ sphere.PLANE > 0, 1, -1) != y).mean()
     assert 0.02 < wrong < 0.09
 
 
 def test_the_svm_is_a_hard_margin_with_a_ridge():
     """Its dual, max sum a - a.Q a / 2 with Q = yy (K + lambda I) and a >= 0, has the same w."""
-    X, y = gibbs_sphere.draw_set("uniform", 30, 0.1, np.random.default_rng(0))
+    X, y = sphere.draw_set("uniform", 30, 0.1, np.random.default_rng(0))
     for ridge in (0.1, 10.0):
-        w = gibbs_sphere.support_vectors(ridge).fit(X, y).coef_[0]
+        w = sphere.support_vectors(ridge).fit(X, y).coef_[0]
         Q = np.outer(y, y) * (X @ X.T + ridge * np.eye(30))
         root = np.linalg.cholesky(Q).T
         alpha, _ = nnls(root, np.linalg.solve(root.T, np.ones(30)))
@@ -79,10 +73,10 @@ def test_the_svm_is_a_hard_margin_with_a_ridge():
 
 def test_pairs_that_differ():
     signs = np.array([[1, 1, -1], [1, 1, 1]])
-    assert gibbs_plane.pairs_that_differ(signs) == pytest.approx((2 / 3 + 0) / 2)
+    assert plane.pairs_that_differ(signs) == pytest.approx((2 / 3 + 0) / 2)
 
 
 def test_rejection_leaves_the_surest():
     score, truth = np.array([0.1, -0.9, 0.5, -0.2]), np.array([-1, -1, 1, 1])
-    assert gibbs_votes.rejected(score, truth)[0] == 0.5
-    assert gibbs_votes.rejected(score, truth)[-1] == 0.0
+    assert votes.rejected(score, truth)[0] == 0.5
+    assert votes.rejected(score, truth)[-1] == 0.0

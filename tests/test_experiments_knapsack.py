@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
 
-from bayespoint.experiments import Context, knapsack, perform, write_run
-from bayespoint.experiments import knapsack_splits as splits
-from bayespoint.experiments import knapsack_state as state
-from bayespoint.experiments import knapsack_tables as tables
-from bayespoint.experiments import knapsack_toy as toy
+from bayespoint.experiments import Context, perform, write_run
+from bayespoint.experiments.knapsack import experiment as knapsack
+from bayespoint.experiments.knapsack import splits, state, tables, toy
 
 
 @pytest.fixture(scope="module")

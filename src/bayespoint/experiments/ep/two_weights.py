@@ -10,8 +10,8 @@ from numpy.linalg import norm
 from numpy.typing import NDArray
 
 from bayespoint.experiments.base import Column, Comparison, Entry
-from bayespoint.experiments.ep_exact import Moments, exact_moments
-from bayespoint.experiments.ep_methods import METHODS, Method, fit
+from bayespoint.experiments.ep.exact import Moments, exact_moments
+from bayespoint.experiments.ep.methods import METHODS, Method, fit
 
 SIZES = (4, 6, 20)  # the slide's
 PRIOR_SCALE = 3.0  # wide, so that the posterior of few labels is far from Gaussian

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.experiments import gibbs_plane, gibbs_sphere
 from bayespoint.experiments.base import Figure
-from bayespoint.experiments.ep_methods import rounded
-from bayespoint.experiments.gibbs_plane import Diversity, WidthEvidence
-from bayespoint.experiments.gibbs_sphere import SphereRun
-from bayespoint.experiments.gibbs_versions import Errors
+from bayespoint.experiments.ep.methods import rounded
+from bayespoint.experiments.gibbs import plane, sphere
+from bayespoint.experiments.gibbs.plane import Diversity, WidthEvidence
+from bayespoint.experiments.gibbs.sphere import SphereRun
+from bayespoint.experiments.gibbs.versions import Errors
 from bayespoint.plots import (
     BLUE,
     GREEN,
@@ -36,8 +36,8 @@ N_QUANTILES = 100
 
 def posterior_figure(surfaces: Mapping[int, NDArray]) -> Figure:
     """Figure 1: the log posterior on the sphere, for few points and for many."""
-    longitude = np.linspace(0, 360, gibbs_sphere.GRID)
-    latitude = np.linspace(-90, 90, gibbs_sphere.GRID)
+    longitude = np.linspace(0, 360, sphere.GRID)
+    latitude = np.linspace(-90, 90, sphere.GRID)
 
     def draw() -> Drawing:
         drawing, axes = new_panels(1, len(surfaces), 9.2, 3.0)
@@ -67,7 +67,7 @@ def posterior_figure(surfaces: Mapping[int, NDArray]) -> Figure:
 
 def diversity_figure(runs: Sequence[Diversity], X: NDArray, y: NDArray) -> Figure:
     """Figure 3: borders of 50 classifiers for several flip rates."""
-    axis = gibbs_plane.AXIS
+    axis = plane.AXIS
 
     def draw() -> Drawing:
         drawing, axes = new_panels(1, len(runs), 11.0, 3.1, shared=True)
@@ -87,7 +87,7 @@ def diversity_figure(runs: Sequence[Diversity], X: NDArray, y: NDArray) -> Figur
         "axis": rounded(axis, 2),
         "classifiers": [{"q": run.q, "outputs": rounded(run.outputs, 3)} for run in runs],
     }
-    caption = f"Borders of {gibbs_plane.N_SHOWN} samples of the posterior for each flip rate q."
+    caption = f"Borders of {plane.N_SHOWN} samples of the posterior for each flip rate q."
     return Figure("gibbs-diversity", "Figure 3: classifiers over label noise", caption, data, draw)
 
 
@@ -98,8 +98,8 @@ def sphere_figure(runs: Sequence[SphereRun]) -> Figure:
         drawing, axes = new_panels(1, len(runs), 10.0, 3.4)
         for ax, run in zip(axes[0], runs, strict=True):
             twin = ax.twiny()
-            draw_errors(ax, gibbs_sphere.NOISES, run.bpm, BLUE, "o-")
-            draw_errors(twin, gibbs_sphere.RIDGES, run.svm, VERMILION, "s--")
+            draw_errors(ax, sphere.NOISES, run.bpm, BLUE, "o-")
+            draw_errors(twin, sphere.RIDGES, run.svm, VERMILION, "s--")
             ax.set_xlabel("q of the BPM", color=BLUE)
             twin.set_xlabel(f"λ of the SVM; data: {run.convention}", color=VERMILION)
             twin.grid(False)
@@ -107,8 +107,8 @@ def sphere_figure(runs: Sequence[SphereRun]) -> Figure:
         return drawing
 
     data = {
-        "q": list(gibbs_sphere.NOISES),
-        "lambda": list(gibbs_sphere.RIDGES),
+        "q": list(sphere.NOISES),
+        "lambda": list(sphere.RIDGES),
         "errors": [
             {"data": run.convention, "bpm": rounded(run.bpm), "svm": rounded(run.svm)}
             for run in runs
@@ -133,7 +133,7 @@ def evidence_figure(runs: Sequence[WidthEvidence]) -> Figure:
         drawing, ax = new_axes()
         for run, (colour, line) in zip(runs, LINES, strict=False):
             label = f"width {run.width:g}"
-            ax.plot(gibbs_plane.RATES, run.log_evidence, line, color=colour, label=label)
+            ax.plot(plane.RATES, run.log_evidence, line, color=colour, label=label)
             ax.plot(run.best_rate, run.best, "o", color=colour)
         ax.set_xscale("log")
         ax.set_xlabel("flip rate q")
@@ -142,7 +142,7 @@ def evidence_figure(runs: Sequence[WidthEvidence]) -> Figure:
         return drawing
 
     data = {
-        "q": rounded(gibbs_plane.RATES, 5),
+        "q": rounded(plane.RATES, 5),
         "log_evidence": {f"{run.width:g}": rounded(run.log_evidence, 3) for run in runs},
     }
     caption = "Log evidence of 76 points over the flip rate; a dot marks the largest of each width."

@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from bayespoint.experiments import gibbs_plane, gibbs_sphere, gibbs_versions, gibbs_votes
 from bayespoint.experiments.base import Context, Experiment, Result
-from bayespoint.experiments.gibbs_figures import (
+from bayespoint.experiments.gibbs import plane, sphere, versions, votes
+from bayespoint.experiments.gibbs.figures import (
     diversity_figure,
     evidence_figure,
     posterior_figure,
@@ -33,39 +33,36 @@ def run(context: Context) -> Result:
         seconds[name] = time.perf_counter() - start
 
     with part("loading the data"):
-        words, split, gamma = gibbs_versions.load(context)
+        words, split, gamma = versions.load(context)
     with part("sphere"):
-        n_sets = gibbs_sphere.N_SETS[mode]
-        surfaces = {
-            m: gibbs_sphere.log_posterior(m, q, seed) for m, q in gibbs_sphere.FIGURE_1.items()
-        }
+        n_sets = sphere.N_SETS[mode]
+        surfaces = {m: sphere.log_posterior(m, q, seed) for m, q in sphere.FIGURE_1.items()}
         spheres = [
-            gibbs_sphere.solve_sphere(convention, n_sets, seed)
-            for convention in gibbs_sphere.CONVENTIONS
+            sphere.solve_sphere(convention, n_sets, seed) for convention in sphere.CONVENTIONS
         ]
     with part("plane"):
-        X, y = gibbs_plane.draw_data(seed)
-        diversity = gibbs_plane.solve_diversity(X, y, THIN[mode], seed)
-        evidence = gibbs_plane.solve_evidence(X, y, EVIDENCE_THIN[mode], seed)
+        X, y = plane.draw_data(seed)
+        diversity = plane.solve_diversity(X, y, THIN[mode], seed)
+        evidence = plane.solve_evidence(X, y, EVIDENCE_THIN[mode], seed)
     with part("votes"):
-        votes = gibbs_votes.solve_votes(gibbs_votes.N_SETS[mode], seed)
+        shares = votes.solve_votes(votes.N_SETS[mode], seed)
     with part("version space"):
-        versions = gibbs_versions.solve_versions(context, split, gamma)
+        samplers = versions.solve_versions(context, split, gamma)
     return Result(
         setting=setting(words, seed),
         tables=[
-            gibbs_plane.diversity_table(diversity),
-            gibbs_sphere.sphere_table(spheres),
-            gibbs_votes.votes_table(votes),
-            gibbs_plane.evidence_table(evidence),
-            gibbs_versions.versions_table(words, versions),
+            plane.diversity_table(diversity),
+            sphere.sphere_table(spheres),
+            votes.votes_table(shares),
+            plane.evidence_table(evidence),
+            versions.versions_table(words, samplers),
         ],
         figures=[
             posterior_figure(surfaces),
             diversity_figure(diversity, X, y),
             sphere_figure(spheres),
             evidence_figure(evidence),
-            quantile_figure(versions),
+            quantile_figure(samplers),
         ],
         seconds=seconds,
     )
@@ -74,9 +71,9 @@ def run(context: Context) -> Result:
 def setting(words: str, seed: int) -> dict[str, str]:
     """Data and parameters, in words."""
     return {
-        "sphere": "; ".join(f"{name}: {text}" for name, text in gibbs_sphere.CONVENTIONS.items()),
+        "sphere": "; ".join(f"{name}: {text}" for name, text in sphere.CONVENTIONS.items()),
         "plane": (
-            f"{2 * gibbs_plane.SIZE} points from two Gaussians, kernel exp(-|x - x'|² / 2 width²); "
+            f"{2 * plane.SIZE} points from two Gaussians, kernel exp(-|x - x'|² / 2 width²); "
             "the paper does not give its data"
         ),
         "version space": words,

@@ -6,13 +6,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from bayespoint.experiments import ep_bumps, ep_two_weights
 from bayespoint.experiments.base import Context, Experiment, Result
-from bayespoint.experiments.ep_bumps_figure import bumps_figure
-from bayespoint.experiments.ep_digits import VARIANCES, digits_table, load_pairs, solve_digits
-from bayespoint.experiments.ep_digits_figures import scales_figure, weights_figure
-from bayespoint.experiments.ep_methods import METHODS
-from bayespoint.experiments.ep_two_weights_figure import two_weights_figure
+from bayespoint.experiments.ep import bumps, two_weights
+from bayespoint.experiments.ep.bumps_figure import bumps_figure
+from bayespoint.experiments.ep.digits import VARIANCES, digits_table, load_pairs, solve_digits
+from bayespoint.experiments.ep.digits_figures import scales_figure, weights_figure
+from bayespoint.experiments.ep.methods import METHODS
+from bayespoint.experiments.ep.two_weights_figure import two_weights_figure
 
 
 def run(context: Context) -> Result:
@@ -29,20 +29,20 @@ def run(context: Context) -> Result:
     with part("loading the data"):
         digits_words, pairs = load_pairs(context)
     with part("two weights"):
-        learned = ep_two_weights.learn(context.seed)
+        learned = two_weights.learn(context.seed)
     with part("the plane"):
-        data = ep_bumps.draw_data(context.seed)
-        bumps_runs = ep_bumps.solve_bumps(data)
+        data = bumps.draw_data(context.seed)
+        bumps_runs = bumps.solve_bumps(data)
         planes = [
-            bumps_figure(bumps_runs, data, features, context.seed) for features in ep_bumps.FEATURES
+            bumps_figure(bumps_runs, data, features, context.seed) for features in bumps.FEATURES
         ]
     with part("digits"):
         digits_runs, weights = solve_digits(context, pairs)
     return Result(
         setting=setting(digits_words, context.seed),
         tables=[
-            ep_two_weights.two_weights_table(learned),
-            *(ep_bumps.bumps_table(n, bumps_runs) for n in ep_bumps.SIZES),
+            two_weights.two_weights_table(learned),
+            *(bumps.bumps_table(n, bumps_runs) for n in bumps.SIZES),
             *(digits_table(pair, digits_runs) for pair in pairs),
         ],
         figures=[
@@ -57,19 +57,19 @@ def run(context: Context) -> Result:
 
 def setting(digits_words: str, seed: int) -> dict[str, str]:
     """Data, parameters and methods of the three parts, in words."""
-    flipped = f"{100 * ep_bumps.FLIPPED:.0f} %"
+    flipped = f"{100 * bumps.FLIPPED:.0f} %"
     methods = ", ".join(f"{method.name} ({method.model} likelihood)" for method in METHODS)
     return {
         "methods": f"{methods}; steps are sweeps through the data for EP, Newton's for Laplace",
         "model": "weights from N(0, τ² I); the noise β of the probit likelihood is 1",
         "two weights": (
             f"points from N(0, I) in the plane, labels of the probit model with the weights "
-            f"{ep_two_weights.TRUE_WEIGHTS.tolist()}, τ = {ep_two_weights.PRIOR_SCALE:g}, no "
+            f"{two_weights.TRUE_WEIGHTS.tolist()}, τ = {two_weights.PRIOR_SCALE:g}, no "
             f"intercept, seed {seed}; the slides do not give their data"
         ),
         "the plane": (
-            f"225 Gaussians on a 5 x 5 grid over [-1, 1]² at 9 widths from {ep_bumps.WIDTHS[0]:g} "
-            f"to {ep_bumps.WIDTHS[-1]:g}, τ = {ep_bumps.PRIOR_SCALE:g}, no intercept; labels "
+            f"225 Gaussians on a 5 x 5 grid over [-1, 1]² at 9 widths from {bumps.WIDTHS[0]:g} "
+            f"to {bumps.WIDTHS[-1]:g}, τ = {bumps.PRIOR_SCALE:g}, no intercept; labels "
             f"sign(sin 3 x1 - 1.2 x2 + 0.2), {flipped} of them flipped, seed {seed}; the slides do "
             "not give their data"
         ),

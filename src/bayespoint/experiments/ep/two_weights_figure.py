@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.experiments.base import Figure
-from bayespoint.experiments.ep_exact import Moments, log_joint, points_of_grid
-from bayespoint.experiments.ep_methods import Method, rounded
-from bayespoint.experiments.ep_two_weights import PRIOR_SCALE, Learned
+from bayespoint.experiments.ep.exact import Moments, log_joint, points_of_grid
+from bayespoint.experiments.ep.methods import Method, rounded
+from bayespoint.experiments.ep.two_weights import PRIOR_SCALE, Learned
 from bayespoint.plots import INK, colours, new_panels, paint
 
 if TYPE_CHECKING:

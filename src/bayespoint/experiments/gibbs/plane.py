@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import GibbsSampler
 from bayespoint.experiments.base import Column, Comparison, Entry
-from bayespoint.experiments.ep_exact import points_of_grid
+from bayespoint.experiments.ep.exact import points_of_grid
 from bayespoint.posteriors import ChainPosterior
 
 SIZE = 38  # points of each class; the paper has 76 in all, and does not give them

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.datasets import Split
 from bayespoint.experiments.base import Column, Comparison, Entry
-from bayespoint.experiments.ep_exact import points_of_grid
-from bayespoint.experiments.ep_methods import METHODS, Method, Scores, fit_and_score
+from bayespoint.experiments.ep.exact import points_of_grid
+from bayespoint.experiments.ep.methods import METHODS, Method, Scores, fit_and_score
 
 SIZES = (100, 500)  # the slide's
 PRIOR_SCALE = 10.0  # the slide's τ

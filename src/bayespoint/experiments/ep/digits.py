@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 
 from bayespoint.datasets import Split, load_mnist
 from bayespoint.experiments.base import Column, Comparison, Context, Entry
-from bayespoint.experiments.ep_methods import EP, METHODS, Method, Scores, fit_and_score
+from bayespoint.experiments.ep.methods import EP, METHODS, Method, Scores, fit_and_score
 from bayespoint.experiments.verdicts import score_interval
 
 PAIRS = ((1, 8), (1, 9))  # the slide's

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from bayespoint.datasets import Split
 from bayespoint.experiments.base import Figure
-from bayespoint.experiments.ep_bumps import FEATURES, BumpsRun, bumps
-from bayespoint.experiments.ep_exact import points_of_grid
-from bayespoint.experiments.ep_methods import EP, rounded
-from bayespoint.experiments.ep_uncertainty import Uncertainty, uncertainty
+from bayespoint.experiments.ep.bumps import FEATURES, BumpsRun, bumps
+from bayespoint.experiments.ep.exact import points_of_grid
+from bayespoint.experiments.ep.methods import EP, rounded
+from bayespoint.experiments.ep.uncertainty import Uncertainty, uncertainty
 from bayespoint.plots import BLUE, INK, PURPLE, VERMILION, colours, new_panels, paint
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from sklearn.preprocessing import scale
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
 from bayespoint.experiments.base import Context, Experiment, Result
-from bayespoint.experiments.knapsack_figures import (
+from bayespoint.experiments.knapsack.figures import (
     differences_figure,
     marginals_figure,
     toy_figure,
 )
-from bayespoint.experiments.knapsack_splits import (
+from bayespoint.experiments.knapsack.splits import (
     FULL,
     N_FOLDS,
     QUICK,
@@ -24,14 +24,14 @@ from bayespoint.experiments.knapsack_splits import (
     DataSet,
     load_sets,
 )
-from bayespoint.experiments.knapsack_state import solve_splits
-from bayespoint.experiments.knapsack_tables import (
+from bayespoint.experiments.knapsack.state import solve_splits
+from bayespoint.experiments.knapsack.tables import (
     PAIRS,
     chosen_table,
     error_table,
     paired_table,
 )
-from bayespoint.experiments.knapsack_toy import (
+from bayespoint.experiments.knapsack.toy import (
     outlier_errors,
     outlier_table,
     solve_toy,

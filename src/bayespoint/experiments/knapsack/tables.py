@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from bayespoint.experiments.base import Column, Comparison, Entry, Row, Table
-from bayespoint.experiments.knapsack_splits import (
+from bayespoint.experiments.knapsack.splits import (
     EP,
     KNAP,
     METHODS,
@@ -22,7 +22,7 @@ from bayespoint.experiments.knapsack_splits import (
     DataSet,
     SplitErrors,
 )
-from bayespoint.experiments.knapsack_state import error_matrix
+from bayespoint.experiments.knapsack.state import error_matrix
 
 # Table 1: mean error in %, and its standard error over 500 splits. Beta = 1 has no printed values.
 PRINTED = {

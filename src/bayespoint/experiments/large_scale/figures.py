@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayespoint.experiments.base import Figure
-from bayespoint.experiments.samples import SampleErrors
+from bayespoint.experiments.large_scale.samples import SampleErrors
 from bayespoint.plots import BLUE, INK, VERMILION, new_axes
 from bayespoint.reject import RejectionCurveDisplay
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from joblib import Parallel, delayed
 
-from bayespoint.experiments.knapsack_splits import (
+from bayespoint.experiments.knapsack.splits import (
     VARIANT,
     DataSet,
     Grids,

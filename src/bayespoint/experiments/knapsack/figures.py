@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayespoint.experiments.base import Figure
-from bayespoint.experiments.knapsack_splits import EP, KNAP, ONE, SVM, DataSet, SplitErrors
-from bayespoint.experiments.knapsack_state import error_matrix
-from bayespoint.experiments.knapsack_tables import paired_test
-from bayespoint.experiments.knapsack_toy import ANGLES, OFFSETS, PATH, Toy
+from bayespoint.experiments.knapsack.splits import EP, KNAP, ONE, SVM, DataSet, SplitErrors
+from bayespoint.experiments.knapsack.state import error_matrix
+from bayespoint.experiments.knapsack.tables import paired_test
+from bayespoint.experiments.knapsack.toy import ANGLES, OFFSETS, PATH, Toy
 from bayespoint.plots import (
     BLUE,
     GREEN,

@@ -13,9 +13,9 @@ from bayespoint.classifier import BayesPointClassifier
 from bayespoint.datasets import Split, load_mnist
 from bayespoint.engines import PermutedPerceptron
 from bayespoint.experiments.base import Context, Experiment, Result, Row, Table
-from bayespoint.experiments.large_scale_figures import anytime_figure, rejection_figure
+from bayespoint.experiments.large_scale.figures import anytime_figure, rejection_figure
+from bayespoint.experiments.large_scale.samples import SampleErrors, sample_errors
 from bayespoint.experiments.machine import memory_size
-from bayespoint.experiments.samples import SampleErrors, sample_errors
 from bayespoint.experiments.verdicts import error_row
 
 N_SAMPLES = 10  # N of section 4

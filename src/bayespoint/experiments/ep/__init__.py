@@ -1,0 +1,5 @@
+"""The lecture slides on Bayesian classification by message passing."""
+
+from bayespoint.experiments.ep.experiment import EXPERIMENT
+
+__all__ = ["EXPERIMENT"]

@@ -1,0 +1,5 @@
+"""Large Scale Bayes Point Machines."""
+
+from bayespoint.experiments.large_scale.experiment import EXPERIMENT
+
+__all__ = ["EXPERIMENT"]
