@@ -321,7 +321,7 @@ def test_a_posterior_of_samples_cannot_go_on():
     X, y = problem(noise=0.0)
     clf = BayesPointClassifier(engine="perceptron", ridge=1.0, random_state=0).fit(X, y)
     clf.set_params(engine="ep", ridge=0.0)
-    with pytest.raises(ValueError, match=r"go on from a Gaussian posterior only.*fit anew"):
+    with pytest.raises(ValueError, match=r"its own GaussianPosterior only.*fit anew"):
         clf.partial_fit(X, y)
 
 
@@ -334,3 +334,10 @@ def test_independent_weights_may_go_on_with_a_full_covariance():
     np.testing.assert_allclose(
         clf.posterior_.covariance, expected.posterior_.covariance, atol=1e-10
     )
+
+
+def test_other_models_have_other_weights():
+    X, y = problem()
+    clf = BayesPointClassifier(engine="laplace").fit(X, y)
+    with pytest.raises(ValueError, match="its own GaussianPosterior only.*LogisticPosterior: fit"):
+        clf.set_params(engine="ep").partial_fit(X, y)

@@ -314,3 +314,10 @@ def test_features_without_names_have_no_prior_of_their_own(parameters, more):
     with pytest.raises(ValueError, match=r"belong to features.*use kernel='linear'"):
         clf.fit(X, y)
     machine(prior_scale=2.0).set_params(**more).fit(X, y)  # one number is fine
+
+
+def test_without_an_intercept_there_is_no_scale_of_it():
+    X, y = problem()
+    clf = machine(intercept_scale=2.0)
+    with pytest.raises(ValueError, match="'intercept_scale' parameter .* where there is no interc"):
+        clf.fit(X, y)

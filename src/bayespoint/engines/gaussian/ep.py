@@ -183,7 +183,10 @@ class ExpectationPropagation(Engine):
     ) -> GaussianPosterior:
         """Find the sites of each task; see the base class."""
         n_points, n_tasks = targets.shape
-        before = priors(self, space, n_tasks) if start is None else as_priors(self, start, space)
+        if start is None:
+            before = priors(self, space, n_tasks)
+        else:
+            before = as_priors(self, start, GaussianPosterior, space)
         self._check_range(space.Z_, before)
         weight = np.ones(n_points) if sample_weight is None else sample_weight.astype(np.float64)
         label = Label(float(self.noise) ** 2, float(self.label_noise))
@@ -232,7 +235,7 @@ class ExpectationPropagation(Engine):
             except LinAlgError:
                 change = np.nan
             if np.isnan(change):
-                sites.a, sites.b = before
+                sites.restore(*before)
                 return changes, COLLAPSE
             if np.isinf(change):
                 sites.remove_less()

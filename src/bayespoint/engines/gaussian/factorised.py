@@ -68,6 +68,10 @@ class FactorisedSites:
         sound = (self.precision * self.prior.root**2 < 1 / COLLAPSED).all()
         return change if sound else np.nan
 
+    def restore(self, a: NDArray, b: NDArray) -> None:
+        """Go back to messages of before."""
+        self.a, self.b = a, b
+
     def remove_less(self) -> None:
         """Let the cavities of sites that weigh less than one copy lack no more than is there."""
         self.removed = np.minimum(self.weight, 1.0)

@@ -133,7 +133,10 @@ class LaplaceApproximation(Engine):
     ) -> LogisticPosterior:
         """Find the mode of each task; see the base class."""
         n_points, n_tasks = targets.shape
-        before = priors(self, space, n_tasks) if start is None else as_priors(self, start, space)
+        if start is None:
+            before = priors(self, space, n_tasks)
+        else:
+            before = as_priors(self, start, LogisticPosterior, space)
         self._check_range(space.Z_, before)
         weight = np.ones(n_points) if sample_weight is None else sample_weight.astype(np.float64)
         results, n_iter, points = [], 0, None

@@ -110,18 +110,22 @@ def priors(engine: Any, space: BasisSpace, n_tasks: int) -> list[GaussianPrior]:
             f"{type(engine).__name__} got one of them with a kernel whose features have no names: "
             f"use kernel='linear' (without a ridge), or one number as prior_scale."
         )
+    if engine.intercept_scale is not None and not space.has_intercept:
+        raise parameter_error(engine, "intercept_scale", "None where there is no intercept")
     root = prior_root(engine, d, space.has_intercept)
     check_range(engine, root if root.ndim == 1 else np.diag(root))
     means = prior_means(engine, d, space.has_intercept, n_tasks)
     return [GaussianPrior(mean, root) for mean in means]
 
 
-def as_priors(engine: Any, posterior: Any, space: BasisSpace) -> list[GaussianPrior]:
-    """Each task's posterior, as what is known before the next batch."""
-    if not isinstance(posterior, GaussianWeights):
+def as_priors(
+    engine: Any, posterior: Any, kind: type[GaussianWeights], space: BasisSpace
+) -> list[GaussianPrior]:
+    """Each task's posterior, which must be of the engine's own kind, before the next batch."""
+    if not isinstance(posterior, kind):
         raise ValueError(
-            f"{type(engine).__name__} can go on from a Gaussian posterior only. The last fit left "
-            f"a {type(posterior).__name__}: fit anew."
+            f"{type(engine).__name__} can go on from its own {kind.__name__} only: other models "
+            f"have other weights. The last fit left a {type(posterior).__name__}: fit anew."
         )
     if len(posterior.mean) != space.n_coordinates:
         raise ValueError(

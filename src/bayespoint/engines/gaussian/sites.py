@@ -153,6 +153,10 @@ class Sites:
         self._settle_mean()
         return self._next(self.e, self._outputs())[2]
 
+    def restore(self, a: NDArray, b: NDArray) -> None:
+        """Go back to sites of before."""
+        self.a, self.b, self._fresh = a, b, None
+
     def remove_less(self) -> None:
         """Let the cavities of sites that weigh less than one copy lack no more than is there."""
         self.removed = np.minimum(self.weight, 1.0)
@@ -166,7 +170,8 @@ class Sites:
         """Whether squares of features, and variances of weights and outputs, fit into float32."""
         variance = self.Sigma.diagonal()
         small = min(variance.min(), self.known[self.known > 0].min(initial=1.0))
-        return small > 1e-20 and max(variance.max(), self.known.max(), self.Z.max()) < 1e15
+        large = max(variance.max(), self.known.max(), self.Z.max(), -self.Z.min())
+        return small > 1e-20 and large < 1e15
 
     def _next(self, e: NDArray, f: NDArray) -> tuple[NDArray, NDArray, NDArray]:
         return _core.ep.all_sites(e, f, self.y, self.a, self.b, self.removed, *self.label)
