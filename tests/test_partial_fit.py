@@ -339,5 +339,5 @@ def test_independent_weights_may_go_on_with_a_full_covariance():
 def test_other_models_have_other_weights():
     X, y = problem()
     clf = BayesPointClassifier(engine="laplace").fit(X, y)
-    with pytest.raises(ValueError, match="its own GaussianPosterior only.*LogisticPosterior: fit"):
+    with pytest.raises(ValueError, match=r"its own GaussianPosterior only.*LogisticPosterior: fit"):
         clf.set_params(engine="ep").partial_fit(X, y)

@@ -319,5 +319,5 @@ def test_features_without_names_have_no_prior_of_their_own(parameters, more):
 def test_without_an_intercept_there_is_no_scale_of_it():
     X, y = problem()
     clf = machine(intercept_scale=2.0)
-    with pytest.raises(ValueError, match="'intercept_scale' parameter .* where there is no interc"):
+    with pytest.raises(ValueError, match=r"'intercept_scale' parameter .* where there is no"):
         clf.fit(X, y)
