@@ -107,14 +107,15 @@ def test_only_labels_of_the_pool_are_flipped():
 
 def test_table_of_learning_curves():
     n_labels = np.arange(2, 11)
-    random = 0.3 + 0.01 * np.arange(3)[:, None] * np.ones(9)
-    active = random - 0.001 * n_labels - 0.002 * np.arange(3)[:, None]
+    shift = np.arange(12)[:, None] % 3
+    random = 0.3 + 0.01 * shift * np.ones(9)
+    active = random - 0.001 * n_labels - 0.002 * shift
     table = curves.curves_table([curves.Curves(0.0, n_labels, active, random)])
     assert [column.name for column in table.columns] == ["2 labels", "5 labels", "10 labels"]
     values = {row.name: row.values for row in table.rows}
     np.testing.assert_allclose(values["q = 0, random minus entropy"], [0.4, 0.7, 1.2])
     spread = values["q = 0, random minus entropy: standard error"]
-    np.testing.assert_allclose(spread, 0.2 / np.sqrt(3))
+    np.testing.assert_allclose(spread, 0.2 * np.sqrt(8 / 11 / 12))
     assert table.rows[-2].verdict.startswith("it pays")
 
 
@@ -124,4 +125,5 @@ def test_verdict_on_active_learning():
     noise -= noise.mean()
     assert curves.judge(noise + 1).startswith("it pays")
     assert curves.judge(noise - 1) == "random labels are better"
+    assert curves.judge(noise[:4] + 9) == "too few data sets to tell"
     assert curves.judge(noise) == "no difference beyond chance"

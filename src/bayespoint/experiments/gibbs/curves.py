@@ -22,6 +22,7 @@ N_SETS = {"quick": 4, "full": 30}
 N_LABELS = {"quick": 10, "full": 41}  # at the end
 THIN = {"quick": 10, "full": 30}  # moves between samples
 LEVEL = 0.05  # of the test whether it pays
+ENOUGH = 10  # data sets, for a verdict
 SHOWN = (2, 5, 10, 20, 30, 41)  # labels in the table
 
 
@@ -130,7 +131,8 @@ def standard_error(values: NDArray) -> NDArray[np.float64]:
 
 def judge(gap: NDArray) -> str:
     """Whether it pays to ask, from the errors of random less those of active learning."""
-    # Few data sets know little of their own spread: Student's law, not the normal.
+    if len(gap) < ENOUGH:
+        return "too few data sets to tell"
     if not ttest_1samp(gap, 0).pvalue < LEVEL:
         return "no difference beyond chance"
     return "it pays to ask: the claim holds" if gap.mean() > 0 else "random labels are better"
