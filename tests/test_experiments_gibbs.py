@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import nnls
 
 from bayespoint.experiments import Context, perform
+from bayespoint.experiments.gibbs import curves, plane, sphere, versions, votes
 from bayespoint.experiments.gibbs import experiment as gibbs
-from bayespoint.experiments.gibbs import plane, sphere, versions, votes
 from bayespoint.plots import house_style
 
 
@@ -18,6 +18,8 @@ def run():
     with pytest.MonkeyPatch.context() as patch:
         for module in (sphere, votes):
             patch.setitem(module.N_SETS, "quick", 2)
+        patch.setitem(curves.N_SETS, "quick", 2)
+        patch.setitem(curves.N_LABELS, "quick", 5)
         patch.setitem(gibbs.EVIDENCE_THIN, "quick", 2)
         patch.setitem(versions.N_SAMPLES, "quick", 40)
         patch.setitem(versions.THIN, "quick", 20)
@@ -80,3 +82,48 @@ def test_rejection_leaves_the_surest():
     score, truth = np.array([0.1, -0.9, 0.5, -0.2]), np.array([-1, -1, 1, 1])
     assert votes.rejected(score, truth)[0] == 0.5
     assert votes.rejected(score, truth)[-1] == 0.0
+
+
+def test_learning_curves_are_paired():
+    one, other = (curves.solve_curves(n_sets=2, n_labels=4, thin=2, seed=3) for _ in range(2))
+    assert [run.q for run in one] == [0.0, 0.05]
+    for run, again in zip(one, other, strict=True):
+        assert run.n_labels.tolist() == [2, 3, 4]
+        assert run.active.shape == run.random.shape == (2, 3)
+        np.testing.assert_array_equal(run.active[:, 0], run.random[:, 0])  # the same start
+        assert (run.active[:, 1:] != run.random[:, 1:]).any()
+        np.testing.assert_array_equal(run.active, again.active)
+        np.testing.assert_array_equal(run.random, again.random)
+    assert (one[0].active != one[1].active).any()
+
+
+def test_only_labels_of_the_pool_are_flipped():
+    clean, noisy = (curves.draw_task(q, np.random.default_rng(0)) for q in (0.0, 0.05))
+    np.testing.assert_array_equal(clean.X, noisy.X)
+    np.testing.assert_array_equal(clean.y_test, noisy.y_test)
+    np.testing.assert_allclose(np.linalg.norm(clean.X, axis=1), 1)
+    assert 2 < (clean.labels != noisy.labels).sum() < 30  # of 300, 15 on average
+
+
+def test_table_of_learning_curves():
+    n_labels = np.arange(2, 11)
+    shift = np.arange(12)[:, None] % 3
+    random = 0.3 + 0.01 * shift * np.ones(9)
+    active = random - 0.001 * n_labels - 0.002 * shift
+    table = curves.curves_table([curves.Curves(0.0, n_labels, active, random)])
+    assert [column.name for column in table.columns] == ["2 labels", "5 labels", "10 labels"]
+    values = {row.name: row.values for row in table.rows}
+    np.testing.assert_allclose(values["q = 0, random minus entropy"], [0.4, 0.7, 1.2])
+    spread = values["q = 0, random minus entropy: standard error"]
+    np.testing.assert_allclose(spread, 0.2 * np.sqrt(8 / 11 / 12))
+    assert table.rows[-2].verdict.startswith("it pays")
+
+
+def test_verdict_on_active_learning():
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=30)
+    noise -= noise.mean()
+    assert curves.judge(noise + 1).startswith("it pays")
+    assert curves.judge(noise - 1) == "random labels are better"
+    assert curves.judge(noise[:4] + 9) == "too few data sets to tell"
+    assert curves.judge(noise) == "no difference beyond chance"

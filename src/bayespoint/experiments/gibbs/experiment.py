@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from bayespoint.experiments.base import Context, Experiment, Result
-from bayespoint.experiments.gibbs import plane, sphere, versions, votes
+from bayespoint.experiments.gibbs import curves, plane, sphere, versions, votes
 from bayespoint.experiments.gibbs.figures import (
+    curves_figure,
     diversity_figure,
     evidence_figure,
     posterior_figure,
@@ -21,7 +22,7 @@ EVIDENCE_THIN = {"quick": 20, "full": 100}  # ... and for the evidence, which ma
 
 
 def run(context: Context) -> Result:
-    """The sphere, the plane, votes, and version space."""
+    """The sphere, the plane, votes, active learning, and version space."""
     seconds: dict[str, float] = {}
     seed, mode = context.seed, context.mode
 
@@ -46,6 +47,10 @@ def run(context: Context) -> Result:
         evidence = plane.solve_evidence(X, y, EVIDENCE_THIN[mode], seed)
     with part("votes"):
         shares = votes.solve_votes(votes.N_SETS[mode], seed)
+    with part("active learning"):
+        learned = curves.solve_curves(
+            curves.N_SETS[mode], curves.N_LABELS[mode], curves.THIN[mode], seed
+        )
     with part("version space"):
         samplers = versions.solve_versions(context, split, gamma)
     return Result(
@@ -54,6 +59,7 @@ def run(context: Context) -> Result:
             plane.diversity_table(diversity),
             sphere.sphere_table(spheres),
             votes.votes_table(shares),
+            curves.curves_table(learned),
             plane.evidence_table(evidence),
             versions.versions_table(words, samplers),
         ],
@@ -61,6 +67,7 @@ def run(context: Context) -> Result:
             posterior_figure(surfaces),
             diversity_figure(diversity, X, y),
             sphere_figure(spheres),
+            curves_figure(learned),
             evidence_figure(evidence),
             quantile_figure(samplers),
         ],
@@ -87,7 +94,8 @@ EXPERIMENT = Experiment(
     paper="T. Graepel and R. Herbrich, The Kernel Gibbs Sampler, NIPS 13, 2001",
     description=(
         "Samples of the posterior under label noise: their diversity, Bayes point and SVM on noisy "
-        "labels, rejection by vote, evidence; and perceptrons beside samples of version space."
+        "labels, rejection by vote, active learning, evidence; and perceptrons beside samples of "
+        "version space."
     ),
     run=run,
 )

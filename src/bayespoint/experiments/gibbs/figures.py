@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from bayespoint.active import LearningCurveDisplay
 from bayespoint.experiments.base import Figure
 from bayespoint.experiments.ep.methods import rounded
 from bayespoint.experiments.gibbs import plane, sphere
+from bayespoint.experiments.gibbs.curves import Curves
 from bayespoint.experiments.gibbs.plane import Diversity, WidthEvidence
 from bayespoint.experiments.gibbs.sphere import SphereRun
 from bayespoint.experiments.gibbs.versions import Errors
@@ -124,6 +126,39 @@ def draw_errors(ax: Axes, x: Sequence[float], errors: NDArray, colour: str, styl
     spread = 100 * errors.std(axis=0, ddof=1) / np.sqrt(len(errors))
     ax.errorbar(x, mean, spread, fmt=style, color=colour, markersize=4)
     ax.set_xscale("log")
+
+
+def curves_figure(runs: Sequence[Curves]) -> Figure:
+    """Test error over the number of labels, asked for or taken at random."""
+
+    def draw() -> Drawing:
+        drawing, axes = new_panels(1, len(runs), 9.2, 3.6, shared=True)
+        for ax, run in zip(axes[0], runs, strict=True):
+            for name, errors, (colour, line) in (
+                ("random", run.random, LINES[1]),
+                ("largest entropy", run.active, LINES[0]),
+            ):
+                display = LearningCurveDisplay(run.n_labels, 100 * errors, name=name)
+                display.plot(ax, color=colour, linestyle=line)
+            ax.set_title(f"q = {run.q:g}")
+            ax.set_xlabel("labels")
+            ax.set_ylabel("")
+        axes[0, 0].set_ylabel("test error, %")
+        axes[0, 0].set_ylim(bottom=0)
+        return drawing
+
+    data = {
+        "n_labels": runs[0].n_labels.tolist(),
+        "errors": [
+            {"q": run.q, "entropy": rounded(run.active), "random": rounded(run.random)}
+            for run in runs
+        ],
+    }
+    caption = (
+        "Mean error on clean test points, with a band of one standard error; a share q of the "
+        "labels is flipped. Labels asked for where the vote is most open, or taken at random."
+    )
+    return Figure("gibbs-active", "Active learning: learning curves", caption, data, draw)
 
 
 def evidence_figure(runs: Sequence[WidthEvidence]) -> Figure:
