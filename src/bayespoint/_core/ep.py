@@ -141,9 +141,8 @@ def sweep_block(
                 return T, g, moved
             da, db = step * (new_a - a[j]), step * (new_b - b[j])
             d = 1.0 + weight[j] * db * e
-            while (
-                d < NARROWEST
-            ):  # copies of a site of negative precision: no variance would be left
+            # Copies of a site of negative precision could leave no variance: go less far.
+            while d < NARROWEST:
                 da, db = 0.5 * da, 0.5 * db
                 d = 1.0 + weight[j] * db * e
             a[j] += da

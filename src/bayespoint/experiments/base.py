@@ -6,7 +6,9 @@ prints nor writes: it returns tables, and figures that can be drawn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,6 +52,14 @@ class Context:
     out: Path | None = None
     n_splits: int | None = None
     n_jobs: int | None = None
+
+    @contextmanager
+    def part(self, name: str, seconds: dict[str, float]) -> Iterator[None]:
+        """Tell what comes next, and note in ``seconds`` how long it took."""
+        self.tell(name)
+        start = time.perf_counter()
+        yield
+        seconds[name] = time.perf_counter() - start
 
     @property
     def mode(self) -> str:

@@ -16,7 +16,7 @@ from scipy.linalg import LinAlgError
 from bayespoint.engines.base import Engine
 from bayespoint.engines.gaussian.factorised import FactorisedSites
 from bayespoint.engines.gaussian.outputs import OutputSites
-from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, as_priors, check_prior, priors
+from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior, known_before
 from bayespoint.engines.gaussian.results import gather
 from bayespoint.engines.gaussian.schedules import Sweeps, at_once, in_turn, row_by_row
 from bayespoint.engines.gaussian.sites import Label, Sites
@@ -183,10 +183,7 @@ class ExpectationPropagation(Engine):
     ) -> GaussianPosterior:
         """Find the sites of each task; see the base class."""
         n_points, n_tasks = targets.shape
-        if start is None:
-            before = priors(self, space, n_tasks)
-        else:
-            before = as_priors(self, start, GaussianPosterior, space)
+        before = known_before(self, space, n_tasks, start, GaussianPosterior)
         self._check_range(space.Z_, before)
         weight = np.ones(n_points) if sample_weight is None else sample_weight.astype(np.float64)
         label = Label(float(self.noise) ** 2, float(self.label_noise))

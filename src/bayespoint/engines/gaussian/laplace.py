@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayespoint.engines.base import Engine
 from bayespoint.engines.gaussian.newton import LogisticMode, Quadratic, Whitened
-from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, as_priors, check_prior, priors
+from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior, known_before
 from bayespoint.engines.gaussian.results import gather
 from bayespoint.exceptions import NotConvergedWarning, check_number
 from bayespoint.monitor import Monitor
@@ -133,10 +133,7 @@ class LaplaceApproximation(Engine):
     ) -> LogisticPosterior:
         """Find the mode of each task; see the base class."""
         n_points, n_tasks = targets.shape
-        if start is None:
-            before = priors(self, space, n_tasks)
-        else:
-            before = as_priors(self, start, LogisticPosterior, space)
+        before = known_before(self, space, n_tasks, start, LogisticPosterior)
         self._check_range(space.Z_, before)
         weight = np.ones(n_points) if sample_weight is None else sample_weight.astype(np.float64)
         results, n_iter, points = [], 0, None

@@ -118,6 +118,15 @@ def priors(engine: Any, space: BasisSpace, n_tasks: int) -> list[GaussianPrior]:
     return [GaussianPrior(mean, root) for mean in means]
 
 
+def known_before(
+    engine: Any, space: BasisSpace, n_tasks: int, start: Any, kind: type[GaussianWeights]
+) -> list[GaussianPrior]:
+    """What is known of each task: the posterior of all earlier batches, or else the prior."""
+    if start is None:
+        return priors(engine, space, n_tasks)
+    return as_priors(engine, start, kind, space)
+
+
 def as_priors(
     engine: Any, posterior: Any, kind: type[GaussianWeights], space: BasisSpace
 ) -> list[GaussianPrior]:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from bayespoint.experiments.base import Context, Experiment, Result
 from bayespoint.experiments.ep import bumps, two_weights
 from bayespoint.experiments.ep.bumps_figure import bumps_figure
@@ -18,25 +14,17 @@ from bayespoint.experiments.ep.two_weights_figure import two_weights_figure
 def run(context: Context) -> Result:
     """Two weights, the plane, and the digits."""
     seconds: dict[str, float] = {}
-
-    @contextmanager
-    def part(name: str) -> Iterator[None]:
-        context.tell(name)
-        start = time.perf_counter()
-        yield
-        seconds[name] = time.perf_counter() - start
-
-    with part("loading the data"):
+    with context.part("loading the data", seconds):
         digits_words, pairs = load_pairs(context)
-    with part("two weights"):
+    with context.part("two weights", seconds):
         learned = two_weights.learn(context.seed)
-    with part("the plane"):
+    with context.part("the plane", seconds):
         data = bumps.draw_data(context.seed)
         bumps_runs = bumps.solve_bumps(data)
         planes = [
             bumps_figure(bumps_runs, data, features, context.seed) for features in bumps.FEATURES
         ]
-    with part("digits"):
+    with context.part("digits", seconds):
         digits_runs, weights = solve_digits(context, pairs)
     return Result(
         setting=setting(digits_words, context.seed),

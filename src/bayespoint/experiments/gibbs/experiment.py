@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from bayespoint.experiments.base import Context, Experiment, Result
 from bayespoint.experiments.gibbs import curves, plane, sphere, versions, votes
 from bayespoint.experiments.gibbs.figures import (
@@ -26,32 +22,25 @@ def run(context: Context) -> Result:
     seconds: dict[str, float] = {}
     seed, mode = context.seed, context.mode
 
-    @contextmanager
-    def part(name: str) -> Iterator[None]:
-        context.tell(name)
-        start = time.perf_counter()
-        yield
-        seconds[name] = time.perf_counter() - start
-
-    with part("loading the data"):
+    with context.part("loading the data", seconds):
         words, split, gamma = versions.load(context)
-    with part("sphere"):
+    with context.part("sphere", seconds):
         n_sets = sphere.N_SETS[mode]
         surfaces = {m: sphere.log_posterior(m, q, seed) for m, q in sphere.FIGURE_1.items()}
         spheres = [
             sphere.solve_sphere(convention, n_sets, seed) for convention in sphere.CONVENTIONS
         ]
-    with part("plane"):
+    with context.part("plane", seconds):
         X, y = plane.draw_data(seed)
         diversity = plane.solve_diversity(X, y, THIN[mode], seed)
         evidence = plane.solve_evidence(X, y, EVIDENCE_THIN[mode], seed)
-    with part("votes"):
+    with context.part("votes", seconds):
         shares = votes.solve_votes(votes.N_SETS[mode], seed)
-    with part("active learning"):
+    with context.part("active learning", seconds):
         learned = curves.solve_curves(
             curves.N_SETS[mode], curves.N_LABELS[mode], curves.THIN[mode], seed
         )
-    with part("version space"):
+    with context.part("version space", seconds):
         samplers = versions.solve_versions(context, split, gamma)
     return Result(
         setting=setting(words, seed),

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from sklearn.preprocessing import scale
 
 from bayespoint.classifier import BayesPointClassifier
@@ -48,24 +44,16 @@ STATE = "splits.jsonl"
 def run(context: Context) -> Result:
     """The toy problem, and random splits of all sets."""
     seconds: dict[str, float] = {}
-
-    @contextmanager
-    def part(name: str) -> Iterator[None]:
-        context.tell(name)
-        start = time.perf_counter()
-        yield
-        seconds[name] = time.perf_counter() - start
-
     n_splits = context.n_splits or (N_SPLITS if context.full else QUICK_SPLITS)
     grids = FULL if context.full else QUICK
-    with part("loading the data"):
+    with context.part("loading the data", seconds):
         sets = load_sets(context)
-    with part("toy problem"):
+    with context.part("toy problem", seconds):
         toy = solve_toy(context.seed)
         outliers = outlier_errors(N_TOYS if context.full else N_TOYS // 5, context.seed)
-    with part("marginals"):
+    with context.part("marginals", seconds):
         words, posterior = marginals(sets)
-    with part("splits"):
+    with context.part("splits", seconds):
         state = None if context.out is None else context.out / "knapsack" / context.mode / STATE
         results = solve_splits(
             sets, n_splits, context.seed, grids,
