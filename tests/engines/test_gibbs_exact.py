@@ -13,7 +13,7 @@ from bayespoint.engines.sampling.halfspaces import Halfspaces
 from bayespoint.engines.sampling.moves import Circles
 from bayespoint.posteriors.diagnostics import effective_sample_size
 
-DIRECTIONS = pytest.mark.parametrize("directions", ["isotropic", "adapted"])
+DIRECTIONS = pytest.mark.parametrize("directions", ["isotropic", "adapted"])  # for m > d
 
 
 def posterior_of(X, y, **parameters):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from bayespoint._core.compiler import compiled
 
 RENEW = 100  # moves after which rounding errors are removed from w and f = Y w
+RENEW_OUTPUTS = 10  # the same where a move changes every output one by one
 NEGLIGIBLE = 45.0  # exp(-45) = 3e-20: pieces that much less likely than another are never drawn
 SHIFTS = 16  # moves of the insertion sort for each place, after which a comparison sort takes over
 SMALLEST = 1e-300  # stands for an output of 0, so that quotients stay finite
@@ -295,6 +296,101 @@ def move_on_line(
         w[k] += t * u[k]
     for i in range(len(f)):
         f[i] += t * g[i]
+
+
+@compiled
+def normal_above(low: float, rng: np.random.Generator) -> float:
+    """A standard normal number given that it is above ``low``; no tail is too far."""
+    if low < 0.5:
+        s = rng.standard_normal()
+        while s <= low:
+            s = rng.standard_normal()
+        return s
+    # Robert's rejection from an exponential law of the best rate.
+    rate = 0.5 * (low + math.sqrt(low * low + 4.0))
+    while True:
+        s = low + rng.standard_exponential() / rate
+        if s > low and rng.random() < math.exp(-0.5 * (s - rate) ** 2):
+            return s
+
+
+@compiled
+def move_each_output(
+    U: NDArray,
+    begin: NDArray,
+    point: NDArray,
+    reach: NDArray,
+    weight: NDArray,
+    theta: float,
+    w: NDArray,
+    f: NDArray,
+    histogram: NDArray,
+    rng: np.random.Generator,
+) -> None:
+    """The next w after a line for each point, along which its output alone changes.
+
+    Row n of U, |u| = 1 and 0 before ``begin[n]``, is at right angles to all points but
+    ``point[n]``, whose output grows by ``reach[n]`` > 0 for a step of 1. Along the line s = u.w is
+    standard normal before any label, and there are two pieces: the label is right above one place
+    and wrong below it. As for circles, Rao and Blackwell's share goes to ``histogram``.
+    """
+    errors = 0.0
+    for i in range(len(f)):
+        errors += weight[i] if f[i] <= 0 else 0.0
+    for n in range(len(U)):
+        i = point[n]
+        u, own = U[n, begin[n] :], w[begin[n] :]
+        here = np.dot(u, own)
+        border = here - f[i] / reach[n]
+        right = normal_area(-border)
+        wrong = 0.0 if math.isinf(theta) else normal_area(border) * math.exp(-theta * weight[i])
+        errors -= weight[i] if f[i] <= 0 else 0.0
+        if len(histogram) > 0:
+            share = 1.0 / (len(U) * (right + wrong))
+            histogram[int(errors + 0.5)] += right * share
+            histogram[int(errors + weight[i] + 0.5)] += wrong * share
+        if rng.random() * (right + wrong) < right or math.isinf(theta):
+            s = normal_above(border, rng)
+            f[i] = (s - border) * reach[n]
+        else:
+            s = -normal_above(-border, rng)
+            f[i] = (s - border) * reach[n]
+            errors += weight[i]
+        own += (s - here) * u
+
+
+@compiled
+def sample_outputs(
+    Y: NDArray,
+    weight: NDArray,
+    theta: float,
+    U: NDArray,
+    begin: NDArray,
+    point: NDArray,
+    reach: NDArray,
+    w: NDArray,
+    path: Path,
+    thin: int,
+    rng: np.random.Generator,
+    samples: NDArray,
+    total: NDArray,
+    histogram: NDArray,
+) -> None:
+    """As ``sample``; a move is a circle, and then a line for each output."""
+    inside = math.isinf(theta)
+    f = np.empty(len(Y))
+    for step in range(len(samples) * thin):
+        if step % RENEW_OUTPUTS == 0:
+            np.dot(Y, w, f)
+        if inside:
+            stay_inside(f)
+        move_on_circle(Y, weight, theta, w, f, path, histogram, rng)
+        move_each_output(U, begin, point, reach, weight, theta, w, f, histogram, rng)
+        scale = 1.0 / math.sqrt(np.dot(w, w))
+        for k in range(len(w)):
+            total[k] += scale * w[k]
+        if (step + 1) % thin == 0:
+            samples[step // thin] = scale * w
 
 
 @compiled

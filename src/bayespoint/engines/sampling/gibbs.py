@@ -14,7 +14,7 @@ from bayespoint.engines.sampling.chains import Chains, Progress, agreement
 from bayespoint.engines.sampling.directions import covariance_factor
 from bayespoint.engines.sampling.halfspaces import Halfspaces
 from bayespoint.engines.sampling.ladder import climb, climb_steps
-from bayespoint.engines.sampling.moves import Circles, Lines
+from bayespoint.engines.sampling.moves import Circles, Lines, Outputs
 from bayespoint.engines.sampling.results import Task, check_sizes, gather, warn_of
 from bayespoint.exceptions import check_choice, check_flag, check_number, parameter_error
 from bayespoint.monitor import Monitor
@@ -26,6 +26,7 @@ AGREE = 1.05  # R-hat below which target_ess may end a run
 SMALLEST_RATE = 1e-3  # least flip rate that label_noise="auto" considers
 ADAPTATIONS = 4  # parts of the burn-in after which directions are adapted
 ENOUGH = 250  # draws of each chain that they are adapted to
+FREEDOM = 0.1  # below, an output is held by its neighbours: lines for each do not pay
 DISPERSION = 0.5  # length of the noise on a start, beside 1 for the least-squares solution
 
 
@@ -56,12 +57,15 @@ class GibbsSampler(Engine):
         they run again, twice as long with ``thin`` doubled, and what was before becomes burn-in.
     max_steps : int, default=100000
         Moves of a chain beyond which ``target_ess`` gives up.
-    directions : {"isotropic", "adapted"}, default="isotropic"
-        "isotropic" is the paper's move. "adapted" takes turns with lines in directions in which
-        expectation propagation, and then the burn-in, find the posterior to be long. The posterior
-        is the same; where it is long in some directions and thin in others (features of different
-        scales, say), ten and more times as many effective samples come out. A line costs O(m + d)
-        instead of O(m d).
+    directions : {"auto", "isotropic", "outputs", "adapted"}, default="auto"
+        The posterior is the same for all, but not the number of moves that it takes. "isotropic"
+        is the paper's move. "outputs" moves the output at every training point as well, one after
+        the other, for about the price of a second circle; it needs as many coordinates as points
+        (a kernel, no copies of points, or a ridge) and is worth ten and more times as many
+        effective samples where the kernel is not smooth. "adapted" takes turns with lines in
+        directions in which expectation propagation, and then the burn-in, find the posterior to be
+        long: the same gain where features have different scales. "auto" is "outputs" where the
+        outputs can move on their own, and "isotropic" elsewhere.
     evidence : bool, default=False
         Whether to estimate the evidence log p(labels), for all q at once, by chains on 25 levels
         of noise, which takes about six times as long. "auto" does it in any case.
@@ -102,7 +106,7 @@ class GibbsSampler(Engine):
         n_chains: int = 4,
         target_ess: float | None = None,
         max_steps: int = 100_000,
-        directions: str = "isotropic",
+        directions: str = "auto",
         evidence: bool = False,
     ) -> None:
         self.label_noise = label_noise
@@ -129,7 +133,7 @@ class GibbsSampler(Engine):
             if self.target_ess > self.n_samples:
                 raise parameter_error(self, "target_ess", f"at most n_samples={self.n_samples}")
         check_number(self, "max_steps", low=1, integer=True)
-        check_choice(self, "directions", ("isotropic", "adapted"))
+        check_choice(self, "directions", ("auto", "isotropic", "outputs", "adapted"))
         check_flag(self, "evidence")
 
     def run(
@@ -154,7 +158,7 @@ class GibbsSampler(Engine):
                 moves = self._moves(space, targets[:, [number]], sample_weight, halfspaces, own)
                 tasks.append(self._run_task(halfspaces, moves, own, pool, progress))
         remedy = "raise thin and burn_in (or max_steps with target_ess)"
-        if self.directions == "isotropic":
+        if self.directions in ("auto", "isotropic"):
             remedy += ", or set directions='adapted'"
         warn_of(tasks, self._n_draws(), self.target_ess, remedy)
         return gather(tasks, space.Z_.shape[1])
@@ -167,8 +171,20 @@ class GibbsSampler(Engine):
         halfspaces: Halfspaces,
         rng: np.random.Generator,
     ) -> Circles:
-        """How the chains of a task move; a single coordinate has no directions to adapt."""
+        """How the chains of a task move; a single coordinate leaves no choice."""
+        m, d = halfspaces.normals.shape
         if self.directions == "isotropic" or space.Z_.shape[1] == 1:
+            return Circles(halfspaces)
+        if self.directions == "outputs" and d < m:
+            raise ValueError(
+                f"directions='outputs' needs as many coordinates as training points: got {d} for "
+                f"{m} points that are not zero. Use another kernel, a ridge > 0, or "
+                "directions='auto', 'isotropic' or 'adapted'."
+            )
+        if self.directions in ("auto", "outputs"):
+            outputs = Outputs(halfspaces) if d == m else None
+            if outputs and (self.directions == "outputs" or outputs.freedom > FREEDOM):
+                return outputs
             return Circles(halfspaces)
         q = 0.05 if isinstance(self.label_noise, str) else float(self.label_noise)
         factor = covariance_factor(space, target, sample_weight, q)

@@ -1,4 +1,4 @@
-"""Ways to move through the posterior of a task: on circles, and on lines."""
+"""Ways to move through the posterior of a task: on circles, on lines, and output by output."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 
 from bayespoint import _core
 from bayespoint.engines.sampling.halfspaces import Halfspaces
@@ -114,3 +115,69 @@ class Lines(Circles):
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
         self._directions = directions
         self._slopes = directions @ self._halfspaces.normals.T
+
+
+class Outputs(Circles):
+    r"""A circle, and then a line for each training point, along which its output alone changes.
+
+    With as many coordinates as points, and w ~ N(0, I) before any label, the outputs f have the
+    law N(0, K), and each of them given all others is a Gaussian in two pieces, one for either
+    label. So all m of them move for the price of one circle. They move far where a point has an
+    output of its own, as with kernels that are not smooth, or a ridge.
+
+    Parameters
+    ----------
+    halfspaces : Halfspaces
+        The training points, as many as coordinates.
+
+    Attributes
+    ----------
+    freedom : float
+        Standard deviation of an output given all others, beside 1 before they are known: the
+        median over points.
+    """
+
+    def __init__(self, halfspaces: Halfspaces) -> None:
+        super().__init__(halfspaces)
+        self._point, directions = dual_basis(halfspaces.normals)
+        length = np.linalg.norm(directions, axis=1)
+        self._reach = 1 / length
+        self._directions = directions / length[:, None]
+        self._begin = (self._directions != 0).argmax(axis=1)
+        self.freedom = float(np.median(self._reach))
+
+    def state(self, w: NDArray, rng: np.random.Generator) -> NDArray[np.float64]:
+        """A state in the direction w, of a length that a Gaussian vector has."""
+        return w * np.sqrt(rng.chisquare(len(w)))
+
+    def sample(
+        self,
+        theta: float,
+        state: NDArray,
+        thin: int,
+        rng: np.random.Generator,
+        samples: NDArray,
+        total: NDArray,
+        histogram: NDArray,
+    ) -> None:
+        """See :class:`Moves`."""
+        Y, weight, _ = self._halfspaces
+        path = _core.gibbs.new_path(*Y.shape)
+        _core.gibbs.sample_outputs(
+            Y, weight, theta, self._directions, self._begin, self._point, self._reach, state, path,
+            thin, rng, samples, total, histogram,
+        )  # fmt: skip
+
+
+def dual_basis(normals: NDArray) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Points p and rows u with u_n . normals[p_n] = 1, at right angles to all other points.
+
+    The coordinates of a kernel's points are triangular in the order of the pivots. So are then the
+    rows, with zeros in front, which halves the work of a move.
+    """
+    order = np.argsort((normals != 0).cumsum(axis=1).argmax(axis=1))  # last coordinate not zero
+    factor = normals[order]
+    if np.triu(factor, 1).any():
+        return order, np.ascontiguousarray(np.linalg.inv(factor).T)
+    inverse = solve_triangular(factor, np.eye(len(factor)), lower=True)
+    return order, np.ascontiguousarray(inverse.T)
