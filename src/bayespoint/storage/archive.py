@@ -21,24 +21,24 @@ SEAL = "bayespoint model, manifest sha256 "  # the archive's comment, before the
 LARGEST_MANIFEST = 256 * 2**20  # bytes: JSON takes some thirty times as much memory when read
 THE_SAME_DAY = (1980, 1, 1, 0, 0, 0)  # of all members: a model has the same bytes every time
 
-PICKLES = (
-    b"\x80\x02",
-    b"\x80\x03",
-    b"\x80\x04",
-    b"\x80\x05",
-    b"\x78\x9c",
-    b"\x78\x01",
-    b"\x1f\x8b",
-)
-AGAIN = "Save the model with bayespoint.save."
+# How pickles begin, plain or as joblib compresses them (zlib, gzip, bz2, xz).
+PICKLES = (b"\x80", b"\x78", b"\x1f\x8b", b"BZh", b"\xfd7zX")
+AGAIN = "Save the model with bayespoint.save"
+COPY = "Copy the file again from its source"
 
 
 class Writer:
-    """Writes members and, at the end, the manifest."""
+    """Writes arrays and, at the end, the manifest; to be used in a ``with`` statement."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._zip = zipfile.ZipFile(file, "w", zipfile.ZIP_STORED)
         self._digests: dict[str, str] = {}
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._zip.close()
 
     def add(self, data: bytes) -> str:
         """Write the bytes of an array and return the name of its member."""
@@ -47,15 +47,14 @@ class Writer:
         self._put(name, data)
         return name
 
-    def close(self, manifest: dict[str, Any]) -> None:
-        """Write the manifest and the directory of the archive."""
+    def finish(self, manifest: dict[str, Any]) -> None:
+        """Write the manifest and its checksum."""
         whole = {"format": FORMAT, "format_version": VERSION, **manifest, "sha256": self._digests}
         data = json.dumps(whole, indent=1, allow_nan=False).encode("ascii")
         if len(data) > LARGEST_MANIFEST:
             raise ContentError(f"its manifest would have {len(data)} bytes, too many to be read")
         self._put(MANIFEST, data)
         self._zip.comment = (SEAL + hashlib.sha256(data).hexdigest()).encode("ascii")
-        self._zip.close()
 
     def _put(self, name: str, data: bytes) -> None:
         member = zipfile.ZipInfo(name, THE_SAME_DAY)
@@ -97,9 +96,7 @@ class Reader:
         """The bytes of an array."""
         expected = self.manifest["sha256"].get(name)
         if expected is None or name not in self._members:
-            raise ContentError(
-                f"the array {name!r} is missing. Copy the file again from its source"
-            )
+            raise ContentError(f"the array {name!r} is missing. {COPY}")
         data = self._zip.read(self._members[name])
         if hashlib.sha256(data).hexdigest() != expected:
             raise ContentError(f"the array {name!r} was changed or damaged (its SHA-256 is wrong)")
@@ -140,9 +137,7 @@ def open_zip(file: BinaryIO) -> zipfile.ZipFile:
         try:
             return zipfile.ZipFile(file)
         except zipfile.BadZipFile as error:
-            raise ContentError(
-                f"it is truncated or damaged ({error}). Copy the file again from its source"
-            ) from error
+            raise ContentError(f"it is truncated or damaged ({error}). {COPY}") from error
     if not start:
         raise ContentError(f"it is empty. {AGAIN}")
     if start.startswith(PICKLES):

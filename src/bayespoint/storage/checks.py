@@ -64,7 +64,7 @@ def machine(value: BayesPointClassifier) -> None:
         need(columns == slice(None), "its columns are unknown")
     else:
         shaped(columns, "iu", "m")
-        need(0 <= columns.min() and columns.max() < n_features, "its columns are unknown")
+        need(columns.min() >= 0 and columns.max() < n_features, "its columns are unknown")
     if n_features <= TRIAL:
         trial(value, np.zeros((1, n_features)), n_tasks)
 
@@ -136,8 +136,8 @@ def one_hot(value: OneHotEncoder) -> None:
     n = len(n_columns)
     need(isinstance(n_columns, list) and len(value.categories_) == n, "its columns are unknown")
     is_grouped = state.get("_infrequent_enabled", False)
-    rare = value._infrequent_indices if is_grouped else [None] * n
-    groups = value._default_to_infrequent_mappings if is_grouped else [None] * n
+    rare: Any = value._infrequent_indices if is_grouped else [None] * n
+    groups: Any = value._default_to_infrequent_mappings if is_grouped else [None] * n
     dropped = state.get("_drop_idx_after_grouping")
     dropped = [None] * n if dropped is None else dropped
     need(len(rare) == len(groups) == len(dropped) == n, "its groups are unknown")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -55,13 +54,17 @@ def optional(array: Any, axes: str, **sizes: int) -> None:
 
 def integer(value: Any, low: int) -> None:
     """Raise an error unless the value is an integer from ``low`` on."""
-    fine = isinstance(value, Integral) and not isinstance(value, bool) and value >= low
+    fine = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= low
     need(fine, f"{value!r:.80} is not an integer from {low} on")
 
 
 def number(value: Any, low: float, high: float = np.inf) -> None:
     """Raise an error unless the value is a number between these."""
-    fine = isinstance(value, Real) and not isinstance(value, bool) and low <= value <= high
+    fine = (
+        isinstance(value, (int, float, np.number))
+        and not isinstance(value, bool)
+        and low <= value <= high
+    )
     need(fine, f"{value!r:.80} is not a number from {low:g} to {high:g}")
 
 

@@ -62,11 +62,12 @@ class Decoder:
             return node
         if isinstance(node, list):
             return self._items(node, place, depth)
-        mark = next(iter(node), None)
-        extra, read = self._readers.get(mark, (set(), None))
-        if read is None or node.keys() - {mark} - extra:
-            raise ContentError(f"{place} has the keys {list(node)[:5]}, which mean nothing")
-        return read(node, place, depth)
+        mark = next(iter(node), "")
+        if mark in self._readers:
+            extra, read = self._readers[mark]
+            if node.keys() <= {mark, *extra}:
+                return read(node, place, depth)
+        raise ContentError(f"{place} has the keys {list(node)[:5]}, which mean nothing")
 
     def _items(self, nodes: Any, place: str, depth: int) -> list:
         if not isinstance(nodes, list):

@@ -162,8 +162,8 @@ def refusal(value: Any, place: str) -> str:
         listed = ", ".join(sorted(NAMES.values()))
         remedy = (
             "Use something else in its place, or keep this model with joblib, whose files are to "
-            f"be loaded from trusted sources only. Allowed are numbers, strings, arrays and {listed}"
+            "be loaded from trusted sources only. Allowed are numbers, strings, arrays and "
+            f"{listed}"
         )
-    return (
-        f"{place} is {value!r:.80}, of type {kind}, which cannot be kept in a model file. {remedy}"
-    )
+    found = f"{place} is {value!r:.80}, of type {kind}"
+    return f"{found}, which cannot be kept in a model file. {remedy}"

@@ -99,12 +99,11 @@ def save(
         reason = f"its metadata must be what JSON can say ({one_line(error)})"
         raise ModelFileError(target, reason) from error
     try:
-        with replacing(target) as file:
-            writer = Writer(file)
+        with replacing(target) as file, Writer(file) as writer:
             tree = Encoder(writer.add).encode(model, "model")
             if not hasattr(model, "get_params"):
                 raise ContentError(f"model is {model!r:.80}, and not an estimator")
-            writer.close({"libraries": versions(), "metadata": noted, "model": tree})
+            writer.finish({"libraries": versions(), "metadata": noted, "model": tree})
     except ContentError as error:
         raise ModelFileError(target, str(error)) from error
 
