@@ -43,7 +43,7 @@ class Writer:
     def add(self, data: bytes) -> str:
         """Write the bytes of an array and return the name of its member."""
         name = f"arrays/{len(self._digests)}.npy"
-        self._digests[name] = hashlib.sha256(data).hexdigest()
+        self._digests[name] = digest(data)
         self._put(name, data)
         return name
 
@@ -54,7 +54,7 @@ class Writer:
         if len(data) > LARGEST_MANIFEST:
             raise ContentError(f"its manifest would have {len(data)} bytes, too many to be read")
         self._put(MANIFEST, data)
-        self._zip.comment = (SEAL + hashlib.sha256(data).hexdigest()).encode("ascii")
+        self._zip.comment = (SEAL + digest(data)).encode("ascii")
 
     def _put(self, name: str, data: bytes) -> None:
         member = zipfile.ZipInfo(name, THE_SAME_DAY)
@@ -98,7 +98,7 @@ class Reader:
         if expected is None or name not in self._members:
             raise ContentError(f"the array {name!r} is missing. {COPY}")
         data = self._zip.read(self._members[name])
-        if hashlib.sha256(data).hexdigest() != expected:
+        if not is_intact(data, expected):
             raise ContentError(f"the array {name!r} was changed or damaged (its SHA-256 is wrong)")
         return data
 
@@ -122,12 +122,23 @@ class Reader:
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             raise ContentError(f"its manifest is not that of a bayespoint model file. {AGAIN}")
         check_version(manifest)
-        if self._zip.comment != (SEAL + hashlib.sha256(data).hexdigest()).encode("ascii"):
+        seal = self._zip.comment.decode("ascii", errors="replace")
+        if not seal.startswith(SEAL) or not is_intact(data, seal.removeprefix(SEAL)):
             raise ContentError("its manifest was changed or damaged (its SHA-256 is wrong)")
         for key, kind in (("libraries", dict), ("metadata", dict), ("sha256", dict)):
             if not isinstance(manifest.get(key), kind):
                 raise ContentError(f"its manifest has no {key!r}")
         return manifest
+
+
+def digest(data: bytes) -> str:
+    """The SHA-256 of some bytes."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def is_intact(data: bytes, expected: str) -> bool:
+    """Whether bytes have the SHA-256 that was written down for them."""
+    return digest(data) == expected
 
 
 def open_zip(file: BinaryIO) -> zipfile.ZipFile:

@@ -159,11 +159,11 @@ def refusal(value: Any, place: str) -> str:
             "from trusted sources only"
         )
     else:
-        listed = ", ".join(sorted(NAMES.values()))
+        listed = ", ".join(sorted(cls.__name__ for cls, name in NAMES.items() if "sklearn" in name))
         remedy = (
             "Use something else in its place, or keep this model with joblib, whose files are to "
-            "be loaded from trusted sources only. Allowed are numbers, strings, arrays and "
-            f"{listed}"
+            "be loaded from trusted sources only. Allowed are numbers, strings, arrays, machines "
+            f"of this library and, of scikit-learn, {listed}"
         )
     found = f"{place} is {value!r:.80}, of type {kind}"
     return f"{found}, which cannot be kept in a model file. {remedy}"

@@ -25,10 +25,10 @@ from bayespoint.classifier import BayesPointClassifier
 from bayespoint.posteriors.evidence import Evidence
 from bayespoint.posteriors.sampled import TrainingMoments
 from bayespoint.reject import RejectionCurve, SelectiveClassifier
-from bayespoint.selection import EvidenceSearch, KnapsackCV
 
 # Public module -> classes. A class is named in files by its module here and its own name: neither
-# may change later. Subclasses do not count: their code would be missing where a file is read.
+# may change later. Subclasses do not count: their code would be missing where a file is read. Nor
+# do searches: their tables and timings are not the model, which is their best_estimator_.
 MODULES: dict[str, tuple[type, ...]] = {
     "bayespoint": (BayesPointClassifier,),
     "bayespoint.engines": (
@@ -62,7 +62,6 @@ MODULES: dict[str, tuple[type, ...]] = {
         TrainingMoments,
     ),
     "bayespoint.reject": (RejectionCurve, SelectiveClassifier),
-    "bayespoint.selection": (EvidenceSearch, KnapsackCV),
     "sklearn.compose": (ColumnTransformer, make_column_selector),
     "sklearn.decomposition": (PCA,),
     "sklearn.impute": (MissingIndicator, SimpleImputer),
