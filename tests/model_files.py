@@ -10,10 +10,12 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
+import bayespoint
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import (
     BilliardSampler,
@@ -23,6 +25,8 @@ from bayespoint.engines import (
     LaplaceApproximation,
     PermutedPerceptron,
 )
+from bayespoint.exceptions import ModelFileError
+from bayespoint.reject import SelectiveClassifier
 from bayespoint.storage.archive import MANIFEST, SEAL
 
 ENGINES = {
@@ -160,3 +164,65 @@ def forged(contents, manifest=None):
         }
     contents[MANIFEST] = json.dumps(manifest).encode()
     return archive(contents)
+
+
+# Mutants ---------------------------------------------------------------------------------------
+
+
+def careful():
+    """A fitted pipeline that can refuse, and its data."""
+    frame, y = table()
+    pipeline = make_pipeline(preprocessing(), BayesPointClassifier()).fit(frame, y)
+    return SelectiveClassifier(pipeline, rate=0.2, cv="prefit").fit(frame, y), frame
+
+
+MUTABLE = {
+    "careful": careful,
+    "linear": lambda: fitted("ep", "linear", 3),
+    "ep": lambda: fitted("ep", "rbf", 2),
+    "perceptron": lambda: fitted("perceptron", "rbf", 2),
+    "gibbs": lambda: fitted("gibbs", "rbf", 2),
+    "knapsack": lambda: fitted("knapsack", "rbf", 2),
+}
+
+
+def mutable_models(path, *names):
+    """Files by name: (bytes, data to predict, the right predictions)."""
+    found = {}
+    for name in names or MUTABLE:
+        model, X = MUTABLE[name]()
+        bayespoint.save(model, path, metadata={"name": name})
+        found[name] = path.read_bytes(), X, model.predict_proba(X)
+    return found
+
+
+def judge(path, data, X, expected):
+    """What comes of a file, in a word."""
+    path.write_bytes(data)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            model = bayespoint.load(path)
+        except ModelFileError as error:
+            assert str(error).startswith(str(path)) and len(str(error)) < 1000
+            return "refused"
+        if not hasattr(model, "predict_proba"):
+            return "another model"
+        try:
+            found = model.predict_proba(X)
+        except NotFittedError:
+            return "not fitted"
+        except Exception:
+            return "broken"
+    return "right" if np.array_equal(found, expected) else "wrong"
+
+
+def places(node, found=None):
+    """All (container, key) of a JSON tree."""
+    found = [] if found is None else found
+    pairs = node.items() if isinstance(node, dict) else enumerate(node)
+    for key, value in pairs:
+        found.append((node, key))
+        if isinstance(value, (dict, list)):
+            places(value, found)
+    return found

@@ -148,7 +148,7 @@ def open_zip(file: BinaryIO) -> zipfile.ZipFile:
         try:
             return zipfile.ZipFile(file)
         except zipfile.BadZipFile as error:
-            raise ContentError(f"it is truncated or damaged ({error}). {COPY}") from error
+            raise ContentError(f"it is truncated or damaged ({error!s:.200}). {COPY}") from error
     if not start:
         raise ContentError(f"it is empty. {AGAIN}")
     if start.startswith(PICKLES):

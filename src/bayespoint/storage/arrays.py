@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,7 +20,8 @@ LARGEST = 8  # bytes of a number: wider floats are not the same on all machines
 
 def is_plain(dtype: np.dtype) -> bool:
     """Whether arrays of this dtype may be in a model file."""
-    return dtype.kind in KINDS and (dtype.kind == "U" or dtype.itemsize <= LARGEST)
+    longest = np.inf if dtype.kind == "U" else LARGEST
+    return dtype.kind in KINDS and 0 < dtype.itemsize <= longest
 
 
 def axis_order(array: NDArray) -> list[int]:
@@ -47,19 +49,15 @@ def from_bytes(data: bytes, order: Sequence[int] | None = None) -> NDArray:
     """The array of a .npy file, whose axes were in the given order (or in their own)."""
     buffer = io.BytesIO(data)
     if npy.read_magic(buffer) != VERSION:
-        raise ContentError("its version of the .npy format is not 1.0")
+        raise ContentError("the version of its .npy format is not 1.0")
     shape, is_fortran, dtype = npy.read_array_header_1_0(buffer, max_header_size=HEADER)
     if not is_plain(dtype) or is_fortran:
         raise ContentError(f"its numbers are of the type {dtype}, which is not allowed")
     order = range(len(shape)) if order is None else order
     if any(length < 0 for length in shape) or sorted(order) != list(range(len(shape))):
         raise ContentError(f"its shape {shape} does not fit its axes {list(order)}")
-    # Checked before memory is taken for the array.
-    count = 1
-    for length in shape:
-        count *= length
-    if count * dtype.itemsize != len(data) - buffer.tell() or dtype.itemsize == 0:
+    n_bytes = math.prod(shape) * dtype.itemsize
+    if n_bytes != len(data) - buffer.tell():
         raise ContentError(f"it holds {len(data)} bytes, not those of {shape} numbers {dtype}")
-    buffer.seek(0)
-    array = npy.read_array(buffer, allow_pickle=False, max_header_size=HEADER)
+    array: NDArray = np.ndarray(shape, dtype, buffer=data, offset=buffer.tell()).copy()
     return array.transpose(np.argsort(order)) if len(shape) else array

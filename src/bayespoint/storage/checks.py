@@ -26,7 +26,7 @@ from bayespoint.spaces import BasisSpace, DualSpace
 from bayespoint.storage.checks_parts import PARTS, integer, need, shaped
 from bayespoint.storage.content import ContentError
 
-TRIAL = 10_000_000  # features up to which a trial prediction is made: 80 MB
+TRIAL = 10_000_000  # features at most: a point for the trial prediction then takes 80 MB
 
 
 def check(value: Any, place: str) -> None:
@@ -36,7 +36,7 @@ def check(value: Any, place: str) -> None:
     except ContentError as error:
         raise ContentError(f"{place} makes no sense: {error}") from error
     except Exception as error:
-        raise ContentError(f"{place} makes no sense: {one_line(error)}") from error
+        raise ContentError(f"{place} makes no sense: {one_line(error):.200}") from error
 
 
 def machine(value: BayesPointClassifier) -> None:
@@ -65,8 +65,8 @@ def machine(value: BayesPointClassifier) -> None:
     else:
         shaped(columns, "iu", "m")
         need(columns.min() >= 0 and columns.max() < n_features, "its columns are unknown")
-    if n_features <= TRIAL:
-        trial(value, np.zeros((1, n_features)), n_tasks)
+    need(n_features <= TRIAL, f"it has {n_features} features")
+    trial(value, np.zeros((1, n_features)), n_tasks)
 
 
 def trial(value: BayesPointClassifier, X: np.ndarray, n_tasks: int) -> None:

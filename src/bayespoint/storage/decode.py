@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -123,7 +124,10 @@ class Decoder:
             if known != layout:
                 raise ContentError(f"{place} and another place lay the array {name!r} out apart")
             return array
-        array = from_bytes(self._get(name), axes)
+        try:
+            array = from_bytes(self._get(name), axes)
+        except ContentError as error:
+            raise ContentError(f"{place} cannot be read: {error}") from error
         array.flags.writeable = not readonly
         self._arrays[name] = layout, array
         return array
@@ -160,7 +164,7 @@ class Decoder:
         return value
 
 
-def build(cls: type, state: dict[str, Any], place: str) -> Any:
+def build(cls: Any, state: dict[str, Any], place: str) -> Any:
     """An object of the class with these attributes."""
     if issubclass(cls, tuple):
         return cls(**state)
@@ -168,15 +172,22 @@ def build(cls: type, state: dict[str, Any], place: str) -> Any:
         if not name.isidentifier() or name.startswith("__") or hides_code(cls, name):
             raise ContentError(f"{place} has the attribute {name!r:.80}, which is not allowed")
     value = cls.__new__(cls)
-    if hasattr(cls, "get_params"):  # of an estimator all must be there, also of a later release
-        for name, parameter in inspect.signature(cls).parameters.items():
-            if parameter.default is not parameter.empty:
-                state.setdefault(name, parameter.default)
+    for name, default in defaults(cls).items():
+        state.setdefault(name, default)  # a parameter that is newer than the file
     vars(value).update(state)
     return value
 
 
+@cache
+def defaults(cls: type) -> dict[str, Any]:
+    """Defaults of an estimator's parameters."""
+    if not hasattr(cls, "get_params"):
+        return {}
+    parameters = inspect.signature(cls).parameters.values()
+    return {one.name: one.default for one in parameters if one.default is not one.empty}
+
+
 def hides_code(cls: type, name: str) -> bool:
     """Whether an attribute of this name would hide more than the default value of another one."""
-    default = inspect.getattr_static(cls, name, None)
+    default = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
     return not isinstance(default, (bool, int, float, str, type(None)))

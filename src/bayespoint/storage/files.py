@@ -15,7 +15,7 @@ import numpy as np
 import sklearn
 
 from bayespoint.exceptions import ModelFileError, ModelVersionWarning, one_line
-from bayespoint.storage.archive import Reader, Writer, replacing
+from bayespoint.storage.archive import COPY, Reader, Writer, replacing
 from bayespoint.storage.content import ContentError
 from bayespoint.storage.decode import Decoder
 from bayespoint.storage.encode import Encoder
@@ -96,7 +96,7 @@ def save(
     try:
         noted = json.loads(json.dumps(dict(metadata or {}), allow_nan=False))
     except (TypeError, ValueError) as error:
-        reason = f"its metadata must be what JSON can say ({one_line(error)})"
+        reason = f"its metadata must be what JSON can say ({one_line(error):.200})"
         raise ModelFileError(target, reason) from error
     try:
         with replacing(target) as file, Writer(file) as writer:
@@ -208,7 +208,7 @@ def opened(path: str | os.PathLike[str]) -> Iterator[Reader]:
         except ContentError as error:
             raise ModelFileError(Path(path), str(error)) from error
         except Exception as error:
-            reason = f"it is damaged, or was changed ({one_line(error)}). Copy it again"
+            reason = f"it is damaged, or was changed ({one_line(error):.200}). {COPY}"
             raise ModelFileError(Path(path), reason) from error
 
 
