@@ -40,7 +40,7 @@ class Writer:
     def __exit__(self, *error: object) -> None:
         self._zip.close()
 
-    def add(self, data: bytes) -> str:
+    def add(self, data: memoryview) -> str:
         """Write the bytes of an array and return the name of its member."""
         name = f"arrays/{len(self._digests)}.npy"
         self._digests[name] = digest(data)
@@ -56,7 +56,7 @@ class Writer:
         self._put(MANIFEST, data)
         self._zip.comment = (SEAL + digest(data)).encode("ascii")
 
-    def _put(self, name: str, data: bytes) -> None:
+    def _put(self, name: str, data: bytes | memoryview) -> None:
         member = zipfile.ZipInfo(name, THE_SAME_DAY)
         member.create_system = 3  # Unix, on every system
         member.external_attr = 0o644 << 16
@@ -131,7 +131,7 @@ class Reader:
         return manifest
 
 
-def digest(data: bytes) -> str:
+def digest(data: bytes | memoryview) -> str:
     """The SHA-256 of some bytes."""
     return hashlib.sha256(data).hexdigest()
 

@@ -36,13 +36,13 @@ def axis_order(array: NDArray) -> list[int]:
     return [axis for axis in range(array.ndim) if axis not in long] + order
 
 
-def to_bytes(array: NDArray, order: Sequence[int]) -> bytes:
-    """An array as a .npy file, its axes in the given order."""
+def to_bytes(array: NDArray, order: Sequence[int]) -> memoryview:
+    """The bytes of an array as a .npy file, its axes in the given order."""
     buffer = io.BytesIO()
     turned = array.transpose(order)
     contiguous = np.ascontiguousarray(turned).reshape(turned.shape)  # a single number stays one
     npy.write_array(buffer, contiguous, version=VERSION, allow_pickle=False)
-    return buffer.getvalue()
+    return buffer.getbuffer()
 
 
 def from_bytes(data: bytes, order: Sequence[int] | None = None) -> NDArray:

@@ -27,11 +27,12 @@ class Encoder:
         Takes the bytes of an array and returns its name in the file.
     """
 
-    def __init__(self, put: Callable[[bytes], str]) -> None:
+    def __init__(self, put: Callable[[memoryview], str]) -> None:
         self._put = put
         self._done: dict[int, dict[str, Any]] = {}  # by id(): nodes of arrays, marks of objects
         self._kept: list[Any] = []  # so that no id() is used twice
         self._open: list[int] = []
+        self._n_objects = 0
 
     def encode(self, value: Any, place: str, depth: int = 0) -> Any:
         """The JSON of a value; ``place`` is where it stands in the model, for messages."""
@@ -112,7 +113,8 @@ class Encoder:
             for name, part in state_of(value).items()
         }
         self._open.pop()
-        number = len(self._kept)
+        number = self._n_objects
+        self._n_objects += 1
         self._keep(value, {"same": number})
         return {"object": NAMES[type(value)], "number": number, "state": state}
 
