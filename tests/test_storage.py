@@ -6,9 +6,13 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
@@ -98,7 +102,9 @@ def test_every_engine_and_posterior_is_known():
     "parameters",
     [
         {"kernel": "poly", "degree": 2, "normalize": True},
+        {"kernel": "poly", "coef0": 0.0, "normalize": True, "engine": "perceptron"},
         {"kernel": "precomputed"},
+        {"kernel": "precomputed", "engine": "perceptron", "ridge": "mean"},
         {
             "kernel": "linear",
             "fit_intercept": False,
@@ -215,6 +221,50 @@ def test_memory_order(there_and_back, shape, order):
     again = there_and_back(model).kw_args["whole"]
     long = [axis for axis in range(3) if array.shape[axis] > 1]
     assert [again.strides[i] for i in long] == [array.strides[i] for i in long]
+
+
+# Whatever is made of the values that files know comes back.
+SINGLES = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5),
+    st.sampled_from([np.float32(0.1), np.int8(-3), np.bool_(True), np.str_("y")]),
+)  # fmt: skip
+ARRAYS = arrays(
+    st.sampled_from(["?", "<i8", ">u2", "<f2", "<f4", "<f8", "<U3"]),
+    array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3),
+)
+VALUES = st.recursive(
+    st.one_of(SINGLES, ARRAYS, st.slices(5)),
+    lambda some: st.one_of(
+        st.lists(some, max_size=3),
+        st.lists(some, max_size=3).map(tuple),
+        st.dictionaries(st.one_of(st.text(max_size=3), st.integers()), some, max_size=3),
+    ),
+    max_leaves=8,
+)
+
+
+@given(VALUES)
+@settings(max_examples=50)
+def test_any_value(value):
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "model")
+        bayespoint.save(FunctionTransformer(kw_args={"value": value}), path)
+        assert not differences(bayespoint.load(path).kw_args["value"], value)
+
+
+def test_callbacks_are_not_kept(tmp_path):
+    callback = pytest.importorskip("sklearn.callback")
+    machine = BayesPointClassifier().set_callbacks(callback.ProgressBar()).fit(*points(2))
+    bayespoint.save(machine, tmp_path / "model")
+    X, _ = points(2)
+    assert_array_equal(bayespoint.load(tmp_path / "model").predict(X), machine.predict(X))
+
+
+def test_output_in_frames(there_and_back):
+    frame, y = table()
+    scaler = MinMaxScaler().set_output(transform="pandas").fit(frame[["b", "rank"]], y)
+    again = there_and_back(scaler)
+    assert again.transform(frame[["b", "rank"]]).equals(scaler.transform(frame[["b", "rank"]]))
 
 
 # Files -----------------------------------------------------------------------------------------

@@ -182,7 +182,7 @@ def refuse_constant(token: str) -> None:
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """A new file that takes the place of ``path`` when it is complete, and not before."""
     target = Path(os.path.realpath(path))  # a link stays a link
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    draft = target.with_name(f".bayespoint-{secrets.token_hex(8)}.tmp")
     try:
         with open(draft, "xb") as file:
             yield file

@@ -11,8 +11,7 @@ import numpy as np
 
 from bayespoint.storage.arrays import from_bytes, is_plain
 from bayespoint.storage.checks import check
-from bayespoint.storage.content import ContentError
-from bayespoint.storage.encode import DEPTH
+from bayespoint.storage.content import DEPTH, SINGLE, ContentError, check_names
 from bayespoint.storage.registry import CLASSES, TYPES
 
 NOT_FINITE = {"nan", "inf", "-inf"}
@@ -134,12 +133,11 @@ class Decoder:
 
     def _object_array(self, node: dict, place: str, depth: int) -> np.ndarray:
         values = self._items(node["objects"], place, depth)
-        if any(isinstance(value, (list, tuple, dict, np.ndarray)) for value in values):
+        if not all(isinstance(value, SINGLE) for value in values):
             raise ContentError(f"{place} holds more than numbers, strings and None")
-        shape = node["shape"]
         array = np.empty(len(values), dtype=object)
         array[:] = values
-        return array.reshape(shape)
+        return array.reshape(node["shape"])
 
     def _same(self, node: dict, place: str, depth: int) -> Any:
         if node["same"] not in self._objects:
@@ -168,9 +166,7 @@ def build(cls: Any, state: dict[str, Any], place: str) -> Any:
     """An object of the class with these attributes."""
     if issubclass(cls, tuple):
         return cls(**state)
-    for name in state:
-        if not name.isidentifier() or name.startswith("__") or hides_code(cls, name):
-            raise ContentError(f"{place} has the attribute {name!r:.80}, which is not allowed")
+    check_names(cls, state, place)
     value = cls.__new__(cls)
     for name, default in defaults(cls).items():
         state.setdefault(name, default)  # a parameter that is newer than the file
@@ -185,9 +181,3 @@ def defaults(cls: type) -> dict[str, Any]:
         return {}
     parameters = inspect.signature(cls).parameters.values()
     return {one.name: one.default for one in parameters if one.default is not one.empty}
-
-
-def hides_code(cls: type, name: str) -> bool:
-    """Whether an attribute of this name would hide more than the default value of another one."""
-    default = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
-    return not isinstance(default, (bool, int, float, str, type(None)))

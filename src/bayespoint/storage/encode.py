@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from bayespoint.storage.arrays import axis_order, is_plain, to_bytes
 from bayespoint.storage.checks import check
-from bayespoint.storage.content import ContentError
+from bayespoint.storage.content import DEPTH, SINGLE, ContentError, check_names, is_cached
 from bayespoint.storage.registry import NAMES, TYPE_NAMES
 
-DEPTH = 100  # of nested values; a pipeline in a pipeline in a search has about 20
+CALLBACKS = "_skl_callbacks"  # of scikit-learn: who watched the fit is not part of the model
 
 
 class Encoder:
@@ -66,7 +64,7 @@ class Encoder:
         raise ContentError(refusal(value, place))
 
     def _pair(self, key: Any, value: Any, place: str, depth: int) -> list:
-        if not isinstance(key, (bool, int, float, str, np.generic)):
+        if not isinstance(key, SINGLE):
             raise ContentError(refusal(key, f"a key of {place}"))
         inside = f"{place}[{key!r}]"
         return [self.encode(key, inside, depth + 1), self.encode(value, inside, depth + 1)]
@@ -91,7 +89,7 @@ class Encoder:
         return node
 
     def _item(self, item: Any, place: str) -> Any:
-        if item is not None and not isinstance(item, (bool, int, float, str, np.generic)):
+        if not isinstance(item, SINGLE):
             raise ContentError(refusal(item, f"an entry of {place}"))
         return self.encode(item, f"an entry of {place}")
 
@@ -108,11 +106,13 @@ class Encoder:
             raise ContentError(f"{place} is part of itself")
         check(value, place)
         self._open.append(id(value))
+        parts = state_of(value)
         state = {
-            name: self.encode(part, f"{place}.{name}", depth + 1)
-            for name, part in state_of(value).items()
+            name: self.encode(part, f"{place}.{name}", depth + 1) for name, part in parts.items()
         }
         self._open.pop()
+        if not isinstance(value, tuple):
+            check_names(type(value), state, place)
         number = self._n_objects
         self._n_objects += 1
         self._keep(value, {"same": number})
@@ -127,11 +127,10 @@ def state_of(value: Any) -> dict[str, Any]:
     """The attributes of an object, without those that it can compute again."""
     if isinstance(value, tuple):
         return value._asdict()  # type: ignore[attr-defined]
-    cls = type(value)
     return {
         name: part
         for name, part in vars(value).items()
-        if not isinstance(inspect.getattr_static(cls, name, None), cached_property)
+        if name != CALLBACKS and not is_cached(type(value), name)
     }
 
 
@@ -167,5 +166,5 @@ def refusal(value: Any, place: str) -> str:
             "be loaded from trusted sources only. Allowed are numbers, strings, arrays, machines "
             f"of this library and, of scikit-learn, {listed}"
         )
-    found = f"{place} is {value!r:.80}, of type {kind}"
-    return f"{found}, which cannot be kept in a model file. {remedy}"
+    shown = " ".join(repr(value).split())
+    return f"{place} is {shown:.80}, of type {kind}, which cannot be kept in a model file. {remedy}"
