@@ -279,6 +279,13 @@ class ModelFileError(ValueError):
         The file.
     reason : str
         What is wrong, and what to do about it.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from bayespoint.exceptions import ModelFileError
+    >>> print(ModelFileError(Path("model.bpm"), "it is empty. Save the model with bayespoint.save"))
+    model.bpm: it is empty. Save the model with bayespoint.save.
     """
 
     def __init__(self, path: Path, reason: str) -> None:
@@ -299,6 +306,15 @@ class ModelVersionWarning(UserWarning):
         The file.
     saved, running : str
         Version of scikit-learn that wrote it, and that reads it.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from bayespoint.exceptions import ModelVersionWarning
+    >>> print(ModelVersionWarning(Path("model.bpm"), "1.7.2", "1.9.1"))
+    model.bpm was written with scikit-learn 1.7.2 and is read with 1.9.1: transformers of one
+    release can mean something else in another. Compare a few predictions with those from before,
+    then save the model again.
     """
 
     def __init__(self, path: Path, saved: str, running: str) -> None:

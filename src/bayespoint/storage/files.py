@@ -38,6 +38,14 @@ class ModelFile:
         Versions of bayespoint, NumPy and scikit-learn that wrote it.
     metadata : dict
         What was given to :func:`save`.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from bayespoint.storage import ModelFile
+    >>> file = ModelFile(Path("a.bpm"), "sklearn.pipeline.Pipeline", 1, {"numpy": "2.4.6"}, {})
+    >>> file.model
+    'sklearn.pipeline.Pipeline'
     """
 
     path: Path
@@ -135,7 +143,14 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Examples
     --------
-    See :func:`save`.
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import bayespoint
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "new.bpm")
+    ...     bayespoint.save(bayespoint.BayesPointClassifier(kernel="poly", degree=5), path)
+    ...     bayespoint.load(path)
+    BayesPointClassifier(degree=5, kernel='poly')
     """
     with opened(path) as reader:
         reader.check_members()
