@@ -18,7 +18,7 @@ MANIFEST = "manifest.json"
 FORMAT = "bayespoint model"
 VERSION = 1  # of the format; raised when older releases could not read what is written
 SEAL = "bayespoint model, manifest sha256 "  # the archive's comment, before the digits
-LARGEST_MANIFEST = 256 * 2**20  # bytes: JSON takes some thirty times as much memory when read
+LARGEST_MANIFEST = 64 * 2**20  # bytes: JSON takes up to thirty times as much memory when read
 THE_SAME_DAY = (1980, 1, 1, 0, 0, 0)  # of all members: a model has the same bytes every time
 
 # How pickles begin, plain or as joblib compresses them (zlib, gzip, bz2, xz).
@@ -125,8 +125,8 @@ class Reader:
         seal = self._zip.comment.decode("ascii", errors="replace")
         if not seal.startswith(SEAL) or not is_intact(data, seal.removeprefix(SEAL)):
             raise ContentError("its manifest was changed or damaged (its SHA-256 is wrong)")
-        for key, kind in (("libraries", dict), ("metadata", dict), ("sha256", dict)):
-            if not isinstance(manifest.get(key), kind):
+        for key in ("libraries", "metadata", "sha256"):
+            if not isinstance(manifest.get(key), dict):
                 raise ContentError(f"its manifest has no {key!r}")
         return manifest
 

@@ -12,9 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.compose import ColumnTransformer
-from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import OneHotEncoder
 
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import Engine
@@ -23,8 +20,10 @@ from bayespoint.posteriors import Posterior
 from bayespoint.reject import RejectionCurve, SelectiveClassifier
 from bayespoint.reject.scores import SCORES
 from bayespoint.spaces import BasisSpace, DualSpace
-from bayespoint.storage.checks_parts import PARTS, integer, need, shaped
+from bayespoint.storage.checks_parts import PARTS
+from bayespoint.storage.checks_sklearn import TRANSFORMERS
 from bayespoint.storage.content import ContentError
+from bayespoint.storage.needs import integer, need, shaped
 
 TRIAL = 10_000_000  # features at most: a point for the trial prediction then takes 80 MB
 
@@ -102,70 +101,10 @@ def curve(value: RejectionCurve) -> None:
     integer(value.n_samples, 1)
 
 
-def pipeline(value: Pipeline) -> None:
-    """Named steps, and no folder to cache in: scikit-learn would unpickle what it finds there."""
-    need(value.memory is None, "its memory is a folder of pickles: set memory=None")
-    need(isinstance(value.steps, list) and len(value.steps) > 0, "it has no steps")
-    for name, step in value.steps:
-        need(isinstance(name, str), "a step has no name")
-        plain = step is None or step == "passthrough"
-        need(plain or hasattr(step, "get_params"), f"step {name!r} is no estimator")
-
-
-def columns(value: ColumnTransformer) -> None:
-    """Named transformers of columns."""
-    for name, step, _ in [*value.transformers, *vars(value).get("transformers_", ())]:
-        need(isinstance(name, str), "a transformer has no name")
-        plain = isinstance(step, str) and step in ("passthrough", "drop")
-        need(plain or hasattr(step, "get_params"), f"{name!r} is no estimator")
-
-
-def union(value: FeatureUnion) -> None:
-    """Named transformers."""
-    for name, step in value.transformer_list:
-        need(isinstance(name, str), "a transformer has no name")
-        plain = isinstance(step, str) and step in ("passthrough", "drop")
-        need(plain or hasattr(step, "get_params"), f"{name!r} is no estimator")
-
-
-def one_hot(value: OneHotEncoder) -> None:
-    """No category may get a column that is not there: SciPy would write beside its memory."""
-    state = vars(value)
-    n_columns = state.get("_n_features_outs")
-    if n_columns is None:
-        return
-    n = len(n_columns)
-    need(isinstance(n_columns, list) and len(value.categories_) == n, "its columns are unknown")
-    is_grouped = state.get("_infrequent_enabled", False)
-    rare: Any = value._infrequent_indices if is_grouped else [None] * n
-    groups: Any = value._default_to_infrequent_mappings if is_grouped else [None] * n
-    dropped = state.get("_drop_idx_after_grouping")
-    dropped = [None] * n if dropped is None else dropped
-    need(len(rare) == len(groups) == len(dropped) == n, "its groups are unknown")
-    for i, categories in enumerate(value.categories_):
-        (n_groups,) = shaped(categories, "biufUO", "c").values()
-        if rare[i] is not None:
-            (n_rare,) = shaped(rare[i], "iu", "r").values()
-            need(n_rare > 0 and (rare[i] >= 0).all() and (rare[i] < n_groups).all(), "its groups")
-            shaped(groups[i], "iu", "c", c=n_groups)
-            n_groups -= n_rare - 1
-            need((groups[i] >= 0).all() and (groups[i] < n_groups).all(), "its groups are unknown")
-        else:
-            need(groups[i] is None, "its groups are unknown")
-        if dropped[i] is not None:
-            integer(dropped[i], 0)
-            need(dropped[i] < n_groups, "a dropped category is unknown")
-        integer(n_columns[i], 0)
-        need(n_columns[i] == n_groups - (dropped[i] is not None), "its columns are unknown")
-
-
 CHECKS: dict[type, Callable[[Any], object]] = {
     **PARTS,
+    **TRANSFORMERS,
     BayesPointClassifier: machine,
     SelectiveClassifier: selective,
     RejectionCurve: curve,
-    Pipeline: pipeline,
-    ColumnTransformer: columns,
-    FeatureUnion: union,
-    OneHotEncoder: one_hot,
 }
