@@ -47,6 +47,7 @@ from bayespoint.exceptions import ModelFileError, ModelVersionWarning
 from bayespoint.posteriors import Posterior
 from bayespoint.reject import SelectiveClassifier
 from bayespoint.storage import describe
+from bayespoint.storage.archive import VERSION
 from bayespoint.storage.registry import CLASSES
 
 
@@ -302,6 +303,20 @@ def test_a_failed_save_leaves_the_old_file(tmp_path):
     assert os.listdir(tmp_path) == ["model"]
 
 
+def test_an_interrupted_save_leaves_the_old_file(tmp_path, monkeypatch):
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    path = tmp_path / "model"
+    bayespoint.save(BayesPointClassifier(), path)
+    before = path.read_bytes()
+    monkeypatch.setattr("bayespoint.storage.archive.Writer.finish", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        bayespoint.save(fitted("ep", "linear", 2)[0], path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["model"]
+
+
 def test_a_link_stays_a_link(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "model")
     bayespoint.save(BayesPointClassifier(), tmp_path / "link")
@@ -360,6 +375,19 @@ def test_another_release_of_scikit_learn(tmp_path):
         bayespoint.load(path)
         pretend(pipeline, ".".join(sklearn_version.split(".")[:2]) + ".99")
         bayespoint.load(path)
+
+
+def test_the_page_names_what_can_be_kept():
+    page = (Path(__file__).parents[1] / "docs" / "model-files.md").read_text(encoding="utf-8")
+    parts = [name.split(".")[-1] for name in CLASSES if name.startswith("sklearn")]
+    assert parts and not [part for part in parts if f"`{part}" not in page]
+    assert f"The format has a number, {VERSION}." in page
+
+
+def test_names_of_the_package():
+    assert {"load", "save"} <= set(dir(bayespoint))
+    with pytest.raises(AttributeError, match="no attribute 'lod'"):
+        bayespoint.lod  # noqa: B018
 
 
 def test_errors_survive_pickling():

@@ -154,10 +154,10 @@ def test_foreign_files(tmp_path, data):
 
 def test_truncated_files(tmp_path, data):
     for reader in (bayespoint.load, describe):
-        for length in (4, 1000, len(data) // 2, len(data) - 1):
-            assert "truncated or damaged" in complaint(tmp_path, data[:length], reader) or (
-                "was changed or damaged" in complaint(tmp_path, data[:length], reader)
-            )
+        for length in (4, 1000, len(data) // 2, len(data) - 100):
+            assert "it is truncated or damaged" in complaint(tmp_path, data[:length], reader)
+        # Of the checksum at the end one digit is missing.
+        assert "was changed or damaged" in complaint(tmp_path, data[:-1], reader)
 
 
 def test_later_formats(tmp_path, data):
@@ -201,7 +201,7 @@ def test_changed_files(tmp_path, data):
 
 
 def test_a_bomb_is_not_unpacked(tmp_path):
-    bomb = archive({"manifest.json": b" " * 10**8}, method=zipfile.ZIP_DEFLATED)
-    assert len(bomb) < 200_000
+    bomb = archive({"manifest.json": b" " * 10**7}, method=zipfile.ZIP_DEFLATED)
+    assert len(bomb) < 20_000
     assert "compressed" in complaint(tmp_path, bomb)
     assert "compressed" in complaint(tmp_path, bomb, describe)
