@@ -111,7 +111,7 @@ DAMAGE = [
 def test_damage(models, outcome, mutate):
     rng = np.random.default_rng(len(mutate.__name__))
     seen = []
-    for name, number in (("linear", 200), ("careful", 50)):
+    for name, number in (("linear", 150), ("careful", 30)):
         data, X, expected = models[name]
         assert outcome(data, X, expected) == "right"
         seen += [outcome(mutate(data, rng), X, expected) for _ in range(number)]
@@ -237,7 +237,7 @@ def test_forgery(models, outcome, forge):
     for name, (data, X, expected) in models.items():
         original = members(data)
         seen = []
-        for _ in range(25):
+        for _ in range(20):
             contents, manifest = dict(original), json.loads(original[MANIFEST])
             forge(manifest, contents, rng)
             seen.append(outcome(forged(contents, manifest), X, expected))
