@@ -20,6 +20,7 @@ PACKAGE = "bayespoint"
 LAYERS = (
     ("cli", "experiments", "plots"),
     ("datasets",),
+    ("storage",),
     ("reject", "active", "selection"),
     ("classifier",),
     ("predictions", "problem"),
@@ -35,7 +36,7 @@ SIDEWAYS = {
     "spaces": {"kernels"},
 }
 # Anyone may import these; they import nothing of the package but each other.
-LEAVES = {"exceptions", "monitor", "callbacks"}
+LEAVES = {"exceptions", "monitor", "callbacks", "version"}
 # The package itself and `python -m`: above all layers.
 ROOT = {"__init__", "__main__"}
 # Rooms with a closed list of importers.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -266,6 +267,67 @@ class StoppedEarlyWarning(UserWarning):
         return (
             f"Stopped by {self.reason} with {self.n_finished} of {self.n_wanted} samples. The "
             f"classifier is valid; {self.remedy}."
+        )
+
+
+class ModelFileError(ValueError):
+    """A model cannot be kept in a file, or a file does not hold a model that can be used.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    reason : str
+        What is wrong, and what to do about it.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from bayespoint.exceptions import ModelFileError
+    >>> print(ModelFileError(Path("model.bpm"), "it is empty. Save the model with bayespoint.save"))
+    model.bpm: it is empty. Save the model with bayespoint.save.
+    """
+
+    def __init__(self, path: Path, reason: str) -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(path, reason)
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason.rstrip('.')}."
+
+
+class ModelVersionWarning(UserWarning):
+    """A model file has parts of scikit-learn, from another release than the one that runs.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    saved, running : str
+        Version of scikit-learn that wrote it, and that reads it.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from bayespoint.exceptions import ModelVersionWarning
+    >>> print(ModelVersionWarning(Path("model.bpm"), "1.7.2", "1.9.1"))
+    model.bpm was written with scikit-learn 1.7.2 and is read with 1.9.1: transformers of one
+    release can mean something else in another. Compare a few predictions with those from before,
+    then save the model again.
+    """
+
+    def __init__(self, path: Path, saved: str, running: str) -> None:
+        self.path = path
+        self.saved = saved
+        self.running = running
+        super().__init__(path, saved, running)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path} was written with scikit-learn {self.saved} and is read with "
+            f"{self.running}: transformers of one release can mean something else in another. "
+            "Compare a few predictions with those from before, then save the model again."
         )
 
 

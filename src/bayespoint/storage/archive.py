@@ -1,0 +1,194 @@
+"""The container of a model file: an uncompressed zip archive that is checked before it is used."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from bayespoint.storage.content import ContentError
+
+MANIFEST = "manifest.json"
+FORMAT = "bayespoint model"
+VERSION = 1  # of the format; raised when older releases could not read what is written
+SEAL = "bayespoint model, manifest sha256 "  # the archive's comment, before the digits
+LARGEST_MANIFEST = 64 * 2**20  # bytes: JSON takes up to thirty times as much memory when read
+THE_SAME_DAY = (1980, 1, 1, 0, 0, 0)  # of all members: a model has the same bytes every time
+
+# How pickles begin, plain or as joblib compresses them (zlib, gzip, bz2, xz).
+PICKLES = (b"\x80", b"\x78", b"\x1f\x8b", b"BZh", b"\xfd7zX")
+AGAIN = "Save the model with bayespoint.save"
+COPY = "Copy the file again from its source"
+
+
+class Writer:
+    """Writes arrays and, at the end, the manifest; to be used in a ``with`` statement."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._zip = zipfile.ZipFile(file, "w", zipfile.ZIP_STORED)
+        self._digests: dict[str, str] = {}
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._zip.close()
+
+    def add(self, data: memoryview) -> str:
+        """Write the bytes of an array and return the name of its member."""
+        name = f"arrays/{len(self._digests)}.npy"
+        self._digests[name] = digest(data)
+        self._put(name, data)
+        return name
+
+    def finish(self, manifest: dict[str, Any]) -> None:
+        """Write the manifest and its checksum."""
+        whole = {"format": FORMAT, "format_version": VERSION, **manifest, "sha256": self._digests}
+        data = json.dumps(whole, indent=1, allow_nan=False).encode("ascii")
+        if len(data) > LARGEST_MANIFEST:
+            raise ContentError(f"its manifest would have {len(data)} bytes, too many to be read")
+        self._put(MANIFEST, data)
+        self._zip.comment = (SEAL + digest(data)).encode("ascii")
+
+    def _put(self, name: str, data: bytes | memoryview) -> None:
+        member = zipfile.ZipInfo(name, THE_SAME_DAY)
+        member.create_system = 3  # Unix, on every system
+        member.external_attr = 0o644 << 16
+        self._zip.writestr(member, data)
+
+
+class Reader:
+    """Reads members whose checksums are right, and no others.
+
+    Nothing is compressed, so that no more memory is taken than the file is long.
+
+    Attributes
+    ----------
+    manifest : dict
+        The manifest, of a format that this release can read.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._zip = open_zip(file)
+        size = file.seek(0, os.SEEK_END)
+        self._members: dict[str, zipfile.ZipInfo] = {}
+        for member in self._zip.infolist():
+            if member.filename in self._members:
+                raise ContentError(f"it has two members {member.filename!r}. {AGAIN}")
+            stored = member.compress_type == zipfile.ZIP_STORED and not member.flag_bits & 1
+            if not stored or member.compress_size != member.file_size:
+                raise ContentError(
+                    f"its member {member.filename!r} is compressed or encrypted: this was done by "
+                    f"another program. {AGAIN}"
+                )
+            self._members[member.filename] = member
+        if sum(member.file_size for member in self._members.values()) > size:
+            raise ContentError(f"its members are together longer than the file, {size} bytes")
+        self.manifest = self._read_manifest()
+
+    def array(self, name: str) -> bytes:
+        """The bytes of an array."""
+        expected = self.manifest["sha256"].get(name)
+        if expected is None or name not in self._members:
+            raise ContentError(f"the array {name!r} is missing. {COPY}")
+        data = self._zip.read(self._members[name])
+        if not is_intact(data, expected):
+            raise ContentError(f"the array {name!r} was changed or damaged (its SHA-256 is wrong)")
+        return data
+
+    def check_members(self) -> None:
+        """Raise an error unless the archive holds the arrays of the manifest and nothing else."""
+        expected = {MANIFEST, *self.manifest["sha256"]}
+        for name in sorted(expected ^ self._members.keys()):
+            what = "is missing" if name in expected else "does not belong there"
+            raise ContentError(f"its member {name!r} {what}: the file was changed. {AGAIN}")
+
+    def _read_manifest(self) -> dict[str, Any]:
+        member = self._members.get(MANIFEST)
+        if member is None:
+            raise ContentError(
+                f"it is a zip archive without {MANIFEST!r}, not a bayespoint model file. {AGAIN}"
+            )
+        if member.file_size > LARGEST_MANIFEST:
+            raise ContentError(f"its manifest of {member.file_size} bytes is too large to be read")
+        data = self._zip.read(member)
+        manifest = json.loads(data, parse_constant=refuse_constant)
+        if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+            raise ContentError(f"its manifest is not that of a bayespoint model file. {AGAIN}")
+        check_version(manifest)
+        seal = self._zip.comment.decode("ascii", errors="replace")
+        if not seal.startswith(SEAL) or not is_intact(data, seal.removeprefix(SEAL)):
+            raise ContentError("its manifest was changed or damaged (its SHA-256 is wrong)")
+        for key in ("libraries", "metadata", "sha256"):
+            if not isinstance(manifest.get(key), dict):
+                raise ContentError(f"its manifest has no {key!r}")
+        return manifest
+
+
+def digest(data: bytes | memoryview) -> str:
+    """The SHA-256 of some bytes."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def is_intact(data: bytes, expected: str) -> bool:
+    """Whether bytes have the SHA-256 that was written down for them."""
+    return digest(data) == expected
+
+
+def open_zip(file: BinaryIO) -> zipfile.ZipFile:
+    """The archive, or an error that says what the file looks like instead."""
+    start = file.read(4)
+    if start.startswith(b"PK\x03\x04"):
+        try:
+            return zipfile.ZipFile(file)
+        except zipfile.BadZipFile as error:
+            raise ContentError(f"it is truncated or damaged ({error!s:.200}). {COPY}") from error
+    if not start:
+        raise ContentError(f"it is empty. {AGAIN}")
+    if start.startswith(PICKLES):
+        raise ContentError(
+            "it looks like a pickle, as pickle and joblib write them, and these can run any code "
+            f"when they are read: they never are. {AGAIN}"
+        )
+    raise ContentError(f"it is not a bayespoint model file, which begins as a zip archive. {AGAIN}")
+
+
+def check_version(manifest: dict[str, Any]) -> None:
+    """Raise an error unless this release reads the version of the format."""
+    version = manifest.get("format_version")
+    if type(version) is not int or version < 1:
+        raise ContentError(f"its format version is {version!r}, and not a positive number")
+    if version > VERSION:
+        libraries = manifest.get("libraries")
+        writer = libraries.get("bayespoint") if isinstance(libraries, dict) else None
+        raise ContentError(
+            f"it was written by bayespoint {writer or 'of unknown version'} in format {version}, "
+            f"and this release reads formats up to {VERSION}. Upgrade bayespoint"
+        )
+
+
+def refuse_constant(token: str) -> None:
+    """Refuse the words NaN and Infinity, which are not JSON."""
+    raise ContentError(f"its manifest contains {token}, which is not JSON")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A new file that takes the place of ``path`` when it is complete, and not before."""
+    target = Path(os.path.realpath(path))  # a link stays a link
+    draft = target.with_name(f".bayespoint-{secrets.token_hex(8)}.tmp")
+    try:
+        with open(draft, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, target)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise

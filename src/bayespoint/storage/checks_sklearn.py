@@ -1,0 +1,101 @@
+"""Checks of scikit-learn's transformers: only what would be dangerous, or is simple to see.
+
+What they do with nonsense in their numbers is left to them: an exception when they are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from bayespoint.storage.needs import integer, need, shaped
+
+
+def step(name: Any, value: Any) -> None:
+    """A named step is an estimator or a word for none."""
+    need(isinstance(name, str), "a step has no name")
+    is_word = value is None or (isinstance(value, str) and value in ("passthrough", "drop"))
+    need(is_word or hasattr(value, "get_params"), f"step {name!r} is no estimator")
+
+
+def pipeline(value: Pipeline) -> None:
+    """Named steps, and no folder to cache in: scikit-learn would unpickle what it finds there."""
+    need(value.memory is None, "its memory is a folder of pickles: set memory=None")
+    need(isinstance(value.steps, list) and len(value.steps) > 0, "it has no steps")
+    for name, one in value.steps:
+        step(name, one)
+
+
+def columns(value: ColumnTransformer) -> None:
+    """Named transformers of columns."""
+    for name, one, _ in [*value.transformers, *vars(value).get("transformers_", ())]:
+        step(name, one)
+
+
+def union(value: FeatureUnion) -> None:
+    """Named transformers."""
+    for name, one in value.transformer_list:
+        step(name, one)
+
+
+def one_hot(value: OneHotEncoder) -> None:
+    """No category may get a column that is not there: SciPy would write beside its memory."""
+    state = vars(value)
+    n_columns = state.get("_n_features_outs")
+    if n_columns is None:  # not fitted
+        return
+    n = len(n_columns)
+    need(isinstance(n_columns, list) and len(value.categories_) == n, "its columns are unknown")
+    nothing = [None] * n
+    is_grouped = state.get("_infrequent_enabled", False)
+    rare: Any = value._infrequent_indices if is_grouped else nothing
+    groups: Any = value._default_to_infrequent_mappings if is_grouped else nothing
+    dropped: Any = state.get("_drop_idx_after_grouping")
+    dropped = nothing if dropped is None else dropped
+    need(len(rare) == len(groups) == len(dropped) == n, "its groups are unknown")
+    for i, categories in enumerate(value.categories_):
+        n_groups = ordered(categories)
+        if rare[i] is not None:
+            indices(rare[i], n_groups)
+            shaped(groups[i], "iu", "c", c=n_groups)
+            n_groups -= len(rare[i]) - 1
+            indices(groups[i], n_groups)
+        else:
+            need(groups[i] is None, "its groups are unknown")
+        if dropped[i] is not None:
+            integer(dropped[i], 0)
+            need(dropped[i] < n_groups, "a dropped category is unknown")
+        integer(n_columns[i], 0)
+        need(n_columns[i] == n_groups - (dropped[i] is not None), "its columns are unknown")
+
+
+def ordered(categories: Any) -> int:
+    """How many categories there are: words, or numbers in ascending order and then what is missing.
+
+    A binary search among numbers in another order can end behind the last of them.
+    """
+    (n,) = shaped(categories, "biufUO", "c").values()
+    gone = [one is None or one != one for one in categories]  # NaN is not itself
+    there = [one for one, is_gone in zip(categories, gone, strict=True) if not is_gone]
+    if not all(isinstance(one, str) for one in there):
+        in_order = gone == sorted(gone) and there == sorted(there)  # an error if some are words
+        need(in_order, "its categories are not in order")
+    return n
+
+
+def indices(array: Any, n: int) -> None:
+    """Raise an error unless these are positions among n."""
+    shaped(array, "iu", "r")
+    need(array.size > 0 and (array >= 0).all() and (array < n).all(), "its groups are unknown")
+
+
+TRANSFORMERS: dict[type, Callable[[Any], object]] = {
+    Pipeline: pipeline,
+    ColumnTransformer: columns,
+    FeatureUnion: union,
+    OneHotEncoder: one_hot,
+}

@@ -1,0 +1,183 @@
+"""From the tree of a manifest back to the model."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from bayespoint.storage.arrays import from_bytes, is_plain
+from bayespoint.storage.checks import check
+from bayespoint.storage.content import DEPTH, SINGLE, ContentError, check_names
+from bayespoint.storage.registry import CLASSES, TYPES
+
+NOT_FINITE = {"nan", "inf", "-inf"}
+
+
+class Decoder:
+    """Builds values from JSON, of known kinds only.
+
+    Objects are made without their constructor, get their attributes, and are then checked. Nothing
+    in the tree is imported or called.
+
+    Parameters
+    ----------
+    get : callable
+        Takes the name of an array in the file and returns its bytes.
+
+    Attributes
+    ----------
+    libraries : set of str
+        Top-level packages of all classes that were met.
+    """
+
+    def __init__(self, get: Callable[[str], bytes]) -> None:
+        self._get = get
+        self._arrays: dict[str, tuple[Any, np.ndarray]] = {}
+        self._objects: dict[int, Any] = {}
+        self.libraries: set[str] = set()
+        # What marks a node -> the keys it may have beside the mark, and who reads it.
+        self._readers: dict[str, tuple[set[str], Callable[[dict, str, int], Any]]] = {
+            "float": (set(), self._float),
+            "tuple": (set(), self._tuple),
+            "dict": (set(), self._dict),
+            "slice": (set(), self._slice),
+            "dtype": (set(), self._dtype),
+            "type": (set(), self._type),
+            "scalar": ({"value"}, self._scalar),
+            "array": ({"axes", "readonly"}, self._array),
+            "objects": ({"shape"}, self._object_array),
+            "object": ({"number", "state"}, self._object),
+            "same": (set(), self._same),
+        }
+
+    def decode(self, node: Any, place: str, depth: int = 0) -> Any:
+        """The value of a node; ``place`` is where it stands in the model, for messages."""
+        if depth > DEPTH:
+            raise ContentError(f"{place} is nested more than {DEPTH} deep")
+        if node is None or isinstance(node, (bool, int, float, str)):
+            return node
+        if isinstance(node, list):
+            return self._items(node, place, depth)
+        mark = next(iter(node), "")
+        if mark in self._readers:
+            extra, read = self._readers[mark]
+            if node.keys() <= {mark, *extra}:
+                return read(node, place, depth)
+        raise ContentError(f"{place} has the keys {list(node)[:5]}, which mean nothing")
+
+    def _items(self, nodes: Any, place: str, depth: int) -> list:
+        if not isinstance(nodes, list):
+            raise ContentError(f"{place} should be a list")
+        return [self.decode(node, f"{place}[{i}]", depth + 1) for i, node in enumerate(nodes)]
+
+    def _float(self, node: dict, place: str, depth: int) -> float:
+        if node["float"] not in NOT_FINITE:
+            raise ContentError(f"{place} is no number")
+        return float(node["float"])
+
+    def _tuple(self, node: dict, place: str, depth: int) -> tuple:
+        return tuple(self._items(node["tuple"], place, depth))
+
+    def _dict(self, node: dict, place: str, depth: int) -> dict:
+        return dict(self._items(node["dict"], place, depth))
+
+    def _slice(self, node: dict, place: str, depth: int) -> slice:
+        start, stop, step = self._items(node["slice"], place, depth)
+        return slice(start, stop, step)
+
+    def _dtype(self, node: dict, place: str, depth: int) -> np.dtype:
+        name = node["dtype"]
+        if not isinstance(name, str) or len(name) > 12:
+            raise ContentError(f"{place} is no dtype")
+        dtype = np.dtype(name)
+        if not is_plain(dtype) and dtype.kind != "O":
+            raise ContentError(f"{place} is the dtype {dtype}, which is not allowed")
+        return dtype
+
+    def _type(self, node: dict, place: str, depth: int) -> type:
+        if node["type"] not in TYPES:
+            raise ContentError(f"{place} is the type {node['type']!r:.80}, which is not allowed")
+        return TYPES[node["type"]]
+
+    def _scalar(self, node: dict, place: str, depth: int) -> np.generic:
+        value = self.decode(node["value"], place, depth + 1)
+        if node["scalar"] == "U":
+            return np.str_(value)
+        dtype = self._dtype({"dtype": node["scalar"]}, place, depth)
+        if dtype.kind not in "biuf" or not isinstance(value, (bool, int, float)):
+            raise ContentError(f"{place} is no number")
+        scalar = dtype.type(value)
+        if type(scalar.item()) is not type(value):
+            raise ContentError(f"{place} is {value!r}, not of type {dtype}")
+        return scalar
+
+    def _array(self, node: dict, place: str, depth: int) -> np.ndarray:
+        name, axes, readonly = node["array"], node.get("axes"), node.get("readonly", False)
+        layout = (axes, readonly)
+        if name in self._arrays:
+            known, array = self._arrays[name]
+            if known != layout:
+                raise ContentError(f"{place} and another place lay the array {name!r} out apart")
+            return array
+        try:
+            array = from_bytes(self._get(name), axes)
+        except ContentError as error:
+            raise ContentError(f"{place} cannot be read: {error}") from error
+        array.flags.writeable = not readonly
+        self._arrays[name] = layout, array
+        return array
+
+    def _object_array(self, node: dict, place: str, depth: int) -> np.ndarray:
+        values = self._items(node["objects"], place, depth)
+        if not all(isinstance(value, SINGLE) for value in values):
+            raise ContentError(f"{place} holds more than numbers, strings and None")
+        array = np.empty(len(values), dtype=object)
+        array[:] = values
+        return array.reshape(node["shape"])
+
+    def _same(self, node: dict, place: str, depth: int) -> Any:
+        if node["same"] not in self._objects:
+            raise ContentError(f"{place} is the same as an object that is not there")
+        return self._objects[node["same"]]
+
+    def _object(self, node: dict, place: str, depth: int) -> Any:
+        name, number, nodes = node["object"], node["number"], node["state"]
+        cls = CLASSES.get(name)
+        if cls is None:
+            raise ContentError(f"{place} is of class {name!r:.80}, which no model file may contain")
+        if type(number) is not int or number in self._objects:
+            raise ContentError(f"{place} has the number {number!r:.80}, which is not its own")
+        state = {
+            attribute: self.decode(part, f"{place}.{attribute}", depth + 1)
+            for attribute, part in nodes.items()
+        }
+        value = build(cls, state, place)
+        check(value, place)
+        self._objects[number] = value
+        self.libraries.add(name.split(".")[0])
+        return value
+
+
+def build(cls: Any, state: dict[str, Any], place: str) -> Any:
+    """An object of the class with these attributes."""
+    if issubclass(cls, tuple):
+        return cls(**state)
+    check_names(cls, state, place)
+    value = cls.__new__(cls)
+    for name, default in defaults(cls).items():
+        state.setdefault(name, default)  # a parameter that is newer than the file
+    vars(value).update(state)
+    return value
+
+
+@cache
+def defaults(cls: type) -> dict[str, Any]:
+    """Defaults of an estimator's parameters."""
+    if not hasattr(cls, "get_params"):
+        return {}
+    parameters = inspect.signature(cls).parameters.values()
+    return {one.name: one.default for one in parameters if one.default is not one.empty}

@@ -1,0 +1,91 @@
+"""The closed list of classes whose objects may be in a model file."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.decomposition import PCA
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    LabelEncoder,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    RobustScaler,
+    StandardScaler,
+)
+
+from bayespoint import engines, kernels, posteriors, spaces
+from bayespoint.classifier import BayesPointClassifier
+from bayespoint.posteriors.evidence import Evidence
+from bayespoint.posteriors.sampled import TrainingMoments
+from bayespoint.reject import RejectionCurve, SelectiveClassifier
+
+# Public module -> classes. A class is named in files by its module here and its own name: neither
+# may change later. Subclasses do not count: their code would be missing where a file is read. Nor
+# do searches: their tables and timings are not the model, which is their best_estimator_.
+MODULES: dict[str, tuple[type, ...]] = {
+    "bayespoint": (BayesPointClassifier,),
+    "bayespoint.engines": (
+        engines.BilliardSampler,
+        engines.ExpectationPropagation,
+        engines.GibbsSampler,
+        engines.KnapsackPropagation,
+        engines.LaplaceApproximation,
+        engines.PermutedPerceptron,
+    ),
+    "bayespoint.kernels": (
+        kernels.Points,
+        kernels.PolynomialKernel,
+        kernels.PrecomputedKernel,
+        kernels.RadialKernel,
+    ),
+    "bayespoint.spaces": (
+        spaces.BasisSpace,
+        spaces.DualSpace,
+        spaces.PrincipalSpace,
+        spaces.ProcessSpace,
+    ),
+    "bayespoint.posteriors": (
+        posteriors.ChainPosterior,
+        posteriors.GaussianPosterior,
+        posteriors.LogisticPosterior,
+        posteriors.MarginalPosterior,
+        posteriors.Messages,
+        posteriors.SampledPosterior,
+        Evidence,
+        TrainingMoments,
+    ),
+    "bayespoint.reject": (RejectionCurve, SelectiveClassifier),
+    "sklearn.compose": (ColumnTransformer, make_column_selector),
+    "sklearn.decomposition": (PCA,),
+    "sklearn.impute": (MissingIndicator, SimpleImputer),
+    "sklearn.model_selection": (KFold, StratifiedKFold),
+    "sklearn.pipeline": (FeatureUnion, Pipeline),
+    "sklearn.preprocessing": (
+        FunctionTransformer,
+        LabelEncoder,
+        MaxAbsScaler,
+        MinMaxScaler,
+        Normalizer,
+        OneHotEncoder,
+        OrdinalEncoder,
+        RobustScaler,
+        StandardScaler,
+    ),
+}
+CLASSES = {f"{module}.{cls.__name__}": cls for module, some in MODULES.items() for cls in some}
+NAMES = {cls: name for name, cls in CLASSES.items()}
+
+# Types that are values themselves, such as the dtype parameter of OneHotEncoder.
+TYPES: dict[str, type] = {
+    **{f"builtins.{cls.__name__}": cls for cls in (bool, float, int, object, str)},
+    **{f"numpy.{cls.__name__}": cls for cls in (np.floating, np.integer, np.number, np.object_)},
+    **{f"numpy.{np.dtype(code).type.__name__}": np.dtype(code).type for code in "?bhilBHILefdU"},
+}
+TYPE_NAMES = {cls: name for name, cls in TYPES.items()}
