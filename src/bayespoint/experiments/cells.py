@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-NOTHING = "–"
+from bayespoint.reports.parts import NOTHING
+
 VERDICT = "verdict"
 
 

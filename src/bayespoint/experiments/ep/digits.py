@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits
 from bayespoint.datasets import Split, load_mnist
 from bayespoint.experiments.base import Column, Comparison, Context, Entry
 from bayespoint.experiments.ep.methods import EP, METHODS, Method, Scores, fit_and_score
-from bayespoint.experiments.verdicts import score_interval
+from bayespoint.experiments.verdicts import two_errors_around
 
 PAIRS = ((1, 8), (1, 9))  # the slide's
 VARIANCES = (0.01, 0.1, 1.0, 10.0, 100.0)  # τ²; the slide names none
@@ -140,7 +140,7 @@ def caption(pair: Pair, runs: Sequence[DigitsRun]) -> str:
         if errors > least:
             words += f"; the fewest would be {least}, at τ² = {fewest.variance:g}"
         sentences.append(f"{words}.")
-    low, high = score_interval(best(runs, EP, "evidence").scores.error, n)
+    low, high = two_errors_around(best(runs, EP, "evidence").scores.error, n)
     rates = [run.scores.error for run in runs if run.method is EP]
     near = sum(low <= rate <= high for rate in rates)
     return (
