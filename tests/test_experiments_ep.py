@@ -243,7 +243,7 @@ def test_best_scale_prefers_the_smaller_of_two_equal_ones():
     assert best(runs, EP, "error").variance == 1.0
     assert best(runs, EP, "log-loss").variance == 0.1
     assert digits.verdict(runs[1], runs) == "best in evidence, error"
-    assert digits.verdict(runs[2], runs) == ""
+    assert digits.verdict(runs[2], runs) == "best in nothing"
 
 
 def test_caption_says_what_the_choice_by_evidence_costs():
@@ -323,7 +323,7 @@ def test_every_picture_is_drawn_and_has_its_numbers(run, tmp_path):
     for table in run.document["tables"]:
         for name, *numbers, _ in table_rows(table):
             cells = "".join(f"<td>{number}</td>" for number in numbers)
-            assert f"<th scope=row>{name}</th>{cells}" in page
+            assert f'<th scope="row">{name}</th>{cells}' in page
 
 
 def test_tables_fit_a_terminal(run):

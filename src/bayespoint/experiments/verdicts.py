@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from math import sqrt
 
+from numpy.typing import NDArray
+
 from bayespoint.experiments.base import Row
 from bayespoint.reports.intervals import Interval, score_interval
 
@@ -18,6 +20,12 @@ def two_errors_around(rate: float, n: int) -> Interval:
     '0.0124 to 0.0172'
     """
     return score_interval(rate, n, WIDTH)
+
+
+def standard_error(values: NDArray) -> float:
+    """Of the mean of independent values; 0 where there is only one."""
+    n = len(values)
+    return float(values.std(ddof=1)) / sqrt(n) if n > 1 else 0.0
 
 
 def compare(rate: float, printed: float, n: int) -> str:

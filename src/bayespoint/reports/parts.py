@@ -70,12 +70,13 @@ def table(
     """A table with heads above and, as the first cell of each row, at the side.
 
     Heads and cells are words or :class:`Cell`. Wide tables scroll within themselves.
-    ``kind="stacked"``: on a narrow screen the last column, of kind "words", goes below its row.
+    ``kind="stacked"``: on a narrow screen the last column, of kind "words", goes below its row; an
+    interval stands before it.
     ``label`` names the table for those who cannot see it.
     """
     head = "".join(cell(content, 'th scope="col"') for content in heads)
     body = "".join(f"<tr>{table_row(row)}</tr>" for row in rows)
-    numbers = max(len(heads) - 2, 1)  # columns between the first and the last
+    numbers = max(len(heads) - 3, 1)  # columns between the first, and the interval and the words
     return (
         f'<div class="table {text(kind)}" style="--numbers: {numbers}" role="region" tabindex="0" '
         f'aria-label="{text(label or "table")}"><table><thead><tr>{head}</tr></thead>'

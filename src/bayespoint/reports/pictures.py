@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SKY = "#56b4e9"  # Okabe and Ito's light blue: seen on white and on black
+SIZE = 5.2, 3.8  # inches: letters can be read where the picture is as wide as a telephone
 N_RATES = 200  # fractions rejected at which the band is drawn: smooth to the eye
 LAST_RATE = 0.9  # fraction rejected: beyond it, the error of a few points jumps about
 
@@ -47,7 +48,7 @@ def draw_rejection(evaluation: Evaluation) -> Figure:
     point = None
     if chosen is not None and chosen.accuracy is not None:
         point = OperatingPoint(chosen.threshold, chosen.rejected, 1 - chosen.accuracy)
-    drawing, ax = new_axes(6.0, 4.2)
+    drawing, ax = new_axes(*SIZE)
     rates = np.linspace(0, LAST_RATE, N_RATES)
     ends = np.array(
         [
@@ -69,7 +70,7 @@ def draw_rejection(evaluation: Evaluation) -> Figure:
 
 def draw_reliability(evaluation: Evaluation) -> Figure:
     """How often answers of each confidence are right, above how many of them there are."""
-    drawing, axes = new_panels(2, 1, 6.0, 4.2, heights=[5, 2])
+    drawing, axes = new_panels(2, 1, *SIZE, heights=[5, 2])
     (upper,), (lower,) = axes
     colour = SKY if is_dark() else BLUE
     filled = [one for one in evaluation.reliability if one.weight > 0]
@@ -84,7 +85,7 @@ def draw_reliability(evaluation: Evaluation) -> Figure:
     )  # fmt: skip
     upper.set_ylabel("Share of right answers")
     upper.set_ylim(max(0.0, float(ends.min()) - 0.05), 1.02)
-    upper.legend(fontsize="small", loc="upper left")
+    upper.legend(fontsize="small", loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
     right, wrong = histogram(evaluation)
     edges = [one.low for one in evaluation.reliability]
     width = evaluation.reliability[0].high - evaluation.reliability[0].low

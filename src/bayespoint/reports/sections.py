@@ -47,7 +47,7 @@ def summary(evaluation: Evaluation, title: str) -> str:
     return (
         f"<h1>{text(title)}</h1>"
         f'<p class="quiet">{points}{weight}, {len(evaluation.classes)} classes. Small numbers are '
-        f'95 % intervals.</p><dl class="tiles">{tiles}</dl>'
+        f'95\u00a0% intervals.</p><dl class="tiles">{tiles}</dl>'
     )
 
 
@@ -83,18 +83,18 @@ def rejection(evaluation: Evaluation) -> str:
     curve = evaluation.rejection
     errors = np.clip(curve.error_at(RATES), 0, 1)
     rows = [
-        [f"{rate:.0%}", percent(error), in_percent(rate_interval(evaluation, rate, error))]
+        [f"{100 * rate:.0f} %", percent(error), in_percent(rate_interval(evaluation, rate, error))]
         for rate, error in zip(RATES, errors, strict=True)
     ]
     score = SCORES[evaluation.rejection_score].words
     caption = (
         f"<strong>Error on the answers that are given</strong>, over the share of points that are "
-        f"refused, those of the smallest {text(score)} first. The area under the curve, its mean, "
+        f"refused, the least sure first, by {text(score)}. The area under the curve, its mean, "
         f"is {percent(curve.aurc)}."
     )
     words = (
         f"Rejection curve: error {percent(errors[0])} with nothing rejected, "
-        f"{percent(errors[4])} with {RATES[4]:.0%} rejected."
+        f"{percent(errors[4])} with {100 * RATES[4]:.0f} % rejected."
     )
     drawn = pictures.picture(lambda: pictures.draw_rejection(evaluation), words, caption)
     shown = table(["rejected", "error", "95 % interval"], rows, label="Error by rejection rate")
@@ -211,7 +211,7 @@ def about(evaluation: Evaluation, details: Mapping[str, Any]) -> str:
     """Model, data and machine."""
     written = {"written": datetime.now(UTC).isoformat(timespec="seconds")}
     return (
-        f"<section><h2>Model</h2>{definitions(evaluation.model)}{definitions(details)}"
+        f"<section><h2>Model</h2>{definitions({**details, **evaluation.model})}"
         f"<details><summary>Machine and versions</summary>"
         f"{definitions(written | machine_words(describe_machine()))}</details></section>"
     )
@@ -229,9 +229,11 @@ def ends(interval: Interval | None) -> str:
 
 def percent(share: float) -> str:
     """A share in per cent."""
-    return f"{100 * share:.2f} %"
+    return f"{100 * share:.2f}\u00a0%"
 
 
 def in_percent(interval: Interval | None) -> str:
     """An interval of shares in per cent."""
-    return NOTHING if interval is None else f"{100 * interval[0]:.2f}–{100 * interval[1]:.2f} %"
+    return (
+        NOTHING if interval is None else f"{100 * interval[0]:.2f}–{100 * interval[1]:.2f}\u00a0%"
+    )

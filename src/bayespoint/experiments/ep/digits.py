@@ -111,6 +111,7 @@ def digits_table(pair: Pair, runs: Sequence[DigitsRun]) -> Comparison:
             f"{run.method.name}, τ² = {run.variance:g}",
             run.scores.cells,
             verdict(run, own),
+            run.scores.standard_errors,
         )
         for run in own
     ]
@@ -126,7 +127,7 @@ def best(runs: Sequence[DigitsRun], method: Method, criterion: str) -> DigitsRun
 def verdict(run: DigitsRun, runs: Sequence[DigitsRun]) -> str:
     """Criteria by which this scale is the best of its method."""
     chosen = [name for name in CRITERIA if best(runs, run.method, name) is run]
-    return f"best in {', '.join(chosen)}" if chosen else ""
+    return f"best in {', '.join(chosen)}" if chosen else "best in nothing"
 
 
 def caption(pair: Pair, runs: Sequence[DigitsRun]) -> str:
