@@ -69,10 +69,9 @@ def measure(
     '0.280, 0.994'
     """
     check_consistent_length(X, y)
-    description = describe_model(estimator)
-    estimator, X = find_selective(estimator, X)
-    selective = estimator if isinstance(estimator, SelectiveClassifier) else None
-    answering = estimator if selective is None else selective.estimator_
+    last, X = find_selective(estimator, X)
+    selective = last if isinstance(last, SelectiveClassifier) else None
+    answering = last if selective is None else selective.estimator_
     probabilities, classes = class_probabilities(answering, X)
     weight = point_weights(sample_weight, len(probabilities))
     labels = column_or_1d(y, warn=True)
@@ -97,7 +96,7 @@ def measure(
         selective=None
         if selective is None
         else measure_refusals(selective, confidence[here], right, weight[here]),
-        model=description,
+        model=describe_model(estimator),
         positions=here,
         truth=truth,
         predicted=predicted,
