@@ -49,10 +49,11 @@ def tables_and_data(result):
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_an_experiment_is_silent_and_deterministic(name, capsys):
+def test_an_experiment_is_silent_deterministic_and_judged(name, capsys):
     told = []
     results = [EXPERIMENTS[name].run(Context(tell=told.append)) for _ in range(2)]
     assert tables_and_data(results[0]) == tables_and_data(results[1])
+    assert all(row.verdict for table in results[0].tables for row in table.rows)
     assert told
     assert capsys.readouterr() == ("", "")
 

@@ -267,6 +267,9 @@ def test_tables_of_digits(run):
             clf = BayesPointClassifier(engine=engine).fit(*pair.split[:2])
             assert row.values[0] == pytest.approx(100 - 100 * clf.score(*pair.split[2:]))
             assert row.values[2:] == (clf.log_evidence_[0], clf.n_iter_)
+            n, rate = len(pair.split.y_test), row.values[0] / 100
+            expected = 100 * np.sqrt(rate * (1 - rate) / (n - 1))
+            assert row.standard_errors[0] == pytest.approx(expected)
         for method in METHODS:
             own = [row for row in table.rows if row.name.startswith(f"{method.name}, ")]
             chosen = max(own, key=lambda row: row.values[2])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SKY = "#56b4e9"  # Okabe and Ito's light blue: seen on white and on black
-SIZE = 5.2, 3.8  # inches: letters can be read where the picture is as wide as a telephone
+SIZE = 5.6, 4.0  # inches: letters can be read where the picture is as wide as a telephone
 N_RATES = 200  # fractions rejected at which the band is drawn: smooth to the eye
 LAST_RATE = 0.9  # fraction rejected: beyond it, the error of a few points jumps about
 

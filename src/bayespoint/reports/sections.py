@@ -183,7 +183,7 @@ def confusion(evaluation: Evaluation) -> str:
             kind = "hit" if i == j else ("" if count else "quiet")
             row.append(Cell(f"{count:g}", f"shaded {kind}".strip(), FULL_SHADE * shares[i, j]))
         rows.append(row)
-    return table(["true \\ predicted", *names], rows, kind="matrix", label="Confusion matrix")
+    return table(["true", *names], rows, kind="matrix", label="Confusion matrix")
 
 
 def single_points(
@@ -204,7 +204,8 @@ def single_points(
             shown += examples.listing(evaluation, chosen, rows, name)
         else:
             shown += examples.gallery(evaluation, chosen, *found)
-    return f"<section><h2>Examples</h2>{shown}</section>"
+    note = '<p class="quiet">Rows of the test set are counted from 0.</p>'
+    return f"<section><h2>Examples</h2>{note}{shown}</section>"
 
 
 def about(evaluation: Evaluation, details: Mapping[str, Any]) -> str:

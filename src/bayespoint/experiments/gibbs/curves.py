@@ -106,8 +106,8 @@ def curves_table(runs: Sequence[Curves]) -> Comparison:
         random, active = 100 * run.random[:, at], 100 * run.active[:, at]
         gap = random - active
         for name, errors, verdict in (
-            ("random", random, ""),
-            ("largest entropy", active, ""),
+            ("random", random, "to compare with"),
+            ("largest entropy", active, "see the next line"),
             ("random minus entropy", gap, judge(gap[:, -1])),
         ):
             spread = [*map(standard_error, errors.T)]

@@ -84,7 +84,8 @@ def versions_table(words: str, runs: Sequence[Errors]) -> Comparison:
     caption = (
         f"{words}: {SIZES[0]} to train, kernel (x·x' + 1)^5, {n} samples each; test errors of "
         "single samples in %, and the Kolmogorov-Smirnov distance to the Gibbs sampler's (above "
-        f"{critical:.3f} laws differ at 5 %, if samples are independent). The paper finds "
+        f"{critical:.3f} laws differ at 5 %). This bound and the standard errors are those of "
+        "independent samples, and samples of a chain are worth fewer. The paper finds "
         "perceptron and Gibbs sampler very similar, by a straight line in a quantile plot. A line "
         "may be straight without being the diagonal."
     )
