@@ -75,7 +75,7 @@ def versions_table(words: str, runs: Sequence[Errors]) -> Comparison:
     for run in runs:
         quantiles = np.quantile(run.errors, (0.05, 0.5, 0.95))
         distance = None if run.errors is gibbs else float(ks_2samp(run.errors, gibbs).statistic)
-        verdict = "the law to compare with"
+        verdict = "reference"
         if distance is not None:
             verdict = "the same law" if distance < critical else "another law"
         values = [*100 * quantiles, 100 * run.errors.mean(), distance]

@@ -72,7 +72,8 @@ def votes_table(found: dict[str, NDArray[np.float64]]) -> Comparison:
         f"Mean error in % on the accepted of {N_TEST} clean test points, by the share rejected; "
         f"{DIMENSION} features, {N_TRAIN} training points, {100 * FLIPPED:.0f} % of their labels "
         f"flipped, {len(found['vote'])} data sets (± standard errors over them). The paper "
-        "says that rejecting the closest votes reduces the error greatly."
+        "says that rejecting the closest votes reduces the error greatly; the verdict is on the "
+        "last column beside the first."
     )
     return Comparison("Transduction: rejection by vote", caption, columns, rows)
 
@@ -81,5 +82,5 @@ def votes_row(name: str, errors: NDArray[np.float64]) -> Entry:
     """Mean errors by rejection rate, and whether rejecting half of the points helps."""
     saved = errors[:, 0] - errors[:, -1]
     helps = saved.mean() > 2 * standard_error(saved)
-    verdict = f"{'better' if helps else 'no better'} where half are rejected"
+    verdict = "better" if helps else "no better"
     return Entry(name, [*errors.mean(axis=0)], verdict, [*map(standard_error, errors.T)])
