@@ -389,11 +389,20 @@ def test_page_tells_all(tmp_path):
 def test_drawings_are_the_same_every_time():
     evaluation, _ = digits_evaluation()
     light, again, dark = (
-        pictures.as_svg(lambda: pictures.draw_rejection(evaluation), dark)
-        for dark in (False, False, True)
+        pictures.as_svg(pictures.draw_rejection, evaluation, dark) for dark in (False, False, True)
     )
     assert light == again
     assert light != dark
+
+
+def test_many_classes_are_not_drawn_as_a_matrix():
+    p = np.full((5, 40), 1 / 40)
+    p[:, 3] += 0.5
+    found = ask(p / 1.5, [3, 7, 7, 2, 3], np.arange(40))
+    shown = sections.confusion(found)
+    assert '<th scope="row">7</th><td>3</td><td>2</td>' in shown
+    assert shown.count("<tr>") == 3
+    assert "all answers are right" in sections.confusion(ask(p / 1.5, [3] * 5, np.arange(40)))
 
 
 def test_all_that_users_bring_is_escaped(tmp_path):

@@ -54,11 +54,12 @@ def plain_page(content):
 def test_the_browser_sees_what_is_broken(pages):
     contents = ["<p>nothing is wrong</p>", f'<div style="overflow-x: auto">{WIDE}</div>']
     shown = [plain_page(content) for content in [*contents, *BROKEN.values()]]
-    shown += [page.replace("overflow-x: auto", "") for page in pages]
+    wide = pages[1:]  # the tables of digits are narrow
+    shown += [page.replace("overflow-x: auto", "") for page in wide]
     reports = look(find_browser(), [(page, 390) for page in shown])
     fine, scrolled, *broken = map(problems_in_browser, reports)
     assert fine == scrolled == []
-    expectations = [*BROKEN, *["scrolls sideways"] * len(pages)]
+    expectations = [*BROKEN, *["scrolls sideways"] * len(wide)]
     for expected, problems in zip(expectations, broken, strict=True):
         assert any(expected in problem for problem in problems), problems
 

@@ -30,6 +30,8 @@ METRICS = (
 )
 TILES = ("Accuracy", "Log-loss", "Calibration error", "AUC")
 RATES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # fractions rejected, in the table
+MOST_CLASSES = 30  # in a confusion matrix; of more, the commonest mistakes are listed
+N_MISTAKES = 20  # of them
 FULL_SHADE = 0.45  # of the fullest cell of the confusion matrix: ink stays readable on it
 
 
@@ -69,7 +71,8 @@ def numbers(evaluation: Evaluation) -> str:
 
 def absent(evaluation: Evaluation) -> str:
     """Which classes have no test point, and what follows."""
-    names = ", ".join(text(one.label) for one in evaluation.per_class if one.weight == 0)
+    labels = [one.label for one in evaluation.per_class if one.weight == 0]
+    names = ", ".join(text(examples.short(label)) for label in labels)
     if not names:
         return ""
     return (
@@ -96,7 +99,7 @@ def rejection(evaluation: Evaluation) -> str:
         f"Rejection curve: error {percent(errors[0])} with nothing rejected, "
         f"{percent(errors[4])} with {100 * RATES[4]:.0f} % rejected."
     )
-    drawn = pictures.picture(lambda: pictures.draw_rejection(evaluation), words, caption)
+    drawn = pictures.picture(pictures.draw_rejection, evaluation, words, caption)
     shown = table(["rejected", "error", "95 % interval"], rows, label="Error by rejection rate")
     return (
         f"<section><h2>Refusing to answer</h2>{refusals(evaluation)}"
@@ -130,7 +133,7 @@ def calibration(evaluation: Evaluation) -> str:
     rows = [
         [
             f"{one.low:.1f}–{one.high:.1f}",
-            f"{one.weight:g}",
+            amount(one.weight),
             number(one.confidence),
             number(one.accuracy),
             ends(one.interval),
@@ -145,7 +148,7 @@ def calibration(evaluation: Evaluation) -> str:
         f"Reliability diagram: expected calibration error "
         f"{number(evaluation.calibration_error)} over {len(filled)} bins with points."
     )
-    drawn = pictures.picture(lambda: pictures.draw_reliability(evaluation), words, caption)
+    drawn = pictures.picture(pictures.draw_reliability, evaluation, words, caption)
     heads = ["confidence", "points", "mean", "right", "95 % interval"]
     shown = table(heads, rows, label="Accuracy by confidence")
     return f'<section><h2>Calibration</h2><div class="beside">{drawn}{shown}</div></section>'
@@ -156,7 +159,7 @@ def classes(evaluation: Evaluation) -> str:
     rows = [
         [
             examples.short(one.label),
-            f"{one.weight:g}",
+            amount(one.weight),
             number(one.precision),
             number(one.recall),
             number(one.auc),
@@ -166,12 +169,37 @@ def classes(evaluation: Evaluation) -> str:
     heads = ["class", "points", "precision", "recall", "AUC"]
     return (
         f"<section><h2>Classes</h2>{table(heads, rows, label='Scores of each class')}"
-        f'<h3>Confusion</h3><p class="quiet">True classes at the side, predicted ones above. '
-        f"Shade: share of the true class.</p>{confusion(evaluation)}</section>"
+        f"<h3>Confusion</h3>{confusion(evaluation)}</section>"
     )
 
 
 def confusion(evaluation: Evaluation) -> str:
+    """Which classes are taken for which."""
+    if len(evaluation.classes) > MOST_CLASSES:
+        return mistakes(evaluation)
+    return (
+        '<p class="quiet">True classes at the side, predicted ones above. Shade: share of the true '
+        f"class.</p>{matrix(evaluation)}"
+    )
+
+
+def mistakes(evaluation: Evaluation) -> str:
+    """The commonest of them."""
+    wrong = evaluation.confusion - np.diag(np.diag(evaluation.confusion))
+    order = np.argsort(-wrong, axis=None, kind="stable")[:N_MISTAKES]
+    names = [examples.short(label) for label in evaluation.classes]
+    rows = [
+        [names[i], names[j], amount(wrong[i, j])]
+        for i, j in zip(*np.unravel_index(order, wrong.shape), strict=True)
+        if wrong[i, j] > 0
+    ]
+    if not rows:
+        return "<p>None: all answers are right.</p>"
+    shown = table(["true", "predicted", "points"], rows, label="Commonest mistakes")
+    return f'<p class="quiet">The commonest mistakes.</p>{shown}'
+
+
+def matrix(evaluation: Evaluation) -> str:
     """The confusion matrix: counts, shaded by their share of the true class."""
     sizes = evaluation.confusion.sum(axis=1, keepdims=True)
     shares = evaluation.confusion / np.where(sizes > 0, sizes, 1)
@@ -181,7 +209,7 @@ def confusion(evaluation: Evaluation) -> str:
         row: list[Any] = [name]
         for j, count in enumerate(evaluation.confusion[i]):
             kind = "hit" if i == j else ("" if count else "quiet")
-            row.append(Cell(f"{count:g}", f"shaded {kind}".strip(), FULL_SHADE * shares[i, j]))
+            row.append(Cell(amount(count), f"shaded {kind}".strip(), FULL_SHADE * shares[i, j]))
         rows.append(row)
     return table(["true", *names], rows, kind="matrix", label="Confusion matrix")
 
@@ -221,6 +249,11 @@ def about(evaluation: Evaluation, details: Mapping[str, Any]) -> str:
 def number(value: float | None) -> str:
     """A number with three digits after the point, or a dash."""
     return NOTHING if value is None else f"{value:.3f}"
+
+
+def amount(weight: float) -> str:
+    """Points, or their weight."""
+    return f"{weight:.10g}"
 
 
 def ends(interval: Interval | None) -> str:
