@@ -1,10 +1,16 @@
 """Numbers of an evaluation, and the page that tells them."""
 
+import base64
 import json
+import re
+from io import BytesIO
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.image import imread
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from scipy.special import expit
@@ -109,6 +115,17 @@ def test_weight_k_is_k_copies():
     weighted["rejection"].pop("aurc"), copied["rejection"].pop("aurc")
     weighted.pop("model"), copied.pop("model")
     assert json.dumps(rounded(weighted)) == json.dumps(rounded(copied))
+
+
+@given(seed=st.integers(0, 1000), n_classes=st.integers(2, 4))
+@settings(max_examples=20, deadline=None)
+def test_the_order_of_points_does_not_matter(seed, n_classes):
+    p, y, classes, weight = random_answers(30, n_classes, seed)
+    order = np.random.default_rng(seed).permutation(30)
+    one = ask(p, y, classes, sample_weight=weight).to_dict()
+    other = ask(p[order], y[order], classes, sample_weight=weight[order]).to_dict()
+    one.pop("model"), other.pop("model")
+    assert rounded(one) == rounded(other)
 
 
 def rounded(value):
@@ -325,21 +342,22 @@ def test_examples_are_in_order():
     found = ask(p, [1, 1, 0, 0, 0], [0, 1], sample_weight=[1, 1, 1, 1, 0])
     assert examples.most_uncertain(found, 2).tolist() == [1, 3]
     assert examples.most_confidently_wrong(found, 5).tolist() == [0, 2]
+    p = [[0.6, 0.3, 0.1], [0.6, 0.1, 0.3]]
+    assert examples.most_confidently_wrong(ask(p, [1, 1], [0, 1, 2]), 5).tolist() == [1, 0]
 
 
 def test_pictures_are_told_from_tables():
     _, rows = digits_evaluation()
-    assert examples.pictures_of(rows, "auto")[1] == (8, 8)
-    assert examples.pictures_of(rows / 16, "auto")[1] == (8, 8)
-    assert examples.pictures_of(pd.DataFrame(rows), "auto")[1] == (8, 8)
-    assert examples.pictures_of(rows, None) is None
-    assert examples.pictures_of(rows[:, :40], (5, 8))[1] == (5, 8)
+    for pictures_of_digits in (rows, rows / 16, pd.DataFrame(rows), rows.tolist()):
+        assert examples.picture_shape(pictures_of_digits, "auto") == (8, 8)
+    assert examples.picture_shape(rows, None) is None
+    assert examples.picture_shape(rows[:, :40], (5, 8)) == (5, 8)
     shuffled = rows[:, np.random.default_rng(0).permutation(64)]
     for no_picture in (shuffled, rows - 1, rows + 0.5, rows[:, :63], 20 * rows, rows.astype(str)):
-        assert examples.pictures_of(no_picture, "auto") is None
+        assert examples.picture_shape(no_picture, "auto") is None
     for bad in ("square", (8, 9), (64,)):
         with pytest.raises(ValueError, match="The 'image_shape' parameter of write_evaluation"):
-            examples.pictures_of(rows, bad)
+            examples.picture_shape(rows, bad)
 
 
 @pytest.mark.parametrize(
@@ -355,10 +373,21 @@ def test_pictures_are_told_from_tables():
 )
 def test_rows_of_many_kinds(rows):
     found = ask([[0.6, 0.4], [0.1, 0.9]], [0, 1], [0, 1])
-    assert examples.pictures_of(rows, "auto") is None
+    assert examples.picture_shape(rows, "auto") is None
     listed = examples.listing(found, np.arange(2), rows, "rows")
     assert "<td>1.235</td>" in listed
     assert listed.count("<tr>") == 3
+
+
+@pytest.mark.parametrize("make", [np.asarray, pd.DataFrame, list])
+def test_pictures_are_those_of_their_rows(make):
+    evaluation, rows = digits_evaluation()
+    one = examples.most_uncertain(evaluation, 1)
+    shown = examples.gallery(evaluation, one, make(rows), (8, 8))
+    content = base64.b64decode(re.search('base64,([^"]+)', shown)[1])
+    grey = imread(BytesIO(content))[:, :, 0]
+    expected = rows[one[0]].reshape(8, 8)
+    assert_allclose(grey, expected / expected.max(), atol=0.01)
 
 
 def test_rows_must_be_those_that_were_measured(tmp_path):

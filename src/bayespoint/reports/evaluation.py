@@ -80,6 +80,17 @@ class Evaluation:
         Indices into ``classes``.
     probabilities : ndarray of shape (n, n_classes)
         What the classifier said.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from bayespoint.reports import measure
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "no"]
+    >>> evaluation = measure(LogisticRegression().fit(X, y), X, y)
+    >>> evaluation.to_dict()["confusion"]
+    [[3, 0], [1, 0]]
+    >>> evaluation.per_class[1]
+    ClassScores(label='yes', weight=1.0, precision=None, recall=0.0, auc=0.666...)
     """
 
     n: int

@@ -29,9 +29,13 @@ def most_uncertain(evaluation: Evaluation, n: int) -> NDArray[np.intp]:
 
 
 def most_confidently_wrong(evaluation: Evaluation, n: int) -> NDArray[np.intp]:
-    """The n wrong answers of most confidence, the most first."""
+    """The n wrong answers of most confidence, the most first.
+
+    Among those that are equally sure, the less probable truth comes first.
+    """
     wrong = np.flatnonzero(evaluation.truth != evaluation.predicted)
-    return wrong[np.argsort(-confidences(evaluation)[wrong], kind="stable")][:n]
+    truth = of_class(evaluation.probabilities, evaluation.truth)
+    return wrong[np.lexsort([truth[wrong], -confidences(evaluation)[wrong]])][:n]
 
 
 def confidences(evaluation: Evaluation) -> NDArray[np.float64]:
@@ -39,12 +43,13 @@ def confidences(evaluation: Evaluation) -> NDArray[np.float64]:
     return of_class(evaluation.probabilities, evaluation.predicted)
 
 
-def gallery(evaluation: Evaluation, chosen: NDArray, rows: NDArray, shape: Shape) -> str:
+def gallery(evaluation: Evaluation, chosen: NDArray, rows: Any, shape: Shape) -> str:
     """The chosen points as pictures."""
     items = []
     for one in chosen:
         row, true, predicted, sure = answer(evaluation, one)
-        image = parts.png_address(grey_png(rows[evaluation.positions[one]].reshape(shape)))
+        pixels = np.array(row_values(rows, row), dtype=np.float64).reshape(shape)
+        image = parts.png_address(grey_png(pixels))
         label = f"row {row}: true {true}, predicted {predicted} with {sure}"
         items.append(
             f'<li><img src="{image}" alt="{parts.text(label)}">'
@@ -61,8 +66,8 @@ def listing(evaluation: Evaluation, chosen: NDArray, rows: Any, label: str) -> s
     heads = ["row", "true", "predicted", "probability", *names[:N_COLUMNS]]
     lines = []
     for one in chosen:
-        values = row_values(rows, int(evaluation.positions[one]))[:N_COLUMNS]
-        lines.append([*answer(evaluation, one), *map(short, values)])
+        row, *others = answer(evaluation, one)
+        lines.append([row, *others, *map(short, row_values(rows, row)[:N_COLUMNS])])
     left_out = len(names) - N_COLUMNS
     note = f'<p class="quiet">{left_out} more columns are not shown.</p>' if left_out > 0 else ""
     return parts.table(heads, lines, label=label) + note
@@ -102,43 +107,41 @@ def short(value: Any) -> str:
     return words if len(words) <= N_LETTERS else f"{words[: N_LETTERS - 1]}…"
 
 
-def pictures_of(rows: Any, image_shape: Shape | str | None) -> tuple[NDArray, Shape] | None:
-    """The rows as an array and the shape of their pictures; None if they are shown as numbers.
+def picture_shape(rows: Any, image_shape: Shape | str | None) -> Shape | None:
+    """Height and width of the pictures that rows are; None if they are shown as numbers.
 
     "auto" takes rows for pictures if they are squares of at least 8 by 8 numbers, all between 0 and
     1 or all integers from 0 to 255, of which neighbours are alike.
     """
     if rows is None or image_shape is None or issparse(rows):
         return None
-    array = np.asarray(rows)
+    some = np.asarray(rows[:N_LOOKED_AT])
+    n_columns = some.shape[1] if some.ndim == 2 else 1
     if isinstance(image_shape, str):
         if image_shape != "auto":
             raise ValueError(
                 "The 'image_shape' parameter of write_evaluation must be a tuple of two ints, "
                 f"'auto' or None. Got {image_shape!r} instead."
             )
-        side = isqrt(array.shape[1]) if array.ndim == 2 else 0
-        shape = (side, side)
-        return (array.astype(np.float64), shape) if look_like_pictures(array, side) else None
-    if len(image_shape) != 2 or array.ndim != 2 or np.prod(image_shape) != array.shape[1]:
+        side = isqrt(n_columns)
+        is_square = side >= SMALLEST_SIDE and side**2 == n_columns
+        return (side, side) if is_square and look_like_pictures(some, side) else None
+    if len(image_shape) != 2 or np.prod(image_shape) != n_columns:
         raise ValueError(
             "The 'image_shape' parameter of write_evaluation must be a tuple of two ints whose "
-            f"product is the number of columns. Got {image_shape!r} for rows of shape "
-            f"{array.shape} instead."
+            f"product is the number of columns, {n_columns}. Got {image_shape!r} instead."
         )
-    return array.astype(np.float64), image_shape
+    return image_shape
 
 
-def look_like_pictures(array: NDArray, side: int) -> bool:
+def look_like_pictures(rows: NDArray, side: int) -> bool:
     """Whether rows are squares of grey values."""
-    if side < SMALLEST_SIDE or side**2 != array.shape[1] or array.dtype.kind not in "iuf":
+    if rows.dtype.kind not in "iuf" or not np.isfinite(rows).all():
         return False
-    some = array[:N_LOOKED_AT].astype(np.float64)
-    if not np.isfinite(some).all() or some.min() < 0 or some.max() > 255:
+    grey = rows.astype(np.float64)
+    if grey.min() < 0 or grey.max() > 255 or (grey.max() > 1 and (grey % 1 != 0).any()):
         return False
-    if some.max() > 1 and (some % 1 != 0).any():
-        return False
-    squares = some.reshape(-1, side, side)
+    squares = grey.reshape(-1, side, side)
     # Mean squared difference of neighbours, and of two pixels anywhere in the same picture.
     near = [np.square(np.diff(squares, axis=axis)).mean() for axis in (1, 2)]
     anywhere = 2 * squares.var(axis=(1, 2)).mean()

@@ -211,14 +211,14 @@ def matrix(evaluation: Evaluation) -> str:
             kind = "hit" if i == j else ("" if count else "quiet")
             row.append(Cell(amount(count), f"shaded {kind}".strip(), FULL_SHADE * shares[i, j]))
         rows.append(row)
-    return table(["true", *names], rows, kind="matrix", label="Confusion matrix")
+    return table(["true", *names], rows, label="Confusion matrix")
 
 
 def single_points(
     evaluation: Evaluation, rows: Any, image_shape: tuple[int, int] | str | None, n: int
 ) -> str:
     """The answers that are most worth a look."""
-    found = examples.pictures_of(rows, image_shape)
+    shape = examples.picture_shape(rows, image_shape)
     kinds = {
         "Most uncertain": examples.most_uncertain(evaluation, n),
         "Most confidently wrong": examples.most_confidently_wrong(evaluation, n),
@@ -228,10 +228,10 @@ def single_points(
         shown += f"<h3>{name}</h3>"
         if not len(chosen):
             shown += "<p>None: all answers are right.</p>"
-        elif found is None:
+        elif shape is None:
             shown += examples.listing(evaluation, chosen, rows, name)
         else:
-            shown += examples.gallery(evaluation, chosen, *found)
+            shown += examples.gallery(evaluation, chosen, rows, shape)
     note = '<p class="quiet">Rows of the test set are counted from 0.</p>'
     return f"<section><h2>Examples</h2>{note}{shown}</section>"
 
