@@ -78,3 +78,32 @@ def draw_line():
     figure, ax = new_axes()
     ax.plot([1, 2])
     return figure
+
+
+class Oracle:
+    """Says the probabilities that it is given; X is the number of the row."""
+
+    def __init__(self, probabilities, classes):
+        self.probabilities, self.classes_ = np.asarray(probabilities), np.asarray(classes)
+
+    def predict_proba(self, X):
+        return self.probabilities[np.asarray(X)[:, 0]]
+
+    def predict(self, X):
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+
+def ask(probabilities, y, classes, **options):
+    X = np.arange(len(y))[:, None]
+    return measure(Oracle(probabilities, classes), X, y, **options)
+
+
+def random_answers(n, n_classes, seed=0):
+    """Rough probabilities (with ties), and labels of them."""
+    rng = np.random.default_rng(seed)
+    probabilities = rng.dirichlet(np.ones(n_classes), size=n).round(2)
+    probabilities[:, -1] = 1 - probabilities[:, :-1].sum(axis=1)
+    probabilities = probabilities.clip(0, 1)
+    classes = np.array(["a", "b", "c", "d"])[:n_classes]
+    y = np.array([rng.choice(classes, p=p / p.sum()) for p in probabilities])
+    return probabilities, y, classes, rng.integers(1, 4, n).astype(float)

@@ -10,10 +10,12 @@ import numpy as np
 
 from bayespoint.reject import SCORES
 from bayespoint.reports import examples, pictures
+from bayespoint.reports.confusion import confusion
 from bayespoint.reports.evaluation import Evaluation
+from bayespoint.reports.formats import amount, ends, in_percent, number, percent
 from bayespoint.reports.intervals import Interval, score_interval
 from bayespoint.reports.machine import describe_machine, machine_words
-from bayespoint.reports.parts import NOTHING, Cell, definitions, table, text
+from bayespoint.reports.parts import Cell, definitions, table, text
 
 # Name of each number, its place in an evaluation, and what it says.
 METRICS = (
@@ -30,9 +32,6 @@ METRICS = (
 )
 TILES = ("Accuracy", "Log-loss", "Calibration error", "AUC")
 RATES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # fractions rejected, in the table
-MOST_CLASSES = 30  # in a confusion matrix; of more, the commonest mistakes are listed
-N_MISTAKES = 20  # of them
-FULL_SHADE = 0.45  # of the fullest cell of the confusion matrix: ink stays readable on it
 
 
 def summary(evaluation: Evaluation, title: str) -> str:
@@ -173,47 +172,6 @@ def classes(evaluation: Evaluation) -> str:
     )
 
 
-def confusion(evaluation: Evaluation) -> str:
-    """Which classes are taken for which."""
-    if len(evaluation.classes) > MOST_CLASSES:
-        return mistakes(evaluation)
-    return (
-        '<p class="quiet">True classes at the side, predicted ones above. Shade: share of the true '
-        f"class.</p>{matrix(evaluation)}"
-    )
-
-
-def mistakes(evaluation: Evaluation) -> str:
-    """The commonest of them."""
-    wrong = evaluation.confusion - np.diag(np.diag(evaluation.confusion))
-    order = np.argsort(-wrong, axis=None, kind="stable")[:N_MISTAKES]
-    names = [examples.short(label) for label in evaluation.classes]
-    rows = [
-        [names[i], names[j], amount(wrong[i, j])]
-        for i, j in zip(*np.unravel_index(order, wrong.shape), strict=True)
-        if wrong[i, j] > 0
-    ]
-    if not rows:
-        return "<p>None: all answers are right.</p>"
-    shown = table(["true", "predicted", "points"], rows, label="Commonest mistakes")
-    return f'<p class="quiet">The commonest mistakes.</p>{shown}'
-
-
-def matrix(evaluation: Evaluation) -> str:
-    """The confusion matrix: counts, shaded by their share of the true class."""
-    sizes = evaluation.confusion.sum(axis=1, keepdims=True)
-    shares = evaluation.confusion / np.where(sizes > 0, sizes, 1)
-    names = [examples.short(label) for label in evaluation.classes]
-    rows = []
-    for i, name in enumerate(names):
-        row: list[Any] = [name]
-        for j, count in enumerate(evaluation.confusion[i]):
-            kind = "hit" if i == j else ("" if count else "quiet")
-            row.append(Cell(amount(count), f"shaded {kind}".strip(), FULL_SHADE * shares[i, j]))
-        rows.append(row)
-    return table(["true", *names], rows, label="Confusion matrix")
-
-
 def single_points(
     evaluation: Evaluation, rows: Any, image_shape: tuple[int, int] | str | None, n: int
 ) -> str:
@@ -243,31 +201,4 @@ def about(evaluation: Evaluation, details: Mapping[str, Any]) -> str:
         f"<section><h2>Model</h2>{definitions({**details, **evaluation.model})}"
         f"<details><summary>Machine and versions</summary>"
         f"{definitions(written | machine_words(describe_machine()))}</details></section>"
-    )
-
-
-def number(value: float | None) -> str:
-    """A number with three digits after the point, or a dash."""
-    return NOTHING if value is None else f"{value:.3f}"
-
-
-def amount(weight: float) -> str:
-    """Points, or their weight."""
-    return f"{weight:.10g}"
-
-
-def ends(interval: Interval | None) -> str:
-    """An interval, or a dash."""
-    return NOTHING if interval is None else f"{interval[0]:.3f}–{interval[1]:.3f}"
-
-
-def percent(share: float) -> str:
-    """A share in per cent."""
-    return f"{100 * share:.2f}\u00a0%"
-
-
-def in_percent(interval: Interval | None) -> str:
-    """An interval of shares in per cent."""
-    return (
-        NOTHING if interval is None else f"{100 * interval[0]:.2f}–{100 * interval[1]:.2f}\u00a0%"
     )
