@@ -108,7 +108,7 @@ def look(browser, pages, dark=False):
         f'srcdoc="{html.escape(page)}"></iframe>'
         for page, width in pages
     )
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         path = Path(folder, "frames.html")
         path.write_text(
             f'<!doctype html><meta charset="utf-8"><body>{frames}<script>{MEASURE}</script>',
