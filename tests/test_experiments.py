@@ -25,7 +25,7 @@ from bayespoint.experiments import (
 from bayespoint.experiments.cells import row_cells, verdict_word
 from bayespoint.experiments.large_scale import experiment as large_scale
 from bayespoint.experiments.large_scale.samples import sample_errors
-from bayespoint.experiments.verdicts import compare, error_row, score_interval
+from bayespoint.experiments.verdicts import compare, error_row, two_errors_around
 
 
 @pytest.fixture(scope="module")
@@ -49,10 +49,11 @@ def tables_and_data(result):
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_an_experiment_is_silent_and_deterministic(name, capsys):
+def test_an_experiment_is_silent_deterministic_and_judged(name, capsys):
     told = []
     results = [EXPERIMENTS[name].run(Context(tell=told.append)) for _ in range(2)]
     assert tables_and_data(results[0]) == tables_and_data(results[1])
+    assert all(row.verdict for table in results[0].tables for row in table.rows)
     assert told
     assert capsys.readouterr() == ("", "")
 
@@ -80,7 +81,7 @@ def test_nothing_is_drawn_before_it_is_asked_for():
 @pytest.mark.parametrize("n", [797, 10_000])
 @pytest.mark.parametrize("rate", [0.0, 0.0011, 0.0146, 0.5, 1.0])
 def test_interval_ends_are_two_standard_errors_away(rate, n):
-    for end in score_interval(rate, n):
+    for end in two_errors_around(rate, n):
         if 0 < end < 1:
             distance = 2 * sqrt(end * (1 - end) / n)
             assert abs(end - rate) == pytest.approx(distance, abs=1e-8)
@@ -221,7 +222,7 @@ def test_page_shows_every_cell(run, out):
         for row in table["rows"]:
             quantity, printed, measured, interval, verdict = row_cells(row, table["digits"])
             numbers = "".join(f"<td>{cell}</td>" for cell in (printed, measured, interval))
-            assert f"<th scope=row>{quantity}</th>{numbers}" in page
+            assert f'<th scope="row">{quantity}</th>{numbers}' in page
             assert f">{verdict}</td>" in page
 
 

@@ -243,7 +243,7 @@ def test_best_scale_prefers_the_smaller_of_two_equal_ones():
     assert best(runs, EP, "error").variance == 1.0
     assert best(runs, EP, "log-loss").variance == 0.1
     assert digits.verdict(runs[1], runs) == "best in evidence, error"
-    assert digits.verdict(runs[2], runs) == ""
+    assert digits.verdict(runs[2], runs) == "best in nothing"
 
 
 def test_caption_says_what_the_choice_by_evidence_costs():
@@ -267,6 +267,9 @@ def test_tables_of_digits(run):
             clf = BayesPointClassifier(engine=engine).fit(*pair.split[:2])
             assert row.values[0] == pytest.approx(100 - 100 * clf.score(*pair.split[2:]))
             assert row.values[2:] == (clf.log_evidence_[0], clf.n_iter_)
+            n, rate = len(pair.split.y_test), row.values[0] / 100
+            expected = 100 * np.sqrt(rate * (1 - rate) / (n - 1))
+            assert row.standard_errors[0] == pytest.approx(expected)
         for method in METHODS:
             own = [row for row in table.rows if row.name.startswith(f"{method.name}, ")]
             chosen = max(own, key=lambda row: row.values[2])
@@ -323,7 +326,7 @@ def test_every_picture_is_drawn_and_has_its_numbers(run, tmp_path):
     for table in run.document["tables"]:
         for name, *numbers, _ in table_rows(table):
             cells = "".join(f"<td>{number}</td>" for number in numbers)
-            assert f"<th scope=row>{name}</th>{cells}" in page
+            assert f'<th scope="row">{name}</th>{cells}' in page
 
 
 def test_tables_fit_a_terminal(run):

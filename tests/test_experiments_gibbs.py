@@ -112,11 +112,11 @@ def test_table_of_learning_curves():
     active = random - 0.001 * n_labels - 0.002 * shift
     table = curves.curves_table([curves.Curves(0.0, n_labels, active, random)])
     assert [column.name for column in table.columns] == ["2 labels", "5 labels", "10 labels"]
-    values = {row.name: row.values for row in table.rows}
-    np.testing.assert_allclose(values["q = 0, random minus entropy"], [0.4, 0.7, 1.2])
-    spread = values["q = 0, random minus entropy: standard error"]
-    np.testing.assert_allclose(spread, 0.2 * np.sqrt(8 / 11 / 12))
-    assert table.rows[-2].verdict.startswith("it pays")
+    gap = table.rows[-1]
+    assert gap.name == "q = 0, random minus entropy"
+    np.testing.assert_allclose(gap.values, [0.4, 0.7, 1.2])
+    np.testing.assert_allclose(gap.standard_errors, 0.2 * np.sqrt(8 / 11 / 12))
+    assert gap.verdict.startswith("it pays")
 
 
 def test_verdict_on_active_learning():

@@ -18,7 +18,7 @@ PACKAGE = "bayespoint"
 
 # Top to bottom. A room (one file or folder of the package) may import the rooms of lower lines.
 LAYERS = (
-    ("cli", "experiments", "plots"),
+    ("cli", "experiments", "plots", "reports"),
     ("datasets",),
     ("storage",),
     ("reject", "active", "selection"),
@@ -31,8 +31,9 @@ LAYERS = (
 )
 # Within one layer, who may import whom.
 SIDEWAYS = {
-    "cli": {"experiments", "plots"},
-    "experiments": {"plots"},
+    "cli": {"experiments", "plots", "reports"},
+    "experiments": {"plots", "reports"},
+    "reports": {"plots"},
     "spaces": {"kernels"},
 }
 # Anyone may import these; they import nothing of the package but each other.

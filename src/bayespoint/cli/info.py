@@ -14,7 +14,7 @@ from bayespoint.cli.errors import plain_errors
 from bayespoint.datasets import VARIABLE, available, data_folder
 from bayespoint.exceptions import DataUnavailableError
 from bayespoint.experiments import EXPERIMENTS
-from bayespoint.experiments.machine import describe_machine
+from bayespoint.reports.machine import describe_machine
 
 
 def info(

@@ -113,11 +113,24 @@ class Column:
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of a comparison: a value for each column (None: there is none), and a verdict."""
+    """One line of a comparison.
+
+    Attributes
+    ----------
+    name : str
+        What it is about.
+    values : sequence of float or None
+        One for each column; None: there is none.
+    verdict : str
+        What to think of it, in words.
+    standard_errors : sequence of float or None
+        Of the values, from the first on, where they have any.
+    """
 
     name: str
     values: Sequence[float | None]
     verdict: str = ""
+    standard_errors: Sequence[float | None] = ()
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
-NOTHING = "–"
+from bayespoint.reports.parts import NOTHING
+
 VERDICT = "verdict"
 
 
@@ -37,11 +39,21 @@ def table_rows(content: Mapping[str, Any]) -> list[list[str]]:
 def entry_cells(entry: Mapping[str, Any], digits: Sequence[int]) -> list[str]:
     """Name, values and verdict of a line of a comparison as words.
 
-    >>> entry_cells({"name": "ours", "values": [1.257, None], "verdict": "best"}, [2, 0])
+    >>> entry = {"name": "ours", "values": [1.257, None], "verdict": "best"}
+    >>> entry_cells(entry, [2, 0])
     ['ours', '1.26', '–', 'best']
+    >>> entry_cells({**entry, "standard_errors": [0.1]}, [2, 0])
+    ['ours', '1.26 ± 0.10', '–', 'best']
     """
-    values = zip(entry["values"], digits, strict=True)
-    return [entry["name"], *(number(*value) for value in values), entry["verdict"]]
+    errors = entry.get("standard_errors", ())  # documents of earlier versions have none
+    cells = zip_longest(entry["values"], digits, errors)
+    return [entry["name"], *(value_cell(*cell) for cell in cells), entry["verdict"]]
+
+
+def value_cell(value: float | None, digits: int, standard_error: float | None) -> str:
+    """A value, with its standard error where it has one."""
+    spread = "" if value is None or standard_error is None else f" ± {standard_error:.{digits}f}"
+    return number(value, digits) + spread
 
 
 def row_cells(row: Mapping[str, Any], digits: int) -> list[str]:

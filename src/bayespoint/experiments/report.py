@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bayespoint.experiments.base import Context, Experiment, Figure, Result
-from bayespoint.experiments.machine import describe_machine
 from bayespoint.plots import house_style
+from bayespoint.reports.machine import describe_machine
 
 FORMAT = 1  # of results.json; files of another format are not read
 RESULTS = "results.json"

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from math import sqrt
 
+from numpy.typing import NDArray
+
 from bayespoint.experiments.base import Row
+from bayespoint.reports.intervals import Interval, score_interval
 
 WIDTH = 2.0  # standard errors that are put down to chance
 
 
-def score_interval(rate: float, n: int) -> tuple[float, float]:
-    r"""Rates p from which the measured one is at most two standard errors away.
+def two_errors_around(rate: float, n: int) -> Interval:
+    """Rates from which the measured one is at most two standard errors away.
 
-    Wilson's interval: the solutions of
-    :math:`|\hat p - p| \le 2 \sqrt{p (1 - p) / n}`. The standard error is that of the candidate
-    p, so that the interval is sound even where no error at all was counted.
-
-    >>> low, high = score_interval(0.0146, 10_000)
+    >>> low, high = two_errors_around(0.0146, 10_000)
     >>> f"{low:.4f} to {high:.4f}"
     '0.0124 to 0.0172'
     """
-    shrink = 1 + WIDTH**2 / n
-    centre = (rate + WIDTH**2 / (2 * n)) / shrink
-    half = WIDTH * sqrt(rate * (1 - rate) / n + WIDTH**2 / (4 * n**2)) / shrink
-    return max(0.0, centre - half), min(1.0, centre + half)
+    return score_interval(rate, n, WIDTH)
+
+
+def standard_error(values: NDArray) -> float:
+    """Of the mean of independent values; 0 where there is only one."""
+    n = len(values)
+    return float(values.std(ddof=1)) / sqrt(n) if n > 1 else 0.0
 
 
 def compare(rate: float, printed: float, n: int) -> str:
@@ -34,7 +36,7 @@ def compare(rate: float, printed: float, n: int) -> str:
     >>> compare(0.0123, 0.0150, 10_000)
     'better, by 2.2 standard errors'
     """
-    low, high = score_interval(rate, n)
+    low, high = two_errors_around(rate, n)
     if low <= printed <= high:
         return "agrees within two standard errors"
     word = "better" if rate < printed else "worse"
@@ -51,7 +53,7 @@ def error_row(
 
     ``verdict`` is what to say where there is no printed value.
     """
-    low, high = score_interval(rate, n)
+    low, high = two_errors_around(rate, n)
     if printed is not None:
         verdict = compare(rate, printed / 100, n)
     return Row(quantity, 100 * rate, printed, (100 * low, 100 * high), verdict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -34,16 +34,28 @@ STYLE: Any = {
     "xtick.color": INK,
     "ytick.color": INK,
 }
+# The same for dark screens: light ink on nothing, so that the page shows through.
+PALE = "#e4e7eb"
+DARK: Any = {
+    "axes.edgecolor": "#a0a9b4",
+    "axes.facecolor": "none",
+    "axes.labelcolor": PALE,
+    "figure.facecolor": "none",
+    "savefig.facecolor": "none",
+    "text.color": PALE,
+    "xtick.color": PALE,
+    "ytick.color": PALE,
+}
 
 
 @contextmanager
-def house_style() -> Iterator[None]:
+def house_style(dark: bool = False) -> Iterator[None]:
     """Draw and save in the look of the house, whatever the user's settings are."""
     import matplotlib
 
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(STYLE)
+        matplotlib.rcParams.update(STYLE | DARK if dark else STYLE)
         yield
 
 
@@ -56,13 +68,23 @@ def new_axes(width: float = 6.8, height: float = 4.2) -> tuple[Figure, Axes]:
 
 
 def new_panels(
-    rows: int, columns: int, width: float, height: float, shared: bool = False
+    rows: int,
+    columns: int,
+    width: float,
+    height: float,
+    shared: bool = False,
+    heights: Sequence[float] | None = None,
 ) -> tuple[Figure, np.ndarray]:
-    """A figure with a matrix of axes, size in inches; shared axes are labelled at the rim only."""
+    """A figure with a matrix of axes, size in inches; shared axes are labelled at the rim only.
+
+    ``heights`` are those of the rows, relative to each other.
+    """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, figure.subplots(rows, columns, squeeze=False, sharex=shared, sharey=shared)
+    return figure, figure.subplots(
+        rows, columns, squeeze=False, sharex=shared, sharey=shared, height_ratios=heights
+    )
 
 
 def colours(*stops: str) -> Colormap:

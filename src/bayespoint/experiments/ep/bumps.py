@@ -103,6 +103,7 @@ def bumps_table(n: int, runs: Sequence[BumpsRun]) -> Comparison:
             f"{run.features}, {run.method.name}",
             (*run.scores.cells, run.far),
             verdict(run, own),
+            run.scores.standard_errors,
         )
         for run in own
     ]
@@ -118,4 +119,4 @@ def verdict(run: BumpsRun, runs: Sequence[BumpsRun]) -> str:
         better.append("error")
     if rivals and run.scores.log_loss < min(scores.log_loss for scores in rivals):
         better.append("log-loss")
-    return f"better in {', '.join(better)}" if better else ""
+    return f"better in {', '.join(better)}" if better else "not better"

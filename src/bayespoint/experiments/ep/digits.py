@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits
 from bayespoint.datasets import Split, load_mnist
 from bayespoint.experiments.base import Column, Comparison, Context, Entry
 from bayespoint.experiments.ep.methods import EP, METHODS, Method, Scores, fit_and_score
-from bayespoint.experiments.verdicts import score_interval
+from bayespoint.experiments.verdicts import two_errors_around
 
 PAIRS = ((1, 8), (1, 9))  # the slide's
 VARIANCES = (0.01, 0.1, 1.0, 10.0, 100.0)  # τ²; the slide names none
@@ -111,6 +111,7 @@ def digits_table(pair: Pair, runs: Sequence[DigitsRun]) -> Comparison:
             f"{run.method.name}, τ² = {run.variance:g}",
             run.scores.cells,
             verdict(run, own),
+            run.scores.standard_errors,
         )
         for run in own
     ]
@@ -126,7 +127,7 @@ def best(runs: Sequence[DigitsRun], method: Method, criterion: str) -> DigitsRun
 def verdict(run: DigitsRun, runs: Sequence[DigitsRun]) -> str:
     """Criteria by which this scale is the best of its method."""
     chosen = [name for name in CRITERIA if best(runs, run.method, name) is run]
-    return f"best in {', '.join(chosen)}" if chosen else ""
+    return f"best in {', '.join(chosen)}" if chosen else "best in nothing"
 
 
 def caption(pair: Pair, runs: Sequence[DigitsRun]) -> str:
@@ -140,7 +141,7 @@ def caption(pair: Pair, runs: Sequence[DigitsRun]) -> str:
         if errors > least:
             words += f"; the fewest would be {least}, at τ² = {fewest.variance:g}"
         sentences.append(f"{words}.")
-    low, high = score_interval(best(runs, EP, "evidence").scores.error, n)
+    low, high = two_errors_around(best(runs, EP, "evidence").scores.error, n)
     rates = [run.scores.error for run in runs if run.method is EP]
     near = sum(low <= rate <= high for rate in rates)
     return (

@@ -8,12 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_expit, log_ndtr
-from sklearn.metrics import log_loss
 
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.datasets import Split
 from bayespoint.engines import Engine, ExpectationPropagation, LaplaceApproximation
+from bayespoint.experiments.verdicts import standard_error
 from bayespoint.plots import BLUE, VERMILION
+from bayespoint.reports.metrics import log_losses
 
 
 class Method(NamedTuple):
@@ -52,6 +53,7 @@ class Scores(NamedTuple):
     log_loss: float
     log_evidence: float
     n_iter: int
+    standard_errors: tuple[float, ...] = ()  # of the error in %, and of the log-loss
 
     @property
     def cells(self) -> tuple[float, float, float, int]:
@@ -72,11 +74,15 @@ def fit_and_score(
 ) -> tuple[BayesPointClassifier, Scores]:
     """Fit on the training points, score on the test points."""
     machine = fit(method, split.X_train, split.y_train, prior_scale, intercept)
+    wrong = machine.predict(split.X_test) != split.y_test
+    truth = np.searchsorted(machine.classes_, split.y_test)
+    losses = log_losses(machine.predict_proba(split.X_test), truth)
     scores = Scores(
-        error=float(np.mean(machine.predict(split.X_test) != split.y_test)),
-        log_loss=float(log_loss(split.y_test, machine.predict_proba(split.X_test))),
+        error=float(wrong.mean()),
+        log_loss=float(losses.mean()),
         log_evidence=float(machine.log_evidence_[0]),
         n_iter=machine.n_iter_,
+        standard_errors=(standard_error(100.0 * wrong), standard_error(losses)),
     )
     return machine, scores
 

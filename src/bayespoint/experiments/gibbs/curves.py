@@ -15,6 +15,7 @@ from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import GibbsSampler
 from bayespoint.exceptions import ChainsDisagreeWarning
 from bayespoint.experiments.base import Column, Comparison, Entry
+from bayespoint.experiments.verdicts import standard_error
 
 DIMENSION, N_POOL, N_TEST = 10, 300, 1000
 NOISES = (0.0, 0.05)  # share of labels that the oracle flips; the sampler knows it
@@ -105,13 +106,12 @@ def curves_table(runs: Sequence[Curves]) -> Comparison:
         random, active = 100 * run.random[:, at], 100 * run.active[:, at]
         gap = random - active
         for name, errors, verdict in (
-            ("random", random, ""),
-            ("largest entropy", active, ""),
+            ("random", random, "to compare with"),
+            ("largest entropy", active, "see the next line"),
             ("random minus entropy", gap, judge(gap[:, -1])),
         ):
-            label = f"q = {run.q:g}, {name}"
-            rows.append(Entry(label, [*errors.mean(axis=0)], verdict))
-            rows.append(Entry(f"{label}: standard error", [*standard_error(errors)]))
+            spread = [*map(standard_error, errors.T)]
+            rows.append(Entry(f"q = {run.q:g}, {name}", [*errors.mean(axis=0)], verdict, spread))
     caption = (
         "Mean error in % on clean test points, by the number of labels asked for; "
         f"{DIMENSION} features, a pool of {N_POOL} points on the sphere, {len(runs[0].active)} "
@@ -122,11 +122,6 @@ def curves_table(runs: Sequence[Curves]) -> Comparison:
     )
     columns = [Column(f"{n} labels") for n in shown]
     return Comparison("Active learning: entropy against random", caption, columns, rows)
-
-
-def standard_error(values: NDArray) -> NDArray[np.float64]:
-    """Of the mean over data sets, the first axis."""
-    return values.std(axis=0, ddof=1) / np.sqrt(len(values))
 
 
 def judge(gap: NDArray) -> str:

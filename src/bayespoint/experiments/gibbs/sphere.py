@@ -14,6 +14,7 @@ from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import GibbsSampler
 from bayespoint.exceptions import ChainsDisagreeWarning
 from bayespoint.experiments.base import Column, Comparison, Entry
+from bayespoint.experiments.verdicts import standard_error
 
 SIZES = (100, 1000)  # the paper's training and test sets
 N_SETS = {"quick": 10, "full": 100}  # 100 in the paper
@@ -112,17 +113,13 @@ def sphere_table(runs: Sequence[SphereRun]) -> Comparison:
     for run in runs:
         bpm, best = run.bpm[:, at], run.svm[:, run.svm.mean(axis=0).argmin()]
         gap = 100 * (best - bpm)
-        error = gap.std(ddof=1) / np.sqrt(len(gap))
+        error = standard_error(gap)
         beats = "beats" if gap.mean() > 2 * error else "loses to"
         word = beats if abs(gap.mean()) > 2 * error else "ties with"
-        values = [100 * bpm.mean(), 100 * best.mean(), gap.mean(), error]
-        rows.append(Entry(run.convention, values, f"the BPM {word} the best SVM"))
-    columns = [
-        Column("BPM, q = 0.05"),
-        Column("SVM, best λ"),
-        Column("SVM minus BPM"),
-        Column("standard error"),
-    ]
+        values = [100 * bpm.mean(), 100 * best.mean(), gap.mean()]
+        errors = [standard_error(100 * bpm), standard_error(100 * best), error]
+        rows.append(Entry(run.convention, values, f"the BPM {word} the best SVM", errors))
+    columns = [Column("BPM, q = 0.05"), Column("SVM, best λ"), Column("SVM minus BPM")]
     title = f"Figure 4: label noise on the sphere, {len(runs[0].bpm)} data sets each"
     return Comparison(title, CAPTION, columns, rows)
 

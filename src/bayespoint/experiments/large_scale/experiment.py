@@ -15,8 +15,8 @@ from bayespoint.engines import PermutedPerceptron
 from bayespoint.experiments.base import Context, Experiment, Result, Row, Table
 from bayespoint.experiments.large_scale.figures import anytime_figure, rejection_figure
 from bayespoint.experiments.large_scale.samples import SampleErrors, sample_errors
-from bayespoint.experiments.machine import memory_size
 from bayespoint.experiments.verdicts import error_row
+from bayespoint.reports.machine import memory_size
 
 N_SAMPLES = 10  # N of section 4
 DEGREE = 5  # of equation (5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -64,3 +65,16 @@ def memory_size() -> int | None:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):  # Windows has no sysconf
         return None
+
+
+def machine_words(machine: Mapping[str, Any]) -> dict[str, str]:
+    """What :func:`describe_machine` found, for people."""
+    memory = "" if machine["memory_gb"] is None else f", {machine['memory_gb']:.0f} GB of memory"
+    return {
+        "machine": f"{machine['processor']}, {machine['cores']} cores{memory}, {machine['system']}",
+        "versions": ", ".join(f"{name} {number}" for name, number in machine["versions"].items()),
+        "BLAS": ", ".join(
+            f"{blas['internal_api']} {blas['version']} ({blas['num_threads']} threads)"
+            for blas in machine["blas"]
+        ),
+    }

@@ -1,0 +1,11 @@
+"""How good a classifier is, as numbers (:func:`measure`) and as a page (:func:`write_evaluation`).
+
+A page is one HTML file that needs no other file, no network and no script.
+"""
+
+from bayespoint.reports.evaluation import ClassScores, Evaluation, Selective
+from bayespoint.reports.evaluation_page import write_evaluation
+from bayespoint.reports.measuring import measure
+from bayespoint.reports.metrics import Bin
+
+__all__ = ["Bin", "ClassScores", "Evaluation", "Selective", "measure", "write_evaluation"]

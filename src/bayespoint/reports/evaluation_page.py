@@ -1,0 +1,88 @@
+"""An evaluation as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from bayespoint.reports import parts, sections
+from bayespoint.reports.evaluation import Evaluation
+
+
+def write_evaluation(
+    evaluation: Evaluation,
+    path: str | Path,
+    *,
+    title: str = "Evaluation",
+    rows: Any = None,
+    image_shape: tuple[int, int] | str | None = "auto",
+    details: Mapping[str, Any] | None = None,
+    n_examples: int = 12,
+) -> Path:
+    """Write a page that tells all of an evaluation: one file, without network and scripts.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        What :func:`measure` found.
+    path : str or Path
+        File to write.
+    title : str, default="Evaluation"
+        What the page is about.
+    rows : DataFrame or array of shape (n_samples, n_features), default=None
+        The test points as people know them, in the order that they were measured in, to show the
+        most uncertain and the most confidently wrong ones. Without them, their numbers are shown.
+    image_shape : tuple of two ints, "auto" or None, default="auto"
+        Height and width of the pictures that rows are. "auto" finds out: squares of at least 8 by
+        8 grey values of which neighbours are alike. None: they are no pictures.
+    details : mapping of str to str, default=None
+        More to tell about data and model: files, training time.
+    n_examples : int, default=12
+        How many of each kind to show.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_digits
+    >>> from bayespoint import BayesPointClassifier
+    >>> from bayespoint.reports import measure, write_evaluation
+    >>> X, y = load_digits(return_X_y=True)
+    >>> machine = BayesPointClassifier(engine="laplace").fit(X[:200], y[:200])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write_evaluation(
+    ...         measure(machine, X[200:400], y[200:400]), f"{folder}/digits.html", rows=X[200:400]
+    ...     )
+    ...     path.read_text(encoding="utf-8").count("<figure>")
+    2
+    """
+    if find_spec("matplotlib") is None:
+        raise ImportError("write_evaluation needs matplotlib: pip install 'bayespoint[plot]'.")
+    if rows is not None and n_rows(rows) != evaluation.n_rows:
+        raise ValueError(
+            f"rows must be the {evaluation.n_rows} test points that were measured, in their order. "
+            f"Got {n_rows(rows)} rows instead."
+        )
+    main = [
+        sections.numbers(evaluation),
+        sections.rejection(evaluation),
+        sections.calibration(evaluation),
+        sections.classes(evaluation),
+        sections.single_points(evaluation, rows, image_shape, n_examples),
+        sections.about(evaluation, details or {}),
+    ]
+    header = sections.summary(evaluation, title)
+    path = Path(path)
+    path.write_text(parts.page(title, header, "\n".join(main)), encoding="utf-8")
+    return path
+
+
+def n_rows(rows: Any) -> int:
+    """Number of rows of anything that has some; a sparse matrix has no length."""
+    return rows.shape[0] if hasattr(rows, "shape") else len(rows)

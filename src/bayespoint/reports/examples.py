@@ -1,0 +1,157 @@
+"""Single test points that are worth a look: as pictures where they are pictures, else as rows."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from math import isqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from bayespoint.reports import parts
+from bayespoint.reports.evaluation import Evaluation
+from bayespoint.reports.metrics import of_class
+
+SMALLEST_SIDE = 8  # pixels: of smaller squares of numbers one cannot say whether they are pictures
+SMOOTHNESS = 0.7  # neighbours differ at most so much, relative to pixels anywhere in the picture
+N_LOOKED_AT = 200  # rows, to tell whether rows are pictures
+N_COLUMNS = 30  # of a row, that a table shows
+N_LETTERS = 40  # of a value, that a table shows
+
+Shape = tuple[int, int]
+
+
+def most_uncertain(evaluation: Evaluation, n: int) -> NDArray[np.intp]:
+    """The n answers of least confidence, the least first."""
+    return np.argsort(confidences(evaluation), kind="stable")[:n]
+
+
+def most_confidently_wrong(evaluation: Evaluation, n: int) -> NDArray[np.intp]:
+    """The n wrong answers of most confidence, the most first.
+
+    Among those that are equally sure, the less probable truth comes first.
+    """
+    wrong = np.flatnonzero(evaluation.truth != evaluation.predicted)
+    truth = of_class(evaluation.probabilities, evaluation.truth)
+    return wrong[np.lexsort([truth[wrong], -confidences(evaluation)[wrong]])][:n]
+
+
+def confidences(evaluation: Evaluation) -> NDArray[np.float64]:
+    """Probability of each predicted class."""
+    return of_class(evaluation.probabilities, evaluation.predicted)
+
+
+def gallery(evaluation: Evaluation, chosen: NDArray, rows: Any, shape: Shape) -> str:
+    """The chosen points as pictures."""
+    items = []
+    for one in chosen:
+        row, true, predicted, sure = answer(evaluation, one)
+        pixels = np.array(row_values(rows, row), dtype=np.float64).reshape(shape)
+        image = parts.png_address(grey_png(pixels))
+        label = f"row {row}: true {true}, predicted {predicted} with {sure}"
+        items.append(
+            f'<li><img src="{image}" alt="{parts.text(label)}">'
+            f"<span>true <b>{parts.text(true)}</b></span> "
+            f"<span>predicted <b>{parts.text(predicted)}</b></span> "
+            f'<span class="quiet">{sure}, row {row}</span></li>'
+        )
+    return f'<ul class="gallery">{"".join(items)}</ul>'
+
+
+def listing(evaluation: Evaluation, chosen: NDArray, rows: Any, label: str) -> str:
+    """The chosen points as rows of a table, with their columns where these are known."""
+    names = column_names(rows)
+    heads = ["row", "true", "predicted", "probability", *names[:N_COLUMNS]]
+    lines = []
+    for one in chosen:
+        row, *others = answer(evaluation, one)
+        lines.append([row, *others, *map(short, row_values(rows, row)[:N_COLUMNS])])
+    left_out = len(names) - N_COLUMNS
+    note = f'<p class="quiet">{left_out} more columns are not shown.</p>' if left_out > 0 else ""
+    return parts.table(heads, lines, label=label) + note
+
+
+def answer(evaluation: Evaluation, one: int) -> tuple[int, str, str, str]:
+    """Row, true label, predicted label, and the probability of the latter."""
+    true, predicted = evaluation.truth[one], evaluation.predicted[one]
+    sure = f"{evaluation.probabilities[one, predicted]:.3f}"
+    names = short(evaluation.classes[true]), short(evaluation.classes[predicted])
+    return int(evaluation.positions[one]), *names, sure
+
+
+def column_names(rows: Any) -> list[str]:
+    """Names of the columns of a DataFrame, numbers of those of an array."""
+    if rows is None:
+        return []
+    if hasattr(rows, "columns"):
+        return [str(name) for name in rows.columns]
+    shape = np.shape(rows)
+    return [f"x{number}" for number in range(shape[1])] if len(shape) > 1 else ["x"]
+
+
+def row_values(rows: Any, position: int) -> list[Any]:
+    """The values of one row, be it one value or several."""
+    if rows is None:
+        return []
+    if issparse(rows):
+        return rows[[position]].toarray()[0].tolist()
+    row = rows.iloc[position] if hasattr(rows, "iloc") else rows[position]
+    return np.asarray(row, dtype=object).ravel().tolist()
+
+
+def short(value: Any) -> str:
+    """A value in a few letters."""
+    words = f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value)
+    return words if len(words) <= N_LETTERS else f"{words[: N_LETTERS - 1]}…"
+
+
+def picture_shape(rows: Any, image_shape: Shape | str | None) -> Shape | None:
+    """Height and width of the pictures that rows are; None if they are shown as numbers.
+
+    "auto" takes rows for pictures if they are squares of at least 8 by 8 numbers, all between 0 and
+    1 or all integers from 0 to 255, of which neighbours are alike.
+    """
+    if rows is None or image_shape is None or issparse(rows):
+        return None
+    some = np.asarray(rows[:N_LOOKED_AT])
+    n_columns = some.shape[1] if some.ndim == 2 else 1
+    if isinstance(image_shape, str):
+        if image_shape != "auto":
+            raise ValueError(
+                "The 'image_shape' parameter of write_evaluation must be a tuple of two ints, "
+                f"'auto' or None. Got {image_shape!r} instead."
+            )
+        side = isqrt(n_columns)
+        is_square = side >= SMALLEST_SIDE and side**2 == n_columns
+        return (side, side) if is_square and look_like_pictures(some, side) else None
+    if len(image_shape) != 2 or np.prod(image_shape) != n_columns:
+        raise ValueError(
+            "The 'image_shape' parameter of write_evaluation must be a tuple of two ints whose "
+            f"product is the number of columns, {n_columns}. Got {image_shape!r} instead."
+        )
+    return image_shape
+
+
+def look_like_pictures(rows: NDArray, side: int) -> bool:
+    """Whether rows are squares of grey values."""
+    if rows.dtype.kind not in "iuf" or not np.isfinite(rows).all():
+        return False
+    grey = rows.astype(np.float64)
+    if grey.min() < 0 or grey.max() > 255 or (grey.max() > 1 and (grey % 1 != 0).any()):
+        return False
+    squares = grey.reshape(-1, side, side)
+    # Mean squared difference of neighbours, and of two pixels anywhere in the same picture.
+    near = [np.square(np.diff(squares, axis=axis)).mean() for axis in (1, 2)]
+    anywhere = 2 * squares.var(axis=(1, 2)).mean()
+    return bool(np.mean(near) < SMOOTHNESS * anywhere)
+
+
+def grey_png(values: NDArray[np.float64]) -> bytes:
+    """A picture from its smallest value, black, to its largest, white."""
+    from matplotlib.image import imsave
+
+    content = BytesIO()
+    imsave(content, values, cmap="gray", format="png")
+    return content.getvalue()

@@ -1,0 +1,216 @@
+"""A fitted classifier and a test set in, an evaluation out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_consistent_length, column_or_1d
+
+from bayespoint.reject import SCORES, RejectionCurve, SelectiveClassifier, estimator_outputs
+from bayespoint.reject.labels import encode
+from bayespoint.reports import metrics
+from bayespoint.reports.evaluation import ClassScores, Evaluation, Selective
+from bayespoint.reports.intervals import mean_interval, score_interval
+from bayespoint.reports.model import describe_model
+
+SUM_TOLERANCE = 1e-3  # of probabilities in float32, over thousands of classes
+
+
+def measure(
+    estimator: Any, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None
+) -> Evaluation:
+    r"""Ask a fitted classifier for all answers to a test set, and measure how good they are.
+
+    * accuracy, with Wilson's 95 % interval; balanced accuracy, the mean recall of the classes that
+      are in the test set.
+    * log-loss, the mean of :math:`-\log p_y(x)`, and Brier score, the mean of
+      :math:`\sum_c (p_c(x) - [y = c])^2`, which for two classes is halved, as scikit-learn has it;
+      with mean ± 1.96 standard errors.
+    * expected calibration error, :math:`\sum_b (n_b / n) |accuracy_b - confidence_b|` over ten bins
+      (0, 0.1], ... (0.9, 1] of the confidence, the probability of the predicted class. It is above
+      zero by chance, even for true probabilities: so it has no interval.
+    * AUC: the chance that a point of the class gets a higher probability than one of the rest;
+      for several classes the mean over all; with DeLong's interval. None where a class is absent
+      from the test set.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Fitted, with ``predict_proba``: any of scikit-learn's manner. Of a
+        :class:`~bayespoint.reject.SelectiveClassifier`, also at the end of a pipeline, the answers
+        to all points are measured, and beside them, how it does with its own threshold.
+    X : array-like of shape (n_samples, n_features)
+        Test points, in whatever form the classifier takes them.
+    y : array-like of shape (n_samples,)
+        True labels. Not all classes need be there, but the classifier must know all that are.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weight k counts a point k times, in the intervals also.
+
+    Returns
+    -------
+    Evaluation
+        With ``to_dict()`` for JSON.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from bayespoint import BayesPointClassifier
+    >>> from bayespoint.reports import measure
+    >>> X, y = load_digits(return_X_y=True)
+    >>> machine = BayesPointClassifier(engine="laplace").fit(X[:1000] / 16, y[:1000])
+    >>> evaluation = measure(machine, X[1000:] / 16, y[1000:])
+    >>> low, high = evaluation.intervals["accuracy"]
+    >>> f"{evaluation.accuracy:.3f}, from {low:.3f} to {high:.3f}"
+    '0.925, from 0.904 to 0.941'
+    >>> f"{evaluation.log_loss:.3f}, {evaluation.auc:.3f}"
+    '0.280, 0.994'
+    """
+    check_consistent_length(X, y)
+    last, X = find_selective(estimator, X)
+    selective = last if isinstance(last, SelectiveClassifier) else None
+    answering = last if selective is None else selective.estimator_
+    probabilities, classes = class_probabilities(answering, X)
+    weight = point_weights(sample_weight, len(probabilities))
+    labels = column_or_1d(y, warn=True)
+    remedy = "evaluate on labels that the classifier was fitted to, of the same type"
+    truth = encode(labels, classes, "y", remedy)
+    remedy = "use a classifier that predicts labels of its classes_ only"
+    predicted = encode(np.asarray(answering.predict(X)), classes, "predict", remedy)
+    score = "proba" if selective is None else selective.confidence
+    outputs = probabilities if score == "proba" else estimator_outputs(answering, X, score)
+    confidence = SCORES[score].function(outputs)
+
+    here = np.flatnonzero(weight)
+    truth, predicted, probabilities = truth[here], predicted[here], probabilities[here]
+    right = truth == predicted
+    numbers = measure_answers(truth, predicted, probabilities, weight[here], classes)
+    return Evaluation(
+        n=len(here),
+        n_rows=len(weight),
+        classes=classes,
+        rejection=RejectionCurve.from_confidence(confidence[here], ~right, weight[here]),
+        rejection_score=score,
+        selective=None
+        if selective is None
+        else measure_refusals(selective, confidence[here], right, weight[here]),
+        model=describe_model(estimator),
+        positions=here,
+        truth=truth,
+        predicted=predicted,
+        probabilities=probabilities.astype(np.float64),
+        **numbers,
+    )
+
+
+def measure_answers(
+    truth: NDArray, predicted: NDArray, probabilities: NDArray, weight: NDArray, classes: list
+) -> dict[str, Any]:
+    """All numbers that truth, answers and probabilities decide."""
+    n_classes, total, right = len(classes), float(weight.sum()), truth == predicted
+    accuracy = min(1.0, float(weight @ right) / total)
+    confusion = np.zeros((n_classes, n_classes))
+    np.add.at(confusion, (truth, predicted), weight)
+    balanced, balanced_ends = metrics.balanced_accuracy(confusion)
+    log_loss, log_loss_ends = mean_interval(metrics.log_losses(probabilities, truth), weight)
+    brier, brier_ends = mean_interval(metrics.brier_scores(probabilities, truth), weight)
+    areas, auc, auc_ends = metrics.areas_under_curves(probabilities, truth, weight)
+    bins = metrics.calibration_bins(metrics.of_class(probabilities, predicted), right, weight)
+    precision, recall = metrics.precision_and_recall(confusion)
+    columns = zip(classes, confusion.sum(axis=1), precision, recall, areas, strict=True)
+    return {
+        "weight": total,
+        "accuracy": accuracy,
+        "balanced_accuracy": balanced,
+        "log_loss": log_loss,
+        "brier_score": brier,
+        "calibration_error": metrics.calibration_error(bins),
+        "auc": auc,
+        "intervals": {
+            "accuracy": score_interval(accuracy, total),
+            "balanced_accuracy": balanced_ends,
+            "log_loss": log_loss_ends,
+            "brier_score": brier_ends,
+            "calibration_error": None,
+            "auc": auc_ends,
+        },
+        "confusion": confusion.astype(int) if (weight % 1 == 0).all() else confusion,
+        "per_class": tuple(
+            ClassScores(label, float(size), or_none(p), or_none(r), area)
+            for label, size, p, r, area in columns
+        ),
+        "reliability": bins,
+    }
+
+
+def measure_refusals(
+    selective: SelectiveClassifier, confidence: NDArray, right: NDArray, weight: NDArray
+) -> Selective:
+    """How many answers are refused at the classifier's own threshold, and how good the rest is."""
+    accepted = confidence >= selective.threshold_
+    kept = float(weight[accepted].sum())
+    accuracy = min(1.0, float(weight[accepted] @ right[accepted]) / kept) if kept else None
+    return Selective(
+        threshold=selective.threshold_,
+        source=selective.threshold_source_,
+        rejected=float(weight[~accepted].sum() / weight.sum()),
+        accuracy=accuracy,
+        interval=None if accuracy is None else score_interval(accuracy, kept),
+    )
+
+
+def find_selective(estimator: Any, X: Any) -> tuple[Any, Any]:
+    """A classifier with refusals at the end of a pipeline, and what it sees of the points."""
+    if isinstance(estimator, Pipeline) and isinstance(estimator[-1], SelectiveClassifier):
+        return estimator[-1], estimator[:-1].transform(X) if len(estimator) > 1 else X
+    return estimator, X
+
+
+def class_probabilities(estimator: Any, X: Any) -> tuple[NDArray, list]:
+    """Probabilities, checked, and the labels of their columns."""
+    name = type(estimator).__name__
+    if not hasattr(estimator, "predict_proba"):
+        raise TypeError(
+            f"measure needs class probabilities, and {name} has no predict_proba: wrap it in "
+            "scikit-learn's CalibratedClassifierCV, or use a BayesPointClassifier."
+        )
+    probabilities = np.asarray(estimator.predict_proba(X))
+    classes = np.asarray(estimator.classes_).tolist()
+    if probabilities.dtype.kind != "f":
+        probabilities = probabilities.astype(np.float64)
+    if probabilities.ndim != 2 or probabilities.shape[1] != len(classes):
+        raise ValueError(
+            f"predict_proba must give one column for each of the {len(classes)} classes. {name} "
+            f"gave an array of shape {probabilities.shape} instead."
+        )
+    valid = (probabilities >= 0) & (probabilities <= 1 + SUM_TOLERANCE)
+    valid_rows = valid.all(axis=1) & (abs(probabilities.sum(axis=1) - 1) <= SUM_TOLERANCE)
+    if not valid_rows.all():
+        raise ValueError(
+            f"predict_proba must give numbers in [0, 1] that sum to 1. {name} did not in "
+            f"{np.count_nonzero(~valid_rows)} of {len(valid_rows)} rows, first in row "
+            f"{np.argmin(valid_rows)}."
+        )
+    return probabilities, classes
+
+
+def point_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
+    """Weights, checked; 1 where none are given."""
+    if sample_weight is None:
+        return np.ones(n)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n,):
+        raise ValueError(f"sample_weight must have shape ({n},). Got {weight.shape} instead.")
+    if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.sum() > 0):
+        raise ValueError(
+            "sample_weight must be finite, not negative, and not zero everywhere. Got values from "
+            f"{weight.min():g} to {weight.max():g} instead."
+        )
+    return weight
+
+
+def or_none(number: float) -> float | None:
+    """None for NaN."""
+    return None if np.isnan(number) else float(number)

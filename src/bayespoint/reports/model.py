@@ -1,0 +1,70 @@
+"""What a fitted classifier is, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from bayespoint.classifier import BayesPointClassifier
+from bayespoint.engines import get_engine
+
+WRAPPED = ("best_estimator_", "estimator_")  # where searches and refusals keep what they fitted
+
+
+def describe_model(estimator: Any) -> dict[str, str]:
+    """Class, parameters, engine and what the training found, as far as each is known.
+
+    >>> from bayespoint import BayesPointClassifier
+    >>> machine = BayesPointClassifier(engine="laplace").fit([[0.0], [1.0], [2.0]], [0, 0, 1])
+    >>> words = describe_model(machine)
+    >>> words["engine"], words["features"]
+    ('LaplaceApproximation()', '1')
+    """
+    layers = fitted_layers(estimator)
+    words = {"model": " > ".join(type(layer).__name__ for layer in layers)}
+    words["parameters"] = " ".join(repr(estimator).split())
+    for layer in layers:
+        words |= facts(layer)
+    return words
+
+
+def fitted_layers(estimator: Any) -> list[Any]:
+    """The estimator, then what is within it: steps of pipelines, winners of searches."""
+    layers = [estimator]
+    if isinstance(estimator, Pipeline):
+        *steps, last = estimator
+        return [*layers, *steps, *fitted_layers(last)]
+    for name in WRAPPED:
+        inner = getattr(estimator, name, None)
+        if inner is not None:
+            return [*layers, *fitted_layers(inner)]
+    return layers
+
+
+def facts(fitted: Any) -> dict[str, str]:
+    """What one fitted estimator says of itself."""
+    words = {}
+    if hasattr(fitted, "best_params_"):
+        words["chosen"] = ", ".join(f"{name} = {v!r}" for name, v in fitted.best_params_.items())
+    if isinstance(fitted, BayesPointClassifier):
+        words["engine"] = " ".join(repr(get_engine(fitted.engine)).split())
+        words |= posterior_facts(fitted.posterior_)
+    if hasattr(fitted, "n_features_in_"):
+        words["features"] = str(fitted.n_features_in_)
+    return words
+
+
+def posterior_facts(posterior: Any) -> dict[str, str]:
+    """What a posterior tells of the run that found it."""
+    words = {"posterior": type(posterior).__name__, "iterations": str(posterior.n_iter)}
+    if hasattr(posterior, "n_samples"):
+        words["samples"] = str(posterior.n_samples)
+    if posterior.log_evidence is not None:
+        words["log evidence"] = f"{float(np.sum(posterior.log_evidence)):.2f}"
+    if hasattr(posterior, "r_hat"):
+        words["R-hat"] = f"{float(np.max(posterior.r_hat)):.3f}"
+    if hasattr(posterior, "effective_sample_size"):
+        words["effective samples"] = f"{float(np.min(posterior.effective_sample_size)):.0f}"
+    return words

@@ -1,0 +1,128 @@
+"""The parts of a page: one HTML file that needs no other file, no network and no script.
+
+Whatever comes in as words is escaped here, and nowhere else; what comes out is HTML.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+NOTHING = "–"  # stands where there is no number
+
+
+def text(words: Any) -> str:
+    """Words, safe inside HTML and its attributes.
+
+    >>> text("a < b")
+    'a &lt; b'
+    """
+    return escape(str(words))
+
+
+def page(title: str, header: str, main: str) -> str:
+    """A whole page, from words for its title and HTML for the rest."""
+    style = files(__package__).joinpath("page.css").read_text(encoding="utf-8")
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{text(title)}</title>
+<style>
+{style}</style>
+</head>
+<body>
+<header>
+{header}
+</header>
+<main>
+{main}
+</main>
+</body>
+</html>
+"""
+
+
+def definitions(pairs: Mapping[str, Any]) -> str:
+    """Names and what they stand for."""
+    items = "".join(
+        f"<div><dt>{text(name)}</dt><dd>{text(words)}</dd></div>" for name, words in pairs.items()
+    )
+    return f"<dl>{items}</dl>" if items else ""
+
+
+class Cell(NamedTuple):
+    """A cell of a table that is more than a number: CSS classes, and a shade from 0 to 1."""
+
+    words: Any
+    kind: str = ""
+    shade: float | None = None
+
+
+def table(
+    heads: Sequence[Any], rows: Iterable[Sequence[Any]], *, kind: str = "", label: str = ""
+) -> str:
+    """A table with heads above and, as the first cell of each row, at the side.
+
+    Heads and cells are words or :class:`Cell`. Wide tables scroll within themselves.
+    ``kind="stacked"``: on a narrow screen the last column, of kind "words", goes below its row; an
+    interval stands before it.
+    ``label`` names the table for those who cannot see it.
+    """
+    head = "".join(cell(content, 'th scope="col"') for content in heads)
+    body = "".join(f"<tr>{table_row(row)}</tr>" for row in rows)
+    numbers = max(len(heads) - 3, 1)  # columns between the first, and the interval and the words
+    return (
+        f'<div class="table {text(kind)}" style="--numbers: {numbers}" role="region" tabindex="0" '
+        f'aria-label="{text(label or "table")}"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def table_row(row: Sequence[Any]) -> str:
+    """The cells of one row, the first of which is a head."""
+    first, *others = row
+    return cell(first, 'th scope="row"') + "".join(cell(content, "td") for content in others)
+
+
+def cell(content: Any, tag: str) -> str:
+    """One cell, with a tag that has its attributes."""
+    words, kind, shade = content if isinstance(content, Cell) else Cell(content)
+    shown = f' class="{text(kind)}"' if kind else ""
+    if shade is not None:
+        shown += f' style="--shade: {shade:.3f}"'
+    return f"<{tag}{shown}>{text(words)}</{tag.split()[0]}>"
+
+
+def png_address(content: bytes) -> str:
+    """A picture as an address that holds all of it."""
+    return f"data:image/png;base64,{base64.b64encode(content).decode('ascii')}"
+
+
+def svg_address(content: bytes) -> str:
+    """A drawing as an address that holds all of it."""
+    return f"data:image/svg+xml;base64,{base64.b64encode(content).decode('ascii')}"
+
+
+def figure(address: str, alternative: str, caption: str = "", *, dark: str | None = None) -> str:
+    """A picture with words for those who cannot see it; ``caption`` is HTML.
+
+    ``dark`` is the address of the same picture for dark screens; without it, the picture stands on
+    white.
+    """
+    image = f'<img src="{address}" alt="{text(alternative)}">'
+    if dark is not None:
+        source = f'<source media="(prefers-color-scheme: dark)" srcset="{dark}">'
+        image = f"<picture>{source}{image}</picture>"
+    below = f"<figcaption>{caption}</figcaption>" if caption else ""
+    return f"<figure>{image}{below}</figure>"
+
+
+def badge(words: Any) -> str:
+    """A short word in a frame."""
+    return f'<span class="badge">{text(words)}</span>'
