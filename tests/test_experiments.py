@@ -162,16 +162,16 @@ def test_full_run_reads_the_data_folder(tmp_path, monkeypatch):
 
     result = large_scale.run(Context(full=True, data=tmp_path))
     assert "MNIST, 100 training and 50 test images" in result.setting["data"]
-    assert result.tables[0].rows[0].printed is None  # the paper had more
+    assert result.tables[1].rows[0].printed is None  # the paper had more
 
     monkeypatch.setattr(large_scale, "PAPER_SIZES", (100, 50))
     result = large_scale.run(Context(full=True, data=tmp_path))
-    table = result.tables[0]
+    table = result.tables[1]
     assert [row.printed for row in table.rows] == list(large_scale.PRINTED)
     assert {verdict_word(row.verdict) for row in table.rows} <= {"agrees", "better", "worse"}
-    assert [row.printed for row in result.tables[2].rows].count(1.46) == 1
-    assert result.figures[0].data["printed"]["error_percent"] == list(large_scale.PRINTED)
-    for figure in result.figures:
+    assert [row.printed for row in result.tables[3].rows].count(1.46) == 1
+    assert result.figures[1].data["printed"]["error_percent"] == list(large_scale.PRINTED)
+    for figure in result.figures[1:]:
         labels = figure.draw().axes[0].get_legend_handles_labels()[1]
         assert "printed in the paper" in labels
 

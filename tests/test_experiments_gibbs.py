@@ -5,9 +5,10 @@ import json
 import numpy as np
 import pytest
 from scipy.optimize import nnls
+from tests.sphere import integrate
 
 from bayespoint.experiments import Context, perform
-from bayespoint.experiments.gibbs import curves, plane, sphere, versions, votes
+from bayespoint.experiments.gibbs import curves, plane, posterior, sphere, votes
 from bayespoint.experiments.gibbs import experiment as gibbs
 from bayespoint.plots import house_style
 
@@ -21,8 +22,6 @@ def run():
         patch.setitem(curves.N_SETS, "quick", 2)
         patch.setitem(curves.N_LABELS, "quick", 5)
         patch.setitem(gibbs.EVIDENCE_THIN, "quick", 2)
-        patch.setitem(versions.N_SAMPLES, "quick", 40)
-        patch.setitem(versions.THIN, "quick", 20)
         return perform(gibbs.EXPERIMENT, Context())
 
 
@@ -31,7 +30,7 @@ def test_quick_run(run):
     titles = [table.title for table in run.result.tables]
     assert any(title.startswith("Figure 3") for title in titles)
     assert any(title.startswith("Figure 4") for title in titles)
-    diversity = run.result.tables[0]
+    diversity = run.result.tables[1]
     errors = [row.values[0] for row in diversity.rows]
     assert errors == sorted(errors)
     for figure in run.result.figures:
@@ -41,8 +40,8 @@ def test_quick_run(run):
 
 
 def test_figure_1_counts_errors():
-    surface = sphere.log_posterior(10, 0.2, seed=0)
     X, y = sphere.draw_set("uniform", 10, 0.2, np.random.default_rng((0, 10)))
+    surface = posterior.log_posterior(X, y)
     assert surface.max() == 0
     missing = set()
     for row, column in ((30, 50), (60, 60), (100, 7)):
@@ -52,6 +51,29 @@ def test_figure_1_counts_errors():
         errors = (y * (X @ w) <= 0).sum()
         missing.add(round(errors + surface[row, column] / np.log(4), 6))
     assert len(missing) == 1  # the fewest errors anywhere
+
+
+@pytest.mark.parametrize("m", [10, 200])
+def test_figure_1_integrals(m):
+    """On rings around some direction, as on slices of the whole sphere."""
+    X, y = sphere.draw_set("uniform", m, 0.2, np.random.default_rng((0, m)))
+    _, law, mean, _ = integrate(X, y).posterior(0.2)
+    centre = mean / np.linalg.norm(mean)
+    spread = 1.0 if m == 10 else 0.1
+    nearby = centre + spread * np.random.default_rng(0).normal(size=(500, 3))
+    nearby /= np.linalg.norm(nearby, axis=1, keepdims=True)
+    n_errors, found = posterior.integrate(X, y, nearby)
+    assert n_errors == pytest.approx(law @ np.arange(m + 1), rel=2e-3)
+    np.testing.assert_allclose(found, mean, atol=2e-3)
+
+
+def test_figure_1_is_sampled():
+    table = posterior.posterior_table([posterior.solve_posterior(10, seed=0)])
+    assert table.rows[0].verdict == "agrees"
+    assert table.rows[0].values[2] < 3  # degrees
+    far = posterior.solve_posterior(10, seed=0)
+    wrong = posterior.posterior_table([far._replace(n_errors=far.n_errors + 0.5)])
+    assert "apart" in wrong.rows[0].verdict
 
 
 @pytest.mark.parametrize("convention", list(sphere.CONVENTIONS))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from bayespoint.experiments.base import Context, Experiment, Result
-from bayespoint.experiments.gibbs import curves, plane, sphere, versions, votes
+from bayespoint.experiments.gibbs import curves, plane, posterior, sphere, votes
 from bayespoint.experiments.gibbs.figures import (
     curves_figure,
     diversity_figure,
     evidence_figure,
     posterior_figure,
-    quantile_figure,
     sphere_figure,
 )
 
@@ -18,15 +17,13 @@ EVIDENCE_THIN = {"quick": 20, "full": 100}  # ... and for the evidence, which ma
 
 
 def run(context: Context) -> Result:
-    """The sphere, the plane, votes, active learning, and version space."""
+    """The sphere, the plane, votes, and active learning."""
     seconds: dict[str, float] = {}
     seed, mode = context.seed, context.mode
 
-    with context.part("loading the data", seconds):
-        words, split, gamma = versions.load(context)
     with context.part("sphere", seconds):
         n_sets = sphere.N_SETS[mode]
-        surfaces = {m: sphere.log_posterior(m, q, seed) for m, q in sphere.FIGURE_1.items()}
+        posteriors = [posterior.solve_posterior(m, seed) for m in posterior.SIZES]
         spheres = [
             sphere.solve_sphere(convention, n_sets, seed) for convention in sphere.CONVENTIONS
         ]
@@ -40,31 +37,28 @@ def run(context: Context) -> Result:
         learned = curves.solve_curves(
             curves.N_SETS[mode], curves.N_LABELS[mode], curves.THIN[mode], seed
         )
-    with context.part("version space", seconds):
-        samplers = versions.solve_versions(context, split, gamma)
     return Result(
-        setting=setting(words, seed),
+        setting=setting(seed),
         tables=[
+            posterior.posterior_table(posteriors),
             plane.diversity_table(diversity),
             sphere.sphere_table(spheres),
             votes.votes_table(shares),
             curves.curves_table(learned),
             plane.evidence_table(evidence),
-            versions.versions_table(words, samplers),
         ],
         figures=[
-            posterior_figure(surfaces),
+            posterior_figure(posteriors),
             diversity_figure(diversity, X, y),
             sphere_figure(spheres),
             curves_figure(learned),
             evidence_figure(evidence),
-            quantile_figure(samplers),
         ],
         seconds=seconds,
     )
 
 
-def setting(words: str, seed: int) -> dict[str, str]:
+def setting(seed: int) -> dict[str, str]:
     """Data and parameters, in words."""
     return {
         "sphere": "; ".join(f"{name}: {text}" for name, text in sphere.CONVENTIONS.items()),
@@ -72,7 +66,6 @@ def setting(words: str, seed: int) -> dict[str, str]:
             f"{2 * plane.SIZE} points from two Gaussians, kernel exp(-|x - x'|² / 2 width²); "
             "the paper does not give its data"
         ),
-        "version space": words,
         "seed": str(seed),
     }
 
@@ -83,8 +76,7 @@ EXPERIMENT = Experiment(
     paper="T. Graepel and R. Herbrich, The Kernel Gibbs Sampler, NIPS 13, 2001",
     description=(
         "Samples of the posterior under label noise: their diversity, Bayes point and SVM on noisy "
-        "labels, rejection by vote, active learning, evidence; and perceptrons beside samples of "
-        "version space."
+        "labels, rejection by vote, active learning, and evidence."
     ),
     run=run,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from bayespoint.active import LearningCurveDisplay
 from bayespoint.experiments.base import Figure
 from bayespoint.experiments.ep.methods import rounded
-from bayespoint.experiments.gibbs import plane, sphere
+from bayespoint.experiments.gibbs import plane, posterior, sphere
 from bayespoint.experiments.gibbs.curves import Curves
 from bayespoint.experiments.gibbs.plane import Diversity, WidthEvidence
+from bayespoint.experiments.gibbs.posterior import SpherePosterior
 from bayespoint.experiments.gibbs.sphere import SphereRun
-from bayespoint.experiments.gibbs.versions import Errors
 from bayespoint.plots import (
     BLUE,
     GREEN,
@@ -33,36 +33,39 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 LINES = ((BLUE, "-"), (VERMILION, "--"), (GREEN, ":"), (PURPLE, "-."))
-N_QUANTILES = 100
 
 
-def posterior_figure(surfaces: Mapping[int, NDArray]) -> Figure:
-    """Figure 1: the log posterior on the sphere, for few points and for many."""
-    longitude = np.linspace(0, 360, sphere.GRID)
-    latitude = np.linspace(-90, 90, sphere.GRID)
+def posterior_figure(posteriors: Sequence[SpherePosterior]) -> Figure:
+    """Figure 1: the log posterior on the sphere, for few points and for many, and samples of it."""
+    longitude = np.linspace(0, 360, posterior.GRID)
+    latitude = np.linspace(-90, 90, posterior.GRID)
 
     def draw() -> Drawing:
-        drawing, axes = new_panels(1, len(surfaces), 9.2, 3.0)
-        for ax, (m, values) in zip(axes[0], surfaces.items(), strict=True):
+        drawing, axes = new_panels(2, len(posteriors), 9.2, 5.6)
+        for (exact, sampled), run in zip(axes.T, posteriors, strict=True):
             image = paint(
-                ax, values, longitude, latitude, cmap=colours("white", BLUE, INK).reversed(),
-                aspect="auto",
+                exact, run.log_posterior, longitude, latitude,
+                cmap=colours("white", BLUE, INK).reversed(), aspect="auto",
             )  # fmt: skip
-            ax.set_title(f"m = {m}")
-            ax.set_xlabel("longitude")
-            drawing.colorbar(image, ax=ax)
-        axes[0, 0].set_ylabel("latitude")
+            drawing.colorbar(image, ax=exact)
+            exact.set_title(f"m = {run.m}")
+            east, north = posterior.angles(run.draws.reshape(-1, 3))
+            sampled.plot(east, north, ".", color=VERMILION, markersize=2, alpha=0.4)
+            sampled.set(xlim=(0, 360), ylim=(-90, 90), xlabel="longitude")
+            drawing.colorbar(image, ax=sampled).ax.set_visible(False)  # keep both as wide
+        axes[0, 0].set_ylabel("latitude, exact")
+        axes[1, 0].set_ylabel("latitude, sampled")
         return drawing
 
     data = {
         "longitude": rounded(longitude, 1),
         "latitude": rounded(latitude, 1),
-        "log_posterior": {str(m): rounded(values, 2) for m, values in surfaces.items()},
+        "log_posterior": {str(run.m): rounded(run.log_posterior, 2) for run in posteriors},
     }
     caption = (
         "Log posterior of the weight vector, up to a constant, with 20 % label noise: constant on "
-        "pieces, with several peaks for few points and one for many. The plane that labelled the "
-        "points is at longitude 180, latitude 0."
+        "pieces, with several peaks for few points and one for many; below, draws of the sampler. "
+        "The plane that labelled the points is at longitude 180, latitude 0."
     )
     return Figure("gibbs-posterior", "Figure 1: the posterior on the sphere", caption, data, draw)
 
@@ -182,25 +185,3 @@ def evidence_figure(runs: Sequence[WidthEvidence]) -> Figure:
     }
     caption = "Log evidence of 76 points over the flip rate; a dot marks the largest of each width."
     return Figure("gibbs-evidence", "Evidence over q and width", caption, data, draw)
-
-
-def quantile_figure(runs: Sequence[Errors]) -> Figure:
-    """Figure 1 of the large-scale paper, as quantiles against those of the Gibbs sampler."""
-    levels = (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES
-    quantiles = {run.name: 100 * np.quantile(run.errors, levels) for run in runs}
-
-    def draw() -> Drawing:
-        drawing, ax = new_axes(4.8, 4.4)
-        gibbs = quantiles[runs[1].name]
-        ax.plot(gibbs, gibbs, color=INK, linewidth=0.8)
-        others = [run.name for run in runs if run.name != runs[1].name]
-        for name, (colour, _), marker in zip(others, LINES, "osD", strict=False):
-            ax.plot(gibbs, quantiles[name], marker, color=colour, markersize=4, label=name)
-        ax.set_xlabel("test error of Gibbs samples, %")
-        ax.set_ylabel("of other samples, %")
-        ax.legend()
-        return drawing
-
-    data = {name: rounded(values, 3) for name, values in quantiles.items()}
-    caption = "Quantiles of the test errors of single samples; on the line the laws are the same."
-    return Figure("version-space", "Large scale, Figure 1: quantiles", caption, data, draw)

@@ -1,4 +1,4 @@
-"""Points on the sphere in three dimensions: Figures 1 and 4 of the kernel Gibbs sampler."""
+"""Points on the sphere in three dimensions: Figure 4 of the kernel Gibbs sampler."""
 
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ FLIPPED = 0.05  # the paper's q*, in training and in test labels
 NOISES = (0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4)
 RIDGES = (1e-4, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 PLANE = np.array([-1.0, 0.0, 0.0])  # w* at longitude pi, on the equator
-FIGURE_1 = {10: 0.2, 1000: 0.2}  # points and flip rate of the paper's Figure 1
-GRID = 121  # points along each axis of Figure 1
 
 # The paper takes longitude and latitude from Beta(5, 5) and Beta(0.1, 0.1), without saying how they
 # are scaled, nor which is measured from where.
@@ -122,13 +120,3 @@ def sphere_table(runs: Sequence[SphereRun]) -> Comparison:
     columns = [Column("BPM, q = 0.05"), Column("SVM, best λ"), Column("SVM minus BPM")]
     title = f"Figure 4: label noise on the sphere, {len(runs[0].bpm)} data sets each"
     return Comparison(title, CAPTION, columns, rows)
-
-
-def log_posterior(m: int, q: float, seed: int) -> NDArray[np.float64]:
-    """Figure 1: log posterior over longitude (columns) and latitude (rows), its largest being 0."""
-    X, y = draw_set("uniform", m, q, np.random.default_rng((seed, m)))
-    latitude = np.linspace(-np.pi / 2, np.pi / 2, GRID)
-    longitude = np.linspace(0, 2 * np.pi, GRID)
-    W = from_angles(*np.broadcast_arrays(np.pi / 2 - latitude[:, None], longitude))
-    n_errors = (y * (W @ X.T) <= 0).sum(axis=2)
-    return -np.log((1 - q) / q) * (n_errors - n_errors.min())

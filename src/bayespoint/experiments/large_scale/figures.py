@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayespoint.experiments.base import Figure
 from bayespoint.experiments.large_scale.samples import SampleErrors
-from bayespoint.plots import BLUE, INK, VERMILION, new_axes
+from bayespoint.experiments.large_scale.versions import Errors
+from bayespoint.plots import BLUE, GREEN, INK, PURPLE, VERMILION, new_axes, new_panels
 from bayespoint.reject import RejectionCurveDisplay
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ LINES: tuple[dict[str, Any], ...] = (
     {"color": BLUE, "linestyle": "-"},
 )
 MARKERS = ("s", "o")
+SAMPLERS = ((VERMILION, "-", "o"), (BLUE, "-", "."), (GREEN, ":", "s"), (PURPLE, "--", "D"))
+N_QUANTILES = 100
 PRINTED_STYLE: dict[str, Any] = {
     "color": INK,
     "marker": "D",
@@ -110,6 +113,42 @@ def anytime_figure(measured: Sequence[SampleErrors], printed: Sequence[float] | 
         "(crosses)."
     )
     return Figure("anytime", "Anytime: error against number of samples", caption, data, draw)
+
+
+def versions_figure(runs: Sequence[Errors]) -> Figure:
+    """Figure 1 of the paper: histograms of errors, and quantiles against the Gibbs sampler's."""
+    levels = (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES
+    quantiles = {run.name: 100 * np.quantile(run.errors, levels) for run in runs}
+    reference = quantiles[runs[1].name]
+
+    def draw() -> Drawing:
+        drawing, axes = new_panels(1, 2, 9.2, 3.8)
+        histograms, quantile_plot = axes[0]
+        step = 100 / runs[0].n_test
+        edges = np.arange(-step / 2, max(map(max, quantiles.values())) + 2 * step, 2 * step)
+        quantile_plot.plot(reference, reference, color=INK, linewidth=0.8)
+        for run, (colour, line, marker) in zip(runs, SAMPLERS, strict=True):
+            histograms.hist(
+                100 * run.errors, edges, histtype="step", color=colour, linestyle=line,
+                linewidth=1.5, label=run.name,
+            )  # fmt: skip
+            if run is not runs[1]:
+                quantile_plot.plot(
+                    reference, quantiles[run.name], marker, color=colour, markersize=4,
+                    label=run.name,
+                )  # fmt: skip
+        histograms.set(xlabel="test error of a sample, %", ylabel="samples")
+        quantile_plot.set(xlabel="test error of Gibbs samples, %", ylabel="of other samples, %")
+        histograms.legend()
+        quantile_plot.legend()
+        return drawing
+
+    data = {run.name: percent(run.errors) for run in runs}
+    caption = (
+        "Test errors of single samples of version space: how often each occurs, and quantiles "
+        "against those of the Gibbs sampler; on the line the laws are the same."
+    )
+    return Figure("version-space", "Figure 1: samples of version space", caption, data, draw)
 
 
 def percent(fractions: ArrayLike) -> list[float]:

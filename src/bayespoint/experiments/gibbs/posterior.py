@@ -1,0 +1,107 @@
+"""Figure 1 of the kernel Gibbs sampler: its samples beside the exact posterior on the sphere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint.classifier import BayesPointClassifier
+from bayespoint.engines import GibbsSampler
+from bayespoint.experiments.base import Column, Comparison, Entry
+from bayespoint.experiments.gibbs.sphere import draw_set, from_angles
+from bayespoint.posteriors.diagnostics import effective_sample_size
+
+SIZES = (10, 1000)  # points of the paper's figure ...
+NOISE = 0.2  # ... and their flip rate
+THETA = float(np.log((1 - NOISE) / NOISE))
+GRID = 121  # points along each axis of the map
+STEPS = 600  # along each axis of the integrals, which are then exact to 1 in 1000
+REACH = 8.0  # standard deviations around the Bayes point that integrals cover
+
+
+class SpherePosterior(NamedTuple):
+    """The posterior of m points: on a map, by integration, and by samples."""
+
+    m: int
+    log_posterior: NDArray[np.float64]
+    n_errors: float  # expected, by integration
+    bayes_point: NDArray[np.float64]  # by integration
+    draws: NDArray[np.float64]  # (n_chains, n_draws, 3)
+    sampled_errors: NDArray[np.float64]  # (n_chains, n_draws)
+
+
+def solve_posterior(m: int, seed: int) -> SpherePosterior:
+    """Draw points on the sphere, integrate their posterior, and sample it."""
+    X, y = draw_set("uniform", m, NOISE, np.random.default_rng((seed, m)))
+    engine = GibbsSampler(label_noise=NOISE, n_samples=2000, thin=30)
+    clf = BayesPointClassifier(engine=engine, fit_intercept=False, random_state=seed).fit(X, y)
+    draws = clf.posterior_.to_dict()["weights"][..., 0]
+    n_errors, mean = integrate(X, y, draws.reshape(-1, 3))
+    sampled = count_errors(draws, X, y).astype(float)
+    return SpherePosterior(m, log_posterior(X, y), n_errors, mean, draws, sampled)
+
+
+def count_errors(W: NDArray, X: NDArray, y: NDArray) -> NDArray[np.int64]:
+    """Points on the wrong side of each w."""
+    return (y * (W @ X.T) <= 0).sum(axis=-1)
+
+
+def log_posterior(X: NDArray, y: NDArray) -> NDArray[np.float64]:
+    """Log posterior over longitude (columns) and latitude (rows), its largest being 0."""
+    latitude = np.linspace(-np.pi / 2, np.pi / 2, GRID)
+    longitude = np.linspace(0, 2 * np.pi, GRID)
+    W = from_angles(*np.broadcast_arrays(np.pi / 2 - latitude[:, None], longitude))
+    n_errors = count_errors(W, X, y)
+    return -THETA * (n_errors - n_errors.min())
+
+
+def integrate(X: NDArray, y: NDArray, draws: NDArray) -> tuple[float, NDArray[np.float64]]:
+    """Expected number of errors and mean of w, on rings around the mean direction of some draws.
+
+    The draws say only where the mass is, so that many points do not need a finer grid.
+    """
+    centre = draws.mean(axis=0)
+    centre /= np.linalg.norm(centre)
+    spread = np.sqrt(np.mean(np.arccos(np.clip(draws @ centre, -1, 1)) ** 2))
+    widest = min(np.pi, REACH * spread)
+    polar = (np.arange(STEPS) + 0.5) * widest / STEPS
+    azimuth = (np.arange(STEPS) + 0.5) * 2 * np.pi / STEPS
+    axes = np.linalg.svd(centre[None])[2][[1, 2, 0]]
+    axes[2] = centre
+    W = from_angles(*np.broadcast_arrays(polar[:, None], azimuth)) @ axes
+    n_errors = np.stack([count_errors(ring, X, y) for ring in W])
+    mass = np.exp(-THETA * (n_errors - n_errors.min())) * np.sin(polar)[:, None]
+    mass /= mass.sum()
+    return float((mass * n_errors).sum()), np.einsum("pa,pai->i", mass, W)
+
+
+def angles(W: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Longitude and latitude of unit vectors, in degrees."""
+    longitude = np.degrees(np.arctan2(W[:, 1], W[:, 0])) % 360
+    return longitude, np.degrees(np.arcsin(np.clip(W[:, 2], -1, 1)))
+
+
+def posterior_table(runs: Sequence[SpherePosterior]) -> Comparison:
+    """Integrals beside sampled means."""
+    rows = []
+    for run in runs:
+        mean = run.draws.mean(axis=(0, 1))
+        cosine = mean @ run.bayes_point / np.linalg.norm(mean) / np.linalg.norm(run.bayes_point)
+        size = float(effective_sample_size(run.sampled_errors[..., None])[0])
+        error = run.sampled_errors.std() / np.sqrt(size)
+        sampled = run.sampled_errors.mean()
+        far = abs(sampled - run.n_errors) / error
+        verdict = "agrees" if far < 3 else f"{far:.1f} standard errors apart"
+        degrees = float(np.degrees(np.arccos(min(cosine, 1.0))))
+        values = [run.n_errors, sampled, degrees]
+        rows.append(Entry(f"m = {run.m}", values, verdict, [None, error, None]))
+    columns = [Column("errors, exact"), Column("errors, sampled"), Column("angle, degrees")]
+    caption = (
+        "Expected number of training errors of a sample, by integration over the sphere and by the "
+        "sampler, and the angle between the two Bayes points. The paper shows the posterior and no "
+        "samples."
+    )
+    return Comparison("Figure 1: exact and sampled posterior", caption, columns, rows)
