@@ -1,5 +1,7 @@
 """Whole runs of knapsack propagation against closed forms, trees, and exact grids."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
@@ -8,7 +10,8 @@ from tests.knapsack import beliefs_of, exact_max_marginals, machine, toy, toy_er
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
 from bayespoint.engines.knapsack.beliefs import Beliefs
-from bayespoint.engines.knapsack.priors import Prior
+from bayespoint.engines.knapsack.priors import PRIORS, Prior
+from bayespoint.exceptions import CutMarginalsWarning
 from bayespoint.posteriors import MarginalPosterior
 
 
@@ -44,6 +47,37 @@ def test_one_point_has_a_closed_form(D, tolerance):
 
 def test_one_point_exactly():
     assert one_point_error(3, 256, exact=True) == pytest.approx(one_point_error(3, 256), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("beta", "length", "cosine"), [(0.03, 0.7, 0.98), (0.1, 0.12, 0.995), (0.3, 3e-3, 1 - 1e-5)]
+)
+@pytest.mark.parametrize("C", [0.3, 1.0, 3.0])
+def test_low_betas_see_the_ends_of_the_grids(beta, length, cosine, C):
+    """One point, against quadrature far beyond the ends: weights too long, in their direction."""
+    x = np.array([[1.2, -0.5, 2.0]])
+    beliefs = Beliefs(
+        x, np.array([C]), np.ones(1), PRIORS["l2"], gamma=1.0, damping=1.0, bins=512
+    )  # fmt: skip
+    values, _ = passes(beliefs, 10)
+    posterior = MarginalPosterior(beliefs.grid[None], values[None], beta, x, np.ones((1, 1)))
+    found, w = posterior.mean[:, 0], np.linspace(-60, 60, 60_001)
+    others = np.square(x).sum() - np.square(x.T)
+    exact = -0.5 * w**2 + np.maximum(-0.5 * np.maximum(1 - x.T * w, 0) ** 2 / others, -C)
+    mass = np.exp(beta * exact)
+    expected = (mass @ w) / mass.sum(axis=1)
+    longer = np.linalg.norm(found) / np.linalg.norm(expected)
+    assert -0.002 < longer - 1 < length
+    assert found @ expected > cosine * np.linalg.norm(found) * np.linalg.norm(expected)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        posterior.means([1.0, beta])
+    assert len(caught) == (beta < 0.23)
+    if caught:
+        assert isinstance(caught[0].message, CutMarginalsWarning)
+        assert caught[0].message.beta == beta
+        assert caught[0].message.height == pytest.approx(np.exp(-20 * beta), rel=0.2)
+        assert "Remedy: a larger beta" in str(caught[0].message)
 
 
 def test_points_without_common_features_form_a_tree():
@@ -169,7 +203,7 @@ def test_beta_is_free(beta):
 
 def test_one_run_serves_all_betas():
     X, y = toy(1)
-    betas = [0.1, 1.0, 7.0, np.inf]
+    betas = [0.3, 1.0, 7.0, np.inf]
     means = machine().fit(X, y).posterior_.means(betas)
     for beta, mean in zip(betas, means, strict=True):
         clf = machine(beta=beta).fit(X, y)
