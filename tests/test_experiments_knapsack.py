@@ -108,8 +108,8 @@ def test_best_pair_is_the_best_of_those_allowed():
         "mean_test_score": np.array([0.7, 0.9, 0.8, 0.9]),
         "smoothed_test_score": np.array([0.7, 0.8, 0.7, 0.85]),
     }
-    assert splits.best_pair(results, None) == {"C": 2, "beta": np.inf}
-    assert splits.best_pair(results, 0.5) == {"C": 2, "beta": 0.5}
+    assert splits.best_pair(results, results["param_beta"]) == {"C": 2, "beta": np.inf}
+    assert splits.best_pair(results, [0.5]) == {"C": 2, "beta": 0.5}
 
 
 def test_a_split_is_the_same_again_and_others_differ():
