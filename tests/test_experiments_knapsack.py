@@ -9,7 +9,7 @@ from scipy.stats import ttest_1samp
 
 from bayespoint.experiments import Context, perform, write_run
 from bayespoint.experiments.knapsack import experiment as knapsack
-from bayespoint.experiments.knapsack import splits, state, tables, toy
+from bayespoint.experiments.knapsack import sparse, splits, state, tables, toy
 
 
 @pytest.fixture(scope="module")
@@ -108,8 +108,8 @@ def test_best_pair_is_the_best_of_those_allowed():
         "mean_test_score": np.array([0.7, 0.9, 0.8, 0.9]),
         "smoothed_test_score": np.array([0.7, 0.8, 0.7, 0.85]),
     }
-    assert splits.best_pair(results, None) == {"C": 2, "beta": np.inf}
-    assert splits.best_pair(results, 0.5) == {"C": 2, "beta": 0.5}
+    assert splits.best_pair(results, results["param_beta"]) == {"C": 2, "beta": np.inf}
+    assert splits.best_pair(results, [0.5]) == {"C": 2, "beta": 0.5}
 
 
 def test_a_split_is_the_same_again_and_others_differ():
@@ -205,3 +205,23 @@ def test_map_is_the_largest(run):
     assert best == solved.log_posterior.max()
     for name, weights in solved.weights.items():
         assert toy.log_posterior(weights, solved.X, solved.y) <= best + 0.2, name
+
+
+# Sparse weights ----------------------------------------------------------------------------------
+
+
+def test_weights_are_judged_by_their_size_and_their_answers():
+    _, _, X, y = sparse.draw_sparse(0)
+    right = np.append(np.pad(sparse.RELEVANT, (0, 16)), 0.0)
+    found = sparse.judge(right, X, y)
+    assert found.error == pytest.approx(100 * np.arctan(0.5) / np.pi, abs=2.5)  # five s.e.
+    assert found[1:] == (16, 0)
+    assert sparse.judge(np.append(np.ones(20), 0.0), X, y)[1:] == (0, 0)
+    assert sparse.judge(np.zeros(21), X, y)[1:] == (16, 4)
+
+
+def test_modes_with_sparse_priors_have_zeros_and_means_do_not(run):
+    table = next(t for t in run.result.tables if t.title.startswith("Sparse"))
+    zeros = {row.name: row.values[2] for row in table.rows}
+    assert zeros["knapsack, l1, mode"] > 2 + zeros["knapsack, l1, mean"]
+    assert zeros["LASSO"] > zeros["ridge"]

@@ -47,6 +47,7 @@ def test_moments_are_those_of_the_trapezoid_rule(beta):
             assert posterior.skew[d, task] == pytest.approx(skew, rel=1e-8)
 
 
+@pytest.mark.filterwarnings("ignore::bayespoint.exceptions.CutMarginalsWarning")
 def test_means_go_from_the_centre_of_the_grid_to_the_mode():
     posterior = posterior_of()
     means = posterior.means([1e-9, 1.0, 1e6, np.inf])

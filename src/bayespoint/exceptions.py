@@ -193,6 +193,30 @@ class FactorisedWarning(UserWarning):
         )
 
 
+class CutMarginalsWarning(UserWarning):
+    """Max-marginals read with a low beta are cut off where their grids end.
+
+    Attributes
+    ----------
+    beta : float
+        The lowest of the betas that were asked for.
+    height : float
+        Height of the highest end of a marginal, over that of its peak.
+    """
+
+    def __init__(self, beta: float, height: float) -> None:
+        self.beta = beta
+        self.height = height
+        super().__init__(beta, height)
+
+    def __str__(self) -> str:
+        return (
+            f"With beta={self.beta:g} a marginal still has {self.height:.1%} of its height where "
+            "its grid ends: the length of the mean is off by about as much, its direction hardly. "
+            "Remedy: a larger beta, or a larger C, whose grids are wider."
+        )
+
+
 class ChainsDisagreeWarning(ConvergenceWarning):
     """Chains had not found the same posterior when they ended, or know too little of it.
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
@@ -63,12 +63,10 @@ def test_points_without_weight_are_as_if_they_were_not_there():
 
 
 @settings(max_examples=15, deadline=None)
-@given(seed=st.integers(0, 2**32 - 1), n=st.integers(20, 50), d=st.integers(2, 5))
+@example(seed=127, n=3, d=1)  # two peaks of the same height
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 50), d=st.integers(1, 5))
 def test_symmetries(seed, n, d):
-    """With an odd number of bins; an even one has one more on one side of the peak.
-
-    Few points can give a weight two peaks of the same height, and a grid then follows the first.
-    """
+    """With an odd number of bins; an even one has one more on one side of the peak."""
     X, y = problem(n, d, seed=seed)
     rng = np.random.default_rng(seed)
     fitted = machine(bins=65, n_iter=6).fit(X, y)

@@ -10,6 +10,7 @@ from bayespoint._core.compiler import compiled
 BEND = 2.0  # sinh spacing: bins at the centre are cosh(2) = 3.8 times as dense as at the ends
 GROWTH = 0.25  # of the span, by which a side grows whose end is not yet deep enough
 SLACK = 0.05  # of the span, by which a grid may be wrong before it is made anew
+TIE = 1e-12  # of the depth, below which peaks are of the same height: rounding
 FARTHEST = 1e6  # weights beyond this are not represented; a prior that does not fall gets here
 
 
@@ -26,22 +27,30 @@ def renew(
     left, share = np.zeros(grid.shape, dtype=np.int64), np.zeros(grid.shape)
     for d in range(n_variables):
         w, b = grid[d], belief[d]
-        peak = np.argmax(b)
-        first, last = 0, n_bins - 1
-        while b[first] < b[peak] - depth:
-            first += 1
-        while b[last] < b[peak] - depth:
-            last -= 1
+        first, last = outermost(b, b.max() - depth)
+        left_peak, right_peak = outermost(b, b.max() - TIE * depth)
+        peak = 0.5 * (w[left_peak] + w[right_peak])  # one, or between two: as if seen in a mirror
         span = w[n_bins - 1] - w[0]
         low = w[first - 1] if first > 0 else max(w[0] - GROWTH * span, -FARTHEST)
         high = w[last + 1] if last < n_bins - 1 else min(w[n_bins - 1] + GROWTH * span, FARTHEST)
-        shift = abs(w[peak] - centre_of(w))
+        shift = abs(peak - centre_of(w))
         if max(abs(low - w[0]), abs(high - w[n_bins - 1]), shift) <= SLACK * span:
             continue
         moved[d] = True
-        place_bins(low, w[peak], high, knots, new[d])
+        place_bins(low, peak, high, knots, new[d])
         locate(w, new[d], left[d], share[d])
     return new, moved, left, share
+
+
+@compiled
+def outermost(values: NDArray, least: float) -> tuple[int, int]:
+    """First and last bin with at least this value."""
+    first, last = 0, len(values) - 1
+    while values[first] < least:
+        first += 1
+    while values[last] < least:
+        last -= 1
+    return first, last
 
 
 @compiled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -9,10 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, ndtr
 
+from bayespoint.exceptions import CutMarginalsWarning
 from bayespoint.posteriors.base import Posterior
 from bayespoint.posteriors.probit import log_probit
 from bayespoint.posteriors.sampled import most_likely_scale
 
+CUT = 0.01  # of a marginal's height, at an end of its grid: the mean is then off by about 1 %
 TINY = np.finfo(np.float64).tiny  # stands for the variance of an output that is always the same
 
 
@@ -56,13 +59,13 @@ class MarginalPosterior(Posterior):
     --------
     >>> import numpy as np
     >>> from bayespoint.posteriors import MarginalPosterior
-    >>> w = np.linspace(0, 8, 801)
+    >>> w = np.linspace(0, 16, 1601)
     >>> gamma = (2 * np.log(w + 1e-9) - w - 2 * np.log(2) + 2)[None, None]  # mode 2, mean 3
     >>> posterior = MarginalPosterior(w[None, None], gamma, 1.0, np.ones((1, 1)), np.ones((1, 1)))
     >>> posterior.means([1.0, 4.0, np.inf]).round(2).ravel()
-    array([2.91, 2.25, 2.  ])
+    array([3.  , 2.25, 2.  ])
     >>> posterior.skew.round(1).item()
-    0.7
+    1.1
     """
 
     def __init__(
@@ -89,21 +92,27 @@ class MarginalPosterior(Posterior):
         )
 
     def means(self, betas: ArrayLike) -> NDArray[np.float64]:
-        """Bayes points for several betas, shape (n_betas, n_coordinates, n_tasks)."""
+        """Bayes points for several betas, shape (n_betas, n_coordinates, n_tasks).
+
+        Warns if one is so low that a marginal is cut off by the ends of its grid.
+        """
         betas = np.atleast_1d(np.asarray(betas, dtype=np.float64))
         if betas.ndim != 1 or not (betas > 0).all():
             raise ValueError(f"betas must be positive numbers or inf. Got {betas!r}.")
-        return np.stack([self._expect(self._masses(beta), self.grids) for beta in betas])
+        height = float(np.exp(betas.min() * self.log_marginals[..., [0, -1]].max()))
+        if height > CUT:
+            warnings.warn(CutMarginalsWarning(float(betas.min()), height), stacklevel=2)
+        return np.stack([self._mean(beta) for beta in betas])
 
     @cached_property
     def mean(self) -> NDArray[np.float64]:
         """The Bayes point, shape (n_coordinates, n_tasks)."""
-        return self.means(self.beta)[0]
+        return self._mean(self.beta)
 
     @property
     def mode(self) -> NDArray[np.float64]:
         """The peaks of the max-marginals, shape (n_coordinates, n_tasks)."""
-        return self.means(np.inf)[0]
+        return self._mean(np.inf)
 
     @cached_property
     def variance(self) -> NDArray[np.float64]:
@@ -156,6 +165,9 @@ class MarginalPosterior(Posterior):
     def log_likelihood(self, outputs: NDArray) -> tuple[NDArray, NDArray]:
         """Probit with the scale that fits the Bayes point, for want of a scale of single ones."""
         return log_probit(outputs, self.scale)
+
+    def _mean(self, beta: float) -> NDArray[np.float64]:
+        return self._expect(self._masses(beta), self.grids)
 
     def _masses(self, beta: float) -> NDArray[np.float64]:
         """Masses of all bins, shape (n_tasks, n_coordinates, n_bins)."""

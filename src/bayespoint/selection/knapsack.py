@@ -109,7 +109,7 @@ class KnapsackCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         machine = self._machine()
         costs, betas = self._axis("Cs", finite=True), self._axis("betas", finite=False)
-        scorer = check_scoring(machine, scoring=self.scoring)
+        scorer = None if self.scoring is None else check_scoring(machine, scoring=self.scoring)
         validate_data(self, X, y, skip_check_array=True)
         data = Data.of(X, y, sample_weight, pairwise=get_tags(machine).input_tags.pairwise)
         folds = list(

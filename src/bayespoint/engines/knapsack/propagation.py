@@ -45,7 +45,11 @@ class KnapsackPropagation(Engine):
     beta : float, default=1.0
         Sharpness of the max-marginals: their mean is taken over :math:`\exp(\beta b_d(w))`, and
         ``inf`` means their modes. It enters after all messages are passed, so that one run serves
-        every beta: ``posterior_.means(betas)``, ``posterior_.at(beta)``.
+        every beta: ``posterior_.means(betas)``, ``posterior_.at(beta)``. Beliefs are followed to
+        max(20, 4 C) below their peaks, and a beta below 5 over this depth sees the ends of their
+        grids: for C up to 5 weights are too long by 1 % with beta = 0.2, by a tenth with 0.1 and
+        by half with 0.03, and their standard deviations too small by 2, 13 and 43 %. Their
+        direction hardly changes (cosines of 0.98 to 1), and with it what is predicted.
     prior : {"l2", "l1", "l0"} or callable, default="l2"
         Log prior of a weight: :math:`-w^2 / 2`; :math:`-|w|`, as in LASSO;
         :math:`-w^2 / 2 - [w \ne 0]`, with a spike of half width 0.05 instead of 0; or a function
@@ -105,7 +109,7 @@ class KnapsackPropagation(Engine):
     >>> clf = BayesPointClassifier(engine=KnapsackPropagation(C=1.0, beta=1.0))
     >>> print(f"{clf.fit(X_train, y_train).score(X_test, y_test):.3f}")
     0.951
-    >>> clf.posterior_.means([0.1, 1.0, float("inf")]).shape
+    >>> clf.posterior_.means([0.3, 1.0, float("inf")]).shape
     (3, 31, 1)
     """
 

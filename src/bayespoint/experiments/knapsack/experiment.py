@@ -1,4 +1,4 @@
-"""The Bayes point by linear knapsack problems: Table 1, Figure 1 and the outlier of section 5."""
+"""The Bayes point by linear knapsack problems: Table 1, Figure 1, the outlier, sparse weights."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from sklearn.preprocessing import scale
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
 from bayespoint.experiments.base import Context, Experiment, Result
+from bayespoint.experiments.knapsack import sparse
 from bayespoint.experiments.knapsack.figures import (
     differences_figure,
     marginals_figure,
@@ -51,6 +52,10 @@ def run(context: Context) -> Result:
     with context.part("toy problem", seconds):
         toy = solve_toy(context.seed)
         outliers = outlier_errors(N_TOYS if context.full else N_TOYS // 5, context.seed)
+    with context.part("sparse weights", seconds):
+        sparse_weights = sparse.solve_sparse(
+            sparse.FULL if context.full else sparse.QUICK, context.seed
+        )
     with context.part("marginals", seconds):
         words, posterior = marginals(sets)
     with context.part("splits", seconds):
@@ -67,6 +72,7 @@ def run(context: Context) -> Result:
             chosen_table(sets, results),
             toy_table(toy),
             outlier_table(outliers),
+            sparse.sparse_table(sparse_weights),
         ],
         figures=[
             toy_figure(toy),
@@ -112,7 +118,8 @@ EXPERIMENT = Experiment(
     description=(
         "Max-product messages for the 0-1 loss, each the solution of a knapsack problem, and the "
         "mean of the max-marginals as Bayes point, beside the soft-margin SVM and expectation "
-        "propagation on seven UCI sets; the posterior of a toy problem, and what one outlier does."
+        "propagation on seven UCI sets; the posterior of a toy problem, what one outlier does, and "
+        "priors for sparse weights."
     ),
     run=run,
 )

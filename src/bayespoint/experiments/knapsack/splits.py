@@ -118,8 +118,8 @@ def solve_split(data: DataSet, split: int, seed: int, grids: Grids) -> SplitErro
         machine(KnapsackPropagation(**VARIANT)), Cs=grids.costs, betas=grids.betas, cv=folds
     ).fit(X, y)
     fitted = {knapsack.best_params_["C"]: knapsack.best_estimator_}
-    for method, beta in ((KNAP, None), (MODE, np.inf), (ONE, 1.0)):
-        pair = best_pair(knapsack.cv_results_, beta)
+    for method, betas in ((KNAP, grids.betas), (MODE, [np.inf]), (ONE, [1.0])):
+        pair = best_pair(knapsack.cv_results_, betas)
         C = pair["C"]
         if C not in fitted:
             fitted[C] = machine(KnapsackPropagation(C=C, **VARIANT)).fit(X, y)
@@ -129,11 +129,9 @@ def solve_split(data: DataSet, split: int, seed: int, grids: Grids) -> SplitErro
     return SplitErrors(data.name, split, errors, chosen)
 
 
-def best_pair(results: Mapping[str, Any], beta: float | None) -> dict[str, float]:
-    """Best C and beta of a search, or the best C for one beta; ties as in ``KnapsackCV``."""
-    allowed = np.ones(len(results["params"]), dtype=bool)
-    if beta is not None:
-        allowed = results["param_beta"] == beta
+def best_pair(results: Mapping[str, Any], betas: Sequence[float]) -> dict[str, float]:
+    """Best pair of a search with one of these betas; ties as in ``KnapsackCV``."""
+    allowed = np.isin(results["param_beta"], betas)
     mean = np.where(allowed, results["mean_test_score"].round(12), -np.inf)
     ties = np.flatnonzero(mean == mean.max())
     return results["params"][ties[np.argmax(results["smoothed_test_score"][ties])]]
