@@ -250,7 +250,7 @@ def test_without_matplotlib(tmp_path, monkeypatch):
     assert 'pip install "bayespoint[plot]"' in error_line(result)
 
 
-@pytest.mark.parametrize("library", ["typer", "rich"])
+@pytest.mark.parametrize("library", ["typer", "rich", "pandas"])
 def test_without_the_extra(library):
     script = (
         "import sys; name = sys.argv.pop(1); sys.modules[name] = None\n"
@@ -270,7 +270,7 @@ def test_help_shows_examples_and_exit_codes():
         assert result.exit_code == 0
         assert "reproduce" in result.stdout
     for command in app.registered_commands:
-        name = command.callback.__name__
+        name = command.name
         shown = " ".join(invoke(name, "--help").stdout.split())
         assert f"Example: bayespoint {name}" in shown
         assert "Exit codes" in shown

@@ -7,9 +7,17 @@ from typing import Annotated
 import typer
 
 from bayespoint import __version__
+from bayespoint.cli.crossvalidate import cross_validate
+from bayespoint.cli.diagnose import diagnose
 from bayespoint.cli.errors import ExitCode, say_error
+from bayespoint.cli.evaluate import evaluate
+from bayespoint.cli.incremental import train_incremental
 from bayespoint.cli.info import info
+from bayespoint.cli.predict import predict
+from bayespoint.cli.query import query
 from bayespoint.cli.reproduce import reproduce
+from bayespoint.cli.train import train
+from bayespoint.cli.weights import sample_weights
 
 EXIT_CODES = (
     "Exit codes: 0 all is well, 1 a run failed, 2 wrong usage, 3 data not found or broken, "
@@ -24,8 +32,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (info, reproduce):
-    app.command(epilog=EXIT_CODES)(command)
+COMMANDS = (
+    train,
+    train_incremental,
+    predict,
+    evaluate,
+    cross_validate,
+    query,
+    diagnose,
+    sample_weights,
+    info,
+    reproduce,
+)
+for command in COMMANDS:
+    app.command(command.__name__.replace("_", "-"), epilog=EXIT_CODES)(command)
 
 
 @app.callback(invoke_without_command=True)
