@@ -1,7 +1,6 @@
 """A table and a model of it, made once."""
 
 import pytest
-
 from tests.cli.running import loans, succeed, write
 
 

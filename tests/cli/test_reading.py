@@ -5,12 +5,12 @@ import gzip
 import numpy as np
 import pandas as pd
 import pytest
+from tests.cli.running import ask_json, error_line, invoke, loans, succeed, write
 
 from bayespoint.cli import outputs, reading
 from bayespoint.cli.columns import as_numbers, as_text, judge
 from bayespoint.cli.reading import find_delimiter, read_table
 from bayespoint.cli.talk import Notes
-from tests.cli.running import ask_json, error_line, invoke, loans, succeed, write
 
 HEADER = "a,b,class\n"
 ROWS = "".join(f"{i},{i % 7}.5,{'xy'[i % 2]}\n" for i in range(12))
