@@ -64,7 +64,7 @@ def test_column_without_a_name(tmp_path):
     loans().to_csv(tmp_path / "data.csv")  # with its index, as pandas does by default
     notes = Notes(aloud=False)
     assert list(read_table(tmp_path / "data.csv", "utf-8", notes)) == list(loans())
-    assert notes == ["a column without a name, probably row numbers, is left out"]
+    assert notes == ["1 column without a name left out"]
 
 
 # Kinds of columns ------------------------------------------------------------------------------
@@ -81,6 +81,7 @@ def test_column_without_a_name(tmp_path):
         (["0", "1", "3+", "1"], "category", "mixes numbers and words"),
         ([*map(str, range(100, 119)), "unknown"], "number", ""),
         (["x", None, "x"], "category", ""),
+        ([f"n{i % 120}" for i in range(300)], "category", "has 120 categories; only the most"),
         (range(5, 30), "number", "counts the rows"),
         ([None, None], "", "no values"),
         ([3, 3, 3], "", "always 3"),

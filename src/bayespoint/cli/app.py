@@ -24,6 +24,12 @@ EXIT_CODES = (
     "4 an extra is not installed, 130 interrupted."
 )
 
+
+def flowing(text: str) -> str:
+    """Paragraphs on one line each, to be wrapped by the terminal and not by the source."""
+    return "\n\n".join(" ".join(part.split()) for part in text.strip().split("\n\n"))
+
+
 app = typer.Typer(
     name="bayespoint",
     help="Bayes point machines: classifiers that average over all classifiers the data allow.",
@@ -45,7 +51,8 @@ COMMANDS = (
     reproduce,
 )
 for command in COMMANDS:
-    app.command(command.__name__.replace("_", "-"), epilog=EXIT_CODES)(command)
+    name = command.__name__.replace("_", "-")
+    app.command(name, help=flowing(command.__doc__ or ""), epilog=EXIT_CODES)(command)
 
 
 @app.callback(invoke_without_command=True)

@@ -123,8 +123,12 @@ def judge_words(words: pd.Series, share_of_numbers: float) -> tuple[str, str]:
         return "", "every value is different text, an identifier"
     if different > max(MANY_CATEGORIES, len(present) / 2):
         return "", f"it has {different} different texts in {len(words)} rows"
-    mixed = "mixes numbers and words; its values are taken as categories"
-    return CATEGORY, mixed if share_of_numbers > 0 else ""
+    remarks = []
+    if share_of_numbers > 0:
+        remarks.append("mixes numbers and words; its values are taken as categories")
+    if different > MANY_CATEGORIES:
+        remarks.append(f"has {different} categories; only the most frequent are told apart")
+    return CATEGORY, "; it ".join(remarks)
 
 
 def prepare(frame: pd.DataFrame, kinds: Mapping[str, str], notes: Notes) -> pd.DataFrame:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -14,7 +16,7 @@ import typer
 from bayespoint.cli import MISSING_EXTRA
 from bayespoint.exceptions import DataUnavailableError, one_line
 
-PARAMETER_ERROR = re.compile(r"The '\w+' parameter of \w+ must be ")  # scikit-learn's wording
+PARAMETER_ERROR = re.compile(r"The '\w+' parameter of \w+ must ")  # scikit-learn's wording
 
 
 class ExitCode(IntEnum):
@@ -62,6 +64,9 @@ def errors_in_words() -> Iterator[None]:
     try:
         with plain_errors():
             yield
+    except BrokenPipeError:  # whoever read standard output, such as head, has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(ExitCode.FAILED) from None
     except ValueError as error:
         is_usage = PARAMETER_ERROR.match(str(error))
         fail(str(error), ExitCode.USAGE if is_usage else ExitCode.FAILED)

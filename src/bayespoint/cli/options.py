@@ -35,10 +35,36 @@ Param = Annotated[
         "engine__noise=0.5; may be repeated.",
     ),
 ]
-Seed = Annotated[int, typer.Option(metavar="N", min=0, help="Seed; the same, the same result.")]
+
+
+def check_seed(seed: int) -> int:
+    """Refuse what numpy's generators do not take."""
+    if not 0 <= seed < 2**32:
+        raise typer.BadParameter(f"{seed} is not in the range from 0 to 2**32 - 1")
+    return seed
+
+
+Seed = Annotated[
+    int,
+    typer.Option(metavar="N", callback=check_seed, help="Seed; the same, the same result."),
+]
+
+
+def check_jobs(jobs: int | None) -> int | None:
+    """Refuse what joblib does not take."""
+    if jobs == 0:
+        raise typer.BadParameter("0 threads can do nothing; -1 is one for each core")
+    return jobs
+
+
 Jobs = Annotated[
     int | None,
-    typer.Option(metavar="N", show_default=False, help="Threads; -1 is one for each core."),
+    typer.Option(
+        metavar="N",
+        callback=check_jobs,
+        show_default=False,
+        help="Threads; -1 is one for each core.",
+    ),
 ]
 Drop = Annotated[
     list[str] | None,

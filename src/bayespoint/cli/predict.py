@@ -55,8 +55,8 @@ def predict(
 ) -> None:
     """Predict the class of every row of a table.
 
-    Writes the columns label, p_CLASS for the probability of every class, and rejected (true or
-    false) if rows may be rejected. Columns are found by their names, in any order.
+    Writes the columns label, p_CLASS for the probability of every class, and rejected (True or
+    False) if rows may be rejected. Columns are found by their names, in any order.
 
     Example: bayespoint predict new.csv --model loans.bpm --out answers.csv --reject-rate 0.1
     """
@@ -72,8 +72,11 @@ def predict(
         machine = read_model(model, notes)
         frame = read_rows(data, machine, encoding, notes)
         X, _ = machine.prepare(frame, notes)
+        answers = ["label", *(f"p_{label}" for label in machine.classes), "rejected"]
         for name in keep or []:
             check_column(frame, name, "--keep")
+            if name in answers:
+                fail(f"--keep {name}: the answers have a column of this name", ExitCode.USAGE)
         with ProgressMonitor("predicting"):
             p = machine.pipeline.predict_proba(X)
             labels = machine.pipeline.predict(X)

@@ -18,7 +18,8 @@ import pandas as pd
 
 from bayespoint.cli.errors import ExitCode, fail
 from bayespoint.cli.outputs import PARQUET, need_pyarrow
-from bayespoint.cli.talk import Notes, listed
+from bayespoint.cli.progress import ProgressMonitor
+from bayespoint.cli.talk import Notes, count, listed
 
 DELIMITERS = (",", ";", "\t", "|")
 HEAD = 65_536  # characters in which the delimiter is looked for
@@ -30,18 +31,19 @@ UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 def read_table(path: Path, encoding: str, notes: Notes) -> pd.DataFrame:
     """The table in a file; ends the command with a clear line where there is none."""
-    with reading_errors(path, encoding):
+    with reading_errors(path, encoding), ProgressMonitor(f"reading {path.name}"):
         if path.suffix.lower() in PARQUET:
             need_pyarrow()
             frame = pd.read_parquet(path, engine="pyarrow")
             frame.columns = frame.columns.map(str)
+            check_names(path, list(frame.columns))
         else:
             frame = read_csv(path, encoding)
     if frame.empty:
         broken(path, "it has a header but no rows" if len(frame.columns) else "it has no columns")
     unnamed = [name for name in frame if name.startswith("Unnamed: ")]
     if unnamed:
-        notes.add("a column without a name, probably row numbers, is left out")
+        notes.add(f"{count(len(unnamed), 'column')} without a name left out")
     return frame.drop(columns=unnamed).reset_index(drop=True)
 
 

@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 
 from bayespoint.cli.columns import CATEGORY, NUMBER, prepare, sort_columns, tell_missing
 from bayespoint.cli.convergence import convergence, convergence_words
+from bayespoint.cli.errors import ExitCode, fail
 from bayespoint.cli.labels import check_classes, check_column, class_array, rows_with_labels
 from bayespoint.cli.reading import read_table
 from bayespoint.cli.talk import Notes, count
@@ -38,9 +39,11 @@ def read_training_data(
     check_column(frame, target, "--target")
     for name in drop:
         check_column(frame, name, "--drop")
+        if name == target:
+            fail(f"--drop and --target name the same column, {name!r}", ExitCode.USAGE)
     frame, labels = rows_with_labels(frame, target, notes)
     counts = check_classes(labels, target) if classes else labels.value_counts().to_dict()
-    features = frame.drop(columns=[target, *drop], errors="ignore")
+    features = frame.drop(columns=[target, *dict.fromkeys(drop)])
     kinds = sort_columns(features, notes)
     X = prepare(features, kinds, notes)
     missing = tell_missing(X, kinds, notes)
@@ -96,14 +99,20 @@ def summary(found: dict[str, Any]) -> list[tuple[str, str]]:
     evidence = found["log_evidence"]
     lines = [
         ("rows", str(found["rows"])),
-        ("columns", f"{', '.join(filter(None, kinds))}; {found['features']} features of them"),
+        ("columns", f"{', '.join(filter(None, kinds))}: {count(found['features'], 'feature')}"),
         ("classes", classes),
         ("engine", engine_words(found)),
-        ("evidence", "" if evidence is None else f"log p(classes) = {sum(evidence):.1f}"),
+        ("evidence", "" if evidence is None else evidence_words(evidence)),
         ("errors", errors),
         ("convergence", convergence_words(found["convergence"])),
     ]
     return [(name, words) for name, words in lines if words]
+
+
+def evidence_words(evidence: list[float]) -> str:
+    """The evidence, and what it is of."""
+    of = "" if len(evidence) == 1 else ", all classes against the rest together"
+    return f"log p(classes | columns) = {sum(evidence):.1f}{of}"
 
 
 def engine_words(found: dict[str, Any]) -> str:
