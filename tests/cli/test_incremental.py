@@ -56,7 +56,7 @@ def test_goes_on_with_a_model_of_train(tmp_path):
 def test_new_categories_are_told(tmp_path):
     succeed(*learn(tmp_path, loans(), *FIRST))
     notes = ask_json(*learn(tmp_path, loans().replace({"city": {"Kiel": "Rome"}})))["notes"]
-    assert any("column 'city' has 'Rome', unknown to the model" in note for note in notes)
+    assert any("column 'city' has 'Rome', new to the model" in note for note in notes)
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_numbers_of_a_diagnosis(tmp_path):
 )
 def test_verdict_on_chains(r_hat, size, good, words):
     found = {"kind": "chains", "r_hat": [1.0, r_hat], "effective_sample_size": [900.0, size]}
-    judged, said = verdict(found, "billiard", single_pass=False)
+    judged, said = verdict(found, "billiard")
     assert judged == good
     assert words in said
     assert "adapted" not in said

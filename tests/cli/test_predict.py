@@ -96,7 +96,7 @@ def test_unknown_categories_and_missing_values_are_told(trained, tmp_path):
     data = write(table, tmp_path / "new.csv")
     files = [data, "--model", trained / "loans.bpm", "--out", tmp_path / "a.csv"]
     notes = "\n".join(ask_json("predict", *files)["notes"])
-    assert "column 'city' has 'Paris', unknown to the model" in notes
+    assert "column 'city' has 'Paris', new to the model: no category" in notes
     assert "column 'age' has 'old', no number: taken as missing" in notes
     assert "missing values: 3 in 'age'" in notes
 
@@ -128,6 +128,25 @@ def test_mistakes(trained, options, code, message):
     assert message in error_line(result)
     assert result.stdout == ""
     assert not (trained / "answers.csv").exists()
+
+
+def test_a_kept_column_must_not_hide_an_answer(trained, tmp_path):
+    data = write(loans().assign(label=1), tmp_path / "new.csv")
+    files = [data, "--model", trained / "loans.bpm", "--out", tmp_path / "a.csv"]
+    result = invoke("predict", *files, "--keep", "label")
+    assert result.exit_code == 2
+    assert "--keep label: the answers have a column of this name" in error_line(result)
+
+
+def test_values_missing_for_the_first_time(tmp_path):
+    table = loans().fillna({"city": "Kiel"})
+    data, model = write(table, tmp_path / "data.csv"), tmp_path / "m.bpm"
+    succeed("train", data, "--target", "repaid", "--model", model, "--engine", "laplace")
+    files = [write(loans(), data), "--model", model, "--out", tmp_path / "a.csv"]
+    notes = ask_json("predict", *files)["notes"]
+    assert "missing values: 2 in 'age'; the median stands in" in notes
+    last = "missing values: 1 in 'city'; none were in training, so they count as no category"
+    assert last in notes
 
 
 def test_columns_that_are_not_there(trained, tmp_path):

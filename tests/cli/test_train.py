@@ -125,7 +125,9 @@ def test_truth_values_as_labels_keep_their_names(tmp_path):
         (["--param", "degree=0"], "The 'degree' parameter of BayesPointClassifier must be"),
         (["--param", "random_state=1"], "ep has no parameter 'random_state'"),
         (["--drop", "agee"], "no column is named 'agee' (--drop). Did you mean age?"),
+        (["--drop", "repaid"], "--drop and --target name the same column, 'repaid'"),
         (["--model", "{folder}"], "it is a folder"),
+        (["--model", "{folder}/data.csv", "--force"], "would overwrite a file that is read"),
         (["--model", "{folder}/gone/m.bpm"], "there is no folder"),
     ],
 )

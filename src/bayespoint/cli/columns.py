@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,7 @@ MOSTLY = 0.9  # share of the values that makes a column of numbers, or of dates
 VARIED = 10  # different numbers from which a word among them is a mistake, not a category
 MANY_CATEGORIES = 100  # from here on, nearly different values are names, not categories
 COUNTS = 20  # rows from which consecutive numbers are no chance
+SHOWN = 6  # columns that a remark on missing values names
 DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
 THOUSANDS = re.compile(r"[+-]?\d{1,3}(\.\d{3})+")
 DATE = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})([T ].*)?")
@@ -161,12 +162,26 @@ def check_range(name: str, values: pd.Series) -> None:
         )
 
 
-def tell_missing(frame: pd.DataFrame, kinds: Mapping[str, str], notes: Notes) -> dict[str, int]:
-    """How many values are missing in which columns; says what stands in for them."""
+def tell_missing(
+    frame: pd.DataFrame,
+    kinds: Mapping[str, str],
+    notes: Notes,
+    never_missing: Collection[str] = (),
+) -> dict[str, int]:
+    """How many values are missing in which columns; says what stands in for them.
+
+    ``never_missing`` are columns of categories that had all their values in training.
+    """
     missing = {name: int(n) for name, n in frame.isna().sum().items() if n}
-    for kind, stand_in in ((NUMBER, "the median"), (CATEGORY, "a category of its own")):
-        own = [f"{n} in {name!r}" for name, n in missing.items() if kinds[name] == kind]
+    stand_ins = {NUMBER: "the median stands in", CATEGORY: "a category of its own stands in"}
+    none = "none were in training, so they count as no category"
+    for remark in (*stand_ins.values(), none):
+        own = [
+            f"{n} in {name!r}"
+            for name, n in missing.items()
+            if remark == (none if name in never_missing else stand_ins[kinds[name]])
+        ]
         if own:
-            more = f" and in {count(len(own) - 6, 'other column')}" if len(own) > 6 else ""
-            notes.add(f"missing values: {', '.join(own[:6])}{more}; {stand_in} stands in")
+            more = f" and in {count(len(own) - SHOWN, 'other column')}" if own[SHOWN:] else ""
+            notes.add(f"missing values: {', '.join(own[:SHOWN])}{more}; {remark}")
     return missing

@@ -41,6 +41,7 @@ def convergence(machine: BayesPointClassifier) -> dict[str, Any]:
             **found,
             "changes": [list(map(float, task)) for task in posterior.changes],
             "endings": list(posterior.endings),
+            "single_pass": getattr(machine.engine, "max_iter", None) == 1,
         }
     if isinstance(posterior, MarginalPosterior):
         changes = [list(map(float, task)) for task in posterior.changes]
@@ -69,6 +70,8 @@ def convergence_words(found: dict[str, Any]) -> str:
     if kind == "perceptrons":
         told = f"{found['runs'] - found['failed']} of {count(found['runs'], 'perceptron')}"
         return f"{told} without mistakes, after at most {count(n, 'epoch')}"
+    if kind == "sweeps" and found["single_pass"]:
+        return "a single pass, as asked"
     if kind == "sweeps":
         return f"{ending_words(found)} after {count(n, 'iteration')}"
     if kind == "passes":
@@ -87,7 +90,7 @@ def worst(values: list[float], choose: Any) -> float:
     return float("nan") if any(np.isnan(value) for value in values) else float(choose(values))
 
 
-def verdict(found: dict[str, Any], engine: str, single_pass: bool) -> tuple[bool, str]:
+def verdict(found: dict[str, Any], engine: str) -> tuple[bool, str]:
     """Whether all is well, and what to do."""
     kind = found["kind"]
     if kind == "chains":
@@ -102,7 +105,7 @@ def verdict(found: dict[str, Any], engine: str, single_pass: bool) -> tuple[bool
         )
     if kind == "sweeps":
         if not any(found["endings"]):
-            if single_pass:
+            if found["single_pass"]:
                 return True, "a single pass, as asked: good, but not the best Gaussian"
             return True, "came to rest; nothing to do"
         return False, (

@@ -70,7 +70,8 @@ def cross_validate(
             for done, result in enumerate(run(model, rows, folds, repeats, seed), start=1):
                 results.append(result)
                 progress.update(done)
-        notes.warn(words)
+        more = [f"{len(words) - 1} more like it in other folds"] if len(words) > 1 else []
+        notes.warn([*words[:1], *more])
         found = {
             "rows": len(rows.X),
             "classes": {str(label): n for label, n in rows.counts.items()},

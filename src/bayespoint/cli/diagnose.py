@@ -48,7 +48,7 @@ def describe(model: Model) -> dict[str, Any]:
     machine = model.machine
     found = convergence(machine)
     alias = getattr(machine.engine, "alias", machine.engine)
-    good, words = verdict(found, alias, getattr(machine.engine, "max_iter", None) == 1)
+    good, words = verdict(found, alias)
     evidence = getattr(machine, "log_evidence_", None)
     left_out = getattr(machine.posterior_, "left_out_error", None)
     return {

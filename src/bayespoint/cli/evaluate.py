@@ -55,7 +55,7 @@ def evaluate(
     Example: bayespoint evaluate test.csv --target repaid --model loans.bpm --report test.html
     """
     with errors_in_words():
-        check_report(report)
+        check_report(report, data, model)
         notes = Notes(aloud=not as_json)
         read = read_model(model, notes)
         frame = read_rows(data, read, encoding, notes)
@@ -77,11 +77,11 @@ def evaluate(
             show(*tables(found), *end)
 
 
-def check_report(report: Path | None) -> None:
+def check_report(report: Path | None, *inputs: Path) -> None:
     """End the command now if there can be no page later."""
     if report is None:
         return
-    check_place(report, "--report")
+    check_place(report, "--report", *inputs)
     if find_spec("matplotlib") is None:
         fail('--report needs matplotlib: pip install "bayespoint[plot]"', ExitCode.NO_EXTRA)
 

@@ -66,7 +66,7 @@ def train_incremental(
     """
     with errors_in_words():
         notes = Notes(aloud=not as_json)
-        check_place(model, "--model")
+        check_place(model, "--model", data)
         started = time.perf_counter()
         if model.exists():
             given = {"--engine": engine, "--param": param, "--drop": drop}
@@ -142,9 +142,8 @@ def go_on(
             "and a linear kernel",
             ExitCode.USAGE,
         )
-    if classes is not None and set(map(str, parse_classes(classes))) != set(
-        map(str, model.classes)
-    ):
+    known = set(map(str, model.classes))
+    if classes is not None and set(map(str, parse_classes(classes))) != known:
         fail(f"the classes of the model are {', '.join(map(str, model.classes))}", ExitCode.USAGE)
     frame = read_rows(data, model, encoding, notes)
     check_column(frame, target, "--target")

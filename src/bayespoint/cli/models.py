@@ -15,6 +15,7 @@ from bayespoint import BayesPointClassifier
 from bayespoint.cli.columns import CATEGORY, prepare, tell_missing
 from bayespoint.cli.errors import ExitCode, did_you_mean, fail
 from bayespoint.cli.reading import read_table
+from bayespoint.cli.recipe import MISSING
 from bayespoint.cli.talk import Notes, listed, plain, warnings_in_words
 from bayespoint.exceptions import ModelFileError
 from bayespoint.storage import describe, load, save
@@ -48,9 +49,22 @@ class Model:
     def prepare(self, frame: pd.DataFrame, notes: Notes) -> tuple[pd.DataFrame, dict[str, int]]:
         """Rows as the pipeline takes them, and how many values are missing in which columns."""
         X = prepare(frame, self.kinds, notes)
-        missing = tell_missing(X, self.kinds, notes)
-        tell_unknown(X, self, notes)
+        known = self._categories()
+        never_missing = [name for name, values in known.items() if MISSING not in values]
+        missing = tell_missing(X, self.kinds, notes, never_missing)
+        for name, values in known.items():
+            new = sorted(set(X[name].dropna()) - values)
+            if new:
+                notes.add(f"column {name!r} has {listed(new)}, new to the model: no category")
         return X, missing
+
+    def _categories(self) -> dict[str, set[str]]:
+        """The categories that every column of text had in training."""
+        names = [name for name, kind in self.kinds.items() if kind == CATEGORY]
+        if not names:
+            return {}
+        encoder = self.pipeline["columns"].named_transformers_["categories"][-1]
+        return dict(zip(names, map(set, encoder.categories_), strict=True))
 
 
 def write_model(
@@ -103,16 +117,3 @@ def read_rows(path: Path, model: Model, encoding: str, notes: Notes) -> pd.DataF
     if extra:
         notes.add(f"columns that the model does not use: {listed(extra)}")
     return frame
-
-
-def tell_unknown(X: pd.DataFrame, model: Model, notes: Notes) -> None:
-    """Say which categories were not there in training."""
-    names = [name for name, kind in model.kinds.items() if kind == CATEGORY]
-    if not names:
-        return
-    encoder = model.pipeline["columns"].named_transformers_["categories"][-1]
-    for name, known in zip(names, encoder.categories_, strict=True):
-        new = sorted(set(X[name].dropna()) - set(known))
-        if new:
-            notes.add(f"column {name!r} has {listed(new)}, unknown to the model: taken as neither "
-                      "of its categories")  # fmt: skip

@@ -34,14 +34,14 @@ def check_output(path: Path | None, *inputs: Path, arrays: bool = False) -> None
     elif not is_csv(path) and not (arrays and path.suffix.lower() == ".npy"):
         kinds = ".csv, .csv.gz, .parquet or .npy" if arrays else ".csv, .csv.gz or .parquet"
         fail(f"the name of --out {path} must end in {kinds}, or be -", ExitCode.USAGE)
-    check_place(path, "--out")
+    check_place(path, "--out", *inputs)
+
+
+def check_place(path: Path, option: str, *inputs: Path) -> None:
+    """End the command if there is no folder to write to, or something in the way."""
     for other in inputs:
         if path.exists() and other.exists() and path.samefile(other):
-            fail(f"--out {path} would overwrite a file that is read", ExitCode.USAGE)
-
-
-def check_place(path: Path, option: str) -> None:
-    """End the command if there is no folder to write to, or a folder in the way."""
+            fail(f"{option} {path} would overwrite a file that is read", ExitCode.USAGE)
     if path.is_dir():
         fail(f"cannot write {option} {path}: it is a folder", ExitCode.USAGE)
     if not path.parent.is_dir():

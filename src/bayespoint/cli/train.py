@@ -46,7 +46,7 @@ def train(
     """
     with errors_in_words():
         notes = Notes(aloud=not as_json)
-        check_new(model, force)
+        check_new(model, force, data)
         machine = make_classifier(engine, kernel, param or [], seed, jobs)
         rows = read_training_data(data, target, drop or [], encoding, notes)
         fitted = make_model(rows.kinds, machine)
@@ -64,8 +64,8 @@ def train(
             show(facts([*summary(found), time_line]), f"Model written to {model}.")
 
 
-def check_new(model: Path, force: bool) -> None:
+def check_new(model: Path, force: bool, data: Path) -> None:
     """End the command now if the model cannot be written later."""
-    check_place(model, "--model")
+    check_place(model, "--model", data)
     if model.exists() and not force:
         fail(f"{model} is there already; --force overwrites it", ExitCode.USAGE)

@@ -94,8 +94,8 @@ def summary(found: dict[str, Any]) -> list[tuple[str, str]]:
     errors = f"{found['training_error']:.1%} of the training rows"
     left_out = found["left_out_error"]
     if left_out is not None:
-        words = "left out" if len(left_out) == 1 else "left out, the worst class against the rest"
-        errors += f"; {max(left_out):.1%} {words}"
+        of = "" if len(left_out) == 1 else " (the worst class against the rest)"
+        errors += f"; {max(left_out):.1%} when each is left out{of}"
     evidence = found["log_evidence"]
     lines = [
         ("rows", str(found["rows"])),
