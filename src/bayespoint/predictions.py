@@ -124,6 +124,15 @@ class Predictions:
             With a linear kernel one weight for each feature, and the intercept last, if there is
             one. With other kernels the coordinates of the weights in the basis that the engine
             works in, which belong to no feature.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bayespoint import BayesPointClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> weights = BayesPointClassifier().fit(X, y).draw_weights(1000, random_state=0)
+        >>> weights.shape
+        (1000, 3, 5)
         """
         drawn = self._draw(n_samples, random_state)
         flat = drawn.reshape(len(drawn), -1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from rich.console import RenderableType
 from rich.table import Table
 
 from bayespoint.cli import options
@@ -35,10 +36,10 @@ def diagnose(model: options.ModelFile, as_json: options.AsJson = False) -> None:
             ("classes", ", ".join(found["classes"])),
             ("iterations", str(found["iterations"])),
         ]
-        word = "good" if found["converged"] else "not good"
+        word = "good" if found["converged"] else "not yet"
         show(
             facts(lines),
-            *tables(found, machine),
+            *tables(found),
             facts([("verdict", f"{word}: {found['verdict']}.")]),
         )
 
@@ -64,12 +65,13 @@ def describe(model: Model) -> dict[str, Any]:
     }
 
 
-def tables(found: dict[str, Any], model: Model) -> list[Table]:
+def tables(found: dict[str, Any]) -> list[RenderableType]:
     """One table of the tasks, and one of sweeps or chains."""
     classes = found["classes"]
     names = [f"{classes[0]} or {classes[1]}"] if len(classes) == 2 else classes
     if found["kind"] == "chains":
-        return [task_table(names, found), chain_table(names, found)]
+        words = "Cosine of the mean of each chain with the mean of all; 1 is agreement."
+        return [task_table(names, found), words, chain_table(names, found)]
     if found.get("changes"):
         return [task_table(names, found), sweep_table(names, found)]
     return [task_table(names, found)] if found["log_evidence"] is not None else []
@@ -112,5 +114,4 @@ def chain_table(names: Sequence[str], found: dict[str, Any]) -> Table:
         [str(chain), *(f"{value:.4f}" for value in cosines)]
         for chain, cosines in enumerate(zip(*found["cosines"], strict=True), start=1)
     ]
-    heads = [f"cosine with the mean of all, {name}" for name in names]
-    return numbers_table(["chain", *heads], rows)
+    return numbers_table(["chain", *names], rows)
