@@ -141,8 +141,8 @@ def test_decimal_commas(tmp_path):
         ("a,class\n1,x\n1,2,3,y\n", "line 3 has 4 cells, the header has 2"),
         ("a,class\n1,x,9\n2,y,9\n", "its rows have more cells than its header"),
         ('a,class\n1,x\n2,"y\n', "is never closed"),
-        (HEADER + ROWS + "inf,1,x\n", "column 'a' has infinite values (1, first in row 13)"),
-        (HEADER + ROWS + "1,-1e200,x\n", "column 'b' has values above 1e+100 (1, first in row 13)"),
+        (HEADER + "1,1,\n" + ROWS + "inf,1,x\n", "infinite values (1, first in row 14 below"),
+        (HEADER + ROWS + "1,-1e200,x\n", "column 'b' has values above 1e+100 (1, first in row 13"),
         ("a,class\n1,x\n2,x\n", "has one class only, 'x'"),
         ("a,class\n1,\n2,\n", "column 'class' (--target) has no values"),
         ("a,class\n1,0.5\n2,0.7\n3,0.1\n", "has another value in every row, a classifier needs"),
@@ -208,6 +208,7 @@ def test_no_permission(tmp_path, monkeypatch):
         (["--target", "clas"], "no column is named 'clas' (--target). Did you mean class? There"),
         (["--target", "zzz"], "(--target). There are 'a', 'b', 'class'"),
         (["--encoding", "utf-99"], "no encoding is named 'utf-99'"),
+        (["--encoding", "rot13"], "no encoding is named 'rot13'"),
     ],
 )
 def test_wrong_usage(tmp_path, options, message):

@@ -150,14 +150,12 @@ def prepare(frame: pd.DataFrame, kinds: Mapping[str, str], notes: Notes) -> pd.D
 
 def check_range(name: str, values: pd.Series) -> None:
     """End the command if there are numbers that nothing can be computed with."""
-    size = values.abs()
-    bad = np.flatnonzero(size > LARGEST)
+    bad = values[values.abs() > LARGEST]
     if len(bad):
-        infinite = np.isinf(size.iloc[bad[0]])
-        what = "infinite values" if infinite else f"values above {LARGEST:g}"
+        what = "infinite values" if np.isinf(bad.iloc[0]) else f"values above {LARGEST:g}"
         fail(
-            f"column {name!r} has {what} ({len(bad)}, first in row {bad[0] + 1}); correct them, "
-            "or leave their cells empty",
+            f"column {name!r} has {what} ({len(bad)}, first in row {bad.index[0] + 1} below the "
+            "header); correct them, or leave their cells empty",
             ExitCode.NO_DATA,
         )
 

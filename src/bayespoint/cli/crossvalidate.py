@@ -19,6 +19,7 @@ from bayespoint.cli.progress import ProgressMonitor
 from bayespoint.cli.recipe import make_classifier, make_model
 from bayespoint.cli.talk import (
     Notes,
+    class_words,
     count,
     facts,
     numbers_table,
@@ -121,7 +122,6 @@ def averaged(results: list[Evaluation], name: str) -> dict[str, Any]:
 
 def show_results(found: dict[str, Any]) -> None:
     """Print the table for people."""
-    classes = ", ".join(f"{label} ({n})" for label, n in found["classes"].items())
     lines = []
     for name, (words, is_share) in MEASURES.items():
         mean, error = found["measures"][name]["mean"], found["measures"][name]["standard_error"]
@@ -129,7 +129,7 @@ def show_results(found: dict[str, Any]) -> None:
         lines.append((words, *("-" if x is None else form.format(x) for x in (mean, error))))
     about = [
         ("rows", str(found["rows"])),
-        ("classes", classes),
+        ("classes", class_words(found["classes"])),
         ("engine", engine_words(found)),
         ("folds", f"{found['folds']}, {count(found['repeats'], 'time')}"),
     ]

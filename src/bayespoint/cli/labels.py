@@ -46,10 +46,7 @@ def rows_with_labels(
         fail(f"column {target!r} (--target) has no values", ExitCode.NO_DATA)
     if not there.all():
         notes.add(f"{count(int((~there).sum()), 'row')} without a value in {target!r} left out")
-    return (
-        frame[there].reset_index(drop=True),
-        labels[there].reset_index(drop=True),
-    )
+    return frame[there], labels[there]  # with the index of the table, for numbers of rows
 
 
 def check_classes(labels: pd.Series, target: str) -> dict[Any, int]:

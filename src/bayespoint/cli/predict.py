@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from bayespoint.cli.labels import check_column
 from bayespoint.cli.models import read_model, read_rows
 from bayespoint.cli.outputs import STDOUT, check_output, write_table
 from bayespoint.cli.progress import ProgressMonitor
-from bayespoint.cli.talk import Notes, count, facts, print_json, show
+from bayespoint.cli.talk import Notes, class_words, count, facts, print_json, show
 from bayespoint.reject import RejectionCurve, confidence
 
 RejectRate = Annotated[
@@ -87,12 +87,11 @@ def predict(
         if reject_rate is not None or reject_below is not None:
             table["rejected"] = rejected(p, reject_rate, reject_below)
         write_table(table, out)
-        found = describe(table, labels)
+        found = describe(table)
         if as_json:
             print_json({"out": str(out), **found, **notes.to_dict()})
         else:
-            lines = facts(summary(found))
-            show(lines, f"Written to {out}.", to_stderr=out == STDOUT)
+            show(facts(summary(found)), f"Written to {out}.", to_stderr=out == STDOUT)
 
 
 def check_share(option: str, share: float | None) -> None:
@@ -110,24 +109,18 @@ def rejected(p: NDArray, rate: float | None, below: float | None) -> NDArray[np.
     return sure < below
 
 
-def describe(table: pd.DataFrame, labels: NDArray) -> dict[str, object]:
+def describe(table: pd.DataFrame) -> dict[str, Any]:
     """What was predicted, ready for JSON."""
-    values, times = np.unique(labels, return_counts=True)
     return {
         "rows": len(table),
-        "labels": dict(zip(map(str, values), times.tolist(), strict=True)),
+        "labels": table["label"].value_counts().sort_index().to_dict(),
         "rejected": int(table["rejected"].sum()) if "rejected" in table else None,
     }
 
 
-def summary(found: dict[str, object]) -> list[tuple[str, str]]:
+def summary(found: dict[str, Any]) -> list[tuple[str, str]]:
     """The same for people."""
-    labels = found["labels"]
-    assert isinstance(labels, dict)
-    lines = [
-        ("rows", str(found["rows"])),
-        ("predicted", ", ".join(f"{label} ({n})" for label, n in labels.items())),
-    ]
+    lines = [("rows", str(found["rows"])), ("predicted", class_words(found["labels"]))]
     if found["rejected"] is not None:
-        lines.append(("rejected", count(int(str(found["rejected"])), "row")))
+        lines.append(("rejected", count(found["rejected"], "row")))
     return lines

@@ -24,9 +24,9 @@ from bayespoint.cli.talk import Notes, count, listed
 DELIMITERS = (",", ";", "\t", "|")
 HEAD = 65_536  # characters in which the delimiter is looked for
 LINES = 20  # lines of them
-MISSING = ["?"]  # a missing value in many public data sets, beside those that pandas knows
+ALSO_MISSING = ["?"]  # a missing value in many public data sets, beside those that pandas knows
 SHEETS = {".xls", ".xlsx", ".xlsm", ".ods"}
-UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+UTF16_MARKS = (0xFF, 0xFE)  # first bytes of such files
 
 
 def read_table(path: Path, encoding: str, notes: Notes) -> pd.DataFrame:
@@ -64,7 +64,7 @@ def read_csv(path: Path, encoding: str) -> pd.DataFrame:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # cells beyond the header
             frame = pd.read_csv(
-                file, sep=delimiter, index_col=False, skipinitialspace=True, na_values=MISSING,
+                file, sep=delimiter, index_col=False, skipinitialspace=True, na_values=ALSO_MISSING,
                 low_memory=False,
             )  # fmt: skip
     frame.columns = frame.columns.map(lambda name: str(name).strip())
@@ -73,9 +73,12 @@ def read_csv(path: Path, encoding: str) -> pd.DataFrame:
 
 def opened(path: Path, encoding: str) -> IO[str]:
     """The file as text; ``.gz`` is unpacked."""
-    if path.suffix.lower() == ".gz":
-        return gzip.open(path, "rt", encoding=encoding, newline="")
-    return open(path, encoding=encoding, newline="")
+    try:
+        if path.suffix.lower() == ".gz":
+            return gzip.open(path, "rt", encoding=encoding, newline="")
+        return open(path, encoding=encoding, newline="")
+    except LookupError:
+        fail(f"no encoding is named {encoding!r}; try utf-8, latin-1 or utf-16", ExitCode.USAGE)
 
 
 def header(head: str, delimiter: str) -> list[str]:
@@ -113,16 +116,13 @@ def reading_errors(path: Path, encoding: str) -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError as error:
-        start = path.read_bytes()[:2] if path.suffix.lower() != ".gz" else b""
-        guess = "utf-16" if start in UTF16_MARKS else "latin-1"
         byte = error.object[error.start]
+        guess = "utf-16" if byte in UTF16_MARKS and error.start == 0 else "latin-1"
         broken(
             path,
             f"it is not written in {encoding.upper()} (byte 0x{byte:02x}); name its encoding, "
             f"for instance --encoding {guess}",
         )
-    except LookupError:
-        fail(f"no encoding is named {encoding!r}; try utf-8, latin-1 or utf-16", ExitCode.USAGE)
     except pd.errors.ParserWarning:
         broken(path, "its rows have more cells than its header")
     except (pd.errors.ParserError, csv.Error) as error:

@@ -16,6 +16,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+MANY = 12  # classes that a summary lists
 FEW = 4  # names that a sentence lists before it counts the rest
 
 
@@ -112,6 +113,13 @@ def numbers_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
 def count(n: int, noun: str, plural: str = "") -> str:
     """A number and its noun: 1 row, 2 rows."""
     return f"{n} {noun if n == 1 else plural or noun + 's'}"
+
+
+def class_words(counts: Mapping[Any, int]) -> str:
+    """Classes, and how many rows each has."""
+    words = [f"{label} ({n})" for label, n in counts.items()]
+    more = f" and {len(words) - MANY} more" if len(words) > MANY else ""
+    return ", ".join(words[:MANY]) + more
 
 
 def listed(names: Iterable[Any], few: int = FEW) -> str:

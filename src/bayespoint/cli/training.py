@@ -17,7 +17,7 @@ from bayespoint.cli.convergence import convergence, convergence_words
 from bayespoint.cli.errors import ExitCode, fail
 from bayespoint.cli.labels import check_classes, check_column, class_array, rows_with_labels
 from bayespoint.cli.reading import read_table
-from bayespoint.cli.talk import Notes, count
+from bayespoint.cli.talk import Notes, class_words, count
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,6 @@ def summary(found: dict[str, Any]) -> list[tuple[str, str]]:
         if columns["categories"]
         else "",
     ]
-    classes = ", ".join(f"{label} ({n})" for label, n in found["classes"].items())
     errors = f"{found['training_error']:.1%} of the training rows"
     left_out = found["left_out_error"]
     if left_out is not None:
@@ -100,7 +99,7 @@ def summary(found: dict[str, Any]) -> list[tuple[str, str]]:
     lines = [
         ("rows", str(found["rows"])),
         ("columns", f"{', '.join(filter(None, kinds))}: {count(found['features'], 'feature')}"),
-        ("classes", classes),
+        ("classes", class_words(found["classes"])),
         ("engine", engine_words(found)),
         ("evidence", "" if evidence is None else evidence_words(evidence)),
         ("errors", errors),
