@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner
+from tests.cli.running import error_line, invoke
 
 from bayespoint import __version__, cli
 from bayespoint.cli import reproduce
@@ -36,18 +36,6 @@ def swap(monkeypatch):
         monkeypatch.setitem(EXPERIMENTS, name, replace(EXPERIMENTS["large-scale"], run=run))
 
     return with_run
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
-def error_line(result):
-    """The one line on standard error that says what is wrong."""
-    lines = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
-    assert len(lines) == 1, result.stderr
-    assert "Traceback" not in result.output
-    return lines[0]
 
 
 def run_python(script, *arguments, **environment):
@@ -250,7 +238,7 @@ def test_without_matplotlib(tmp_path, monkeypatch):
     assert 'pip install "bayespoint[plot]"' in error_line(result)
 
 
-@pytest.mark.parametrize("library", ["typer", "rich"])
+@pytest.mark.parametrize("library", ["typer", "rich", "pandas"])
 def test_without_the_extra(library):
     script = (
         "import sys; name = sys.argv.pop(1); sys.modules[name] = None\n"
@@ -270,7 +258,7 @@ def test_help_shows_examples_and_exit_codes():
         assert result.exit_code == 0
         assert "reproduce" in result.stdout
     for command in app.registered_commands:
-        name = command.callback.__name__
+        name = command.name
         shown = " ".join(invoke(name, "--help").stdout.split())
         assert f"Example: bayespoint {name}" in shown
         assert "Exit codes" in shown

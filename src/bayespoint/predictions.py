@@ -26,6 +26,7 @@ class Predictions:
 
     classes_: NDArray
     posterior_: Posterior
+    kernel: str | Callable[[NDArray, NDArray], NDArray]
     decision: str
     _space: Any
     _columns: slice | NDArray[np.int64]
@@ -107,16 +108,46 @@ class Predictions:
         ndarray of shape (n_points, n_samples, n_tasks)
             One task for two classes, else one for each class against the rest.
         """
+        drawn = self._draw(n_samples, random_state)
+        flat = drawn.reshape(len(drawn), -1)
+        outputs = self._in_chunks(X, lambda Z: Z @ flat.astype(Z.dtype, copy=False))
+        return outputs.reshape(-1, *drawn.shape[1:])
+
+    def draw_weights(
+        self, n_samples: int = 10, random_state: int | np.random.RandomState | None = None
+    ) -> NDArray[np.float64]:
+        """Weights of single classifiers drawn from the posterior; see ``draw_outputs``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_tasks, n_weights)
+            With a linear kernel one weight for each feature, and the intercept last, if there is
+            one. With other kernels the coordinates of the weights in the basis that the engine
+            works in, which belong to no feature.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bayespoint import BayesPointClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> weights = BayesPointClassifier().fit(X, y).draw_weights(1000, random_state=0)
+        >>> weights.shape
+        (1000, 3, 5)
+        """
+        drawn = self._draw(n_samples, random_state)
+        flat = drawn.reshape(len(drawn), -1)
+        weights = self._space.primal(flat) if self.kernel == "linear" else flat
+        return np.moveaxis(weights.reshape(-1, *drawn.shape[1:]), 0, 2)
+
+    def _draw(self, n_samples: int, random_state: int | np.random.RandomState | None) -> NDArray:
+        """Coordinates of classifiers from the posterior, (n_coordinates, n_samples, n_tasks)."""
         check_is_fitted(self)
         if not n_samples >= 1 or n_samples % 1:
             raise ValueError(
                 f"n_samples must be an int in the range [1, inf). Got {n_samples!r} instead."
             )
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
-        drawn = self.posterior_.draw(int(n_samples), rng)
-        flat = drawn.reshape(len(drawn), -1)
-        outputs = self._in_chunks(X, lambda Z: Z @ flat.astype(Z.dtype, copy=False))
-        return outputs.reshape(-1, *drawn.shape[1:])
+        return self.posterior_.draw(int(n_samples), rng)
 
     def sample_proba(
         self,

@@ -7,14 +7,28 @@ from typing import Annotated
 import typer
 
 from bayespoint import __version__
+from bayespoint.cli.crossvalidate import cross_validate
+from bayespoint.cli.diagnose import diagnose
 from bayespoint.cli.errors import ExitCode, say_error
+from bayespoint.cli.evaluate import evaluate
+from bayespoint.cli.incremental import train_incremental
 from bayespoint.cli.info import info
+from bayespoint.cli.predict import predict
+from bayespoint.cli.query import query
 from bayespoint.cli.reproduce import reproduce
+from bayespoint.cli.train import train
+from bayespoint.cli.weights import sample_weights
 
 EXIT_CODES = (
     "Exit codes: 0 all is well, 1 a run failed, 2 wrong usage, 3 data not found or broken, "
     "4 an extra is not installed, 130 interrupted."
 )
+
+
+def flowing(text: str) -> str:
+    """Paragraphs on one line each, to be wrapped by the terminal and not by the source."""
+    return "\n\n".join(" ".join(part.split()) for part in text.strip().split("\n\n"))
+
 
 app = typer.Typer(
     name="bayespoint",
@@ -24,8 +38,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (info, reproduce):
-    app.command(epilog=EXIT_CODES)(command)
+COMMANDS = (
+    train,
+    train_incremental,
+    predict,
+    evaluate,
+    cross_validate,
+    query,
+    diagnose,
+    sample_weights,
+    info,
+    reproduce,
+)
+for command in COMMANDS:
+    name = command.__name__.replace("_", "-")
+    app.command(name, help=flowing(command.__doc__ or ""), epilog=EXIT_CODES)(command)
 
 
 @app.callback(invoke_without_command=True)

@@ -6,14 +6,13 @@ import json
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from bayespoint.cli.errors import ExitCode, fail, plain_errors, say_error
+from bayespoint.cli.errors import ExitCode, did_you_mean, fail, plain_errors, say_error
 from bayespoint.cli.progress import ProgressMonitor
 from bayespoint.cli.tables import show_run
 from bayespoint.datasets import data_folder
@@ -104,8 +103,7 @@ def choose(names: Sequence[str] | None) -> list[str]:
         fail(f"name an experiment. {there}", ExitCode.USAGE)
     for name in names:
         if name not in EXPERIMENTS and name != ALL:
-            near = get_close_matches(name.lower(), [*EXPERIMENTS, ALL], n=1)
-            hint = f" Did you mean {near[0]}?" if near else ""
+            hint = did_you_mean(name, [*EXPERIMENTS, ALL])
             fail(f"no experiment is named {name!r}.{hint} {there}", ExitCode.USAGE)
     return list(EXPERIMENTS) if ALL in names else list(dict.fromkeys(names))
 

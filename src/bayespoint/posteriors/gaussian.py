@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,6 +44,10 @@ class GaussianWeights(Posterior):
         :math:`\prod_i \exp(h_i f_i - r_i f_i^2 / 2)`.
     n_iter : int, default=1
         Iterations of the algorithm that found it.
+    changes : sequence of sequences of float, optional
+        For each task the largest change in each of its iterations, as ``tol`` measures it.
+    endings : sequence of str, optional
+        For each task what ended its iterations; empty where they came to rest.
     """
 
     def __init__(
@@ -55,6 +60,8 @@ class GaussianWeights(Posterior):
         left_out_error: NDArray[np.float64] | None = None,
         messages: Messages | None = None,
         n_iter: int = 1,
+        changes: Sequence[Sequence[float]] = (),
+        endings: Sequence[str] = (),
     ) -> None:
         self._mean = mean
         self.factor = factor
@@ -63,6 +70,8 @@ class GaussianWeights(Posterior):
         self.left_out_error = left_out_error
         self.messages = messages
         self.n_iter = n_iter
+        self.changes = changes
+        self.endings = endings
 
     @property
     def mean(self) -> NDArray[np.float64]:

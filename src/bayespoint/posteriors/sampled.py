@@ -135,6 +135,8 @@ class SampledPosterior(Samples):
         Training points to which the coordinates belong, ascending.
     n_iter : int, default=1
         Iterations of the algorithm that made the samples.
+    n_failed : int, default=0
+        Classifiers, over all tasks, that still made mistakes on the training set.
     """
 
     def __init__(
@@ -143,11 +145,13 @@ class SampledPosterior(Samples):
         moments: TrainingMoments,
         support: NDArray[np.int64] | None = None,
         n_iter: int = 1,
+        n_failed: int = 0,
     ) -> None:
         self.weights = weights
         self.moments = moments
         self.support = support
         self.n_iter = n_iter
+        self.n_failed = n_failed
 
     @classmethod
     def join(cls, parts: Sequence[SampledPosterior]) -> SampledPosterior:
@@ -162,7 +166,8 @@ class SampledPosterior(Samples):
             weights[np.searchsorted(support, own), begin:end] = part.weights
             begin = end
         moments = sum((part.moments for part in parts[1:]), start=parts[0].moments)
-        return cls(weights, moments, support, max(part.n_iter for part in parts))
+        n_iter, n_failed = max(part.n_iter for part in parts), sum(p.n_failed for p in parts)
+        return cls(weights, moments, support, n_iter, n_failed)
 
     @cached_property
     def scale(self) -> NDArray[np.float64]:

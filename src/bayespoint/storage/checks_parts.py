@@ -86,6 +86,8 @@ def gaussian(value: posteriors.GaussianWeights) -> None:
     if messages is not None:
         need(isinstance(messages, posteriors.Messages), "its messages are none")
         shaped(messages.rate, "f", "nt", **shaped(messages.shift, "f", "nt", t=n_tasks))
+    need(isinstance(value.changes, (list, tuple)), "its changes are none")
+    need(isinstance(value.endings, (list, tuple)), "its endings are none")
     integer(value.n_iter, 0)
     if isinstance(value, posteriors.GaussianPosterior):
         number(value.noise, 0)
@@ -102,6 +104,7 @@ def sampled(value: posteriors.SampledPosterior) -> None:
     need(isinstance(value.moments, TrainingMoments), "its moments are none")
     shaped(value.moments.squares, "f", "t", t=sizes["t"])
     integer(value.n_iter, 0)
+    integer(value.n_failed, 0)
 
 
 def moments(value: TrainingMoments) -> None:

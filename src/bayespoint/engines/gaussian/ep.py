@@ -188,7 +188,7 @@ class ExpectationPropagation(Engine):
         weight = np.ones(n_points) if sample_weight is None else sample_weight.astype(np.float64)
         label = Label(float(self.noise) ** 2, float(self.label_noise))
         kind = self._kind(space)
-        results, n_iter = [], 0
+        results, all_changes, endings = [], [], []
         with monitor.running(n_tasks * self.max_iter, "sweeps"):
             for task in range(n_tasks):
                 sites = kind(space.Z_, targets[:, task], weight, label, before[task])
@@ -197,7 +197,8 @@ class ExpectationPropagation(Engine):
                     sites = Sites(space.Z_, targets[:, task], weight, label, before[task])
                     changes, reason = self._iterate(sites, monitor, task * self.max_iter)
                 results.append(sites.result())
-                n_iter = max(n_iter, len(changes))
+                all_changes.append(changes)
+                endings.append(reason)
                 monitor.update((task + 1) * self.max_iter)
                 if reason:
                     self._warn(task, changes, reason, results[-1].training_error, sites.radius)
@@ -209,7 +210,9 @@ class ExpectationPropagation(Engine):
             start,
             noise=float(self.noise),
             label_noise=float(self.label_noise),
-            n_iter=n_iter,
+            n_iter=max(map(len, all_changes)),
+            changes=all_changes,
+            endings=endings,
         )
 
     def _kind(self, space: BasisSpace) -> type[Sites | FactorisedSites]:

@@ -136,7 +136,7 @@ class LaplaceApproximation(Engine):
         before = known_before(self, space, n_tasks, start, LogisticPosterior)
         self._check_range(space.Z_, before)
         weight = np.ones(n_points) if sample_weight is None else sample_weight.astype(np.float64)
-        results, n_iter, points = [], 0, None
+        results, all_changes, endings, points = [], [], [], None
         with monitor.running(n_tasks * self.max_iter, "steps"):
             for task, prior in enumerate(before):
                 if points is None or points.root is not prior.root:
@@ -144,11 +144,16 @@ class LaplaceApproximation(Engine):
                 mode = LogisticMode(points, space.Z_, targets[:, task], weight, prior.mean)
                 last, changes, reason = self._iterate(mode, monitor, task * self.max_iter)
                 results.append(mode.result(last))
-                n_iter = max(n_iter, len(changes))
+                all_changes.append(changes)
+                endings.append(reason)
                 monitor.update((task + 1) * self.max_iter)
                 if reason:
                     self._warn(task, changes, reason, results[-1].training_error)
-        return gather(LogisticPosterior, results, start, n_iter=n_iter)
+        n_iter = max(map(len, all_changes))
+        return gather(
+            LogisticPosterior, results, start,
+            n_iter=n_iter, changes=all_changes, endings=endings,
+        )  # fmt: skip
 
     def _iterate(
         self, mode: LogisticMode, monitor: Monitor, done: int

@@ -191,6 +191,5 @@ def to_posterior(
         noise=(noise**2).mean(axis=0),
     )
     support = np.flatnonzero(alphas.any(axis=1))
-    return SampledPosterior(
-        alphas[support][:, None], moments, support, int(trained.epochs[n].max())
-    )
+    n_iter, n_failed = int(trained.epochs[n].max()), int((~trained.separated[n]).sum())
+    return SampledPosterior(alphas[support][:, None], moments, support, n_iter, n_failed)

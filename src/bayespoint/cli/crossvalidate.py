@@ -1,0 +1,137 @@
+"""``bayespoint cross-validate``: how good a model would be, before there is one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from sklearn.base import clone
+from sklearn.model_selection import RepeatedStratifiedKFold
+from sklearn.pipeline import Pipeline
+
+from bayespoint.cli import options
+from bayespoint.cli.errors import ExitCode, errors_in_words, fail
+from bayespoint.cli.evaluate import MEASURES
+from bayespoint.cli.progress import ProgressMonitor
+from bayespoint.cli.recipe import make_classifier, make_model
+from bayespoint.cli.talk import (
+    Notes,
+    class_words,
+    count,
+    facts,
+    numbers_table,
+    print_json,
+    show,
+    warnings_in_words,
+)
+from bayespoint.cli.training import (
+    TrainingData,
+    describe_machine,
+    engine_words,
+    read_training_data,
+)
+from bayespoint.reports import Evaluation, measure
+
+
+def cross_validate(
+    data: options.Data,
+    target: options.Target,
+    engine: options.Engine = "ep",
+    kernel: options.Kernel = "linear",
+    param: options.Param = None,
+    folds: Annotated[int, typer.Option(metavar="K", min=2, help="Parts of the table.")] = 5,
+    repeats: Annotated[int, typer.Option(metavar="N", min=1, help="Times to divide it.")] = 1,
+    drop: options.Drop = None,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = None,
+    encoding: options.Encoding = "utf-8",
+    as_json: options.AsJson = False,
+) -> None:
+    """Measure how good a model of a table would be on new rows.
+
+    Trains on all parts of the table but one and measures on that one, each part in turn. The
+    standard error is that of the mean over the parts; since these share training rows, it is
+    somewhat too small.
+
+    Example: bayespoint cross-validate loans.csv --target repaid --engine laplace --folds 10
+    """
+    with errors_in_words():
+        notes = Notes(aloud=not as_json)
+        machine = make_classifier(engine, kernel, param or [], seed, jobs)
+        rows = read_training_data(data, target, drop or [], encoding, notes)
+        check_folds(rows, folds)
+        model = make_model(rows.kinds, machine)
+        started = time.perf_counter()
+        with ProgressMonitor("cross-validation") as progress, warnings_in_words() as words:
+            progress.begin(folds * repeats, "folds")
+            results = []
+            for done, result in enumerate(run(model, rows, folds, repeats, seed), start=1):
+                results.append(result)
+                progress.update(done)
+        more = [f"{len(words) - 1} more like it in other folds"] if len(words) > 1 else []
+        notes.warn([*words[:1], *more])
+        found = {
+            "rows": len(rows.X),
+            "classes": {str(label): n for label, n in rows.counts.items()},
+            **describe_machine(model),
+            "folds": folds,
+            "repeats": repeats,
+            "measures": {name: averaged(results, name) for name in MEASURES},
+            "seconds": time.perf_counter() - started,
+        }
+        if as_json:
+            print_json({**found, **notes.to_dict()})
+        else:
+            show_results(found)
+
+
+def check_folds(rows: TrainingData, folds: int) -> None:
+    """End the command if a class has too few rows to be in every part."""
+    label, fewest = min(rows.counts.items(), key=lambda item: item[1])
+    if fewest < folds:
+        fail(
+            f"class {str(label)!r} has {count(fewest, 'row')}, fewer than --folds {folds}; take "
+            "fewer folds, or more rows",
+            ExitCode.NO_DATA,
+        )
+
+
+def run(
+    model: Pipeline, rows: TrainingData, folds: int, repeats: int, seed: int
+) -> Iterator[Evaluation]:
+    """An evaluation for every part."""
+    splits = RepeatedStratifiedKFold(n_splits=folds, n_repeats=repeats, random_state=seed)
+    for train, test in splits.split(rows.X, rows.y):
+        fitted = clone(model).fit(rows.X.iloc[train], rows.y[train])
+        yield measure(fitted, rows.X.iloc[test], rows.y[test])
+
+
+def averaged(results: list[Evaluation], name: str) -> dict[str, Any]:
+    """Mean and standard error of a measure, and its values."""
+    values = [value for one in results if (value := getattr(one, name)) is not None]
+    enough = len(values) > 1
+    return {
+        "mean": float(np.mean(values)) if values else None,
+        "standard_error": float(np.std(values, ddof=1) / np.sqrt(len(values))) if enough else None,
+        "values": values,
+    }
+
+
+def show_results(found: dict[str, Any]) -> None:
+    """Print the table for people."""
+    lines = []
+    for name, (words, is_share) in MEASURES.items():
+        mean, error = found["measures"][name]["mean"], found["measures"][name]["standard_error"]
+        form = "{:.1%}" if is_share else "{:.3f}"
+        lines.append((words, *("-" if x is None else form.format(x) for x in (mean, error))))
+    about = [
+        ("rows", str(found["rows"])),
+        ("classes", class_words(found["classes"])),
+        ("engine", engine_words(found)),
+        ("folds", f"{found['folds']}, {count(found['repeats'], 'time')}"),
+    ]
+    table = numbers_table(["", "mean", "± standard error"], lines)
+    show(facts(about), table, facts([("time", f"{found['seconds']:.1f} s")]))

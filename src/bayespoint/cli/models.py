@@ -1,0 +1,119 @@
+"""Models in files, with what the commands must know about their tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+
+from bayespoint import BayesPointClassifier
+from bayespoint.cli.columns import CATEGORY, prepare, tell_missing
+from bayespoint.cli.errors import ExitCode, did_you_mean, fail
+from bayespoint.cli.reading import read_table
+from bayespoint.cli.recipe import MISSING
+from bayespoint.cli.talk import Notes, listed, plain, warnings_in_words
+from bayespoint.exceptions import ModelFileError
+from bayespoint.storage import describe, load, save
+
+KEY = "table"  # of the metadata
+
+
+@dataclass(frozen=True)
+class Model:
+    """A pipeline, the target that it predicts, and the columns that it needs.
+
+    ``kinds`` is empty for a model that was not trained on the command line.
+    """
+
+    path: Path
+    pipeline: Any
+    target: str | None
+    kinds: dict[str, str]
+    summary: dict[str, Any]
+
+    @property
+    def machine(self) -> BayesPointClassifier:
+        """The classifier alone."""
+        return self.pipeline[-1] if isinstance(self.pipeline, Pipeline) else self.pipeline
+
+    @property
+    def classes(self) -> NDArray:
+        """The labels that it knows."""
+        return self.machine.classes_
+
+    def prepare(self, frame: pd.DataFrame, notes: Notes) -> tuple[pd.DataFrame, dict[str, int]]:
+        """Rows as the pipeline takes them, and how many values are missing in which columns."""
+        X = prepare(frame, self.kinds, notes)
+        known = self._categories()
+        never_missing = [name for name, values in known.items() if MISSING not in values]
+        missing = tell_missing(X, self.kinds, notes, never_missing)
+        for name, values in known.items():
+            new = sorted(set(X[name].dropna()) - values)
+            if new:
+                notes.add(f"column {name!r} has {listed(new)}, new to the model: no category")
+        return X, missing
+
+    def _categories(self) -> dict[str, set[str]]:
+        """The categories that every column of text had in training."""
+        names = [name for name, kind in self.kinds.items() if kind == CATEGORY]
+        if not names:
+            return {}
+        encoder = self.pipeline["columns"].named_transformers_["categories"][-1]
+        return dict(zip(names, map(set, encoder.categories_), strict=True))
+
+
+def write_model(
+    pipeline: Pipeline, path: Path, kinds: Mapping[str, str], summary: Mapping[str, Any]
+) -> None:
+    """Keep a model; the file is there whole, or not at all."""
+    about = {"target": summary["target"], "kinds": dict(kinds), "summary": plain(summary)}
+    save(pipeline, path, metadata={KEY: about})
+
+
+def read_model(path: Path, notes: Notes, needs_table: bool = True) -> Model:
+    """The model in a file; ends the command if there is none, or none that knows its columns."""
+    try:
+        with warnings_in_words() as words:
+            pipeline, metadata = load(path), describe(path).metadata
+        notes.warn(words)
+    except FileNotFoundError:
+        fail(f"{path} (--model): no such file", ExitCode.NO_DATA)
+    except OSError as error:
+        fail(f"cannot read --model {path}: {error.strerror}", ExitCode.NO_DATA)
+    except ModelFileError as error:
+        fail(f"cannot read --model {error}", ExitCode.NO_DATA)
+    about = metadata.get(KEY) or {}
+    model = Model(
+        path,
+        pipeline,
+        about.get("target"),
+        about.get("kinds", {}),
+        about.get("summary", {}),
+    )
+    if not hasattr(model.machine, "posterior_"):
+        fail(f"{path} holds no Bayes point machine", ExitCode.NO_DATA)
+    if needs_table and not model.kinds:
+        fail(
+            f"{path} was not made by bayespoint train: it does not say which columns it needs",
+            ExitCode.NO_DATA,
+        )
+    return model
+
+
+def read_rows(path: Path, model: Model, encoding: str, notes: Notes) -> pd.DataFrame:
+    """A table that has all columns that the model needs."""
+    frame = read_table(path, encoding, notes)
+    missing = [name for name in model.kinds if name not in frame]
+    if missing:
+        hint = did_you_mean(missing[0], [name for name in frame if name not in model.kinds])
+        fail(f"{path} lacks columns that the model needs: {listed(missing, 8)}.{hint}".rstrip("."),
+             ExitCode.NO_DATA)  # fmt: skip
+    extra = [name for name in frame if name not in model.kinds and name != model.target]
+    if extra:
+        notes.add(f"columns that the model does not use: {listed(extra)}")
+    return frame

@@ -1,0 +1,78 @@
+"""Files that commands write: whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from bayespoint.cli.errors import ExitCode, fail
+
+PARQUET = {".parquet", ".pq"}
+STDOUT = Path("-")
+
+
+def need_pyarrow() -> None:
+    """End the command if Parquet files cannot be handled."""
+    if find_spec("pyarrow") is None:
+        fail('Parquet files need pyarrow: pip install "bayespoint[parquet]"', ExitCode.NO_EXTRA)
+
+
+def check_output(path: Path | None, *inputs: Path, arrays: bool = False) -> None:
+    """End the command now, not after a long run, if a file cannot be written later."""
+    if path is None or path == STDOUT:
+        return
+    if path.suffix.lower() in PARQUET:
+        need_pyarrow()
+    elif not is_csv(path) and not (arrays and path.suffix.lower() == ".npy"):
+        kinds = ".csv, .csv.gz, .parquet or .npy" if arrays else ".csv, .csv.gz or .parquet"
+        fail(f"the name of --out {path} must end in {kinds}, or be -", ExitCode.USAGE)
+    check_place(path, "--out", *inputs)
+
+
+def check_place(path: Path, option: str, *inputs: Path) -> None:
+    """End the command if there is no folder to write to, or something in the way."""
+    for other in inputs:
+        if path.exists() and other.exists() and path.samefile(other):
+            fail(f"{option} {path} would overwrite a file that is read", ExitCode.USAGE)
+    if path.is_dir():
+        fail(f"cannot write {option} {path}: it is a folder", ExitCode.USAGE)
+    if not path.parent.is_dir():
+        fail(f"cannot write {option} {path}: there is no folder {path.parent}", ExitCode.USAGE)
+    if not os.access(path.parent, os.W_OK):
+        fail(f"cannot write {option} {path}: no permission", ExitCode.USAGE)
+
+
+def is_csv(path: Path) -> bool:
+    """Whether a file is CSV by its name, packed or not."""
+    return path.name.lower().endswith((".csv", ".csv.gz"))
+
+
+def write_table(frame: pd.DataFrame, path: Path) -> None:
+    """Write a table in the format that the name of the file says; "-" is CSV on the terminal."""
+    if path == STDOUT:
+        frame.to_csv(sys.stdout, index=False)
+        return
+    with whole_file(path) as partial:
+        if path.suffix.lower() in PARQUET:
+            frame.to_parquet(partial, index=False, engine="pyarrow")
+        elif path.suffix.lower() == ".npy":
+            np.save(partial, frame.to_numpy())
+        else:
+            frame.to_csv(partial, index=False)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A file to write to, in a folder of its own, that takes its place only when it is finished."""
+    with tempfile.TemporaryDirectory(prefix=".bayespoint-", dir=path.parent) as folder:
+        partial = Path(folder, path.name)
+        yield partial
+        partial.replace(path)

@@ -1,0 +1,98 @@
+"""``bayespoint query``: the rows most worth a label."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+import pandas as pd
+import typer
+from numpy.typing import NDArray
+
+from bayespoint import active
+from bayespoint.active.strategies import worths
+from bayespoint.cli import options
+from bayespoint.cli.errors import ExitCode, errors_in_words, fail
+from bayespoint.cli.labels import read_labels
+from bayespoint.cli.models import Model, read_model, read_rows
+from bayespoint.cli.outputs import STDOUT, check_output, write_table
+from bayespoint.cli.progress import ProgressMonitor
+from bayespoint.cli.recipe import check_name
+from bayespoint.cli.talk import Notes, count, numbers_table, print_json, show
+
+STRATEGIES = ("entropy", "margin", "bald", "random")
+SHOWN = 20  # rows that the terminal shows
+N_DRAWS = 200  # classifiers that are asked, as in bayespoint.active.query
+
+
+def query(
+    data: options.Data,
+    model: options.ModelFile,
+    n: Annotated[int, typer.Option(metavar="N", min=1, help="How many rows.")] = 10,
+    strategy: Annotated[
+        str, typer.Option(metavar="NAME", help=f"One of {', '.join(STRATEGIES)}.")
+    ] = "entropy",
+    out: options.OptionalOut = None,
+    seed: options.Seed = 0,
+    encoding: options.Encoding = "utf-8",
+    as_json: options.AsJson = False,
+) -> None:
+    """Choose the rows of a table whose labels would teach the model most.
+
+    Rows that have a value in the target column are left out. Several rows are chosen together, so
+    that none repeats another. Writes their numbers (the first row below the header is 1), what
+    each is worth alone, and their own columns, the most valuable first.
+
+    Example: bayespoint query unlabelled.csv --model loans.bpm --n 20 --out ask.csv
+    """
+    with errors_in_words():
+        check_name("strategy", strategy, STRATEGIES)
+        if as_json and out == STDOUT:
+            fail("--json and --out - would both write to standard output", ExitCode.USAGE)
+        check_output(out, data, model)
+        notes = Notes(aloud=not as_json)
+        machine = read_model(model, notes)
+        frame = read_rows(data, machine, encoding, notes)
+        X, _ = machine.prepare(frame, notes)
+        pool = unlabelled(frame, machine, notes)
+        if n > len(pool):
+            fail(f"--n {n} is more than the {count(len(pool), 'row')} to choose from",
+                 ExitCode.USAGE)  # fmt: skip
+        with ProgressMonitor("choosing"):
+            chosen, scores = choose(machine, X.iloc[pool], n, strategy, seed)
+        rows = pool[chosen]
+        told = pd.DataFrame({"row": rows + 1, "score": scores})
+        if out is not None:
+            own = frame.iloc[rows].reset_index(drop=True)
+            write_table(pd.concat([told, own], axis=1), out)
+        if as_json:
+            found = {"strategy": strategy, **told.to_dict("list")}
+            print_json({"out": None if out is None else str(out), **found, **notes.to_dict()})
+        else:
+            lines = zip(map(str, told["row"]), (f"{s:.3f}" for s in scores), strict=True)
+            parts = [numbers_table(["row", strategy], list(lines)[:SHOWN])]
+            more = [f"{n - SHOWN} more."] if n > SHOWN else []
+            end = [] if out is None else [f"Written to {out}."]
+            show(*parts, *more, *end, to_stderr=out == STDOUT)
+
+
+def unlabelled(frame: pd.DataFrame, model: Model, notes: Notes) -> NDArray[np.intp]:
+    """Positions of the rows that have no label yet."""
+    if model.target not in frame:
+        return np.arange(len(frame))
+    has_label = read_labels(frame[model.target]).notna().to_numpy()
+    if has_label.all():
+        fail(f"every row has a value in {model.target!r} already: nothing to ask for",
+             ExitCode.NO_DATA)  # fmt: skip
+    if has_label.any():
+        notes.add(f"{count(int(has_label.sum()), 'row')} with a value in {model.target!r} left out")
+    return np.flatnonzero(~has_label)
+
+
+def choose(
+    model: Model, X: pd.DataFrame, n: int, strategy: str, seed: int
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Positions of the best rows, and what each is worth."""
+    points = model.pipeline[:-1].transform(X)
+    chosen = active.query(model.machine, points, n, strategy=strategy, random_state=seed)
+    return chosen, worths(strategy, model.machine, points[chosen], N_DRAWS, seed)

@@ -1,0 +1,150 @@
+"""Tables from files: CSV as programs write it, and Parquet."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import re
+import warnings
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, NoReturn
+
+import pandas as pd
+
+from bayespoint.cli.errors import ExitCode, fail
+from bayespoint.cli.outputs import PARQUET, need_pyarrow
+from bayespoint.cli.progress import ProgressMonitor
+from bayespoint.cli.talk import Notes, count, listed
+
+DELIMITERS = (",", ";", "\t", "|")
+HEAD = 65_536  # characters in which the delimiter is looked for
+LINES = 20  # lines of them
+ALSO_MISSING = ["?"]  # a missing value in many public data sets, beside those that pandas knows
+SHEETS = {".xls", ".xlsx", ".xlsm", ".ods"}
+UTF16_MARKS = (0xFF, 0xFE)  # first bytes of such files
+
+
+def read_table(path: Path, encoding: str, notes: Notes) -> pd.DataFrame:
+    """The table in a file; ends the command with a clear line where there is none."""
+    with reading_errors(path, encoding), ProgressMonitor(f"reading {path.name}"):
+        if path.suffix.lower() in PARQUET:
+            need_pyarrow()
+            frame = pd.read_parquet(path, engine="pyarrow")
+            frame.columns = frame.columns.map(str)
+            check_names(path, list(frame.columns))
+        else:
+            frame = read_csv(path, encoding)
+    if frame.empty:
+        broken(path, "it has a header but no rows" if len(frame.columns) else "it has no columns")
+    unnamed = [name for name in frame if name.startswith("Unnamed: ")]
+    if unnamed:
+        notes.add(f"{count(len(unnamed), 'column')} without a name left out")
+    return frame.drop(columns=unnamed).reset_index(drop=True)
+
+
+def read_csv(path: Path, encoding: str) -> pd.DataFrame:
+    """A CSV file with any of the usual delimiters, packed or not."""
+    if path.suffix.lower() in SHEETS:
+        broken(path, "it is a spreadsheet; save it as CSV")
+    is_utf8 = encoding.lower().replace("_", "-") in ("utf-8", "utf8")
+    with opened(path, "utf-8-sig" if is_utf8 else encoding) as file:
+        head = file.read(HEAD)
+        if not head.strip():
+            broken(path, "it is empty")
+        if "\0" in head:
+            broken(path, "it is no text; is it a CSV file?")
+        delimiter = find_delimiter(head)
+        check_names(path, header(head, delimiter))
+        file.seek(0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # cells beyond the header
+            frame = pd.read_csv(
+                file, sep=delimiter, index_col=False, skipinitialspace=True, na_values=ALSO_MISSING,
+                low_memory=False,
+            )  # fmt: skip
+    frame.columns = frame.columns.map(lambda name: str(name).strip())
+    return frame
+
+
+def opened(path: Path, encoding: str) -> IO[str]:
+    """The file as text; ``.gz`` is unpacked."""
+    try:
+        if path.suffix.lower() == ".gz":
+            return gzip.open(path, "rt", encoding=encoding, newline="")
+        return open(path, encoding=encoding, newline="")
+    except LookupError:
+        fail(f"no encoding is named {encoding!r}; try utf-8, latin-1 or utf-16", ExitCode.USAGE)
+
+
+def header(head: str, delimiter: str) -> list[str]:
+    """Names of the columns."""
+    rows = csv.reader(io.StringIO(head.lstrip()), delimiter=delimiter, skipinitialspace=True)
+    return [name.strip() for name in next(rows)]
+
+
+def find_delimiter(head: str) -> str:
+    """The delimiter that makes most columns, the same number in most lines."""
+    lines = head.lstrip().splitlines()[:LINES]
+    best, most = DELIMITERS[0], 1
+    for delimiter in DELIMITERS:
+        widths = [len(row) for row in csv.reader(lines, delimiter=delimiter)]
+        if widths[0] > most and 2 * widths.count(widths[0]) >= len(widths):
+            best, most = delimiter, widths[0]
+    return best
+
+
+def check_names(path: Path, names: list[str]) -> None:
+    """End the command if columns cannot be told apart by their names."""
+    twice = [name for name, times in Counter(names).items() if times > 1 and name]
+    if twice:
+        broken(path, f"it has more than one column named {listed(twice)}")
+
+
+def broken(path: Path, what: str) -> NoReturn:
+    """End the command: the file is there, but no table is in it."""
+    fail(f"cannot read {path}: {what}", ExitCode.NO_DATA)
+
+
+@contextmanager
+def reading_errors(path: Path, encoding: str) -> Iterator[None]:
+    """Say in words what reading a file can run into."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        byte = error.object[error.start]
+        guess = "utf-16" if byte in UTF16_MARKS and error.start == 0 else "latin-1"
+        broken(
+            path,
+            f"it is not written in {encoding.upper()} (byte 0x{byte:02x}); name its encoding, "
+            f"for instance --encoding {guess}",
+        )
+    except pd.errors.ParserWarning:
+        broken(path, "its rows have more cells than its header")
+    except (pd.errors.ParserError, csv.Error) as error:
+        broken(path, parser_words(str(error)))
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        broken(path, "it is not a whole gzip file")
+    except FileNotFoundError:
+        fail(f"{path}: no such file", ExitCode.NO_DATA)
+    except OSError as error:
+        broken(path, "it is a folder" if path.is_dir() else error.strerror or "input error")
+    except ValueError as error:  # pyarrow's errors are ValueErrors
+        if path.suffix.lower() not in PARQUET:
+            raise
+        broken(path, f"it is no Parquet file ({str(error).splitlines()[0].rstrip('.')})")
+
+
+def parser_words(message: str) -> str:
+    """What pandas says of a CSV file that is broken, in words."""
+    cells = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", message)
+    if cells:
+        return f"line {cells[2]} has {cells[3]} cells, the header has {cells[1]}"
+    quote = re.search(r"EOF inside string starting at row (\d+)", message)
+    if quote:
+        return f"a quotation mark in row {quote[1]} is never closed"
+    return message.removeprefix("Error tokenizing data. ")

@@ -1,0 +1,98 @@
+"""Classifier and pipeline as options describe them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from bayespoint import BayesPointClassifier
+from bayespoint.cli.columns import CATEGORY, MANY_CATEGORIES, NUMBER
+from bayespoint.cli.errors import ExitCode, did_you_mean, fail
+from bayespoint.engines.base import ENGINES, Engine
+
+KERNELS = ("linear", "poly", "rbf")
+# Parameters of the classifier that have an option of their own, or no meaning for one command.
+ELSEWHERE = {"engine", "kernel", "n_jobs", "random_state", "verbose", "warm_start"}
+WORDS = {"none": None, "null": None, "true": True, "false": False, "inf": float("inf")}
+MISSING = "(missing)"
+
+
+def make_classifier(
+    engine: str, kernel: str, params: Sequence[str], seed: int, jobs: int | None
+) -> BayesPointClassifier:
+    """The classifier; ends the command where a name is wrong."""
+    check_name("engine", engine, ENGINES)
+    check_name("kernel", kernel, KERNELS)
+    algorithm = ENGINES[engine]()
+    machine = BayesPointClassifier(engine=algorithm, kernel=kernel, n_jobs=jobs, random_state=seed)
+    known = valid_names(machine, algorithm)
+    for given in params:
+        name, sign, value = given.partition("=")
+        if not sign:
+            fail(f"--param wants NAME=VALUE, not {given!r}", ExitCode.USAGE)
+        if name not in known:
+            names = ", ".join(name for name in known if not name.startswith("engine__"))
+            hint = did_you_mean(name, known)
+            fail(
+                f"--param: {engine} has no parameter {name!r}.{hint} There are {names}",
+                ExitCode.USAGE,
+            )
+        machine.set_params(**{known[name]: parse(value)})
+    algorithm.check()
+    return machine
+
+
+def check_name(what: str, name: str, names: Sequence[str] | Mapping[str, Any]) -> None:
+    """End the command unless this is one of the names."""
+    if name not in names:
+        hint = did_you_mean(name, names)
+        fail(f"no {what} is named {name!r}.{hint} There are {', '.join(names)}", ExitCode.USAGE)
+
+
+def valid_names(machine: BayesPointClassifier, engine: Engine) -> dict[str, str]:
+    """Names that --param takes, and what they are called in the classifier."""
+    own = {name: name for name in machine.get_params(deep=False) if name not in ELSEWHERE}
+    inner = {name: f"engine__{name}" for name in engine.get_params(deep=False)}
+    return {**inner, **{name: name for name in inner.values()}, **own}
+
+
+def parse(text: str) -> Any:
+    """A value: a number, true, false, none, a list of these; anything else is text."""
+    word = text.strip()
+    if word.lower() in WORDS:
+        return WORDS[word.lower()]
+    try:
+        return json.loads(word)
+    except ValueError:
+        pass
+    try:
+        return float(word)  # 1. and .5 and 1e-3, which JSON does not know
+    except ValueError:
+        return word
+
+
+def make_columns(kinds: Mapping[str, str]) -> ColumnTransformer:
+    """Numbers filled in and scaled, categories as columns of 0 and 1."""
+    numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
+    categories = make_pipeline(
+        SimpleImputer(strategy="constant", fill_value=MISSING),
+        OneHotEncoder(handle_unknown="ignore", max_categories=MANY_CATEGORIES, sparse_output=False),
+    )
+    steps = {NUMBER: ("numbers", numbers), CATEGORY: ("categories", categories)}
+    chosen = [
+        (*steps[kind], [name for name, own in kinds.items() if own == kind])
+        for kind in (NUMBER, CATEGORY)
+        if kind in kinds.values()
+    ]
+    return ColumnTransformer(chosen)
+
+
+def make_model(kinds: Mapping[str, str], machine: BayesPointClassifier) -> Pipeline:
+    """Columns and classifier, one after another."""
+    return Pipeline([("columns", make_columns(kinds)), ("machine", machine)])

@@ -1,0 +1,121 @@
+"""Data to learn from, and what there is to tell of a machine that has learned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+
+from bayespoint.cli.columns import CATEGORY, NUMBER, prepare, sort_columns, tell_missing
+from bayespoint.cli.convergence import convergence, convergence_words
+from bayespoint.cli.errors import ExitCode, fail
+from bayespoint.cli.labels import check_classes, check_column, class_array, rows_with_labels
+from bayespoint.cli.reading import read_table
+from bayespoint.cli.talk import Notes, class_words, count
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Rows with labels, the kinds of their columns, and what was found out about them."""
+
+    X: pd.DataFrame
+    y: NDArray
+    kinds: dict[str, str]
+    missing: dict[str, int]
+    counts: dict[Any, int]
+
+
+def read_training_data(
+    path: Path, target: str, drop: Sequence[str], encoding: str, notes: Notes, classes: bool = True
+) -> TrainingData:
+    """Read a table to learn from; ``classes`` says whether it must show at least two of them."""
+    frame = read_table(path, encoding, notes)
+    check_column(frame, target, "--target")
+    for name in drop:
+        check_column(frame, name, "--drop")
+        if name == target:
+            fail(f"--drop and --target name the same column, {name!r}", ExitCode.USAGE)
+    frame, labels = rows_with_labels(frame, target, notes)
+    counts = check_classes(labels, target) if classes else labels.value_counts().to_dict()
+    features = frame.drop(columns=[target, *dict.fromkeys(drop)])
+    kinds = sort_columns(features, notes)
+    X = prepare(features, kinds, notes)
+    missing = tell_missing(X, kinds, notes)
+    return TrainingData(X, class_array(labels), kinds, missing, counts)
+
+
+def describe(model: Pipeline, data: TrainingData) -> dict[str, Any]:
+    """What was learned from what, ready for JSON."""
+    machine = model[-1]
+    evidence = getattr(machine, "log_evidence_", None)
+    left_out = getattr(machine.posterior_, "left_out_error", None)
+    return {
+        "rows": len(data.X),
+        "columns": {
+            "numbers": [name for name, kind in data.kinds.items() if kind == NUMBER],
+            "categories": [name for name, kind in data.kinds.items() if kind == CATEGORY],
+        },
+        "missing": data.missing,
+        "features": machine.n_features_in_,
+        "classes": {str(label): n for label, n in data.counts.items()},
+        **describe_machine(model),
+        "log_evidence": None if evidence is None else evidence.tolist(),
+        "training_error": float(np.mean(model.predict(data.X) != data.y)),
+        "left_out_error": None if left_out is None else left_out.tolist(),
+        "convergence": convergence(machine),
+    }
+
+
+def describe_machine(model: Pipeline) -> dict[str, Any]:
+    """Engine and kernel with their parameters."""
+    machine = model[-1]
+    return {
+        "engine": {"name": machine.engine.alias, **machine.engine.get_params(deep=False)},
+        "kernel": machine.kernel,
+    }
+
+
+def summary(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """The same for people."""
+    columns = found["columns"]
+    kinds = [
+        count(len(columns["numbers"]), "number") if columns["numbers"] else "",
+        count(len(columns["categories"]), "category", "categories")
+        if columns["categories"]
+        else "",
+    ]
+    errors = f"{found['training_error']:.1%} of the training rows"
+    left_out = found["left_out_error"]
+    if left_out is not None:
+        of = "" if len(left_out) == 1 else " (the worst class against the rest)"
+        errors += f"; {max(left_out):.1%} when each is left out{of}"
+    evidence = found["log_evidence"]
+    lines = [
+        ("rows", str(found["rows"])),
+        ("columns", f"{', '.join(filter(None, kinds))}: {count(found['features'], 'feature')}"),
+        ("classes", class_words(found["classes"])),
+        ("engine", engine_words(found)),
+        ("evidence", "" if evidence is None else evidence_words(evidence)),
+        ("errors", errors),
+        ("convergence", convergence_words(found["convergence"])),
+    ]
+    return [(name, words) for name, words in lines if words]
+
+
+def evidence_words(evidence: list[float]) -> str:
+    """The evidence, and what it is of."""
+    of = "" if len(evidence) == 1 else ", all classes against the rest together"
+    return f"log p(classes | columns) = {sum(evidence):.1f}{of}"
+
+
+def engine_words(found: dict[str, Any]) -> str:
+    """Engine and kernel, with the parameters that are not None."""
+    name, *params = found["engine"].items()
+    told = ", ".join(f"{key}={value}" for key, value in params if value is not None)
+    return f"{name[1]} ({told}), {found['kernel']} kernel"

@@ -1,0 +1,87 @@
+"""``bayespoint sample-weights``: classifiers from the posterior of a model."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+import pandas as pd
+import typer
+from sklearn.pipeline import Pipeline
+
+from bayespoint.cli import options
+from bayespoint.cli.errors import ExitCode, errors_in_words, fail
+from bayespoint.cli.models import Model, read_model
+from bayespoint.cli.outputs import STDOUT, check_output, write_table
+from bayespoint.cli.progress import ProgressMonitor
+from bayespoint.cli.talk import Notes, count, facts, print_json, show
+
+INTERCEPT = "intercept"
+
+
+def sample_weights(
+    model: options.ModelFile,
+    out: options.ArrayOut,
+    n: Annotated[int, typer.Option(metavar="N", min=1, help="How many draws.")] = 100,
+    seed: options.Seed = 0,
+    as_json: options.AsJson = False,
+) -> None:
+    """Draw weight vectors from the posterior of a model.
+
+    One row for each draw, or, with more than two classes, for each draw and class (columns draw
+    and class). The weights have the names of the features if the kernel is linear; else they are
+    coordinates in the basis that the engine works in. A .npy file holds the weights alone.
+
+    Example: bayespoint sample-weights --model loans.bpm --n 1000 --out weights.csv
+    """
+    with errors_in_words():
+        if as_json and out == STDOUT:
+            fail("--json and --out - would both write to standard output", ExitCode.USAGE)
+        check_output(out, model, arrays=True)
+        notes = Notes(aloud=not as_json)
+        read = read_model(model, notes, needs_table=False)
+        with ProgressMonitor("drawing"):
+            weights = read.machine.draw_weights(n, random_state=seed)
+        names = weight_names(read, weights.shape[2], notes)
+        table = pd.DataFrame(weights.reshape(-1, weights.shape[2]), columns=names)
+        if out.suffix.lower() != ".npy":
+            table = numbered(table, read, n)
+        write_table(table, out)
+        if as_json:
+            found = {"out": str(out), "draws": n, "rows": len(table), "weights": names}
+            print_json({**found, **notes.to_dict()})
+        else:
+            told = f"{count(n, 'draw')} of {count(len(names), 'weight')}"
+            show(facts([("drawn", told)]), f"Written to {out}.", to_stderr=out == STDOUT)
+
+
+def numbered(table: pd.DataFrame, model: Model, n: int) -> pd.DataFrame:
+    """The weights with the number of the draw, and the class that they tell from the rest."""
+    classes = model.classes if len(model.classes) > 2 else model.classes[1:]
+    first = pd.DataFrame({"draw": np.repeat(np.arange(1, n + 1), len(classes))})
+    if len(classes) > 1:
+        first["class"] = np.tile(classes, n)
+    return pd.concat([first, table], axis=1)
+
+
+def weight_names(model: Model, n_weights: int, notes: Notes) -> list[str]:
+    """Names of the weights; says what they belong to."""
+    machine = model.machine
+    if machine.kernel != "linear":
+        notes.add("the kernel is not linear: weights are coordinates in a basis, not of features")
+        return [f"w{number}" for number in range(1, n_weights + 1)]
+    names = [name.split("__", 1)[-1] for name in feature_names(model)]
+    if model.kinds:
+        notes.add("numbers were scaled to mean 0 and variance 1, categories are 0 or 1")
+    if len(model.classes) == 2:
+        notes.add(f"positive weights speak for {str(model.classes[1])!r}")
+    return [*names, INTERCEPT] if n_weights > len(names) else names
+
+
+def feature_names(model: Model) -> list[str]:
+    """Names of the features that the machine sees."""
+    machine = model.machine
+    if isinstance(model.pipeline, Pipeline) and len(model.pipeline) > 1:
+        return list(model.pipeline[:-1].get_feature_names_out())
+    named = getattr(machine, "feature_names_in_", None)
+    return [f"x{i}" for i in range(machine.n_features_in_)] if named is None else list(named)

@@ -1,0 +1,133 @@
+"""bayespoint evaluate and cross-validate."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import (
+    accuracy_score,
+    balanced_accuracy_score,
+    brier_score_loss,
+    confusion_matrix,
+    log_loss,
+    roc_auc_score,
+)
+from sklearn.model_selection import RepeatedStratifiedKFold, cross_val_score
+from tests.cli.running import ask_json, error_line, invoke, loans, succeed, write
+
+import bayespoint
+from bayespoint.cli import evaluate as module
+
+
+def test_numbers_are_those_of_scikit_learn(trained):
+    found = ask_json("evaluate", trained / "new.csv", "--target", "repaid",
+                     "--model", trained / "loans.bpm")  # fmt: skip
+    table = loans(40, seed=1).astype({"member": float, "city": object})
+    model, y = bayespoint.load(trained / "loans.bpm"), table["repaid"]
+    p, predicted = model.predict_proba(table), model.predict(table)
+    expected = {
+        "accuracy": accuracy_score(y, predicted),
+        "balanced_accuracy": balanced_accuracy_score(y, predicted),
+        "log_loss": log_loss(y, p),
+        "brier_score": brier_score_loss(y, p[:, 1], pos_label="yes"),
+        "auc": roc_auc_score(y, p[:, 1]),
+    }
+    assert {name: found[name] for name in expected} == pytest.approx(expected)
+    assert found["confusion"] == confusion_matrix(y, predicted).tolist()
+    assert found["n"] == 40
+    low, high = found["intervals"]["accuracy"]
+    assert low < found["accuracy"] < high
+    assert found["rejection"]["error"][0] == pytest.approx(1 - found["accuracy"])
+
+
+def test_several_classes(tmp_path):
+    table = loans(90)
+    table["repaid"] = pd.cut(table["age"].fillna(45), [0, 40, 50, 100], labels=[1, 2, 3])
+    data, model = write(table, tmp_path / "data.csv"), tmp_path / "m.bpm"
+    options = ["--target", "repaid", "--model", model]
+    succeed("train", data, *options, "--engine", "laplace")
+    table["repaid"] = table["repaid"].astype(float)  # 1.0 in the file is the class 1
+    found = ask_json("evaluate", write(table, data), *options)
+    X = table.astype({"member": float, "city": object})
+    p = bayespoint.load(model).predict_proba(X)
+    expected = roc_auc_score(table["repaid"], p, multi_class="ovr")
+    assert found["auc"] == pytest.approx(expected)
+    assert found["classes"] == [1, 2, 3]
+
+
+def test_tables_and_page(trained, tmp_path):
+    pytest.importorskip("matplotlib")
+    page = tmp_path / "page.html"
+    result = succeed("evaluate", trained / "new.csv", "--model", trained / "loans.bpm",
+                     "--report", page)  # fmt: skip
+    for words in ("accuracy", "95 % interval", "AUC", "rejected", "true class", str(page)):
+        assert words in result.stdout
+    assert page.read_text(encoding="utf-8").startswith("<!")
+    assert list(tmp_path.iterdir()) == [page]
+
+
+def test_rows_without_a_class_are_left_out(trained, tmp_path):
+    table = loans(40, seed=1)
+    table.loc[:9, "repaid"] = None
+    data = write(table.rename(columns={"repaid": "truth"}), tmp_path / "new.csv")
+    found = ask_json("evaluate", data, "--target", "truth", "--model", trained / "loans.bpm")
+    assert found["n"] == 30
+    assert "10 rows without a value in 'truth' left out" in found["notes"]
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "message"),
+    [
+        ({"repaid": "maybe"}, 3, "column 'repaid' has 'maybe', which the model does not know"),
+        ({"repaid": None}, 3, "column 'repaid' (--target) has no values"),
+        ({"age": np.inf}, 3, "column 'age' has infinite values"),
+    ],
+)
+def test_broken_tables(trained, tmp_path, change, code, message):
+    data = write(loans().assign(**change), tmp_path / "new.csv")
+    result = invoke("evaluate", data, "--model", trained / "loans.bpm")
+    assert result.exit_code == code
+    assert message in error_line(result)
+
+
+def test_mistakes(trained, tmp_path, monkeypatch):
+    files = ["evaluate", trained / "new.csv", "--model", trained / "loans.bpm"]
+    result = invoke(*files, "--target", "repayed")
+    assert result.exit_code == 2
+    assert "Did you mean repaid?" in error_line(result)
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    result = invoke(*files, "--report", tmp_path / "page.html")
+    assert result.exit_code == 4
+    assert 'pip install "bayespoint[plot]"' in error_line(result)
+
+
+# cross-validate --------------------------------------------------------------------------------
+
+
+def test_folds_are_those_of_scikit_learn(trained):
+    options = ["--target", "repaid", "--engine", "laplace", "--folds", 3, "--seed", 4]
+    found = ask_json("cross-validate", trained / "loans.csv", *options)
+    table = loans().astype({"member": float, "city": object})
+    accuracies = found["measures"]["accuracy"]["values"]
+    folds = RepeatedStratifiedKFold(n_splits=3, n_repeats=1, random_state=4)
+    model = bayespoint.load(trained / "loans.bpm")
+    scores = cross_val_score(model, table, table["repaid"], cv=folds)
+    assert accuracies == pytest.approx(scores)
+    error = np.std(accuracies, ddof=1) / np.sqrt(3)
+    assert found["measures"]["accuracy"]["standard_error"] == pytest.approx(error)
+    assert found["measures"]["log_loss"]["mean"] > 0
+
+
+def test_table_of_folds(trained):
+    options = ["--target", "repaid", "--engine", "laplace", "--folds", 2, "--repeats", 2]
+    result = succeed("cross-validate", trained / "loans.csv", *options)
+    for words in ("± standard error", "log-loss", "2, 2 times", "time"):
+        assert words in result.stdout
+
+
+def test_too_few_rows_for_the_folds(tmp_path):
+    table = loans()
+    table.loc[:2, "repaid"] = "perhaps"
+    data = write(table, tmp_path / "data.csv")
+    result = invoke("cross-validate", data, "--target", "repaid")
+    assert result.exit_code == 3
+    assert "class 'perhaps' has 3 rows, fewer than --folds 5" in error_line(result)

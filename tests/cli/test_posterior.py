@@ -1,0 +1,130 @@
+"""bayespoint diagnose and sample-weights."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.cli.running import ask_json, error_line, invoke, loans, succeed, write
+
+import bayespoint
+from bayespoint.cli.convergence import verdict
+
+
+def train(folder, *options, table=None):
+    data = write(loans() if table is None else table, folder / "data.csv")
+    succeed("train", data, "--target", "repaid", "--model", folder / "m.bpm", *options)
+    return folder / "m.bpm"
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "good", "words"),
+    [
+        (["--engine", "laplace"], "sweeps", True, "came to rest"),
+        (["--param", "max_iter=1"], "sweeps", True, "a single pass, as asked"),
+        (["--param", "max_iter=2"], "sweeps", False, "damping=0.5"),
+        (["--engine", "knapsack", "--param", "n_iter=20"], "passes", True, "need not come to rest"),
+        (["--engine", "perceptron"], "perceptrons", False, "--param ridge=mean"),
+        (["--engine", "perceptron", "--kernel", "rbf", "--param", "ridge=mean"],
+         "perceptrons", True, "every perceptron separates"),
+        (["--engine", "gibbs", "--param", "n_samples=40", "--param", "burn_in=0",
+          "--param", "thin=1"], "chains", False, "directions=adapted"),
+    ],
+)  # fmt: skip
+def test_diagnosis_of_every_engine(tmp_path, options, kind, good, words):
+    model = train(tmp_path, *options)
+    found = ask_json("diagnose", "--model", model)
+    assert (found["kind"], found["converged"]) == (kind, good)
+    assert words in found["verdict"]
+    shown = " ".join(succeed("diagnose", "--model", model).stdout.split())
+    assert f"{'good' if good else 'not yet'}: " in shown
+    if kind == "chains":
+        assert "Cosine of the mean of each chain" in shown
+    if kind == "passes":
+        assert "..." in shown
+
+
+def test_numbers_of_a_diagnosis(tmp_path):
+    table = loans()
+    table.loc[::3, "repaid"] = "partly"
+    model = train(tmp_path, table=table)
+    found = ask_json("diagnose", "--model", model)
+    posterior = bayespoint.load(model)[-1].posterior_
+    assert found["changes"] == posterior.changes
+    assert found["log_evidence"] == posterior.log_evidence.tolist()
+    assert found["left_out_error"] == posterior.left_out_error.tolist()
+    assert found["classes"] == ["no", "partly", "yes"]
+
+
+@pytest.mark.parametrize(
+    ("r_hat", "size", "good", "words"),
+    [
+        (1.01, 500.0, True, "the chains agree"),
+        (1.07, 500.0, False, "nearly agree"),
+        (1.01, 50.0, False, "worth 50 independent"),
+        (1.5, 500.0, False, "disagree"),
+        (float("nan"), 5.0, False, "too short to tell"),
+    ],
+)
+def test_verdict_on_chains(r_hat, size, good, words):
+    found = {"kind": "chains", "r_hat": [1.0, r_hat], "effective_sample_size": [900.0, size]}
+    judged, said = verdict(found, "billiard")
+    assert judged == good
+    assert words in said
+    assert "adapted" not in said
+
+
+def test_a_model_from_python(tmp_path):
+    machine = bayespoint.BayesPointClassifier(engine="laplace").fit([[0.0], [1.0]], [0, 1])
+    bayespoint.save(machine, tmp_path / "m.bpm")
+    assert ask_json("diagnose", "--model", tmp_path / "m.bpm")["converged"]
+    options = ["--model", tmp_path / "m.bpm", "--out", tmp_path / "w.csv", "--n", 2]
+    assert ask_json("sample-weights", *options)["weights"] == ["x0", "intercept"]
+
+
+# sample-weights --------------------------------------------------------------------------------
+
+
+def test_weights_have_names(trained, tmp_path):
+    out = tmp_path / "w.csv"
+    found = ask_json("sample-weights", "--model", trained / "loans.bpm", "--n", 7, "--out", out)
+    names = ["age", "member", "city_(missing)", "city_Berlin", "city_Kiel", "city_Potsdam"]
+    assert found["weights"] == [*names, "intercept"]
+    assert "positive weights speak for 'yes'" in found["notes"]
+    table = pd.read_csv(out)
+    assert list(table) == ["draw", *names, "intercept"]
+    machine = bayespoint.load(trained / "loans.bpm")[-1]
+    drawn = machine.draw_weights(7, random_state=0)[:, 0]
+    np.testing.assert_allclose(table.iloc[:, 1:], drawn, rtol=1e-12)
+    succeed("sample-weights", "--model", trained / "loans.bpm", "--n", 7,
+            "--out", tmp_path / "w.npy")  # fmt: skip
+    np.testing.assert_array_equal(np.load(tmp_path / "w.npy"), drawn)
+
+
+def test_weights_of_several_classes(tmp_path):
+    table = loans()
+    table.loc[::3, "repaid"] = "partly"
+    model = train(tmp_path, "--engine", "laplace", table=table)
+    result = succeed("sample-weights", "--model", model, "--n", 2, "--out", "-")
+    rows = [line.split(",")[:2] for line in result.stdout.splitlines()[1:]]
+    assert rows == [[draw, label] for draw in "12" for label in ("no", "partly", "yes")]
+
+
+def test_coordinates_of_other_kernels(tmp_path):
+    model = train(tmp_path, "--engine", "laplace", "--kernel", "rbf")
+    options = ["--model", model, "--n", 3, "--out", tmp_path / "w.csv"]
+    found = ask_json("sample-weights", *options)
+    assert found["weights"][:2] == ["w1", "w2"]
+    assert any("coordinates in a basis" in note for note in found["notes"])
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (["--out", "w.txt"], 2, "must end in .csv, .csv.gz, .parquet or .npy"),
+        (["--out", "-", "--json"], 2, "would both write to standard output"),
+        (["--out", "w.csv", "--model", "gone.bpm"], 3, "gone.bpm (--model): no such file"),
+    ],
+)
+def test_mistakes(trained, options, code, message):
+    result = invoke("sample-weights", "--model", trained / "loans.bpm", *options)
+    assert result.exit_code == code
+    assert message in error_line(result)

@@ -1,0 +1,174 @@
+"""bayespoint predict."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.cli.running import ask_json, error_line, invoke, loans, succeed, write
+
+import bayespoint
+from bayespoint.cli import predict as module
+
+
+def predict(folder, *options, out="answers.csv", data="new.csv", model="loans.bpm"):
+    return invoke(
+        "predict", folder / data, "--model", folder / model, "--out", folder / out, *options
+    )
+
+
+def test_answers(trained, tmp_path):
+    out = tmp_path / "answers.csv"
+    files = [trained / "new.csv", "--model", trained / "loans.bpm", "--out", out]
+    found = ask_json("predict", *files, "--keep", "customer")
+    answers = pd.read_csv(out)
+    assert list(answers) == ["customer", "label", "p_no", "p_yes"]
+    assert answers["customer"].tolist() == loans(40, seed=1)["customer"].tolist()
+    model = bayespoint.load(trained / "loans.bpm")
+    X = loans(40, seed=1).astype({"member": float, "city": object})
+    assert answers["label"].tolist() == model.predict(X).tolist()
+    np.testing.assert_allclose(answers[["p_no", "p_yes"]], model.predict_proba(X), rtol=1e-12)
+    assert found["rows"] == 40
+    assert found["labels"] == answers["label"].value_counts().sort_index().to_dict()
+    assert found["rejected"] is None
+    assert "columns that the model does not use: 'customer', 'joined', 'country'" in found["notes"]
+
+
+def test_order_of_columns_and_other_types_do_not_matter(trained, tmp_path):
+    table = loans(40, seed=1)
+    table = table[table.columns[::-1]].drop(columns="repaid")
+    table["member"] = table["member"].map({True: "True", False: "False"})
+    table["age"] = table["age"].map(lambda age: "" if np.isnan(age) else f"{age}".replace(".", ","))
+    table.to_csv(tmp_path / "other.csv", index=False, sep=";")
+    succeed("predict", trained / "new.csv", "--model", trained / "loans.bpm",
+            "--out", tmp_path / "a.csv")  # fmt: skip
+    succeed("predict", tmp_path / "other.csv", "--model", trained / "loans.bpm",
+            "--out", tmp_path / "b.csv")  # fmt: skip
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "a.csv"), pd.read_csv(tmp_path / "b.csv"))
+
+
+@pytest.mark.parametrize(("rate", "n_rejected"), [(0, 0), (0.1, 4), (0.25, 10), (0.99, 39)])
+def test_a_share_of_the_rows_is_rejected(trained, tmp_path, rate, n_rejected):
+    out = tmp_path / "answers.csv"
+    files = [trained / "new.csv", "--model", trained / "loans.bpm", "--out", out]
+    found = ask_json("predict", *files, "--reject-rate", rate)
+    assert found["rejected"] == n_rejected
+    answers = pd.read_csv(out)
+    sure = answers[["p_no", "p_yes"]].max(axis=1)
+    assert answers["rejected"].sum() == n_rejected
+    assert sure[answers["rejected"]].max() < sure[~answers["rejected"]].min() or not n_rejected
+
+
+def test_rows_below_a_probability_are_rejected(trained, tmp_path):
+    out = tmp_path / "answers.csv"
+    files = [trained / "new.csv", "--model", trained / "loans.bpm", "--out", out]
+    result = succeed("predict", *files, "--reject-below", 0.8)
+    answers = pd.read_csv(out)
+    rejected = answers[["p_no", "p_yes"]].max(axis=1) < 0.8
+    assert (answers["rejected"] == rejected).all()
+    assert f"{rejected.sum()} rows" in result.stdout
+
+
+def test_standard_output_holds_nothing_but_the_table(trained):
+    result = succeed("predict", trained / "new.csv", "--model", trained / "loans.bpm", "--out", "-")
+    assert len(pd.read_csv(io.StringIO(result.stdout))) == 40
+    assert "predicted" in result.stderr
+
+
+@pytest.mark.parametrize("name", ["a.csv.gz", "a.parquet"])
+def test_other_files(trained, tmp_path, name):
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    files = [trained / "new.csv", "--model", trained / "loans.bpm"]
+    succeed("predict", *files, "--out", tmp_path / name)
+    succeed("predict", *files, "--out", tmp_path / "a.csv")
+    read = pd.read_parquet if name.endswith("parquet") else pd.read_csv
+    pd.testing.assert_frame_equal(
+        read(tmp_path / name), pd.read_csv(tmp_path / "a.csv"), check_dtype=False
+    )
+
+
+def test_unknown_categories_and_missing_values_are_told(trained, tmp_path):
+    table = loans(40, seed=1)
+    table.loc[0, "city"] = "Paris"
+    table["age"] = table["age"].astype(object)
+    table.loc[1, "age"] = "old"
+    data = write(table, tmp_path / "new.csv")
+    files = [data, "--model", trained / "loans.bpm", "--out", tmp_path / "a.csv"]
+    notes = "\n".join(ask_json("predict", *files)["notes"])
+    assert "column 'city' has 'Paris', new to the model: no category" in notes
+    assert "column 'age' has 'old', no number: taken as missing" in notes
+    assert "missing values: 3 in 'age'" in notes
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (["--reject-rate", "1"], 2, "--reject-rate must be a number from 0 to below 1, not 1"),
+        (["--reject-below", "nan"], 2, "--reject-below must be a number"),
+        (["--reject-rate", "0.1", "--reject-below", "0.6"], 2, "exclude each other"),
+        (["--out", "-", "--json"], 2, "would both write to standard output"),
+        (["--out", "a.xlsx"], 2, "must end in .csv, .csv.gz or .parquet"),
+        (["--out", "{folder}/new.csv"], 2, "would overwrite a file that is read"),
+        (["--out", "{folder}/gone/a.csv"], 2, "there is no folder"),
+        (["--keep", "custommer"], 2, "(--keep). Did you mean customer?"),
+        (["--model", "{folder}/gone.bpm"], 3, "gone.bpm (--model): no such file"),
+        (["--model", "{folder}"], 3, "cannot read --model"),
+        (["--model", "{folder}/new.csv"], 3, "it is not a bayespoint model file"),
+        (["--model", "{folder}/bare.bpm"], 3, "was not made by bayespoint train"),
+        (["--model", "{folder}/unfitted.bpm"], 3, "holds no Bayes point machine"),
+    ],
+)
+def test_mistakes(trained, options, code, message):
+    machine = bayespoint.BayesPointClassifier(engine="laplace")
+    bayespoint.save(machine, trained / "unfitted.bpm")
+    bayespoint.save(machine.fit([[0.0], [1.0]], [0, 1]), trained / "bare.bpm")
+    result = predict(trained, *(option.format(folder=trained) for option in options))
+    assert result.exit_code == code
+    assert message in error_line(result)
+    assert result.stdout == ""
+    assert not (trained / "answers.csv").exists()
+
+
+def test_a_kept_column_must_not_hide_an_answer(trained, tmp_path):
+    data = write(loans().assign(label=1), tmp_path / "new.csv")
+    files = [data, "--model", trained / "loans.bpm", "--out", tmp_path / "a.csv"]
+    result = invoke("predict", *files, "--keep", "label")
+    assert result.exit_code == 2
+    assert "--keep label: the answers have a column of this name" in error_line(result)
+
+
+def test_values_missing_for_the_first_time(tmp_path):
+    table = loans().fillna({"city": "Kiel"})
+    data, model = write(table, tmp_path / "data.csv"), tmp_path / "m.bpm"
+    succeed("train", data, "--target", "repaid", "--model", model, "--engine", "laplace")
+    files = [write(loans(), data), "--model", model, "--out", tmp_path / "a.csv"]
+    notes = ask_json("predict", *files)["notes"]
+    assert "missing values: 2 in 'age'; the median stands in" in notes
+    last = "missing values: 1 in 'city'; none were in training, so they count as no category"
+    assert last in notes
+
+
+def test_columns_that_are_not_there(trained, tmp_path):
+    data = write(loans().rename(columns={"city": "cities", "age": "x"}), tmp_path / "new.csv")
+    files = [data, "--model", trained / "loans.bpm", "--out", tmp_path / "a.csv"]
+    result = invoke("predict", *files)
+    assert result.exit_code == 3
+    line = error_line(result)
+    assert "lacks columns that the model needs: 'age', 'city'" in line
+
+
+def test_interrupted_while_writing(trained, tmp_path, monkeypatch):
+    def interrupt(*arguments, **options):
+        raise KeyboardInterrupt
+
+    out = write(loans(), tmp_path / "answers.csv")
+    before = out.read_text()
+    monkeypatch.setattr(pd.DataFrame, "to_csv", interrupt)
+    files = [trained / "new.csv", "--model", trained / "loans.bpm", "--out", out]
+    result = invoke("predict", *files)
+    assert result.exit_code == 130
+    assert error_line(result) == "error: interrupted"
+    assert out.read_text() == before
+    assert list(tmp_path.iterdir()) == [out]
+    assert module.rejected(np.array([[0.5, 0.5], [0.5, 0.5]]), 0.5, None).tolist() == [False] * 2

@@ -1,0 +1,72 @@
+"""bayespoint query."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.cli.running import ask_json, error_line, invoke, loans, succeed, write
+
+import bayespoint
+from bayespoint import active
+
+
+@pytest.fixture
+def pool(tmp_path):
+    return write(loans(40, seed=1).drop(columns="repaid"), tmp_path / "pool.csv")
+
+
+def test_rows_are_those_of_the_library(trained, pool, tmp_path):
+    out = tmp_path / "ask.csv"
+    files = [pool, "--model", trained / "loans.bpm", "--out", out]
+    found = ask_json("query", *files, "--n", 5, "--seed", 3)
+    model = bayespoint.load(trained / "loans.bpm")
+    X = loans(40, seed=1).astype({"member": float, "city": object})
+    chosen = active.query(model, X, 5, random_state=3)
+    assert found["row"] == (chosen + 1).tolist()
+    assert found["score"] == pytest.approx(active.entropy(model, X)[chosen].tolist())
+    asked = pd.read_csv(out)
+    assert list(asked) == ["row", "score", *pd.read_csv(pool).columns]
+    assert asked["customer"].tolist() == loans(40, seed=1)["customer"].iloc[chosen].tolist()
+
+
+@pytest.mark.parametrize("strategy", ["margin", "bald", "random"])
+def test_strategies(trained, pool, strategy):
+    files = [pool, "--model", trained / "loans.bpm"]
+    found = ask_json("query", *files, "--n", 4, "--strategy", strategy)
+    assert len(set(found["row"])) == 4
+    assert np.isfinite(found["score"]).all()
+
+
+def test_table(trained, pool):
+    result = succeed("query", pool, "--model", trained / "loans.bpm", "--n", 25)
+    assert "entropy" in result.stdout
+    assert "5 more." in result.stdout
+
+
+def test_rows_with_a_label_are_not_asked_for(trained, tmp_path):
+    table = loans(40, seed=1)
+    table.loc[10:, "repaid"] = None
+    data = write(table, tmp_path / "pool.csv")
+    found = ask_json("query", data, "--model", trained / "loans.bpm", "--n", 30)
+    assert sorted(found["row"]) == list(range(11, 41))
+    assert "10 rows with a value in 'repaid' left out" in found["notes"]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (["--n", "41"], 2, "--n 41 is more than the 40 rows to choose from"),
+        (["--strategy", "entropie"], 2, "Did you mean entropy?"),
+        (["--out", "-", "--json"], 2, "would both write to standard output"),
+        (["--model", "gone.bpm"], 3, "no such file"),
+    ],
+)
+def test_mistakes(trained, pool, options, code, message):
+    result = invoke("query", pool, "--model", trained / "loans.bpm", *options)
+    assert result.exit_code == code
+    assert message in error_line(result)
+
+
+def test_nothing_to_ask_for(trained):
+    result = invoke("query", trained / "new.csv", "--model", trained / "loans.bpm")
+    assert result.exit_code == 3
+    assert "every row has a value in 'repaid' already" in error_line(result)

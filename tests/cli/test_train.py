@@ -1,0 +1,182 @@
+"""bayespoint train, and the options by which models are made."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
+from tests.cli.running import ask_json, error_line, invoke, loans, succeed, write
+
+import bayespoint
+from bayespoint.cli.recipe import parse
+
+FAST = ["--engine", "laplace"]
+
+
+def train(folder, table, *options):
+    data = write(table, folder / "data.csv")
+    return ask_json("train", data, "--target", "repaid", "--model", folder / "m.bpm", *options)
+
+
+def test_summary_for_programs(tmp_path):
+    table = loans()
+    table.loc[9, "repaid"] = None
+    found = train(tmp_path, table)
+    assert found["model"] == str(tmp_path / "m.bpm")
+    assert found["rows"] == 59
+    assert found["columns"] == {"numbers": ["age", "member"], "categories": ["city"]}
+    assert found["missing"] == {"age": 2, "city": 1}
+    assert found["features"] == 2 + 4  # three cities, and none
+    assert found["classes"] == table["repaid"].value_counts().sort_index().to_dict()
+    assert found["engine"]["name"] == "ep"
+    assert found["engine"]["noise"] == 1.0
+    assert found["log_evidence"][0] < 0
+    assert found["convergence"]["endings"] == [""]
+    assert found["warnings"] == []
+    notes = "\n".join(found["notes"])
+    for words in (
+        "1 row without a value in 'repaid' left out",
+        "'customer' is left out: every value is different text",
+        "'joined' is left out: it holds dates",
+        "'country' is left out: it is always 'DE'",
+        "2 in 'age'; the median stands in",
+        "1 in 'city'; a category of its own stands in",
+    ):
+        assert words in notes
+
+
+def test_summary_for_people(tmp_path):
+    data, model = write(loans(), tmp_path / "data.csv"), tmp_path / "m.bpm"
+    result = succeed("train", data, "--target", "repaid", "--model", model, *FAST)
+    for words in ("rows", "60", "laplace", "log p", "at rest", f"Model written to {model}."):
+        assert words in result.stdout
+    assert max(map(len, result.stdout.splitlines()[:-1])) <= 80
+    assert "note: column 'joined'" in result.stderr
+    assert "note" not in result.stdout
+
+
+def test_model_is_an_ordinary_pipeline(tmp_path):
+    table = loans()
+    found = train(tmp_path, table, *FAST, "--param", "prior_scale=0.5")
+    model = bayespoint.load(tmp_path / "m.bpm")
+    assert isinstance(model, Pipeline)
+    assert isinstance(model[0], ColumnTransformer)
+    assert model[-1].engine.prior_scale == 0.5
+    X = table[["age", "member", "city"]].astype({"member": float, "city": object})
+    assert np.mean(model.predict(X) != table["repaid"]) == found["training_error"]
+    scaled = model[:-1].transform(X)[:, :2]
+    np.testing.assert_allclose(scaled.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(scaled.std(axis=0), 1)
+
+
+def test_same_seed_same_model(tmp_path):
+    options = ["--engine", "gibbs", "--param", "n_samples=8", "--param", "burn_in=10", "--seed", 3]
+    first = train(tmp_path, loans(), *options)
+    weights = bayespoint.load(tmp_path / "m.bpm")[-1].coef_
+    again = train(tmp_path, loans(), *options, "--jobs", 2, "--force")
+    np.testing.assert_array_equal(bayespoint.load(tmp_path / "m.bpm")[-1].coef_, weights)
+    assert first["convergence"] == again["convergence"]
+
+
+def test_warnings_in_words(tmp_path):
+    data = write(loans(), tmp_path / "data.csv")
+    options = ["--target", "repaid", "--model", tmp_path / "m.bpm", "--param", "max_iter=2"]
+    result = succeed("train", data, *options)
+    assert "warning: Not converged: max_iter was reached" in result.stderr
+    assert "not at rest (max_iter was reached)" in result.stdout
+    assert "Warning" not in result.stderr
+
+
+def test_a_model_is_overwritten_on_request_only(tmp_path):
+    data, model = write(loans(), tmp_path / "data.csv"), tmp_path / "m.bpm"
+    model.write_text("precious")
+    options = ["--target", "repaid", "--model", model, *FAST]
+    result = invoke("train", data, *options)
+    assert result.exit_code == 2
+    assert "--force overwrites it" in error_line(result)
+    assert model.read_text() == "precious"
+    succeed("train", data, *options, "--force")
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["data.csv", "m.bpm"]
+
+
+def test_several_classes_and_whole_numbers_as_labels(tmp_path):
+    table = loans()
+    table["repaid"] = np.arange(60) % 3 + 8.0
+    table.loc[0, "repaid"] = np.nan
+    assert train(tmp_path, table, *FAST)["classes"] == {"8": 19, "9": 20, "10": 20}
+    assert bayespoint.load(tmp_path / "m.bpm").classes_.tolist() == [8, 9, 10]
+
+
+def test_truth_values_as_labels_keep_their_names(tmp_path):
+    table = loans()
+    table["repaid"] = table["repaid"] == "yes"
+    assert train(tmp_path, table, *FAST)["classes"].keys() == {"False", "True"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--engine", "lap"], "no engine is named 'lap'. Did you mean laplace? There are"),
+        (["--kernel", "rfb"], "no kernel is named 'rfb'. Did you mean rbf?"),
+        (["--param", "nois=1"], "ep has no parameter 'nois'. Did you mean noise? There are"),
+        (["--param", "noise"], "--param wants NAME=VALUE, not 'noise'"),
+        (["--param", "noise=-1"], "The 'noise' parameter of ExpectationPropagation must be"),
+        (["--param", "engine__noise=x"], "a float in the range [0, inf). Got 'x' instead."),
+        (["--param", "degree=0"], "The 'degree' parameter of BayesPointClassifier must be"),
+        (["--param", "random_state=1"], "ep has no parameter 'random_state'"),
+        (["--drop", "agee"], "no column is named 'agee' (--drop). Did you mean age?"),
+        (["--drop", "repaid"], "--drop and --target name the same column, 'repaid'"),
+        (["--model", "{folder}"], "it is a folder"),
+        (["--model", "{folder}/data.csv", "--force"], "would overwrite a file that is read"),
+        (["--model", "{folder}/gone/m.bpm"], "there is no folder"),
+    ],
+)
+def test_mistakes_in_options(tmp_path, options, message):
+    data = write(loans(), tmp_path / "data.csv")
+    options = [option.format(folder=tmp_path) for option in options]
+    result = invoke("train", data, "--target", "repaid", "--model", tmp_path / "m.bpm", *options)
+    assert result.exit_code == 2
+    assert message in error_line(result)
+    assert result.stdout == ""
+    assert list(tmp_path.iterdir()) == [data]
+
+
+def test_a_run_that_fails(tmp_path):
+    data = write(loans(), tmp_path / "data.csv")
+    options = ["--target", "repaid", "--model", tmp_path / "m.bpm", "--engine", "billiard"]
+    result = invoke("train", data, *options)
+    assert result.exit_code == 1
+    assert "version space is empty" in error_line(result)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1", 1),
+        ("0.5", 0.5),
+        (".5", 0.5),
+        ("1e-3", 1e-3),
+        ("inf", np.inf),
+        ("true", True),
+        ("False", False),
+        ("None", None),
+        ("[1, 2]", [1, 2]),
+        ("mean", "mean"),
+        ('"1"', "1"),
+    ],
+)
+def test_values_of_parameters(text, value):
+    parsed = parse(text)
+    assert parsed == value
+    assert type(parsed) is type(value)
+
+
+def test_parquet(tmp_path):
+    pytest.importorskip("pyarrow")
+    table = loans().astype({"city": "category"})
+    table["joined"] = pd.to_datetime(table["joined"])
+    table.to_parquet(tmp_path / "data.parquet")
+    options = ["--target", "repaid", "--model", tmp_path / "m.bpm", *FAST]
+    found = ask_json("train", tmp_path / "data.parquet", *options)
+    assert found["columns"] == {"numbers": ["age", "member"], "categories": ["city"]}
+    assert "column 'joined' is left out: it holds dates" in "\n".join(found["notes"])
