@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 import warnings
-from dataclasses import replace
+from dataclasses import asdict, replace
 from math import sqrt
 from pathlib import Path
 
@@ -21,10 +21,12 @@ from bayespoint.experiments import (
     perform,
     write_index,
     write_run,
+    write_summary,
 )
-from bayespoint.experiments.cells import row_cells, verdict_word
+from bayespoint.experiments.cells import table_rows, verdict_word
 from bayespoint.experiments.large_scale import experiment as large_scale
 from bayespoint.experiments.large_scale.samples import sample_errors
+from bayespoint.experiments.summary import plain
 from bayespoint.experiments.verdicts import compare, error_row, two_errors_around
 
 
@@ -38,24 +40,40 @@ def out(run, tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
     write_run(run, folder)
     write_index(folder)
+    write_summary(folder)
     return folder
 
 
 def tables_and_data(result):
-    return result.tables, [figure.data for figure in result.figures]
+    return [asdict(table) for table in result.tables], [figure.data for figure in result.figures]
 
 
 # All experiments -------------------------------------------------------------------------------
 
 
+ELSEWHERE = """
+import json, sys
+from tests.test_experiments import tables_and_data
+from bayespoint.experiments import EXPERIMENTS, Context
+result = EXPERIMENTS[sys.argv[1]].run(Context())
+json.dump(tables_and_data(result), sys.stdout)
+sys.exit("matplotlib" in sys.modules)
+"""
+
+
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_an_experiment_is_silent_deterministic_and_judged(name, capsys):
+    """The same comes out in another process, where nothing is drawn before it is asked for."""
     told = []
-    results = [EXPERIMENTS[name].run(Context(tell=told.append)) for _ in range(2)]
-    assert tables_and_data(results[0]) == tables_and_data(results[1])
-    assert all(row.verdict for table in results[0].tables for row in table.rows)
+    result = EXPERIMENTS[name].run(Context(tell=told.append))
+    assert all(row.verdict for table in result.tables for row in table.rows)
     assert told
     assert capsys.readouterr() == ("", "")
+    other = subprocess.run(
+        [sys.executable, "-c", ELSEWHERE, name], capture_output=True, text=True, check=False
+    )
+    assert other.returncode == 0, other.stderr
+    assert json.loads(other.stdout) == json.loads(json.dumps(tables_and_data(result)))
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -64,15 +82,6 @@ def test_an_experiment_introduces_itself(name):
     assert experiment.name == name
     assert re.fullmatch("[a-z0-9-]+", name)
     assert all([experiment.title, experiment.paper, experiment.description])
-
-
-def test_nothing_is_drawn_before_it_is_asked_for():
-    script = (
-        "import sys; from bayespoint.experiments import EXPERIMENTS, Context\n"
-        "for experiment in EXPERIMENTS.values(): experiment.run(Context())\n"
-        "sys.exit('matplotlib' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
 # Verdicts --------------------------------------------------------------------------------------
@@ -133,16 +142,16 @@ def test_first_samples_are_the_machine_with_fewer_samples(normalize):
 
 
 def test_quick_run_claims_nothing_about_the_paper(run):
-    rows = [row for table in run.result.tables for row in table.rows]
+    rows = [row for table in run.result.tables[1:] for row in table.rows]
     assert all(row.printed is None for row in rows)
-    assert {row.verdict for row in run.result.tables[0].rows} == {"other data, not comparable"}
+    assert {row.verdict for row in run.result.tables[1].rows} == {"other data, not comparable"}
     assert "do not apply" in run.result.setting["data"]
-    assert all(figure.data["printed"] is None for figure in run.result.figures)
+    assert all(figure.data["printed"] is None for figure in run.result.figures[1:])
 
 
 def test_tables_and_figures_tell_the_same(run):
-    plain, normalised, *samples = run.result.tables
-    rejection, anytime = (figure.data["kernels"] for figure in run.result.figures)
+    _, plain, normalised, *samples = run.result.tables
+    rejection, anytime = (figure.data["kernels"] for figure in run.result.figures[1:])
     for table, curve in zip((plain, normalised), rejection, strict=True):
         assert table.rows[0].measured == pytest.approx(curve["error_percent"][0], abs=1e-6)
         assert table.rows[-1].measured < table.rows[0].measured
@@ -181,7 +190,7 @@ def test_full_run_reads_the_data_folder(tmp_path, monkeypatch):
 
 def test_every_picture_has_its_numbers(run, out):
     folder = out / "large-scale" / "quick"
-    names = {"rejection", "anytime"}
+    names = {"version-space", "rejection", "anytime"}
     assert {path.stem for path in folder.glob("*.png")} == names
     assert {path.stem for path in folder.glob("*.json")} == names | {"results"}
     for figure in run.result.figures:
@@ -196,10 +205,7 @@ def test_results_match_the_tables(run, out):
     for written, table in zip(document["tables"], run.result.tables, strict=True):
         assert written["title"] == table.title
         for row, expected in zip(written["rows"], table.rows, strict=True):
-            assert row["quantity"] == expected.quantity
-            assert row["measured"] == expected.measured
-            assert row["printed"] == expected.printed
-            assert row["verdict"] == expected.verdict
+            assert row == json.loads(json.dumps(asdict(expected)))
     assert document["mode"] == "quick"
     assert document["seconds"]["all"] > 0
     assert document["machine"]["versions"]["numpy"] == np.__version__
@@ -219,9 +225,8 @@ def test_page_needs_nothing_else(run, out):
 def test_page_shows_every_cell(run, out):
     page = (out / "index.html").read_text(encoding="utf-8")
     for table in run.document["tables"]:
-        for row in table["rows"]:
-            quantity, printed, measured, interval, verdict = row_cells(row, table["digits"])
-            numbers = "".join(f"<td>{cell}</td>" for cell in (printed, measured, interval))
+        for quantity, *cells, verdict in table_rows(table):
+            numbers = "".join(f"<td>{cell}</td>" for cell in cells)
             assert f'<th scope="row">{quantity}</th>{numbers}' in page
             assert f">{verdict}</td>" in page
 
@@ -238,9 +243,24 @@ def test_page_covers_all_runs_and_ignores_the_rest(run, tmp_path):
     page = write_index(tmp_path).read_text(encoding="utf-8")
     assert page.index('id="large-scale-full"') < page.index('id="large-scale-quick"')
     assert page.count("<section") == 2
-    assert page.count("<img") == 3
+    assert page.count("<img") == 5
     assert "&lt;b&gt;a &amp; b&lt;/b&gt;" in page
     assert "1 &lt; 2" in page
+
+
+def test_summary_has_every_number(run, out):
+    words = (out / "summary.md").read_text(encoding="utf-8")
+    for table in run.document["tables"]:
+        for cells in table_rows(table):
+            assert f"| {' | '.join(cells)} |" in words
+        assert table["title"] in words
+    assert run.document["machine"]["processor"] in words
+    written = json.loads((out / "summary.json").read_text(encoding="utf-8"))
+    assert written["runs"] == [json.loads(json.dumps(run.document))]
+
+
+def test_summary_is_safe_markdown():
+    assert plain("a|b *c* <d> [e] #f") == r"a\|b \*c\* \<d\> \[e\] \#f"
 
 
 def test_warnings_are_kept():

@@ -17,7 +17,14 @@ from bayespoint.cli.progress import ProgressMonitor
 from bayespoint.cli.tables import show_run
 from bayespoint.datasets import data_folder
 from bayespoint.exceptions import DataUnavailableError, one_line
-from bayespoint.experiments import EXPERIMENTS, Context, perform, write_index, write_run
+from bayespoint.experiments import (
+    EXPERIMENTS,
+    Context,
+    perform,
+    write_index,
+    write_run,
+    write_summary,
+)
 from bayespoint.monitor import watch
 
 ALL = "all"
@@ -64,7 +71,8 @@ def reproduce(
 ) -> None:
     """Repeat published experiments: printed beside measured values, pictures, and a page over all.
 
-    Writes a PNG and a JSON file for every picture, results.json for every run, and index.html.
+    Writes a PNG and a JSON file for every picture, results.json for every run, and over all of them
+    index.html, summary.md and summary.json.
 
     Example: bayespoint reproduce large-scale --full --data my/data --out results
     """
@@ -127,6 +135,7 @@ def run_one(name: str, context: Context) -> dict[str, Any]:
         progress.tell("drawing")
         write_run(run, out)
     write_index(out)  # after each run, so that an interrupted command leaves a page
+    write_summary(out)
     return run.document
 
 

@@ -5,7 +5,7 @@ an :class:`Experiment` and name it in ``EXPERIMENTS``.
 
 >>> from bayespoint.experiments import EXPERIMENTS, Context
 >>> result = EXPERIMENTS["large-scale"].run(Context())
->>> row = result.tables[0].rows[0]
+>>> row = result.tables[1].rows[0]
 >>> f"{row.quantity}: error {row.measured:.2f} %"
 '0 % rejected: error 4.02 %'
 """
@@ -24,6 +24,7 @@ from bayespoint.experiments.base import (
 )
 from bayespoint.experiments.page import write_index
 from bayespoint.experiments.report import perform, write_run
+from bayespoint.experiments.summary import write_summary
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
@@ -49,4 +50,5 @@ __all__ = [
     "perform",
     "write_index",
     "write_run",
+    "write_summary",
 ]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bayespoint.experiments.cells import table_heads, table_rows, table_title, verdict_word
-from bayespoint.experiments.report import RESULTS, read_runs
+from bayespoint.experiments.report import RESULTS, ordered_runs
 from bayespoint.reports import parts
 from bayespoint.reports.machine import machine_words
 from bayespoint.reports.parts import badge, definitions, text
@@ -15,7 +15,7 @@ from bayespoint.reports.parts import badge, definitions, text
 
 def write_index(out: Path) -> Path:
     """Write the page over all runs below ``out``, the full ones first, and return its path."""
-    runs = sorted(read_runs(out), key=lambda run: (run[1]["mode"], run[1]["name"]))
+    runs = ordered_runs(out)
     contents = "".join(
         f'<li><a href="#{anchor(run)}">{text(run["title"])}</a> {badge(run["mode"])}</li>'
         for _, run in runs

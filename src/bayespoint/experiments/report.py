@@ -93,3 +93,8 @@ def read_runs(out: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
             continue
         if isinstance(document, dict) and document.get("format") == FORMAT:
             yield path.parent, document
+
+
+def ordered_runs(out: Path) -> list[tuple[Path, dict[str, Any]]]:
+    """All runs below ``out``, the full ones first."""
+    return sorted(read_runs(out), key=lambda run: (run[1]["mode"], run[1]["name"]))

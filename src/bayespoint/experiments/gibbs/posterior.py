@@ -18,7 +18,7 @@ SIZES = (10, 1000)  # points of the paper's figure ...
 NOISE = 0.2  # ... and their flip rate
 THETA = float(np.log((1 - NOISE) / NOISE))
 GRID = 121  # points along each axis of the map
-STEPS = 600  # along each axis of the integrals, which are then exact to 1 in 1000
+STEPS = 300  # along each axis of the integrals, which are then exact to 2 in 1000
 REACH = 8.0  # standard deviations around the Bayes point that integrals cover
 
 

@@ -13,6 +13,7 @@ from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
 from bayespoint.experiments.base import Column, Comparison, Entry
 from bayespoint.experiments.knapsack.splits import VARIANT, best_pair
+from bayespoint.experiments.verdicts import standard_error
 from bayespoint.selection import KnapsackCV
 
 N_POINTS = 100
@@ -23,6 +24,7 @@ NOISE = 1.0  # standard deviation beside outputs of 2: the best classifier errs 
 NEAR_ZERO = 0.05  # of the largest weight, below which one counts as 0
 ALPHAS = np.geomspace(0.1, 1000, 9)  # of ridge regression
 PRIORS = ("l2", "l1", "l0")
+LASSO = "LASSO"
 
 
 class Effort(NamedTuple):
@@ -71,7 +73,7 @@ def solve_sparse(effort: Effort, seed: int) -> dict[str, list[Found]]:
     found: dict[str, list[Found]] = {}
     for draw in range(effort.n_draws):
         X, y, *test = draw_sparse(seed + draw)
-        for name, model in (("LASSO", LassoCV(cv=effort.n_folds)), ("ridge", RidgeCV(ALPHAS))):
+        for name, model in ((LASSO, LassoCV(cv=effort.n_folds)), ("ridge", RidgeCV(ALPHAS))):
             fitted = model.fit(X, y)
             weights = np.append(fitted.coef_, fitted.intercept_)
             found.setdefault(name, []).append(judge(weights, *test))
@@ -101,16 +103,19 @@ def sparse_table(found: dict[str, list[Found]]) -> Comparison:
     n_others = N_FEATURES - len(RELEVANT)
     columns = (
         Column("test error %", 1),
-        Column("± s.e.", 1),
         Column(f"near 0, of {n_others} that do not matter", 1),
         Column(f"near 0, of {len(RELEVANT)} that do", 1),
     )
+    lasso = np.array(found[LASSO])[:, 0]
     rows = []
     for name, own in found.items():
-        error, others, relevant = np.array(own).T
-        spread = error.std(ddof=1) / np.sqrt(len(error))
-        values = (error.mean(), spread, others.mean(), relevant.mean())
-        rows.append(Entry(name, [float(value) for value in values]))
+        values = np.array(own)
+        spreads = [standard_error(column) for column in values.T]
+        gap = values[:, 0] - lasso
+        verdict = "reference"
+        if name != LASSO:
+            verdict = f"{gap.mean():+.1f} ± {standard_error(gap):.1f} against LASSO"
+        rows.append(Entry(name, values.mean(axis=0).tolist(), verdict, spreads))
     caption = (
         f"{len(own)} draws of {N_POINTS} points with {N_FEATURES} features, of which "
         f"{len(RELEVANT)} matter; parameters by folds. LASSO and ridge regress on the labels. Near "

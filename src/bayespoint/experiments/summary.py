@@ -1,0 +1,68 @@
+"""All runs in a folder without pictures: ``summary.md``, and ``summary.json`` for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bayespoint.experiments.cells import table_heads, table_rows, table_title
+from bayespoint.experiments.page import measured_with
+from bayespoint.experiments.report import ordered_runs, write_json
+
+TITLE = "# Papers reproduced, all numbers"
+FIRST = (
+    "Every table of `bayespoint reproduce`: what was printed beside what was measured, with an "
+    "interval or a standard error where there is one, and a verdict."
+)
+
+
+def write_summary(out: Path) -> Path:
+    """Write both files over all runs below ``out`` and return the one for people."""
+    runs = [run for _, run in ordered_runs(out)]
+    write_json({"runs": runs}, out / "summary.json")
+    path = out / "summary.md"
+    blocks = [TITLE, FIRST, *(block for run in runs for block in run_blocks(run))]
+    path.write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
+    return path
+
+
+def run_blocks(run: Mapping[str, Any]) -> Iterable[str]:
+    """Paragraphs and tables of one run."""
+    yield f"## {run['title']} ({run['mode']})"
+    yield f"*{plain(run['paper'])}.* {plain(run['description'])}"
+    yield bullets(run["setting"])
+    if run["warnings"]:
+        yield "\n".join(f"- warning: {plain(words)}" for words in run["warnings"])
+    for content in run["tables"]:
+        yield f"### {plain(table_title(content))}"
+        yield markdown_table(table_heads(content), table_rows(content))
+        yield plain(content["caption"])
+    yield "### Machine and time"
+    yield bullets(measured_with(run))
+
+
+def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    r"""A table with numbers to the right.
+
+    >>> print(markdown_table(["", "error", "verdict"], [["a|b", "1.5", "agrees"]]))
+    |  | error | verdict |
+    |---|--:|---|
+    | a\|b | 1.5 | agrees |
+    """
+    rule = "|".join(["---", *["--:"] * (len(heads) - 2), "---"])
+    lines = [heads, *rows]
+    cells = [" | ".join(plain(cell) for cell in line) for line in lines]
+    return "\n".join([f"| {cells[0]} |", f"|{rule}|", *(f"| {line} |" for line in cells[1:])])
+
+
+def bullets(pairs: Mapping[str, str]) -> str:
+    """Names and what they stand for, as a list."""
+    return "\n".join(f"- {plain(name)}: {plain(words)}" for name, words in pairs.items())
+
+
+def plain(words: str) -> str:
+    """Words that Markdown takes for nothing else."""
+    for sign in "\\|*_`[]<>#":
+        words = words.replace(sign, f"\\{sign}")
+    return words
