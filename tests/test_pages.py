@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bayespoint.engines.base import ENGINES
+
 ROOT = Path(__file__).parents[1]
 BUILT = ("_build", "gallery", "generated")
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
@@ -30,6 +32,16 @@ PAGES = {
 }
 
 
+@pytest.fixture
+def known_engines():
+    """Engines that a page defines are forgotten after it."""
+    before = dict(ENGINES)
+    yield
+    ENGINES.clear()
+    ENGINES.update(before)
+
+
+@pytest.mark.usefixtures("known_engines")
 @pytest.mark.parametrize("name", PAGES)
 def test_examples_of(name):
     namespace = {"__name__": "page"}

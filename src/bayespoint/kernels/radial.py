@@ -54,7 +54,7 @@ class RadialKernel(Kernel):
         return Points(z, np.ones(len(z)), 0.0, np.arange(len(z)), largest_exponent / 4)
 
     def block(self, left: Points, right: Points) -> NDArray:
-        """exp(z.z' - |z|^2/2 - |z'|^2/2)."""
+        """``exp(z.z' - |z|^2 / 2 - |z'|^2 / 2)``."""
         exponent = log_radial(left, right)
         return np.exp(exponent, out=exponent)
 
