@@ -30,6 +30,7 @@ myst_heading_anchors = 3
 
 # Docstrings. Types stand in the text, not in signatures, as in scikit-learn.
 add_module_names = False
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 autodoc_default_options = {
@@ -55,6 +56,7 @@ sphinx_gallery_conf = {
     "doc_module": ("bayespoint",),
     "reference_url": {"bayespoint": None},
     "image_srcset": ["2x"],
+    "thumbnail_size": (480, 336),
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_signature": False,

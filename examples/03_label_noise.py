@@ -8,7 +8,7 @@ sampler weighs every classifier by its errors instead: with k errors on m points
 """
 
 # %%
-# Two clouds, 60 points, eight of them with the wrong label. The lines are the borders of twelve
+# Two clouds, 60 points, eight of them with the wrong label. The lines are the borders of eight
 # classifiers from the posterior; the shade is the mean of all votes. The more noise we expect, the
 # smoother the classifiers become, and the more they differ.
 
@@ -29,16 +29,16 @@ first, second = np.linspace(-3, 3, 90), np.linspace(-2.5, 2.5, 75)
 plane = np.stack(np.meshgrid(first, second), axis=-1).reshape(-1, 2)
 
 fig, axes = plt.subplots(1, 3, figsize=(10.5, 3.4), sharey=True)
-for ax, q in zip(axes, (0.05, 0.15, 0.3), strict=True):
+for ax, q in zip(axes, (0.1, 0.2, 0.3), strict=True):
     engine = GibbsSampler(label_noise=q, n_samples=400, burn_in=4000, thin=200)
-    clf = BayesPointClassifier(kernel="rbf", gamma=0.5, engine=engine, random_state=0).fit(X, y)
+    clf = BayesPointClassifier(kernel="rbf", gamma=0.2, engine=engine, random_state=0).fit(X, y)
     outputs = clf.sample_outputs(plane)[:, :, 0]
     votes = np.sign(outputs).mean(axis=1).reshape(75, 90)
     ax.contourf(
         first, second, votes, levels=np.linspace(-1, 1, 21), cmap=colours(VERMILION, "white", BLUE),
         alpha=0.45,
     )  # fmt: skip
-    for output in outputs[:, ::34].T:
+    for output in outputs[:, ::50].T:
         ax.contour(
             first, second, output.reshape(75, 90), levels=[0], colors=INK, linewidths=0.6, alpha=0.6
         )
@@ -52,7 +52,7 @@ axes[0].set_ylabel("$x_2$")
 # How much noise is there? The evidence says so, for every q from one run. Eight of 60 is 0.13.
 
 engine = GibbsSampler(label_noise="auto", n_samples=400, burn_in=4000, thin=200)
-clf = BayesPointClassifier(kernel="rbf", gamma=0.5, engine=engine, random_state=0).fit(X, y)
+clf = BayesPointClassifier(kernel="rbf", gamma=0.2, engine=engine, random_state=0).fit(X, y)
 evidence = clf.posterior_.evidence[0]
 rates = np.geomspace(0.002, 0.5, 100)
 values = np.array([evidence.at(q) for q in rates])

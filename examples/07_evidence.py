@@ -10,7 +10,7 @@ propagation finds it, and its gradient, with every fit, so that no data have to 
 # %%
 # Width of the kernel and scale of the prior for two noisy circles, with
 # 120 labels. The map on the left shows the log evidence from the training labels alone, with
-# the way of the search; the one on the right shows the log-loss on 2000 test points, which the
+# the fits of the search; the one on the right shows the log-loss on 2000 test points, which the
 # search has not seen.
 
 import matplotlib.pyplot as plt
@@ -27,7 +27,7 @@ X, y = make_circles(2120, noise=0.18, factor=0.6, random_state=0)
 X_train, y_train, X_test, y_test = X[:120], y[:120], X[120:], y[120:]
 
 search = EvidenceSearch(
-    BayesPointClassifier(kernel="rbf", gamma=0.05, engine=ExpectationPropagation(prior_scale=0.3)),
+    BayesPointClassifier(kernel="rbf", gamma=1.0, engine=ExpectationPropagation(prior_scale=1.0)),
     param_bounds={"engine__prior_scale": (0.1, 100), "gamma": (0.02, 50)},
 ).fit(X_train, y_train)
 
@@ -50,7 +50,7 @@ panels = (
 )
 for ax, (title, values, cmap) in zip(axes, panels, strict=True):
     image = ax.contourf(scales, gammas, values, levels=15, cmap=cmap)
-    ax.plot(*path.T, ".-", color=INK, linewidth=1, markersize=5)
+    ax.plot(*path.T, "x", color=INK, markersize=5, label="fits of the search")
     ax.plot(*path[search.best_index_], "o", color=VERMILION, markersize=9, label="its choice")
     ax.set(xscale="log", yscale="log", title=title, xlabel="scale of the prior")
     ax.grid(False)

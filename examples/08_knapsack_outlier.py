@@ -53,8 +53,8 @@ axes[1].legend(loc="upper right")
 # The max-marginals of the three weights with the outlier, their means (the Bayes point) and modes:
 
 knapsack, _ = fit(*spoilt)
-display = MarginalDisplay.from_estimator(knapsack)
-display.figure_.set_size_inches(10, 3)
+fig, axes = plt.subplots(1, 3, figsize=(10, 3))
+display = MarginalDisplay.from_estimator(knapsack, axes=axes)
 
 # %%
 # What the outlier costs, over 20 data sets, in percent of wrong answers:

@@ -3,11 +3,17 @@
 from typing import Any
 
 import matplotlib
+from cycler import cycler
 
+from bayespoint.plots import BLUE, GREEN, PURPLE, VERMILION
 from bayespoint.plots.style import STYLE
 
 
 def reset(gallery_conf: dict[str, Any], name: str) -> None:
     """Set the look before each example."""
-    layout = {"figure.constrained_layout.use": True, "savefig.dpi": "figure"}
-    matplotlib.rcParams.update(STYLE | layout)
+    own = {
+        "axes.prop_cycle": cycler(color=[BLUE, VERMILION, GREEN, PURPLE]),
+        "figure.constrained_layout.use": True,
+        "savefig.dpi": "figure",
+    }
+    matplotlib.rcParams.update(STYLE | own)
