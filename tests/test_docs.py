@@ -16,6 +16,10 @@ import pytest
 import bayespoint
 
 ROOT = Path(__file__).parents[1]
+PACKAGES = (
+    "sphinx", "myst_parser", "numpydoc", "pydata_sphinx_theme", "sphinx_gallery",
+    "sphinx-mathjax-offline",
+)  # fmt: skip
 API = (ROOT / "docs" / "api" / "index.md").read_text(encoding="utf-8")
 
 
@@ -101,7 +105,7 @@ def test_gallery_compiles(path):
 
 def test_pages_build_without_warnings(tmp_path):
     """All but the run of the gallery, which is left to ``make docs``."""
-    for package in ("sphinx", "myst_parser", "numpydoc", "pydata_sphinx_theme", "sphinx_gallery"):
+    for package in PACKAGES:
         pytest.importorskip(package, reason='pip install "bayespoint[docs]"')
     source = tmp_path / "docs"
     command = [
