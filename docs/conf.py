@@ -64,8 +64,6 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
 }
 
-suppress_warnings = ["toc.empty_glob"]  # of pages that not every version has
-
 # Links that lead nowhere are errors (-n), but for the names below.
 nitpick_ignore_regex = [
     ("py:.*", r"(numpy|scipy|sklearn|matplotlib|collections|typing)\..*"),

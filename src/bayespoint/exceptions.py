@@ -12,10 +12,13 @@ from sklearn.exceptions import ConvergenceWarning
 __all__ = [
     "CacheTooSmallError",
     "ChainsDisagreeWarning",
+    "CutMarginalsWarning",
     "DataUnavailableError",
     "EmptyVersionSpaceError",
     "FactorisedWarning",
     "KernelError",
+    "ModelFileError",
+    "ModelVersionWarning",
     "NotConvergedWarning",
     "NotSeparableWarning",
     "StoppedEarlyWarning",
@@ -277,6 +280,12 @@ class CutMarginalsWarning(UserWarning):
         The lowest of the betas that were asked for.
     height : float
         Height of the highest end of a marginal, over that of its peak.
+
+    Examples
+    --------
+    >>> from bayespoint.exceptions import CutMarginalsWarning
+    >>> str(CutMarginalsWarning(beta=0.03, height=0.21)).split(":")[0]
+    'With beta=0.03 a marginal still has 21.0% of its height where its grid ends'
     """
 
     def __init__(self, beta: float, height: float) -> None:

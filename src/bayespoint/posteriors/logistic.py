@@ -25,8 +25,10 @@ class LogisticPosterior(GaussianWeights):
 
     Parameters
     ----------
-    mean, factor, log_evidence, left_out_log_probability, left_out_error, messages, n_iter
+    mean, factor, log_evidence, left_out_log_probability, left_out_error
         As in :class:`GaussianWeights`.
+    messages, n_iter, changes, endings
+        As there.
 
     References
     ----------
