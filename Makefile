@@ -17,7 +17,7 @@ PYTEST_ARGS ?=
 ONE_THREAD = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format bench build lock clean
+.PHONY: help venv demo test lint format docs bench build lock clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1	\2/p' Makefile | expand -t 12
@@ -30,7 +30,7 @@ $(STAMP): pyproject.toml constraints.txt
 	    echo "       name another one: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
 	@echo "installing into $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e ".[dev,plot,cli]"
+	@$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e ".[dev,plot,cli,docs]"
 	@touch $@
 
 demo: $(STAMP)  ## Reproduce the papers in small; writes results/index.html
@@ -49,6 +49,10 @@ format: $(STAMP)  ## Rewrite the code in the house format
 	$(BIN)/python -m ruff check --fix .
 	$(BIN)/python -m ruff format .
 
+docs: $(STAMP)  ## Run every example of the pages and the gallery; writes docs/_build/index.html
+	$(ONE_THREAD) $(BIN)/python -m pytest -q tests/test_pages.py
+	$(ONE_THREAD) $(BIN)/python -m sphinx -W --keep-going -n -q docs docs/_build
+
 BENCHMARKS = $(filter-out benchmarks/_%,$(sort $(wildcard benchmarks/*.py)))
 bench: $(STAMP)  ## Run every benchmarks/*.py
 	@$(if $(BENCHMARKS),,echo "no benchmarks yet";) set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(BIN)/python "$$script"; done
@@ -59,11 +63,12 @@ build: $(STAMP)  ## Wheel and source archive in dist/
 lock: pyproject.toml  ## Renew constraints.txt from the registry
 	rm -rf .venv-lock
 	$(PYTHON) -m venv .venv-lock
-	.venv-lock/bin/python $(PIP_INSTALL) -e ".[dev,plot,cli]"
+	.venv-lock/bin/python $(PIP_INSTALL) -e ".[dev,plot,cli,docs]"
 	{ sed -n '/^#/p' constraints.txt; .venv-lock/bin/python -m pip freeze --exclude-editable; } > .venv-lock/constraints.txt
 	mv .venv-lock/constraints.txt constraints.txt
 	rm -rf .venv-lock
 
 clean:  ## Remove what the other targets made, results/ excepted
+	rm -rf docs/_build docs/gallery docs/api/generated
 	rm -rf $(VENV) .venv-lock dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	find src tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find src tests tools benchmarks docs examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 
 from bayespoint.exceptions import DataUnavailableError, one_line
 
+__all__ = ["UCI", "Samples", "Split", "available", "data_folder", "load_mnist", "load_uci"]
+
 VARIABLE = "BAYESPOINT_DATA"
 MNIST_FILE = "mnist.npz"
 MNIST_ARRAYS = ("Xtr", "ytr", "Xte", "yte")
@@ -33,7 +35,19 @@ BROKEN = (OSError, EOFError, KeyError, ValueError, TypeError, zipfile.BadZipFile
 
 
 class Split(NamedTuple):
-    """Training and test points with their labels."""
+    """Training and test points with their labels.
+
+    Attributes
+    ----------
+    X_train, y_train, X_test, y_test : ndarray
+        Points as rows, and one label for each.
+
+    Examples
+    --------
+    >>> from bayespoint.datasets import Split
+    >>> Split._fields
+    ('X_train', 'y_train', 'X_test', 'y_test')
+    """
 
     X_train: NDArray
     y_train: NDArray
@@ -42,7 +56,21 @@ class Split(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """Points and their labels."""
+    """Points and their labels.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_points, n_features)
+        The points.
+    y : ndarray of str of shape (n_points,)
+        Their labels.
+
+    Examples
+    --------
+    >>> from bayespoint.datasets import Samples
+    >>> Samples._fields
+    ('X', 'y')
+    """
 
     X: NDArray[np.float64]
     y: NDArray[np.str_]
@@ -70,7 +98,25 @@ UCI = {
 
 
 def data_folder(path: str | Path | None = None) -> Path | None:
-    """The folder to read from: ``path``, else the one ``BAYESPOINT_DATA`` names, else None."""
+    """The folder to read from: ``path``, else the one ``BAYESPOINT_DATA`` names, else None.
+
+    Parameters
+    ----------
+    path : str or Path, optional
+        A folder.
+
+    Returns
+    -------
+    Path or None
+        A folder that exists; a :class:`~bayespoint.exceptions.DataUnavailableError` is raised if
+        the one that is named does not.
+
+    Examples
+    --------
+    >>> from bayespoint.datasets import data_folder
+    >>> data_folder(".").is_dir()
+    True
+    """
     named = path if path is not None else os.environ.get(VARIABLE) or None
     if named is None:
         return None
@@ -84,7 +130,28 @@ def data_folder(path: str | Path | None = None) -> Path | None:
 
 
 def available(folder: Path) -> list[str]:
-    """Names of the data sets whose files are in a folder."""
+    """Names of the data sets whose files are in a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+
+    Returns
+    -------
+    list of str
+        Names that :func:`load_uci` takes, and ``"mnist"``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from bayespoint.datasets import available
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     (Path(folder) / "mnist.npz").touch()
+    ...     available(Path(folder))
+    ['mnist']
+    """
     files = {"mnist": MNIST_FILE} | {name: f"uci/{name}.csv" for name in UCI}
     return [name for name, file in files.items() if (folder / file).is_file()]
 
@@ -101,6 +168,13 @@ def load_mnist(folder: str | Path | None = None) -> Split:
     -------
     Split
         Images as rows of float32 pixels in [0, 1], labels as integers.
+
+    Examples
+    --------
+    >>> from bayespoint.datasets import load_mnist
+    >>> X_train, y_train, X_test, y_test = load_mnist()  # doctest: +SKIP
+    >>> X_train.shape, X_test.shape  # doctest: +SKIP
+    ((60000, 784), (10000, 784))
     """
     found = data_folder(folder)
     if found is None:
@@ -115,7 +189,23 @@ def load_mnist(folder: str | Path | None = None) -> Split:
 def load_uci(name: str, folder: str | Path | None = None) -> Samples:
     """One of the sets of the UCI repository: a name among the keys of ``UCI``.
 
-    Labels are strings, spelled as in the source that they come from.
+    Parameters
+    ----------
+    name : {"australian", "breast", "contraceptive", "heart", "liver", "pima", "sonar"}
+        Which.
+    folder : str or Path, optional
+        Data folder; by default see :func:`data_folder`.
+
+    Returns
+    -------
+    Samples
+        Labels are strings, spelled as in the source that they come from.
+
+    Examples
+    --------
+    >>> from bayespoint.datasets import load_uci
+    >>> load_uci("sonar").X.shape  # doctest: +SKIP
+    (208, 60)
     """
     if name not in UCI:
         raise ValueError(f"name must be one of {', '.join(UCI)}. Got {name!r} instead.")

@@ -9,9 +9,41 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+__all__ = [
+    "CacheTooSmallError",
+    "ChainsDisagreeWarning",
+    "CutMarginalsWarning",
+    "DataUnavailableError",
+    "EmptyVersionSpaceError",
+    "FactorisedWarning",
+    "KernelError",
+    "ModelFileError",
+    "ModelVersionWarning",
+    "NotConvergedWarning",
+    "NotSeparableWarning",
+    "StoppedEarlyWarning",
+    "check_choice",
+    "check_flag",
+    "check_number",
+    "parameter_error",
+]
+
 
 class KernelError(ValueError):
-    """A kernel gave, or would give, values that no classifier can be built on."""
+    """A kernel gave, or would give, values that no classifier can be built on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.exceptions import KernelError
+    >>> from bayespoint.kernels import PolynomialKernel
+    >>> try:
+    ...     PolynomialKernel(degree=99)(np.full((1, 1), 1e9), np.full((1, 1), 1e9))
+    ... except KernelError as error:
+    ...     print(error)
+    Kernel values of about 1e1788 overflow float64. Use normalize=True, scale the features, or
+    lower the degree.
+    """
 
 
 class CacheTooSmallError(ValueError):
@@ -21,6 +53,13 @@ class CacheTooSmallError(ValueError):
     ----------
     cache_size, row_size : float
         Megabytes given, and megabytes that one row takes.
+
+    Examples
+    --------
+    >>> from bayespoint.exceptions import CacheTooSmallError
+    >>> print(CacheTooSmallError(cache_size=0.1, row_size=0.24))
+    The cache of 0.1 MB cannot hold one kernel row of 0.24 MB. Set cache_size to at least 0.48; a
+    few thousand rows make it fast.
     """
 
     def __init__(self, cache_size: float, row_size: float) -> None:
@@ -47,6 +86,12 @@ class DataUnavailableError(OSError):
         Where, and what went wrong there.
     remedy : str
         What to do about it.
+
+    Examples
+    --------
+    >>> from bayespoint.exceptions import DataUnavailableError
+    >>> print(DataUnavailableError("MNIST", "OpenML: no network", "name a data folder"))
+    No MNIST. Tried OpenML: no network. Remedy: name a data folder.
     """
 
     def __init__(self, wanted: str, tried: str, remedy: str) -> None:
@@ -66,6 +111,16 @@ class EmptyVersionSpaceError(ValueError):
     ----------
     n_points, n_wrong : int
         Training points, and how many of them the least-squares solution gets wrong.
+
+    Examples
+    --------
+    >>> from bayespoint import BayesPointClassifier
+    >>> from bayespoint.exceptions import EmptyVersionSpaceError
+    >>> try:
+    ...     BayesPointClassifier(engine="billiard").fit([[0.0], [1.0], [2.0]], [0, 1, 0])
+    ... except EmptyVersionSpaceError as error:
+    ...     error.n_wrong, error.n_points
+    (1, 3)
     """
 
     def __init__(self, n_points: int, n_wrong: int) -> None:
@@ -94,6 +149,15 @@ class NotSeparableWarning(ConvergenceWarning):
     training_error : float
         Share of the training points that the Bayes point gets wrong (several classes: largest
         share over the one-against-the-rest tasks).
+    has_ridge : bool
+        Whether there was a ridge, which decides what the message advises.
+
+    Examples
+    --------
+    >>> from bayespoint.exceptions import NotSeparableWarning
+    >>> print(NotSeparableWarning(2, 10, 100, 0.031, has_ridge=True))
+    2 of 10 perceptrons still made mistakes after 100 epochs; training error of the Bayes point:
+    3.10%. Remedy: raise max_epochs, or take a larger ridge.
     """
 
     def __init__(
@@ -139,6 +203,14 @@ class NotConvergedWarning(ConvergenceWarning):
         What to do about it.
     unit : str
         What an iteration is called.
+
+    Examples
+    --------
+    >>> from bayespoint.exceptions import NotConvergedWarning
+    >>> changes = (1.0, 0.1)
+    >>> print(NotConvergedWarning(0, changes, 1e-6, 0.02, "max_iter was reached", "raise it"))
+    Not converged: max_iter was reached after 2 sweeps of task 0, with a last change of 0.1
+    (tol=1e-06); training error of the Bayes point: 2.00%. Remedy: raise it.
     """
 
     def __init__(
@@ -178,6 +250,12 @@ class FactorisedWarning(UserWarning):
         The task it happened in.
     variance_ratio : float
         Predictive variance over that of a full covariance, the worst of a few training points.
+
+    Examples
+    --------
+    >>> from bayespoint.exceptions import FactorisedWarning
+    >>> str(FactorisedWarning(task=0, variance_ratio=2.5)).split(".")[0]
+    "covariance='diagonal' matters in task 0: the predictive variance of a training point is 2"
     """
 
     def __init__(self, task: int, variance_ratio: float) -> None:
@@ -202,6 +280,12 @@ class CutMarginalsWarning(UserWarning):
         The lowest of the betas that were asked for.
     height : float
         Height of the highest end of a marginal, over that of its peak.
+
+    Examples
+    --------
+    >>> from bayespoint.exceptions import CutMarginalsWarning
+    >>> str(CutMarginalsWarning(beta=0.03, height=0.21)).split(":")[0]
+    'With beta=0.03 a marginal still has 21.0% of its height where its grid ends'
     """
 
     def __init__(self, beta: float, height: float) -> None:
@@ -234,6 +318,13 @@ class ChainsDisagreeWarning(ConvergenceWarning):
         Steps of each chain.
     remedy : str
         What to do about it.
+
+    Examples
+    --------
+    >>> from bayespoint.exceptions import ChainsDisagreeWarning
+    >>> str(ChainsDisagreeWarning(0, 1.3, 17.0, None, 2000, "raise thin")).split(". ")[0]
+    'Chains of task 0 have not mixed after 2000 steps each: R-hat 1.30 (1 is agreement), worth 17
+    independent samples'
     """
 
     def __init__(
@@ -270,8 +361,17 @@ class StoppedEarlyWarning(UserWarning):
     ----------
     n_finished, n_wanted : int
         Posterior samples in the result, and samples asked for.
+    reason : str
+        What ended the run.
     remedy : str
         How to get the missing ones.
+
+    Examples
+    --------
+    >>> from bayespoint.exceptions import StoppedEarlyWarning
+    >>> print(StoppedEarlyWarning(3, 10, "max_time"))
+    Stopped by max_time with 3 of 10 samples. The classifier is valid; warm_start=True and another
+    fit add the missing samples.
     """
 
     def __init__(
@@ -356,7 +456,29 @@ class ModelVersionWarning(UserWarning):
 
 
 def parameter_error(owner: Any, name: str, allowed: str) -> ValueError:
-    """Error for a constructor parameter, in scikit-learn's wording."""
+    """Error for a constructor parameter, in scikit-learn's wording.
+
+    Parameters
+    ----------
+    owner : object
+        Whose parameter it is.
+    name : str
+        Its name.
+    allowed : str
+        What it may be.
+
+    Returns
+    -------
+    ValueError
+        To be raised.
+
+    Examples
+    --------
+    >>> from bayespoint.engines import GibbsSampler
+    >>> from bayespoint.exceptions import parameter_error
+    >>> parameter_error(GibbsSampler(thin="x"), "thin", "an int")
+    ValueError("The 'thin' parameter of GibbsSampler must be an int. Got 'x' instead.")
+    """
     return ValueError(
         f"The {name!r} parameter of {type(owner).__name__} must be {allowed}. "
         f"Got {getattr(owner, name)!r} instead."
@@ -364,7 +486,29 @@ def parameter_error(owner: Any, name: str, allowed: str) -> ValueError:
 
 
 def check_choice(owner: Any, name: str, choices: tuple[str, ...], more: str = "") -> None:
-    """Raise an error unless the parameter is one of the strings."""
+    """Raise an error unless the parameter is one of the strings.
+
+    Parameters
+    ----------
+    owner : object
+        Whose parameter it is.
+    name : str
+        Its name.
+    choices : tuple of str
+        What it may be.
+    more : str, default=""
+        What else it may be, for the message.
+
+    Examples
+    --------
+    >>> from bayespoint.engines import GibbsSampler
+    >>> from bayespoint.exceptions import check_choice
+    >>> check_choice(GibbsSampler(directions="up"), "directions", ("isotropic", "adapted"))
+    Traceback (most recent call last):
+    ...
+    ValueError: The 'directions' parameter of GibbsSampler must be a str among {'isotropic',
+    'adapted'}. Got 'up' instead.
+    """
     value = getattr(owner, name)
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(map(repr, choices))
@@ -372,7 +516,24 @@ def check_choice(owner: Any, name: str, choices: tuple[str, ...], more: str = ""
 
 
 def check_flag(owner: Any, name: str) -> None:
-    """Raise an error unless the parameter is a bool."""
+    """Raise an error unless the parameter is a bool.
+
+    Parameters
+    ----------
+    owner : object
+        Whose parameter it is.
+    name : str
+        Its name.
+
+    Examples
+    --------
+    >>> from bayespoint.engines import GibbsSampler
+    >>> from bayespoint.exceptions import check_flag
+    >>> check_flag(GibbsSampler(evidence="yes"), "evidence")
+    Traceback (most recent call last):
+    ...
+    ValueError: The 'evidence' parameter of GibbsSampler must be a bool. Got 'yes' instead.
+    """
     if not isinstance(getattr(owner, name), (bool, np.bool_)):
         raise parameter_error(owner, name, "a bool")
 
@@ -386,7 +547,33 @@ def check_number(
     integer: bool = False,
     words: str = "",
 ) -> None:
-    """Raise an error unless the parameter is a finite number from ``low`` on (or above it)."""
+    """Raise an error unless the parameter is a finite number from ``low`` on (or above it).
+
+    Parameters
+    ----------
+    owner : object
+        Whose parameter it is.
+    name : str
+        Its name.
+    low : float
+        Least value.
+    closed : bool, default=True
+        Whether ``low`` itself is allowed.
+    integer : bool, default=False
+        Whether it must be a whole number.
+    words : str, default=""
+        What else it may be, for the message.
+
+    Examples
+    --------
+    >>> from bayespoint.engines import GibbsSampler
+    >>> from bayespoint.exceptions import check_number
+    >>> check_number(GibbsSampler(thin=0), "thin", low=1, integer=True)
+    Traceback (most recent call last):
+    ...
+    ValueError: The 'thin' parameter of GibbsSampler must be an int in the range [1, inf). Got 0
+    instead.
+    """
     value = getattr(owner, name)
     kind = Integral if integer else Real
     is_number = isinstance(value, kind) and not isinstance(value, (bool, np.bool_))

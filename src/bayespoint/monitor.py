@@ -12,9 +12,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+__all__ = ["Monitor", "TextMonitor", "current_monitor", "watch"]
+
 
 class Monitor:
-    """Watches nothing and never stops a run. Subclass to do either."""
+    """Watches nothing and never stops a run. Subclass to do either.
+
+    Examples
+    --------
+    >>> from bayespoint.monitor import Monitor
+    >>> class Print(Monitor):
+    ...     def update(self, done):
+    ...         print(f"{done:g} done")
+    >>> monitor = Print()
+    >>> with monitor.running(total=2, unit="steps"):
+    ...     monitor.update(1)
+    1 done
+    >>> monitor.should_stop()
+    False
+    """
 
     def begin(self, total: int, unit: str) -> None:
         """Say that a run of ``total`` units (for example "samples") starts."""
@@ -40,7 +56,22 @@ class Monitor:
 
 
 class TextMonitor(Monitor):
-    """Writes a line to standard error every few seconds; what ``verbose`` switches on."""
+    """Writes a line to standard error every few seconds; what ``verbose`` switches on.
+
+    Parameters
+    ----------
+    seconds : float, default=2.0
+        Time between two lines.
+
+    Examples
+    --------
+    >>> import contextlib, sys
+    >>> from bayespoint.monitor import TextMonitor
+    >>> monitor = TextMonitor()
+    >>> with contextlib.redirect_stderr(sys.stdout), monitor.running(10, "samples"):
+    ...     monitor.update(10)
+    bayespoint: 10.0 of 10 samples, 0.0 s
+    """
 
     def __init__(self, seconds: float = 2.0) -> None:
         self.seconds = seconds
@@ -68,6 +99,16 @@ _current: ContextVar[Monitor | None] = ContextVar("bayespoint_monitor", default=
 def watch(monitor: Monitor) -> Iterator[Monitor]:
     """Let ``monitor`` watch every fit in the block.
 
+    Parameters
+    ----------
+    monitor : Monitor
+        Is told about progress, and may end the runs.
+
+    Returns
+    -------
+    context manager
+        Gives the monitor.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -88,5 +129,22 @@ def watch(monitor: Monitor) -> Iterator[Monitor]:
 
 
 def current_monitor(verbose: int = 0) -> Monitor:
-    """The monitor of the enclosing :func:`watch`, else text if ``verbose``, else a no-op."""
+    """The monitor of the enclosing :func:`watch`, else text if ``verbose``, else a no-op.
+
+    Parameters
+    ----------
+    verbose : int, default=0
+        Whether to write text where nobody watches.
+
+    Returns
+    -------
+    Monitor
+        Whom to tell.
+
+    Examples
+    --------
+    >>> from bayespoint.monitor import current_monitor
+    >>> type(current_monitor()).__name__, type(current_monitor(verbose=1)).__name__
+    ('Monitor', 'TextMonitor')
+    """
     return _current.get() or (TextMonitor() if verbose else Monitor())

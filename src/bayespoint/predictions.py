@@ -49,7 +49,18 @@ class Predictions:
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: ArrayLike) -> NDArray:
-        """Labels of new points."""
+        """Labels of new points.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New points.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            One of ``classes_`` for each point.
+        """
         scores = self.decision_function(X)
         codes = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[codes.astype(np.intp)]
@@ -60,19 +71,45 @@ class Predictions:
         The posterior gives the probability :math:`q_y` of "yes" for each class against the rest
         (two classes: of the second). Exactly one of several answers can be "yes", so
         :math:`p_y \propto q_y \prod_{z \ne y} (1 - q_z) \propto q_y / (1 - q_y)`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New points.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Rows sum to 1.
         """
         scores = self.decision_function(X)
         decision = scores[:, None] if scores.ndim == 1 else scores
         return class_probabilities(*self.posterior_.log_probability(decision, self.decision))
 
     def vote_shares(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Share of the posterior's classifiers that say yes to each class, one against the rest."""
+        """Share of the posterior's classifiers that say yes to each class, one against the rest.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New points.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Shares; for more than two classes rows need not sum to 1.
+        """
         votes = self._in_chunks(X, lambda Z: self.posterior_.votes(Z))
         share = (1 + votes) / 2
         return np.hstack([1 - share, share]) if len(self.classes_) == 2 else share
 
     def latent_mean_and_variance(self, X: ArrayLike) -> tuple[NDArray, NDArray]:
         """Mean and variance over the posterior of the outputs f(x).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New points.
 
         Returns
         -------
@@ -86,6 +123,11 @@ class Predictions:
     @available_if(lambda self: hasattr(self.posterior_, "outputs"))
     def sample_outputs(self, X: ArrayLike) -> NDArray[np.float64]:
         """Outputs f_n(x) of every sample of the posterior, if it is known by samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_points, n_features)
+            New points.
 
         Returns
         -------
@@ -102,6 +144,15 @@ class Predictions:
         random_state: int | np.random.RandomState | None = None,
     ) -> NDArray[np.float64]:
         """Outputs f(x) of single classifiers drawn from the posterior; see ``sample_proba``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_points, n_features)
+            New points.
+        n_samples : int, default=10
+            Number of classifiers to draw.
+        random_state : int, RandomState instance or None, default=None
+            Seed of the draw.
 
         Returns
         -------

@@ -27,6 +27,18 @@ class LearningCurve:
         Accuracy of each fit on the test points; None without test points.
     estimator : classifier
         The last fit.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bayespoint import BayesPointClassifier
+    >>> from bayespoint.active import learn_actively
+    >>> X, y = load_iris(return_X_y=True)
+    >>> curve = learn_actively(
+    ...     BayesPointClassifier(), X, lambda i: y[i], start=10, n_queries=5, random_state=0
+    ... )
+    >>> curve.n_labels
+    array([10, 11, 12, 13, 14, 15])
     """
 
     indices: NDArray[np.intp]

@@ -33,6 +33,18 @@ class Engine(BaseEstimator):
     can_update : bool
         Whether ``run(..., start=posterior)`` learns from new points, what is known from all earlier
         ones being ``posterior`` (``partial_fit``).
+
+    See Also
+    --------
+    bayespoint.BayesPointClassifier : Runs it.
+
+    Examples
+    --------
+    >>> from bayespoint.engines import GibbsSampler
+    >>> GibbsSampler.alias, GibbsSampler.space.__name__, GibbsSampler.can_extend
+    ('gibbs', 'BasisSpace', False)
+    >>> GibbsSampler(n_samples=500).get_params()["n_samples"]
+    500
     """
 
     alias: ClassVar[str]
@@ -92,7 +104,24 @@ class Engine(BaseEstimator):
 
 
 def get_engine(engine: Engine | str) -> Engine:
-    """An engine by its alias, or a copy of the one given."""
+    """An engine by its alias, or a copy of the one given.
+
+    Parameters
+    ----------
+    engine : Engine or str
+        An engine, or the alias of one.
+
+    Returns
+    -------
+    Engine
+        A new one with the same parameters, or with the defaults.
+
+    Examples
+    --------
+    >>> from bayespoint.engines import get_engine
+    >>> get_engine("laplace")
+    LaplaceApproximation()
+    """
     if isinstance(engine, Engine):
         return clone(engine)
     if isinstance(engine, str) and engine in ENGINES:

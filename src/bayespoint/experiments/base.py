@@ -43,6 +43,12 @@ class Context:
         Random splits, for experiments that have them; None is the experiment's own choice.
     n_jobs : int or None
         Processes, as in joblib, for experiments with parts that run side by side.
+
+    Examples
+    --------
+    >>> from bayespoint.experiments import Context
+    >>> Context(full=True).mode
+    'full'
     """
 
     full: bool = False
@@ -83,6 +89,13 @@ class Row:
         Values that the measured one is consistent with.
     verdict : str
         How the two compare, in words.
+
+    Examples
+    --------
+    >>> from bayespoint.experiments import Row
+    >>> row = Row("error at N = 10", measured=1.48, printed=1.46)
+    >>> round(row.measured - row.printed, 2)
+    0.02
     """
 
     quantity: str
@@ -94,7 +107,26 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of one unit under one title; ``digits`` follow the decimal point."""
+    """Rows of one unit under one title.
+
+    Attributes
+    ----------
+    title, caption : str
+        What stands above it and below it.
+    rows : sequence of Row
+        Its lines.
+    unit : str
+        Of all its numbers.
+    digits : int
+        How many follow the decimal point.
+
+    Examples
+    --------
+    >>> from bayespoint.experiments import Row, Table
+    >>> table = Table("Errors", "On test digits.", [Row("N = 10", 1.48)])
+    >>> f"{table.rows[0].measured:.{table.digits}f} {table.unit}"
+    '1.48 %'
+    """
 
     title: str
     caption: str
@@ -105,7 +137,21 @@ class Table:
 
 @dataclass(frozen=True)
 class Column:
-    """A quantity of a comparison: its name, and how many digits follow the decimal point."""
+    """A quantity of a comparison.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    digits : int
+        How many digits follow the decimal point.
+
+    Examples
+    --------
+    >>> from bayespoint.experiments import Column
+    >>> Column("log Z", digits=1)
+    Column(name='log Z', digits=1)
+    """
 
     name: str
     digits: int = 2
@@ -125,6 +171,12 @@ class Entry:
         What to think of it, in words.
     standard_errors : sequence of float or None
         Of the values, from the first on, where they have any.
+
+    Examples
+    --------
+    >>> from bayespoint.experiments import Entry
+    >>> Entry("EP", [0.95, None]).values
+    [0.95, None]
     """
 
     name: str
@@ -135,7 +187,25 @@ class Entry:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Several quantities side by side, where no printed value stands beside each."""
+    """Several quantities side by side, where no printed value stands beside each.
+
+    Attributes
+    ----------
+    title, caption : str
+        What stands above it and below it.
+    columns : sequence of Column
+        The quantities.
+    rows : sequence of Entry
+        Its lines.
+
+    Examples
+    --------
+    >>> from bayespoint.experiments import Column, Comparison, Entry
+    >>> columns, rows = [Column("error %"), Column("log-loss")], [Entry("EP", [0.95, 0.031])]
+    >>> comparison = Comparison("Digits", "1 against 8.", columns, rows)
+    >>> dict(zip((column.name for column in columns), comparison.rows[0].values))
+    {'error %': 0.95, 'log-loss': 0.031}
+    """
 
     title: str
     caption: str
@@ -148,6 +218,25 @@ class Figure:
     """A figure: the numbers that it shows, ready for JSON, and a function that draws it.
 
     Nothing is drawn, and matplotlib is not imported, before ``draw()``.
+
+    Attributes
+    ----------
+    name : str
+        Of its files.
+    title, caption : str
+        What stands above it and below it.
+    data : mapping
+        The numbers.
+    draw : callable
+        Returns a matplotlib figure.
+
+    Examples
+    --------
+    >>> from bayespoint.experiments import Figure
+    >>> from bayespoint.plots import new_axes
+    >>> figure = Figure("errors", "Errors", "Few.", {"error": [1.5]}, lambda: new_axes()[0])
+    >>> type(figure.draw()).__name__
+    'Figure'
     """
 
     name: str
@@ -166,9 +255,18 @@ class Result:
     setting : mapping of str to str
         Data and parameters, in words.
     tables : sequence of Table and Comparison
+        Numbers.
     figures : sequence of Figure
+        Pictures.
     seconds : mapping of str to float
         Time that parts of it took.
+
+    Examples
+    --------
+    >>> from bayespoint.experiments import Result, Row, Table
+    >>> result = Result({"data": "digits"}, [Table("Errors", "", [Row("N = 1", 1.6)])], [])
+    >>> [table.title for table in result.tables]
+    ['Errors']
     """
 
     setting: Mapping[str, str]
@@ -193,6 +291,16 @@ class Experiment:
         What is done, in a sentence or two.
     run : callable
         Does it.
+
+    Examples
+    --------
+    >>> from bayespoint.experiments import EXPERIMENTS
+    >>> for experiment in EXPERIMENTS.values():
+    ...     print(f"{experiment.name}: {experiment.title}")
+    large-scale: Large scale Bayes point machines
+    gibbs: The kernel Gibbs sampler
+    ep: Bayesian classification by message passing
+    knapsack: The Bayes point by linear knapsack problems
     """
 
     name: str

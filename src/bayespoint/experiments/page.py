@@ -14,7 +14,27 @@ from bayespoint.reports.parts import badge, definitions, text
 
 
 def write_index(out: Path) -> Path:
-    """Write the page over all runs below ``out``, the full ones first, and return its path."""
+    """Write the page over all runs below ``out``, the full ones first, and return its path.
+
+    Parameters
+    ----------
+    out : Path
+        A folder in which runs were written.
+
+    Returns
+    -------
+    Path
+        The page, ``index.html``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from bayespoint.experiments import write_index
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     print(write_index(Path(folder)).name)
+    index.html
+    """
     runs = ordered_runs(out)
     contents = "".join(
         f'<li><a href="#{anchor(run)}">{text(run["title"])}</a> {badge(run["mode"])}</li>'

@@ -31,7 +31,28 @@ class Run(NamedTuple):
 
 
 def perform(experiment: Experiment, context: Context) -> Run:
-    """Run an experiment and note how long it took, on what, and what it warned of."""
+    """Run an experiment and note how long it took, on what, and what it warned of.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What to do.
+    context : Context
+        How.
+
+    Returns
+    -------
+    Run
+        The result, and a document of all that is known about the run.
+
+    Examples
+    --------
+    >>> from bayespoint.experiments import Context, Experiment, Result, perform
+    >>> nothing = Experiment("none", "Nothing", "-", "-", lambda context: Result({}, [], []))
+    >>> run = perform(nothing, Context())
+    >>> run.document["name"], run.document["mode"], run.document["warnings"]
+    ('none', 'quick', [])
+    """
     start = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
@@ -61,7 +82,31 @@ def perform(experiment: Experiment, context: Context) -> Run:
 
 
 def write_run(run: Run, out: Path) -> Path:
-    """Write all files of a run below the folder ``out`` and return its ``results.json``."""
+    """Write all files of a run below the folder ``out`` and return its ``results.json``.
+
+    Parameters
+    ----------
+    run : Run
+        From :func:`perform`.
+    out : Path
+        A folder; it is made if it is not there.
+
+    Returns
+    -------
+    Path
+        The file of all numbers.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from bayespoint.experiments import Context, Experiment, Result, perform, write_run
+    >>> nothing = Experiment("none", "Nothing", "-", "-", lambda context: Result({}, [], []))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write_run(perform(nothing, Context()), Path(folder))
+    ...     print(path.relative_to(folder).as_posix())
+    none/quick/results.json
+    """
     folder = out / run.document["name"] / run.document["mode"]
     folder.mkdir(parents=True, exist_ok=True)
     for figure in run.result.figures:

@@ -18,7 +18,27 @@ FIRST = (
 
 
 def write_summary(out: Path) -> Path:
-    """Write both files over all runs below ``out`` and return the one for people."""
+    """Write both files over all runs below ``out``, the full ones first.
+
+    Parameters
+    ----------
+    out : Path
+        A folder in which runs were written.
+
+    Returns
+    -------
+    Path
+        The file for people, ``summary.md``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from bayespoint.experiments import write_summary
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     print(write_summary(Path(folder)).name)
+    summary.md
+    """
     runs = [run for _, run in ordered_runs(out)]
     write_json({"runs": runs}, out / "summary.json")
     path = out / "summary.md"

@@ -21,13 +21,21 @@ class Points:
     rows : ndarray of shape (n, width)
         What blocks are computed from: scaled feature vectors, raw inputs or kernel rows.
     norm : ndarray of shape (n,)
-        |phi(x)| = sqrt(k(x, x)) after scaling, so at most 1.
+        ``|phi(x)| = sqrt(k(x, x))`` after scaling, so at most 1.
     log_unit : float
         The unit of k, as its logarithm to base 2: plain values of k are 2**log_unit times larger.
     index : ndarray of shape (n,)
         Positions among the points prepared together (columns of a precomputed kernel).
     side : ndarray of shape (n,) or None
         One more number a point, where the kernel needs it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.kernels import PolynomialKernel
+    >>> points = PolynomialKernel(degree=2).prepare(np.array([[0.0, 4.0], [3.0, 4.0]]))
+    >>> len(points), int(points.log_unit)  # the longest, 5, is below 8: k is in units of 8^4
+    (2, 12)
     """
 
     rows: NDArray
@@ -46,9 +54,22 @@ class Points:
 
 
 class Kernel(ABC):
-    """A kernel k, or its normalised form k(x, x') / sqrt(k(x, x) k(x', x')).
+    r"""A kernel k, or its normalised form :math:`k(x, x') / \sqrt{k(x, x) k(x', x')}`.
 
     Subclasses prepare points and compute blocks; calling a kernel on arrays gives plain values.
+
+    Parameters
+    ----------
+    normalize : bool, default=False
+        Whether to take the normalised form.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.kernels import PolynomialKernel
+    >>> A, B = np.array([[2.0, 0.0]]), np.array([[3.0, 4.0]])
+    >>> PolynomialKernel()(A, B), PolynomialKernel(normalize=True)(A, B).round(3)
+    (array([[6.]]), array([[0.6]]))
     """
 
     def __init__(self, *, normalize: bool = False) -> None:
@@ -87,7 +108,27 @@ class Kernel(ABC):
 
 
 def in_plain_units(values: NDArray, left_unit: float, right_unit: float) -> NDArray:
-    """Kernel values between points of these (logarithmic) units, or an error if they overflow."""
+    """Kernel values between points of these (logarithmic) units, or an error if they overflow.
+
+    Parameters
+    ----------
+    values : ndarray
+        Values in the units of the points.
+    left_unit, right_unit : float
+        ``log_unit`` of the points on either side.
+
+    Returns
+    -------
+    ndarray
+        Plain values, of the same shape.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.kernels import in_plain_units
+    >>> in_plain_units(np.array([0.5, 1.0]), 3.0, 1.0)
+    array([2., 4.])
+    """
     log_unit = (left_unit + right_unit) / 2
     with np.errstate(over="ignore", invalid="ignore"):
         plain = values * values.dtype.type(np.exp2(log_unit))

@@ -28,8 +28,31 @@ def make_kernel(
 ) -> Kernel:
     """The kernel of a classifier's parameters; what depends on data is read off ``X``.
 
-    ``fit_intercept`` concerns the linear kernel alone: its constant feature. The polynomial kernel
-    has one through ``coef0``, and the others need none.
+    Parameters
+    ----------
+    kernel : {"linear", "poly", "rbf", "precomputed"} or callable
+        Its name, or a function of two arrays of points.
+    X : ndarray of shape (n_points, n_features)
+        Training points: for ``gamma="scale"``, and to centre and leave out what is constant.
+    degree, gamma, coef0, normalize
+        As in :class:`bayespoint.BayesPointClassifier`.
+    fit_intercept : bool, default=True
+        Concerns the linear kernel alone: its constant feature. The polynomial kernel has one
+        through ``coef0``, and the others need none.
+
+    Returns
+    -------
+    Kernel
+        Ready to be called.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.kernels import make_kernel
+    >>> X = np.array([[1.0, 2.0], [3.0, 4.0]])
+    >>> make_kernel("linear", X)(X, X)  # 1 is the constant feature's
+    array([[ 6., 12.],
+           [12., 26.]])
     """
     if callable(kernel):
         return FunctionKernel(kernel, normalize=normalize)

@@ -15,7 +15,24 @@ ASYMMETRY = 1e-5  # relative; a Gram matrix computed in float32 is symmetric to 
 
 
 class FunctionKernel(Kernel):
-    """Any function of two arrays of points that returns the matrix of kernel values."""
+    """Any function of two arrays of points that returns the matrix of kernel values.
+
+    Parameters
+    ----------
+    function : callable
+        Takes arrays of m and n points, returns an array of shape (m, n).
+    normalize : bool, default=False
+        Whether to divide by the lengths of the feature vectors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.kernels import FunctionKernel
+    >>> smallest = FunctionKernel(lambda A, B: np.minimum(A, B.T))
+    >>> smallest(np.array([[1.0], [2.0]]), np.array([[1.5]]))
+    array([[1. ],
+           [1.5]])
+    """
 
     def __init__(
         self, function: Callable[[NDArray, NDArray], NDArray], *, normalize: bool = False
@@ -63,8 +80,23 @@ class FunctionKernel(Kernel):
 class PrecomputedKernel(Kernel):
     """The input is the kernel matrix: (m, m) for training, (n, m) for n new points.
 
-    k(x, x) of new points is not known. Where |phi(x)| is asked for, they are taken to be as long as
-    the training points are in the root mean square.
+    k(x, x) of new points is not known. Where the length of phi(x) is asked for, they are taken to
+    be as long as the training points are in the root mean square.
+
+    Parameters
+    ----------
+    normalize : bool, default=False
+        Not used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.kernels import PrecomputedKernel
+    >>> kernel, K = PrecomputedKernel(), np.array([[2.0, 1.0], [1.0, 2.0]])
+    >>> points = kernel.prepare(K, training=True)
+    >>> kernel.block(points, points)  # in units of 2^2
+    array([[0.5 , 0.25],
+           [0.25, 0.5 ]])
     """
 
     typical_length = 1.0

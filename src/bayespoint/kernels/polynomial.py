@@ -10,11 +10,24 @@ from bayespoint.kernels.scaling import CHUNK, lengths, power_of_two
 
 
 class PolynomialKernel(Kernel):
-    """k(x, x') = (gamma x.x' + coef0)^degree; degree 1 is the linear kernel with an intercept.
+    r"""Power :math:`k(x, x') = (\gamma\, x \cdot x' + c_0)^d`; degree 1 is the linear kernel.
 
-    Written as (z.z')^degree with z = (sqrt(gamma) x, sqrt(coef0)), so that scaling z scales k.
-    ``columns`` are the entries of z that are not zero at every training point: only they matter to
-    an inner product with one (of 784 pixels of MNIST 67 never do).
+    Written as :math:`(z \cdot z')^d` with :math:`z = (\sqrt\gamma\, x, \sqrt{c_0})`, so that
+    scaling z scales k.
+
+    Parameters
+    ----------
+    degree : int, default=1
+        The power d.
+    gamma : float, default=1.0
+        Factor of the inner product.
+    coef0 : float, default=0.0
+        Constant :math:`c_0`, not negative: with degree 1 the intercept's feature.
+    normalize : bool, default=False
+        Whether to divide by the lengths of the feature vectors.
+    columns : ndarray of int, optional
+        The entries of z that are not zero at every training point: only they matter to an inner
+        product with one (of 784 pixels of MNIST 67 never do). All by default.
 
     Examples
     --------

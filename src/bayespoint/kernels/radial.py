@@ -11,10 +11,19 @@ from bayespoint.kernels.scaling import lengths
 
 
 class RadialKernel(Kernel):
-    """k(x, x') = exp(-gamma |x - x'|^2).
+    r"""The Gaussian of a distance, :math:`k(x, x') = \exp(-\gamma |x - x'|^2)`.
 
-    Distances come from one matrix product; ``centre``, best the mean of the training points, keeps
-    the numbers small from which they are subtracted.
+    Distances come from one matrix product.
+
+    Parameters
+    ----------
+    gamma : float, default=1.0
+        Inverse of twice the squared width.
+    centre : ndarray of shape (n_features,), optional
+        Best the mean of the training points: it keeps the numbers small from which distances are
+        subtracted.
+    normalize : bool, default=False
+        Changes nothing: k(x, x) is 1.
 
     Examples
     --------
@@ -32,7 +41,7 @@ class RadialKernel(Kernel):
         self.centre = centre
 
     def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
-        """Centre and scale the inputs; ``side`` holds gamma |x - centre|^2."""
+        """Centre and scale the inputs; ``side`` holds ``gamma |x - centre|^2``."""
         z = X if self.centre is None else (X - self.centre).astype(X.dtype, copy=False)
         with np.errstate(over="ignore"):
             z = z * X.dtype.type(np.sqrt(2 * self.gamma))
@@ -45,7 +54,7 @@ class RadialKernel(Kernel):
         return Points(z, np.ones(len(z)), 0.0, np.arange(len(z)), largest_exponent / 4)
 
     def block(self, left: Points, right: Points) -> NDArray:
-        """exp(z.z' - |z|^2/2 - |z'|^2/2)."""
+        """``exp(z.z' - |z|^2 / 2 - |z'|^2 / 2)``."""
         exponent = log_radial(left, right)
         return np.exp(exponent, out=exponent)
 

@@ -50,7 +50,26 @@ DARK: Any = {
 
 @contextmanager
 def house_style(dark: bool = False) -> Iterator[None]:
-    """Draw and save in the look of the house, whatever the user's settings are."""
+    """Draw and save in the look of the house, whatever the user's settings are.
+
+    Parameters
+    ----------
+    dark : bool, default=False
+        Whether to draw on a dark ground.
+
+    Returns
+    -------
+    context manager
+        The settings hold within its block.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> from bayespoint.plots import house_style
+    >>> with house_style():
+    ...     matplotlib.rcParams["axes.spines.top"]
+    False
+    """
     import matplotlib
 
     with matplotlib.rc_context():
@@ -60,7 +79,25 @@ def house_style(dark: bool = False) -> Iterator[None]:
 
 
 def new_axes(width: float = 6.8, height: float = 4.2) -> tuple[Figure, Axes]:
-    """A figure with one pair of axes, size in inches, without the state that pyplot keeps."""
+    """A figure with one pair of axes, without the state that pyplot keeps.
+
+    Parameters
+    ----------
+    width, height : float
+        Its size in inches.
+
+    Returns
+    -------
+    figure, axes
+        Both matplotlib's.
+
+    Examples
+    --------
+    >>> from bayespoint.plots import new_axes
+    >>> figure, ax = new_axes(4, 3)
+    >>> figure.get_size_inches()
+    array([4., 3.])
+    """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -75,9 +112,30 @@ def new_panels(
     shared: bool = False,
     heights: Sequence[float] | None = None,
 ) -> tuple[Figure, np.ndarray]:
-    """A figure with a matrix of axes, size in inches; shared axes are labelled at the rim only.
+    """A figure with a matrix of axes.
 
-    ``heights`` are those of the rows, relative to each other.
+    Parameters
+    ----------
+    rows, columns : int
+        How many there are.
+    width, height : float
+        Size of the figure in inches.
+    shared : bool, default=False
+        Whether all have the same limits; they are then labelled at the rim only.
+    heights : sequence of float, optional
+        Heights of the rows, relative to each other.
+
+    Returns
+    -------
+    figure, axes
+        The axes as an array of shape (rows, columns).
+
+    Examples
+    --------
+    >>> from bayespoint.plots import new_panels
+    >>> figure, axes = new_panels(2, 3, 6, 4)
+    >>> axes.shape
+    (2, 3)
     """
     from matplotlib.figure import Figure
 
@@ -88,7 +146,25 @@ def new_panels(
 
 
 def colours(*stops: str) -> Colormap:
-    """A colour map that runs evenly, in steps too small to see, through the given colours."""
+    """A colour map that runs evenly, in steps too small to see, through the given colours.
+
+    Parameters
+    ----------
+    *stops : str
+        Colours as matplotlib takes them.
+
+    Returns
+    -------
+    matplotlib Colormap
+        With the first colour at 0 and the last at 1.
+
+    Examples
+    --------
+    >>> from matplotlib.colors import to_hex
+    >>> from bayespoint.plots import BLUE, colours
+    >>> to_hex(colours("white", BLUE)(1.0))
+    '#0072b2'
+    """
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list(" to ".join(stops), stops, N=N_SHADES)
@@ -97,7 +173,32 @@ def colours(*stops: str) -> Colormap:
 def paint(
     ax: Axes, values: np.ndarray, first: np.ndarray, second: np.ndarray, **options: Any
 ) -> AxesImage:
-    """A smooth picture of a function of two coordinates: values[j, i] at (first[i], second[j])."""
+    """A smooth picture of a function of two coordinates.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        Where to draw.
+    values : ndarray of shape (n_second, n_first)
+        The value at (first[i], second[j]) is values[j, i].
+    first, second : ndarray
+        Evenly spaced coordinates.
+    **options
+        For matplotlib's ``imshow``.
+
+    Returns
+    -------
+    matplotlib AxesImage
+        What was drawn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.plots import new_axes, paint
+    >>> x = np.linspace(0, 1, 3)
+    >>> np.array(paint(new_axes()[1], np.outer(x, x), x, x).get_extent())
+    array([-0.25,  1.25, -0.25,  1.25])
+    """
     step = (first[1] - first[0]) / 2, (second[1] - second[0]) / 2
     extent = (first[0] - step[0], first[-1] + step[0], second[0] - step[1], second[-1] + step[1])
     image = ax.imshow(values, origin="lower", extent=extent, interpolation="bilinear", **options)

@@ -23,6 +23,15 @@ class Posterior(ABC):
         is then restricted to them. None: all coordinates count.
     log_evidence : ndarray of shape (n_tasks,) or None
         log p(labels), from engines that know it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bayespoint import BayesPointClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> posterior = BayesPointClassifier(engine="laplace").fit(X, y == 0).posterior_
+    >>> type(posterior).__name__, posterior.mean.shape  # four features and the constant
+    ('LogisticPosterior', (5, 1))
     """
 
     n_iter: int

@@ -17,7 +17,20 @@ TINY = np.finfo(np.float64).tiny  # stands for the variance of an output that is
 
 
 class Messages(NamedTuple):
-    """Messages exp(shift f - rate f^2 / 2) of the training points, each of shape (n, n_tasks)."""
+    r"""Messages :math:`\exp(h f - r f^2 / 2)` of the training points.
+
+    Attributes
+    ----------
+    shift, rate : ndarray of shape (n_points, n_tasks)
+        :math:`h` and :math:`r` of every point and task.
+
+    Examples
+    --------
+    >>> from bayespoint import BayesPointClassifier
+    >>> clf = BayesPointClassifier(engine="ep", fit_intercept=False).fit([[-1.0], [1.0]], [0, 1])
+    >>> clf.posterior_.messages.shift.round(3).ravel()
+    array([-0.764,  0.764])
+    """
 
     shift: NDArray[np.float64]
     rate: NDArray[np.float64]
@@ -48,6 +61,22 @@ class GaussianWeights(Posterior):
         For each task the largest change in each of its iterations, as ``tol`` measures it.
     endings : sequence of str, optional
         For each task what ended its iterations; empty where they came to rest.
+
+    See Also
+    --------
+    GaussianPosterior : With the probit likelihood.
+    LogisticPosterior : With the logistic one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.posteriors import GaussianPosterior, GaussianWeights
+    >>> posterior = GaussianPosterior(np.zeros((2, 1)), np.array([[[1.0, 0.0], [1.0, 2.0]]]))
+    >>> isinstance(posterior, GaussianWeights)
+    True
+    >>> posterior.covariance
+    array([[[1., 1.],
+            [1., 5.]]])
     """
 
     def __init__(

@@ -25,10 +25,10 @@ class LogisticPosterior(GaussianWeights):
 
     Parameters
     ----------
-    mean, factor : ndarray
-        :math:`\mu` and :math:`\Sigma`, as in :class:`GaussianWeights`.
-    **known
-        What else is known; see :class:`GaussianWeights`.
+    mean, factor, log_evidence, left_out_log_probability, left_out_error
+        As in :class:`GaussianWeights`.
+    messages, n_iter, changes, endings
+        As there.
 
     References
     ----------

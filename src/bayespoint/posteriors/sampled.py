@@ -120,7 +120,7 @@ class SampledPosterior(Samples):
     * ``"vote"``: the mean of their signs; the mean output, divided by N, breaks ties only.
 
     Probabilities of the Bayes point are :math:`\Phi(\bar f(x) / \sigma)`. One :math:`\sigma` a
-    task, learned from the training points (:class:`TrainingMoments`), keeps the order of the
+    task, learned from the training points (``TrainingMoments``), keeps the order of the
     outputs; on held-out data it has a lower log-loss than the spread of the N outputs at each
     point, which is itself noisy (``benchmarks/probabilities.py``). Votes give
     :math:`(n_+ + 1/2) / (N + 1)`.
@@ -137,6 +137,18 @@ class SampledPosterior(Samples):
         Iterations of the algorithm that made the samples.
     n_failed : int, default=0
         Classifiers, over all tasks, that still made mistakes on the training set.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bayespoint import BayesPointClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = BayesPointClassifier(engine="perceptron", random_state=0).fit(X, y == 0)
+    >>> posterior = clf.posterior_
+    >>> type(posterior).__name__, posterior.n_samples
+    ('SampledPosterior', 10)
+    >>> clf.sample_outputs(X[:1]).shape  # points, samples, tasks
+    (1, 10, 1)
     """
 
     def __init__(

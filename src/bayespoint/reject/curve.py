@@ -21,6 +21,12 @@ class OperatingPoint:
         Fraction of the points that is rejected.
     error : float
         Error on the accepted points; NaN where none is accepted.
+
+    Examples
+    --------
+    >>> from bayespoint.reject import rejection_curve
+    >>> rejection_curve(["a", "b", "b", "a"], [-2.0, 1.0, -0.1, -0.5]).at_rate(0.25)
+    OperatingPoint(threshold=0.3, rate=0.25, error=0.0)
     """
 
     threshold: float
@@ -62,6 +68,13 @@ class RejectionCurve:
         where ties leave open which points these are. Smaller is better.
     n_samples : int
         The number n of points, those of weight zero not counted.
+
+    Examples
+    --------
+    >>> from bayespoint.reject import RejectionCurve
+    >>> curve = RejectionCurve.from_confidence([0.1, 0.5, 0.9], [True, False, False])
+    >>> curve.rate.round(3), curve.error.round(3)
+    (array([0.   , 0.333, 0.667]), array([0.333, 0.   , 0.   ]))
     """
 
     rate: NDArray[np.float64]

@@ -41,6 +41,12 @@ class Score:
         Whether the outputs are shares in [0, 1]. One-dimensional outputs are then the share p of
         the second class and stand for (1 - p, p); other ones are decision values f and stand for
         (-f, f).
+
+    Examples
+    --------
+    >>> from bayespoint.reject import SCORES
+    >>> {name: score.words for name, score in SCORES.items() if score.shares}
+    {'vote': 'vote share', 'proba': 'predictive probability'}
     """
 
     function: Callable[[NDArray], NDArray]
@@ -157,6 +163,14 @@ def estimator_outputs(estimator: Any, X: Any, score: str = "max") -> NDArray[np.
     -------
     ndarray of shape (n_samples, n_classes)
         Two columns for two classes.
+
+    Examples
+    --------
+    >>> from bayespoint import BayesPointClassifier
+    >>> from bayespoint.reject import estimator_outputs
+    >>> clf = BayesPointClassifier(fit_intercept=False).fit([[-1.0], [1.0]], [0, 1])
+    >>> estimator_outputs(clf, [[2.0]]).round(3)
+    array([[-0.943,  0.943]])
     """
     chosen = get_score(score, "estimator_outputs")
     for method in chosen.methods:

@@ -106,7 +106,7 @@ class SelectiveClassifier(ClassifierMixin, WrapsClassifier):
         Error on the accepted calibration points.
     n_features_in_ : int
         Number of features, where the fitted classifier knows it.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, where the fitted classifier knows them.
 
     References

@@ -17,7 +17,23 @@ RATES = np.arange(100) / 100  # fractions rejected, for which to_dict tells the 
 
 
 class ClassScores(NamedTuple):
-    """One class against the rest; None where there is nothing to divide by."""
+    """One class against the rest; None where there is nothing to divide by.
+
+    Attributes
+    ----------
+    label : object
+        The class.
+    weight : float
+        Of its test points.
+    precision, recall, auc : float or None
+        As everywhere.
+
+    Examples
+    --------
+    >>> from bayespoint.reports import ClassScores
+    >>> ClassScores("benign", 178.0, precision=0.97, recall=0.98, auc=None).recall
+    0.98
+    """
 
     label: Any
     weight: float
@@ -27,7 +43,27 @@ class ClassScores(NamedTuple):
 
 
 class Selective(NamedTuple):
-    """How a :class:`~bayespoint.reject.SelectiveClassifier` does with its own threshold."""
+    """How a :class:`~bayespoint.reject.SelectiveClassifier` does with its own threshold.
+
+    Attributes
+    ----------
+    threshold : float
+        Points with a score below it are rejected.
+    source : str
+        On which data it was set, in words.
+    rejected : float
+        Share of the test points that is rejected.
+    accuracy : float or None
+        On the others; None where there are none.
+    interval : tuple of two floats or None
+        Its 95 % interval.
+
+    Examples
+    --------
+    >>> from bayespoint.reports import Selective
+    >>> Selective(float("-inf"), "given", 0.0, 0.96, (0.93, 0.98)).to_dict()["threshold"] is None
+    True
+    """
 
     threshold: float
     source: str

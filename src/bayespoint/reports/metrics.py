@@ -39,7 +39,26 @@ def of_class(probabilities: NDArray, labels: NDArray[np.intp]) -> NDArray:
 
 
 class Bin(NamedTuple):
-    """Points of similar confidence: how sure the answers were, and how often they were right."""
+    """Points of similar confidence: how sure the answers were, and how often they were right.
+
+    Attributes
+    ----------
+    low, high : float
+        Confidences in (low, high].
+    weight : float
+        Of the points in it.
+    confidence, accuracy : float or None
+        Their mean confidence, and the share of right answers; None where there are no points.
+    interval : tuple of two floats or None
+        95 % interval of the accuracy.
+
+    Examples
+    --------
+    >>> from bayespoint.reports import Bin
+    >>> lowest = Bin(0.5, 0.6, 20.0, 0.55, 0.6, (0.39, 0.78))
+    >>> round(lowest.accuracy - lowest.confidence, 2)
+    0.05
+    """
 
     low: float
     high: float

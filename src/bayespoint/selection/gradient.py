@@ -38,12 +38,14 @@ def log_evidence_gradient(
     ----------
     classifier : BayesPointClassifier
         Fitted, with an engine whose gradient is known.
-    X, y, sample_weight
+    X, y
         What it was fitted to.
     names : iterable of str
         Parameters that are positive numbers: ``gamma``, ``coef0``, ``ridge``,
         ``engine__prior_scale``, ``engine__intercept_scale``, ``engine__noise``,
         ``engine__label_noise``.
+    sample_weight : array-like of shape (n_samples,), optional
+        The weights that it was fitted with.
 
     Returns
     -------

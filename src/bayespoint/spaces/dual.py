@@ -43,11 +43,11 @@ class KernelMatrix:
 
 
 class DualSpace:
-    """The span of the training points, with kernel rows on demand.
+    r"""The span of the training points, with kernel rows on demand.
 
-    Coordinates of a weight vector are its coefficients alpha; ``transform`` gives the
-    inner products of phi(x)/|phi(x)| with the training points that carry weight, so that
-    ``transform(X) @ alpha`` is <w, phi(x)> / |phi(x)|.
+    Coordinates of a weight vector are its coefficients :math:`\alpha`; ``transform`` gives the
+    inner products of :math:`\phi(x) / |\phi(x)|` with the training points that carry weight, so
+    that ``transform(X) @ alpha`` is :math:`\langle w, \phi(x) \rangle / |\phi(x)|`.
 
     Parameters
     ----------
@@ -56,6 +56,15 @@ class DualSpace:
     ridge : float or "mean"
         lambda of k_lambda(x, x') = k(x, x') + lambda [x is x'], in plain units of k; "mean" is the
         mean of k(x, x). It acts only where a training point meets itself, never on a new point.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.kernels import PolynomialKernel
+    >>> from bayespoint.spaces import DualSpace
+    >>> space = DualSpace(PolynomialKernel()).fit(np.array([[1.0, 0.0], [0.0, 1.0]]))
+    >>> space.transform(np.array([[3.0, 4.0]])) @ np.array([[1.0], [1.0]])  # (3 + 4) / 5
+    array([[1.4]])
     """
 
     def __init__(self, kernel: Kernel, ridge: float | str = 0.0) -> None:
@@ -98,7 +107,7 @@ class DualSpace:
         """Nothing: the training points that are kept carry the weights."""
 
     def transform(self, X: NDArray) -> KernelMatrix:
-        """k(x, x_i) / |phi(x)| for each kept training point x_i, to be multiplied by weights."""
+        """``k(x, x_i) / |phi(x)|`` for each kept training point, to be multiplied by weights."""
         return KernelMatrix(self.kernel, self.kernel.prepare(X, unit=True), self.points)
 
     def primal(self, alpha: NDArray) -> NDArray:

@@ -15,6 +15,11 @@ class PrincipalSpace(BasisSpace):
     these are then does not depend on the order of the points. Z is :math:`V \sqrt{e}` for
     :math:`K + \lambda I = V \mathrm{diag}(e) V^T`. Linear features stay as they are.
 
+    Parameters
+    ----------
+    kernel, ridge
+        As in :class:`BasisSpace`.
+
     Examples
     --------
     >>> import numpy as np

@@ -21,6 +21,11 @@ class ProcessSpace(BasisSpace):
     Linear features are no projection and have no such coordinate, nor do the rows of a precomputed
     kernel, which do not tell k(x, x).
 
+    Parameters
+    ----------
+    kernel, ridge
+        As in :class:`BasisSpace`.
+
     Examples
     --------
     >>> import numpy as np

@@ -15,6 +15,17 @@ MEGABYTE = 1e6
 class RowCache:
     """The most recently used kernel rows, at most ``cache_size`` megabytes of them.
 
+    Parameters
+    ----------
+    kernel : Kernel
+        Computes them.
+    points : Points
+        The training points.
+    cache_size : float
+        Megabytes for rows.
+    pool : thread pool
+        Blocks of rows are computed on its threads.
+
     Attributes
     ----------
     values : ndarray of shape (capacity, m)
@@ -27,6 +38,19 @@ class RowCache:
         Number of the present round; whoever uses rows counts it up.
     n_computed : int
         Rows computed so far, repetitions included.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.kernels import PolynomialKernel
+    >>> from bayespoint.spaces import DualSpace
+    >>> from bayespoint.spaces.tiles import thread_pool
+    >>> space = DualSpace(PolynomialKernel()).fit(np.eye(3))
+    >>> with thread_pool(1) as pool:
+    ...     cache = space.rows(cache_size=1.0, pool=pool)
+    ...     cache.load(np.array([2]), np.array([], dtype=int))
+    >>> cache.values[cache.slot_of[2]], cache.n_computed
+    (array([0., 0., 1.]), 1)
     """
 
     def __init__(self, kernel: Kernel, points: Points, cache_size: float, pool: ThreadPool) -> None:

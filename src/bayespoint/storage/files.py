@@ -71,8 +71,8 @@ def save(
     path : str or path
         The file; ``.bpm`` is a good ending.
     metadata : mapping, optional
-        Anything that JSON can say, to be read by :func:`describe`: where the data came from, which
-        accuracy was reached, when.
+        Anything that JSON can say, to be read by :func:`~bayespoint.storage.describe`: where the
+        data came from, which accuracy was reached, when.
 
     Raises
     ------

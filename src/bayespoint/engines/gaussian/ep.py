@@ -96,6 +96,13 @@ class ExpectationPropagation(Engine):
 
     ``partial_fit`` takes the posterior of all earlier batches as prior of the next one.
 
+    References
+    ----------
+    R. Herbrich, Introduction to Probabilistic Machine Learning, Unit 9: Bayesian Classification
+    (lecture slides).
+
+    T. P. Minka, Expectation Propagation for Approximate Bayesian Inference, UAI 2001.
+
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer

@@ -77,6 +77,11 @@ class LaplaceApproximation(Engine):
 
     ``partial_fit`` takes the posterior of all earlier batches as prior of the next one.
 
+    References
+    ----------
+    R. Herbrich, Introduction to Probabilistic Machine Learning, Unit 9: Bayesian Classification
+    (lecture slides).
+
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer

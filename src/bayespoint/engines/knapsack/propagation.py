@@ -97,6 +97,10 @@ class KnapsackPropagation(Engine):
     scale of Heskes' beliefs grows with the passes: the same C and beta mean something else for
     another ``n_iter`` or many more points. Choose both by :class:`bayespoint.selection.KnapsackCV`.
 
+    References
+    ----------
+    B. Potetz, Estimating the Bayes Point Using Linear Knapsack Problems, ICML 2011.
+
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer

@@ -114,6 +114,13 @@ class BilliardSampler(Engine):
     space and an ``EmptyVersionSpaceError`` says so. Copies of a point do not change version space,
     and sample weights that differ are refused. A bounce costs O(m + d).
 
+    References
+    ----------
+    P. Ruján, Playing billiards in version space, Neural Computation 9, 1997.
+
+    R. Herbrich and T. Graepel, Large Scale Bayes Point Machines, Advances in Neural Information
+    Processing Systems 13, 2001.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

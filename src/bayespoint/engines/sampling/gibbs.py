@@ -78,6 +78,11 @@ class GibbsSampler(Engine):
     Chains that disagree (R-hat above 1.1) end with a ``ChainsDisagreeWarning``. R-hat and effective
     sample size are in ``posterior_``, and ``posterior_.to_dict()`` hands the draws to ArviZ.
 
+    References
+    ----------
+    T. Graepel and R. Herbrich, The Kernel Gibbs Sampler, Advances in Neural Information Processing
+    Systems 13, 2001.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

@@ -59,6 +59,11 @@ class PermutedPerceptron(Engine):
     ridge there is no slack to weigh (copies do not change a version space), and weights that differ
     are refused.
 
+    References
+    ----------
+    R. Herbrich and T. Graepel, Large Scale Bayes Point Machines, Advances in Neural Information
+    Processing Systems 13, 2001.
+
     Examples
     --------
     >>> from sklearn.datasets import load_digits

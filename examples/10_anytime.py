@@ -1,0 +1,59 @@
+"""
+A machine for the time you have
+================================
+
+Perceptrons on permutations of the training set are samples of the posterior, one after another. One
+of them is a classifier already; each more makes the mean better. Training can stop at any time, and
+go on later.
+"""
+
+# %%
+# With ``warm_start`` a fit adds samples to those that are there. Five seeds, one to 50 samples.
+
+import time
+import warnings
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+
+from bayespoint import BayesPointClassifier
+from bayespoint.engines import PermutedPerceptron
+from bayespoint.exceptions import StoppedEarlyWarning
+from bayespoint.plots import BLUE, INK
+
+X, y = load_digits(return_X_y=True)
+X_train, X_test, y_train, y_test = train_test_split(
+    (X / 16).astype(np.float32), y, test_size=0.5, random_state=0
+)
+sizes = [1, 2, 3, 5, 10, 20, 50]
+errors = np.empty((5, len(sizes)))
+for seed in range(5):
+    clf = BayesPointClassifier(
+        kernel="poly", degree=5, gamma=1, normalize=True, warm_start=True, random_state=seed
+    )
+    for i, n_samples in enumerate(sizes):
+        clf.set_params(engine=PermutedPerceptron(n_samples=n_samples)).fit(X_train, y_train)
+        errors[seed, i] = 100 * (1 - clf.score(X_test, y_test))
+
+fig, ax = plt.subplots(figsize=(6.4, 4))
+ax.plot(sizes, errors.T, color=INK, alpha=0.25, linewidth=0.8)
+ax.plot(sizes, errors.mean(axis=0), "o-", color=BLUE, label="mean of five seeds")
+ax.set(xscale="log", xlabel="samples N", ylabel="test error, %", xticks=sizes, xticklabels=sizes)
+ax.minorticks_off()
+ax.legend()
+
+# %%
+# Or say how long it may take. What is finished by then is a valid machine, and a warning tells how
+# many samples it has.
+
+clf = BayesPointClassifier(
+    kernel="poly", degree=5, gamma=1, normalize=True, random_state=0,
+    engine=PermutedPerceptron(n_samples=1000, max_time=0.3),
+)  # fmt: skip
+start = time.perf_counter()
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always", StoppedEarlyWarning)
+    clf.fit(X_train, y_train)
+print(f"{time.perf_counter() - start:.1f} s: {caught[0].message}")
