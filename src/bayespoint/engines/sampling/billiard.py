@@ -152,6 +152,7 @@ class BilliardSampler(Engine):
     def check(self) -> None:
         """Raise a ValueError for a parameter that is not allowed."""
         check_sizes(self)
+        check_number(self, "thin", low=1, integer=True)
         check_number(self, "burn_in", low=1, integer=True)
         if self.refresh is not None:
             check_number(self, "refresh", low=0, closed=False, words="None or ")

@@ -6,6 +6,8 @@ Systems 13, 2001. Steps in ``_core/gibbs.py`` are numbered as there.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,6 +32,16 @@ FREEDOM = 0.1  # below, an output is held by its neighbours: lines for each do n
 DISPERSION = 0.5  # length of the noise on a start, beside 1 for the least-squares solution
 
 
+class Pace(NamedTuple):
+    """Moves of each chain: before the first sample, between samples, in all; for the evidence."""
+
+    burn_in: int
+    thin: int
+    main_steps: int
+    rung_steps: int  # on every level of the ladder
+    ladder_steps: int  # on all of them; 0 if no evidence is wanted
+
+
 class GibbsSampler(Engine):
     r"""Samples of the posterior of unit weight vectors when labels are flipped with probability q.
 
@@ -46,10 +58,12 @@ class GibbsSampler(Engine):
         itself.
     n_samples : int, default=1000
         Samples to keep, from all chains together (rounded up to a multiple of ``n_chains``).
-    burn_in : int, default=1000
-        Moves of each chain before the first sample.
-    thin : int, default=10
+    burn_in : int or None, default=None
+        Moves of each chain before the first sample. None makes 1000, or 300 where a move is one of
+        all outputs (see ``directions``).
+    thin : int or None, default=None
         Moves from one sample of a chain to its next. The Bayes point is the mean over all moves.
+        None makes 10, or 3 where a move is one of all outputs.
     n_chains : int, default=4
         Chains that run side by side, on ``n_jobs`` threads.
     target_ess : float or None, default=None
@@ -106,8 +120,8 @@ class GibbsSampler(Engine):
         *,
         label_noise: float | str = 0.05,
         n_samples: int = 1000,
-        burn_in: int = 1000,
-        thin: int = 10,
+        burn_in: int | None = None,
+        thin: int | None = None,
         n_chains: int = 4,
         target_ess: float | None = None,
         max_steps: int = 100_000,
@@ -132,7 +146,10 @@ class GibbsSampler(Engine):
                 allowed = "'auto' or a float in the range [0, 0.5]"
                 raise parameter_error(self, "label_noise", allowed)
         check_sizes(self)
-        check_number(self, "burn_in", low=0, integer=True)
+        if self.thin is not None:
+            check_number(self, "thin", low=1, integer=True, words="None or ")
+        if self.burn_in is not None:
+            check_number(self, "burn_in", low=0, integer=True, words="None or ")
         if self.target_ess is not None:
             check_number(self, "target_ess", low=0, closed=False, words="None or ")
             if self.target_ess > self.n_samples:
@@ -154,14 +171,15 @@ class GibbsSampler(Engine):
     ) -> ChainPosterior:
         """Run the chains of each task; see the base class."""
         n_tasks = targets.shape[1]
-        planned = n_tasks * self.n_chains * (self._main_steps() + self._ladder_steps())
         tasks: list[Task] = []
         with thread_pool(n_jobs) as pool, monitor.running(Progress.TOTAL, "percent"):
-            progress = Progress(monitor, planned)
+            progress = Progress(monitor)
             for number, own in enumerate(rng.spawn(n_tasks)):
                 halfspaces = Halfspaces.of(space.Z_, targets[:, number], sample_weight)
                 moves = self._moves(space, targets[:, [number]], sample_weight, halfspaces, own)
-                tasks.append(self._run_task(halfspaces, moves, own, pool, progress))
+                pace = self._pace(moves)
+                progress.planned = n_tasks * self.n_chains * (pace.main_steps + pace.ladder_steps)
+                tasks.append(self._run_task(halfspaces, moves, pace, own, pool, progress))
         remedy = "raise thin and burn_in (or max_steps with target_ess)"
         if self.directions in ("auto", "isotropic"):
             remedy += ", or set directions='adapted'"
@@ -199,6 +217,7 @@ class GibbsSampler(Engine):
         self,
         halfspaces: Halfspaces,
         moves: Circles,
+        pace: Pace,
         rng: np.random.Generator,
         pool: ThreadPool,
         progress: Progress,
@@ -207,10 +226,10 @@ class GibbsSampler(Engine):
         rngs = rng.spawn(n_chains)
         noise = unit(np.stack([own.standard_normal(d) for own in rngs]))
         q, evidence = self.label_noise, None
-        if self._ladder_steps():
+        if pace.ladder_steps:
             chains = Chains(moves, noise, rng.spawn(n_chains), pool, progress)
             lowest = SMALLEST_RATE if isinstance(q, str) else float(q)
-            evidence = climb(chains, halfspaces, log_odds(lowest), self._rung_steps())
+            evidence = climb(chains, halfspaces, log_odds(lowest), pace.rung_steps)
             q = evidence.most_likely(SMALLEST_RATE) if isinstance(q, str) else q
         q = float(q)
         if q == 0:
@@ -218,18 +237,26 @@ class GibbsSampler(Engine):
         else:
             starts = unit(halfspaces.centre() + DISPERSION * noise)
         chains = Chains(moves, starts, rngs, pool, progress)
-        draws, spread, size = self._sample(chains, moves, log_odds(q), halfspaces.normals, progress)
+        draws, spread, size = self._sample(
+            chains, moves, pace, log_odds(q), halfspaces.normals, progress
+        )
         return Task(draws, chains.mean, q, spread, size, chains.n_steps, evidence)
 
     def _sample(
-        self, chains: Chains, moves: Circles, theta: float, normals: NDArray, progress: Progress
+        self,
+        chains: Chains,
+        moves: Circles,
+        pace: Pace,
+        theta: float,
+        normals: NDArray,
+        progress: Progress,
     ) -> tuple[NDArray, float, float]:
         """Draws of all chains, their R-hat and their effective sample size.
 
         Moves adapt to draws that are burn-in; they stay as they are while samples are taken.
         """
-        thin = self.thin
-        for steps in np.diff(np.linspace(0, self.burn_in, ADAPTATIONS + 1).astype(int)):
+        thin = pace.thin
+        for steps in np.diff(np.linspace(0, pace.burn_in, ADAPTATIONS + 1).astype(int)):
             if steps:
                 apart = -(-steps // ENOUGH)
                 moves.adapt(chains.draw(theta, steps // apart, apart))
@@ -247,18 +274,14 @@ class GibbsSampler(Engine):
         """Samples of each chain."""
         return -(-self.n_samples // self.n_chains)
 
-    def _main_steps(self) -> int:
-        """Moves of each chain, unless target_ess wants more."""
-        return self.burn_in + self._n_draws() * self.thin
-
-    def _rung_steps(self) -> int:
-        """Moves of each chain on every level of the ladder."""
-        return max(self._n_draws() * self.thin // 4, 100)
-
-    def _ladder_steps(self) -> int:
-        """Moves of each chain for the evidence."""
+    def _pace(self, moves: Circles) -> Pace:
+        """How many moves there are of a kind, where the parameters leave that open."""
+        thin = moves.thin if self.thin is None else self.thin
+        burn_in = moves.burn_in if self.burn_in is None else self.burn_in
+        main_steps = burn_in + self._n_draws() * thin  # unless target_ess wants more
+        rung_steps = max(self._n_draws() * thin // 4, 100)
         wanted = self.evidence or self.label_noise == "auto"
-        return climb_steps(self._rung_steps()) if wanted else 0
+        return Pace(burn_in, thin, main_steps, rung_steps, climb_steps(rung_steps) if wanted else 0)
 
 
 def log_odds(q: float) -> float:

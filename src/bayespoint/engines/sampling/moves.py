@@ -39,7 +39,15 @@ class Moves(Protocol):
 
 
 class Circles:
-    """The paper's moves: great circles through w in isotropic directions."""
+    """The paper's moves: great circles through w in isotropic directions.
+
+    Attributes
+    ----------
+    burn_in, thin : int
+        Moves before the first sample, and between samples, that do for most data.
+    """
+
+    burn_in, thin = 1000, 10
 
     def __init__(self, halfspaces: Halfspaces) -> None:
         self._halfspaces = halfspaces
@@ -136,6 +144,8 @@ class Outputs(Circles):
         Standard deviation of an output given all others, beside 1 before they are known: the
         median over points.
     """
+
+    burn_in, thin = 300, 3  # each of them moves everything
 
     def __init__(self, halfspaces: Halfspaces) -> None:
         super().__init__(halfspaces)

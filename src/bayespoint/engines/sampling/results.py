@@ -33,8 +33,8 @@ class Task(NamedTuple):
 
 
 def check_sizes(engine: Any) -> None:
-    """Raise a ValueError for numbers of chains, samples or steps that are not allowed."""
-    for name in ("n_chains", "n_samples", "thin"):
+    """Raise a ValueError for numbers of chains or samples that are not allowed."""
+    for name in ("n_chains", "n_samples"):
         check_number(engine, name, low=1, integer=True)
     if engine.n_samples < engine.n_chains:
         raise parameter_error(engine, "n_samples", f"at least n_chains={engine.n_chains}")
