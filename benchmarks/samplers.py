@@ -268,11 +268,11 @@ def thousands() -> None:
     y = np.where(X @ rng.normal(size=30) > 0, 1, -1)
     labels = np.where(rng.random(2000) < 0.05, -y[:2000], y[:2000])
     plane = Digits(X[:2000] @ X[:2000].T, labels, X[2000:] @ X[:2000].T, y[2000:])
-    engine = GibbsSampler(n_samples=800, burn_in=10_000, thin=500)
+    engine = GibbsSampler(n_samples=800, burn_in=10_000, thin=500)  # 110 000 circles
     rows += beside_svm("a plane in 30 dimensions", plane, engine, X[:2000], X[2000:], "linear")
-    for pair in ((3, 8), (4, 9), (3, 5), (2, 7)):
+    for pair in ((3, 8), (4, 9)):
         digits = two_digits(pair, 2000, 0.05)
-        engine = GibbsSampler(n_samples=400, burn_in=100, thin=4)
+        engine = GibbsSampler(n_samples=800, burn_in=500, thin=10)
         name = "{} against {}".format(*pair)
         rows += beside_svm(name, digits, engine, digits.K, digits.K_test, "precomputed")
     header = ["data", "machine", "test error", "seconds", "R-hat: median", "largest"]
@@ -284,7 +284,7 @@ def beside_svm(
 ) -> list[list[str]]:
     """Rows of the SVM and of the Bayes point; R-hat is that of 100 test outputs."""
     errors, spent_on_all = {}, 0.0
-    for C in (0.1, 0.3, 1.0, 2.0, 3.0, 10.0, 100.0, 1000.0):
+    for C in (0.1, 0.3, 1.0, 2.0, 3.0, 10.0, 100.0, 1e3, 1e4):
         svm, seconds = timed(SVC(kernel="precomputed", C=C).fit, data.K, data.labels)
         errors[C] = 1 - svm.score(data.K_test, data.y_test)
         spent_on_all += seconds

@@ -260,7 +260,7 @@ def test_summary_has_every_number(run, out):
 
 
 def test_summary_is_safe_markdown():
-    assert plain("a|b *c* <d> [e] #f") == r"a\|b \*c\* \<d\> \[e\] \#f"
+    assert plain("a|b *c*\n<d> [e] #f") == r"a\|b \*c\* \<d\> \[e\] \#f"
 
 
 def test_warnings_are_kept():

@@ -82,7 +82,8 @@ def bullets(pairs: Mapping[str, str]) -> str:
 
 
 def plain(words: str) -> str:
-    """Words that Markdown takes for nothing else."""
+    """Words on one line that Markdown takes for nothing else."""
+    words = " ".join(words.split())
     for sign in "\\|*_`[]<>#":
         words = words.replace(sign, f"\\{sign}")
     return words
