@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_digits
 from sklearn.metrics import (
     accuracy_score,
     balanced_accuracy_score,
@@ -63,6 +64,17 @@ def test_tables_and_page(trained, tmp_path):
         assert words in result.stdout
     assert page.read_text(encoding="utf-8").startswith("<!")
     assert list(tmp_path.iterdir()) == [page]
+
+
+def test_rows_that_are_images_are_shown_as_images(tmp_path):
+    """The column of the classes is no pixel."""
+    pytest.importorskip("matplotlib")
+    table = load_digits(as_frame=True).frame.query("target < 2")
+    data, model, page = write(table, tmp_path / "d.csv"), tmp_path / "m.bpm", tmp_path / "p.html"
+    options = ["--target", "target", "--model", model]
+    succeed("train", data, *options, "--engine", "laplace")
+    succeed("evaluate", data, *options, "--report", page)
+    assert page.read_text(encoding="utf-8").count("data:image/png") >= 5
 
 
 def test_rows_without_a_class_are_left_out(trained, tmp_path):

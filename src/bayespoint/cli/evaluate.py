@@ -68,7 +68,7 @@ def evaluate(
             found = measure(read.pipeline, X, y)
             if report is not None:
                 progress.tell("drawing")
-                write_report(found, report, kept, model, data)
+                write_report(found, report, kept.drop(columns=column), model, data)
         if as_json:
             place = None if report is None else str(report)
             print_json({"report": place, **found.to_dict(), **notes.to_dict()})
