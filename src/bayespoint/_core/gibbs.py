@@ -328,7 +328,7 @@ def normal_above(low: float, rng: np.random.Generator) -> float:
     rate = 0.5 * (low + math.sqrt(low * low + 4.0))
     while True:
         s = low + rng.standard_exponential() / rate
-        if s > low and rng.random() < math.exp(-0.5 * (s - rate) ** 2):
+        if rng.random() < math.exp(-0.5 * (s - rate) ** 2):
             return s
 
 

@@ -37,7 +37,7 @@ from bayespoint.experiments.knapsack.toy import (
 from bayespoint.posteriors import MarginalPosterior
 
 N_SPLITS = 500  # of Table 1
-QUICK_SPLITS = 3
+QUICK_SPLITS = 10
 N_TOYS = 30  # draws of the toy problem with and without the outlier
 STATE = "splits.jsonl"
 
