@@ -50,7 +50,7 @@ ax.legend()
 
 clf = BayesPointClassifier(
     kernel="poly", degree=5, gamma=1, normalize=True, random_state=0,
-    engine=PermutedPerceptron(n_samples=100_000, max_time=0.3),
+    engine=PermutedPerceptron(n_samples=10_000, max_time=0.3),
 )  # fmt: skip
 start = time.perf_counter()
 with warnings.catch_warnings(record=True) as caught:
