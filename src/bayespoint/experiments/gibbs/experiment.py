@@ -12,7 +12,7 @@ from bayespoint.experiments.gibbs.figures import (
     sphere_figure,
 )
 
-THIN = {"quick": 60, "full": 300}  # moves between samples in the plane ...
+THIN = {"quick": 1000, "full": 10_000}  # moves between samples in the plane ...
 EVIDENCE_THIN = {"quick": 20, "full": 100}  # ... and for the evidence, which makes many more
 
 
