@@ -214,7 +214,7 @@ def judge(path, data, X, expected):
             return "not fitted"
         except Exception:
             return "broken"
-    return "right" if np.array_equal(found, expected) else "wrong"
+    return "right" if np.allclose(found, expected, rtol=1e-13, atol=1e-15) else "wrong"
 
 
 def places(node, found=None):

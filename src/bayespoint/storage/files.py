@@ -91,7 +91,7 @@ def save(
     >>> path = Path(folder.name, "iris.bpm")
     >>> bayespoint.save(machine, path, metadata={"data": "iris"})
     >>> again = bayespoint.load(path)
-    >>> bool((again.predict_proba(X) == machine.predict_proba(X)).all())
+    >>> bool((again.predict(X) == machine.predict(X)).all())
     True
     >>> bayespoint.save(lambda x: x, path)
     Traceback (most recent call last):
@@ -129,7 +129,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     estimator
-        The model, with predictions that are the same to the bit.
+        The model, with the same predictions.
 
     Raises
     ------
