@@ -214,7 +214,9 @@ def judge(path, data, X, expected):
             return "not fitted"
         except Exception:
             return "broken"
-    return "right" if np.allclose(found, expected, rtol=1e-13, atol=1e-15) else "wrong"
+    if found.shape != expected.shape or not np.allclose(found, expected, rtol=1e-13, atol=1e-15):
+        return "wrong"
+    return "right"
 
 
 def places(node, found=None):
