@@ -369,11 +369,10 @@ def move_each_output(
             histogram[int(errors + weight[i] + 0.5)] += wrong * share
         if rng.random() * (right + wrong) < right or math.isinf(theta):
             s = normal_above(border, rng)
-            f[i] = (s - border) * reach[n]
         else:
             s = -normal_above(-border, rng)
-            f[i] = (s - border) * reach[n]
             errors += weight[i]
+        f[i] = (s - border) * reach[n]
         own += (s - here) * u
 
 

@@ -25,8 +25,10 @@ def need_pyarrow() -> None:
         fail('Parquet files need pyarrow: pip install "bayespoint[parquet]"', ExitCode.NO_EXTRA)
 
 
-def check_output(path: Path | None, *inputs: Path, arrays: bool = False) -> None:
+def check_output(path: Path | None, *inputs: Path, as_json: bool, arrays: bool = False) -> None:
     """End the command now, not after a long run, if a file cannot be written later."""
+    if as_json and path == STDOUT:
+        fail("--json and --out - would both write to standard output", ExitCode.USAGE)
     if path is None or path == STDOUT:
         return
     if path.suffix.lower() in PARQUET:

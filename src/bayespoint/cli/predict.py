@@ -65,9 +65,7 @@ def predict(
         check_share("--reject-below", reject_below)
         if reject_rate is not None and reject_below is not None:
             fail("--reject-rate and --reject-below exclude each other", ExitCode.USAGE)
-        if as_json and out == STDOUT:
-            fail("--json and --out - would both write to standard output", ExitCode.USAGE)
-        check_output(out, data, model)
+        check_output(out, data, model, as_json=as_json)
         notes = Notes(aloud=not as_json)
         machine = read_model(model, notes)
         frame = read_rows(data, machine, encoding, notes)

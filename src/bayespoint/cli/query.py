@@ -47,9 +47,7 @@ def query(
     """
     with errors_in_words():
         check_name("strategy", strategy, STRATEGIES)
-        if as_json and out == STDOUT:
-            fail("--json and --out - would both write to standard output", ExitCode.USAGE)
-        check_output(out, data, model)
+        check_output(out, data, model, as_json=as_json)
         notes = Notes(aloud=not as_json)
         machine = read_model(model, notes)
         frame = read_rows(data, machine, encoding, notes)

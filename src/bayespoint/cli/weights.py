@@ -10,7 +10,7 @@ import typer
 from sklearn.pipeline import Pipeline
 
 from bayespoint.cli import options
-from bayespoint.cli.errors import ExitCode, errors_in_words, fail
+from bayespoint.cli.errors import errors_in_words
 from bayespoint.cli.models import Model, read_model
 from bayespoint.cli.outputs import STDOUT, check_output, write_table
 from bayespoint.cli.progress import ProgressMonitor
@@ -35,9 +35,7 @@ def sample_weights(
     Example: bayespoint sample-weights --model loans.bpm --n 1000 --out weights.csv
     """
     with errors_in_words():
-        if as_json and out == STDOUT:
-            fail("--json and --out - would both write to standard output", ExitCode.USAGE)
-        check_output(out, model, arrays=True)
+        check_output(out, model, as_json=as_json, arrays=True)
         notes = Notes(aloud=not as_json)
         read = read_model(model, notes, needs_table=False)
         with ProgressMonitor("drawing"):
