@@ -15,12 +15,12 @@ from sklearn.utils.validation import validate_data
 from bayespoint.callbacks import CallbackSupport, monitor_for, with_callbacks
 from bayespoint.engines import Engine, get_engine
 from bayespoint.engines.base import ENGINES
-from bayespoint.exceptions import check_choice, check_flag, check_number
 from bayespoint.kernels import NAMES, Kernel, make_kernel
 from bayespoint.monitor import Monitor, current_monitor
 from bayespoint.posteriors import Posterior
 from bayespoint.predictions import Predictions
 from bayespoint.problem import Problem, known_classes
+from bayespoint.validation import check_choice, check_flag, check_number
 
 KERNEL_PARAMETERS = ("kernel", "degree", "gamma", "coef0", "normalize", "fit_intercept")
 
@@ -270,7 +270,7 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
             check_choice(self, "kernel", NAMES, "or a callable")
         check_number(self, "degree", integer=True, low=1)
         if not isinstance(self.gamma, str) or self.gamma not in ("scale", "auto"):
-            check_number(self, "gamma", low=0, closed=False, words="'scale', 'auto' or ")
+            check_number(self, "gamma", low=0, closed="neither", words="'scale', 'auto' or ")
         check_number(self, "coef0", low=0)
         if not isinstance(self.ridge, str) or self.ridge != "mean":
             check_number(self, "ridge", low=0, words="'mean' or ")

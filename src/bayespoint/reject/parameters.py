@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from bayespoint.exceptions import parameter_error
 from bayespoint.reject.scores import get_score
+from bayespoint.validation import parameter_error
 
 
 def check_parameters(selective: Any) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bayespoint.exceptions import check_flag, check_number, parameter_error
 from bayespoint.selection.measure import split, with_params
+from bayespoint.validation import check_flag, check_number, parameter_error
 
 # Parameters that may be any positive number, at least in an interval.
 CONTINUOUS = (
@@ -34,7 +34,7 @@ def check_parameters(owner: Any) -> None:
         raise parameter_error(owner, "param_grid", "None, or a dict or list of dicts, not empty")
     check_flag(owner, "refit")
     check_number(owner, "n_starts", low=1, integer=True)
-    check_number(owner, "tol", low=0, closed=False)
+    check_number(owner, "tol", low=0, closed="neither")
     check_number(owner, "max_iter", low=1, integer=True)
 
 

@@ -20,16 +20,11 @@ from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior,
 from bayespoint.engines.gaussian.results import gather
 from bayespoint.engines.gaussian.schedules import Sweeps, at_once, in_turn, row_by_row
 from bayespoint.engines.gaussian.sites import Label, Sites
-from bayespoint.exceptions import (
-    FactorisedWarning,
-    NotConvergedWarning,
-    check_choice,
-    check_number,
-    parameter_error,
-)
+from bayespoint.exceptions import FactorisedWarning, NotConvergedWarning
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import GaussianPosterior
 from bayespoint.spaces import BasisSpace, ProcessSpace
+from bayespoint.validation import check_choice, check_number, parameter_error
 
 COLLAPSE = "the posterior collapsed"
 TOLERATED = 1.5  # predictive variances may be off by this factor
@@ -153,16 +148,12 @@ class ExpectationPropagation(Engine):
     def check(self) -> None:
         """Raise a ValueError for a parameter that is not allowed."""
         check_number(self, "noise", low=0)
-        check_number(self, "label_noise", low=0)
-        if self.label_noise >= 0.5:
-            raise parameter_error(self, "label_noise", "a float in the range [0, 0.5)")
+        check_number(self, "label_noise", low=0, high=0.5)
         check_choice(self, "covariance", ("full", "diagonal"))
         check_choice(self, "schedule", ("sequential", "parallel"))
         if self.damping is not None:
-            check_number(self, "damping", low=0, closed=False, words="None or ")
-            if self.damping > 1:
-                raise parameter_error(self, "damping", "None or a float in the range (0, 1]")
-        check_number(self, "tol", low=0, closed=False)
+            check_number(self, "damping", low=0, high=1, closed="right", words="None or ")
+        check_number(self, "tol", low=0, closed="neither")
         check_number(self, "max_iter", low=1, integer=True)
         check_prior(self)
         if self.covariance == "diagonal":

@@ -16,10 +16,11 @@ from bayespoint.engines.base import Engine
 from bayespoint.engines.gaussian.newton import LogisticMode, Quadratic, Whitened
 from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior, known_before
 from bayespoint.engines.gaussian.results import gather
-from bayespoint.exceptions import NotConvergedWarning, check_number
+from bayespoint.exceptions import NotConvergedWarning
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import LogisticPosterior
 from bayespoint.spaces import BasisSpace, ProcessSpace
+from bayespoint.validation import check_number
 
 NEAR = 1e-2  # change of outputs f below which curvatures, too, change by no larger share
 
@@ -121,7 +122,7 @@ class LaplaceApproximation(Engine):
 
     def check(self) -> None:
         """Raise a ValueError for a parameter that is not allowed."""
-        check_number(self, "tol", low=0, closed=False)
+        check_number(self, "tol", low=0, closed="neither")
         check_number(self, "max_iter", low=1, integer=True)
         check_prior(self)
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky
 
-from bayespoint.exceptions import check_number, parameter_error
 from bayespoint.posteriors import GaussianWeights
 from bayespoint.spaces import BasisSpace
+from bayespoint.validation import check_number, parameter_error
 
 SMALL, LARGE = 1e-140, 1e140  # squares, and sums of many of them, are far from 0 and from overflow
 
@@ -76,7 +76,7 @@ class GaussianPrior:
 def check_prior(engine: Any) -> None:
     """Raise a ValueError for a prior that is not allowed, as far as it shows without data."""
     if is_number(engine.prior_scale):
-        check_number(engine, "prior_scale", low=0, closed=False, words="an array or ")
+        check_number(engine, "prior_scale", low=0, closed="neither", words="an array or ")
     else:
         scales = as_array(engine, "prior_scale", 1)
         if not (scales > 0).all():
@@ -86,7 +86,7 @@ def check_prior(engine: Any) -> None:
     if engine.prior_covariance is not None:
         as_array(engine, "prior_covariance", 2)
     if engine.intercept_scale is not None:
-        check_number(engine, "intercept_scale", low=0, closed=False, words="None or ")
+        check_number(engine, "intercept_scale", low=0, closed="neither", words="None or ")
 
 
 def priors(engine: Any, space: BasisSpace, n_tasks: int) -> list[GaussianPrior]:

@@ -7,8 +7,6 @@ numbered as there.
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Real
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +14,10 @@ from numpy.typing import NDArray
 from bayespoint.engines.base import Engine
 from bayespoint.engines.knapsack.beliefs import Beliefs
 from bayespoint.engines.knapsack.priors import PRIORS, get_prior
-from bayespoint.exceptions import check_choice, check_number, parameter_error
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import MarginalPosterior, Posterior
 from bayespoint.spaces import BasisSpace, PrincipalSpace
+from bayespoint.validation import check_choice, check_number
 
 PLAIN_DAMPING = 0.3  # undamped, ordinary belief propagation often oscillates
 FEWEST_BINS = 8
@@ -145,20 +143,15 @@ class KnapsackPropagation(Engine):
 
     def check(self) -> None:
         """Raise a ValueError for a parameter that is not allowed."""
-        check_number(self, "C", low=0, closed=False)
-        beta: Any = self.beta
-        is_number = isinstance(beta, Real) and not isinstance(beta, (bool, np.bool_))
-        if not is_number or not beta > 0:
-            raise parameter_error(self, "beta", "a float in the range (0, inf], inf included")
+        check_number(self, "C", low=0, closed="neither")
+        check_number(self, "beta", low=0, closed="right")  # inf means the modes
         if not callable(self.prior):
             check_choice(self, "prior", tuple(PRIORS), "or a callable")
         check_number(self, "n_iter", low=1, integer=True)
         check_number(self, "bins", low=FEWEST_BINS, integer=True)
         check_choice(self, "schedule", ("heskes", "plain"))
         if self.damping is not None:
-            check_number(self, "damping", low=0, closed=False, words="None or ")
-            if self.damping > 1:
-                raise parameter_error(self, "damping", "None or a float in the range (0, 1]")
+            check_number(self, "damping", low=0, high=1, closed="right", words="None or ")
         check_choice(self, "nonconcave", ("envelope", "exact"))
         check_number(self, "max_rank", low=1, integer=True)
 

@@ -16,11 +16,11 @@ from bayespoint.engines.base import Engine
 from bayespoint.engines.sampling.chains import Chains, Progress, agreement
 from bayespoint.engines.sampling.halfspaces import Halfspaces
 from bayespoint.engines.sampling.results import Task, check_sizes, gather, warn_of
-from bayespoint.exceptions import check_number
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import ChainPosterior, Posterior
 from bayespoint.spaces import BasisSpace
 from bayespoint.spaces.tiles import thread_pool
+from bayespoint.validation import check_number
 
 LARGEST_GRAM = 5000  # points whose inner products are kept, 200 MB; else a bounce costs O(m d)
 LAUNCHES = 10  # velocities that the first bounces are played with
@@ -155,7 +155,7 @@ class BilliardSampler(Engine):
         check_number(self, "thin", low=1, integer=True)
         check_number(self, "burn_in", low=1, integer=True)
         if self.refresh is not None:
-            check_number(self, "refresh", low=0, closed=False, words="None or ")
+            check_number(self, "refresh", low=0, closed="neither", words="None or ")
 
     def run(
         self,

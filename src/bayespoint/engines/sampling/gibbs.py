@@ -18,11 +18,11 @@ from bayespoint.engines.sampling.halfspaces import Halfspaces
 from bayespoint.engines.sampling.ladder import climb, climb_steps
 from bayespoint.engines.sampling.moves import Circles, Lines, Outputs
 from bayespoint.engines.sampling.results import Task, check_sizes, gather, warn_of
-from bayespoint.exceptions import check_choice, check_flag, check_number, parameter_error
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import ChainPosterior, Posterior
 from bayespoint.spaces import BasisSpace
 from bayespoint.spaces.tiles import ThreadPool, thread_pool
+from bayespoint.validation import check_choice, check_flag, check_number, parameter_error
 
 AGREE = 1.05  # R-hat below which target_ess may end a run
 SMALLEST_RATE = 1e-3  # least flip rate that label_noise="auto" considers
@@ -141,17 +141,14 @@ class GibbsSampler(Engine):
     def check(self) -> None:
         """Raise a ValueError for a parameter that is not allowed."""
         if not (isinstance(self.label_noise, str) and self.label_noise == "auto"):
-            check_number(self, "label_noise", low=0, words="'auto' or ")
-            if float(self.label_noise) > 0.5:
-                allowed = "'auto' or a float in the range [0, 0.5]"
-                raise parameter_error(self, "label_noise", allowed)
+            check_number(self, "label_noise", low=0, high=0.5, closed="both", words="'auto' or ")
         check_sizes(self)
         if self.thin is not None:
             check_number(self, "thin", low=1, integer=True, words="None or ")
         if self.burn_in is not None:
             check_number(self, "burn_in", low=0, integer=True, words="None or ")
         if self.target_ess is not None:
-            check_number(self, "target_ess", low=0, closed=False, words="None or ")
+            check_number(self, "target_ess", low=0, closed="neither", words="None or ")
             if self.target_ess > self.n_samples:
                 raise parameter_error(self, "target_ess", f"at most n_samples={self.n_samples}")
         check_number(self, "max_steps", low=1, integer=True)

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from bayespoint.engines.base import Engine
 from bayespoint.engines.sampling.rounds import STATE_BYTES, Clock, Rounds, Trained
-from bayespoint.exceptions import NotSeparableWarning, StoppedEarlyWarning, check_number
+from bayespoint.exceptions import NotSeparableWarning, StoppedEarlyWarning
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import Posterior, SampledPosterior
 from bayespoint.posteriors.sampled import TrainingMoments
 from bayespoint.spaces import DualSpace
 from bayespoint.spaces.tiles import thread_pool
+from bayespoint.validation import check_number
 
 STATE_SIZE = 256e6  # bytes of coefficients and outputs held at a time; more samples go in waves
 
@@ -99,9 +100,9 @@ class PermutedPerceptron(Engine):
         """Raise a ValueError for a parameter that is not allowed."""
         check_number(self, "n_samples", low=1, integer=True)
         check_number(self, "max_epochs", low=1, integer=True)
-        check_number(self, "cache_size", low=0, closed=False)
+        check_number(self, "cache_size", low=0, closed="neither")
         if self.max_time is not None:
-            check_number(self, "max_time", low=0, closed=False, words="None or ")
+            check_number(self, "max_time", low=0, closed="neither", words="None or ")
 
     def run(
         self,

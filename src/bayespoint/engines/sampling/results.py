@@ -8,14 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.exceptions import (
-    ChainsDisagreeWarning,
-    StoppedEarlyWarning,
-    check_number,
-    parameter_error,
-)
+from bayespoint.exceptions import ChainsDisagreeWarning, StoppedEarlyWarning
 from bayespoint.posteriors import ChainPosterior
 from bayespoint.posteriors.evidence import Evidence
+from bayespoint.validation import check_number, parameter_error
 
 DISAGREE = 1.1  # R-hat above which a warning is due; independent chains of 100 draws stay below
 

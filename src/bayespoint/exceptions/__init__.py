@@ -1,0 +1,39 @@
+"""What can go wrong: errors, and warnings of results that could be better.
+
+All of them carry their numbers as attributes and say what to do.
+"""
+
+from bayespoint.exceptions.errors import (
+    CacheTooSmallError,
+    DataUnavailableError,
+    EmptyVersionSpaceError,
+    KernelError,
+    ModelFileError,
+)
+from bayespoint.exceptions.errors import (
+    one_line as one_line,
+)
+from bayespoint.exceptions.warnings import (
+    ChainsDisagreeWarning,
+    CutMarginalsWarning,
+    FactorisedWarning,
+    ModelVersionWarning,
+    NotConvergedWarning,
+    NotSeparableWarning,
+    StoppedEarlyWarning,
+)
+
+__all__ = [
+    "CacheTooSmallError",
+    "ChainsDisagreeWarning",
+    "CutMarginalsWarning",
+    "DataUnavailableError",
+    "EmptyVersionSpaceError",
+    "FactorisedWarning",
+    "KernelError",
+    "ModelFileError",
+    "ModelVersionWarning",
+    "NotConvergedWarning",
+    "NotSeparableWarning",
+    "StoppedEarlyWarning",
+]

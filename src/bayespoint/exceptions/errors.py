@@ -1,0 +1,145 @@
+"""Errors: what the library refuses to do, each with its numbers and a remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class KernelError(ValueError):
+    """A kernel gave, or would give, values that no classifier can be built on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.exceptions import KernelError
+    >>> from bayespoint.kernels import PolynomialKernel
+    >>> try:
+    ...     PolynomialKernel(degree=99)(np.full((1, 1), 1e9), np.full((1, 1), 1e9))
+    ... except KernelError as error:
+    ...     print(error)
+    Kernel values of about 1e1788 overflow float64. Use normalize=True, scale the features, or
+    lower the degree.
+    """
+
+
+class CacheTooSmallError(ValueError):
+    """The cache cannot hold a single kernel row.
+
+    Attributes
+    ----------
+    cache_size, row_size : float
+        Megabytes given, and megabytes that one row takes.
+
+    Examples
+    --------
+    >>> from bayespoint.exceptions import CacheTooSmallError
+    >>> print(CacheTooSmallError(cache_size=0.1, row_size=0.24))
+    The cache of 0.1 MB cannot hold one kernel row of 0.24 MB. Set cache_size to at least 0.48; a
+    few thousand rows make it fast.
+    """
+
+    def __init__(self, cache_size: float, row_size: float) -> None:
+        self.cache_size = cache_size
+        self.row_size = row_size
+        super().__init__(cache_size, row_size)
+
+    def __str__(self) -> str:
+        return (
+            f"The cache of {self.cache_size:g} MB cannot hold one kernel row of "
+            f"{self.row_size:.3g} MB. Set cache_size to at least {2 * self.row_size:.2g}; "
+            "a few thousand rows make it fast."
+        )
+
+
+class DataUnavailableError(OSError):
+    """A data set is neither in the data folder nor to be had from OpenML.
+
+    Attributes
+    ----------
+    wanted : str
+        What was looked for.
+    tried : str
+        Where, and what went wrong there.
+    remedy : str
+        What to do about it.
+
+    Examples
+    --------
+    >>> from bayespoint.exceptions import DataUnavailableError
+    >>> print(DataUnavailableError("MNIST", "OpenML: no network", "name a data folder"))
+    No MNIST. Tried OpenML: no network. Remedy: name a data folder.
+    """
+
+    def __init__(self, wanted: str, tried: str, remedy: str) -> None:
+        self.wanted = wanted
+        self.tried = tried
+        self.remedy = remedy
+        super().__init__(wanted, tried, remedy)
+
+    def __str__(self) -> str:
+        return f"No {self.wanted}. Tried {self.tried}. Remedy: {self.remedy}."
+
+
+class EmptyVersionSpaceError(ValueError):
+    """No weight vector gives every training point its label, and the engine needs one.
+
+    Attributes
+    ----------
+    n_points, n_wrong : int
+        Training points, and how many of them the least-squares solution gets wrong.
+
+    Examples
+    --------
+    >>> from bayespoint import BayesPointClassifier
+    >>> from bayespoint.exceptions import EmptyVersionSpaceError
+    >>> try:
+    ...     BayesPointClassifier(engine="billiard").fit([[0.0], [1.0], [2.0]], [0, 1, 0])
+    ... except EmptyVersionSpaceError as error:
+    ...     error.n_wrong, error.n_points
+    (1, 3)
+    """
+
+    def __init__(self, n_points: int, n_wrong: int) -> None:
+        self.n_points = n_points
+        self.n_wrong = n_wrong
+        super().__init__(n_points, n_wrong)
+
+    def __str__(self) -> str:
+        return (
+            "No weight vector classifies all training points as labelled (least squares gets "
+            f"{self.n_wrong} of {self.n_points} wrong): version space is empty. Use GibbsSampler "
+            "with label_noise > 0, set a ridge, or take a richer kernel; points that are there "
+            "twice with different labels need one of the first two."
+        )
+
+
+class ModelFileError(ValueError):
+    """A model cannot be kept in a file, or a file does not hold a model that can be used.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    reason : str
+        What is wrong, and what to do about it.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from bayespoint.exceptions import ModelFileError
+    >>> print(ModelFileError(Path("model.bpm"), "it is empty. Save the model with bayespoint.save"))
+    model.bpm: it is empty. Save the model with bayespoint.save.
+    """
+
+    def __init__(self, path: Path, reason: str) -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(path, reason)
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason.rstrip('.')}."
+
+
+def one_line(error: BaseException) -> str:
+    """Type and message of an error, on one line, for messages that quote it."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")
