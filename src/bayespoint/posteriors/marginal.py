@@ -16,7 +16,9 @@ from bayespoint.posteriors.probit import log_probit
 from bayespoint.posteriors.sampled import most_likely_scale
 
 CUT = 0.01  # of a marginal's height, at an end of its grid: the mean is then off by about 1 %
-TINY = np.finfo(np.float64).tiny  # stands for the variance of an output that is always the same
+TINY = np.finfo(np.float64).tiny
+CERTAIN = 1e-100  # of sigma, stands for a standard deviation of 0: its inverse has a finite square
+FARTHEST = 1e150  # standard deviations, likewise
 
 
 class MarginalPosterior(Posterior):
@@ -99,7 +101,7 @@ class MarginalPosterior(Posterior):
         betas = np.atleast_1d(np.asarray(betas, dtype=np.float64))
         if betas.ndim != 1 or not (betas > 0).all():
             raise ValueError(f"betas must be positive numbers or inf. Got {betas!r}.")
-        height = float(np.exp(betas.min() * self.log_marginals[..., [0, -1]].max()))
+        height = float(heights(betas.min(), self.log_marginals[..., [0, -1]].max()))
         if height > CUT:
             warnings.warn(CutMarginalsWarning(float(betas.min()), height), stacklevel=2)
         return np.stack([self._mean(beta) for beta in betas])
@@ -143,11 +145,11 @@ class MarginalPosterior(Posterior):
         """Weights drawn from the histograms, independent of each other."""
         n_tasks, n_coordinates, _ = self.grids.shape
         cumulative = self._masses(self.beta).cumsum(axis=2)
+        cumulative /= cumulative[..., -1:]  # the last one is 1, above every random number
         drawn = np.empty((n_coordinates, n, n_tasks))
         for task in range(n_tasks):
             for d in range(n_coordinates):
-                own = cumulative[task, d]
-                bins = np.searchsorted(own, rng.random(n) * own[-1], side="right")
+                bins = np.searchsorted(cumulative[task, d], rng.random(n), side="right")
                 drawn[d, :, task] = self.grids[task, d, bins]
         return drawn
 
@@ -156,10 +158,11 @@ class MarginalPosterior(Posterior):
         if rule == "bayes_point":
             return Z @ self.mean / self.scale
         mean, variance = self.latent(Z)
-        return mean / np.sqrt(np.maximum(variance, TINY))
+        return mean / np.maximum(np.sqrt(variance), CERTAIN * self.scale + TINY)
 
     def log_probability(self, decision: NDArray, rule: str) -> tuple[NDArray, NDArray]:
         """Logarithms of Phi(decision) and Phi(-decision)."""
+        decision = np.clip(decision, -FARTHEST, FARTHEST)
         return log_ndtr(decision), log_ndtr(-decision)
 
     def log_likelihood(self, outputs: NDArray) -> tuple[NDArray, NDArray]:
@@ -177,8 +180,7 @@ class MarginalPosterior(Posterior):
             np.put_along_axis(masses, peaks, 1.0, axis=2)
             return masses
         ends = np.concatenate([self.grids[..., :1], self.grids, self.grids[..., -1:]], axis=2)
-        heights = np.exp(np.maximum(beta * self.log_marginals, -700.0))  # exp(-700) is not yet 0
-        masses = heights * (ends[..., 2:] - ends[..., :-2])
+        masses = heights(beta, self.log_marginals) * (ends[..., 2:] - ends[..., :-2])
         return masses / masses.sum(axis=2, keepdims=True)
 
     def _expect(self, masses: NDArray, values: NDArray) -> NDArray[np.float64]:
@@ -187,3 +189,9 @@ class MarginalPosterior(Posterior):
     def _central_moment(self, order: int) -> NDArray[np.float64]:
         distances = self.grids - self.mean.T[..., None]
         return self._expect(self._masses(self.beta), distances**order)
+
+
+def heights(beta: float, log_marginals: NDArray) -> NDArray[np.float64]:
+    """Heights of marginals whose peak has the height 1; never 0."""
+    with np.errstate(over="ignore"):  # minus infinity is as good as -700
+        return np.exp(np.maximum(beta * log_marginals, -700.0))
