@@ -52,7 +52,9 @@ class Circles:
     def __init__(self, halfspaces: Halfspaces) -> None:
         self._halfspaces = halfspaces
         m, d = halfspaces.normals.shape
-        self._directions, self._slopes, self._lines = np.empty((0, d)), np.empty((0, m)), 0
+        none = np.empty(0, dtype=np.int64)
+        self._lines = _core.gibbs.Lines(np.empty((0, d)), np.empty((0, m)), 0)
+        self._outputs = _core.gibbs.Outputs(np.empty((0, d)), none, none, np.empty(0))
 
     def state(self, w: NDArray, rng: np.random.Generator) -> NDArray[np.float64]:
         """A state in the direction w."""
@@ -70,11 +72,10 @@ class Circles:
     ) -> None:
         """See :class:`Moves`."""
         Y, weight, _ = self._halfspaces
-        path = _core.gibbs.new_path(*Y.shape)
-        _core.gibbs.sample(
-            Y, weight, theta, self._directions, self._slopes, self._lines, state, path, thin, rng,
-            samples, total, histogram,
-        )  # fmt: skip
+        gibbs = _core.gibbs
+        problem, path = gibbs.Problem(Y, weight, theta), gibbs.new_path(*Y.shape)
+        chain = gibbs.Chain(state, np.empty(len(Y)), samples, thin, total, histogram)
+        gibbs.sample(problem, chain, self._lines, self._outputs, path, rng)
 
     def adapt(self, draws: NDArray) -> None:
         """Learn from draws (n_chains, n_draws, d) that are not used otherwise: nothing here."""
@@ -100,7 +101,6 @@ class Lines(Circles):
     def __init__(self, halfspaces: Halfspaces, factor: NDArray, rng: np.random.Generator) -> None:
         super().__init__(halfspaces)
         self._guess, self._rng = factor @ factor.T, rng
-        self._lines = max(1, len(factor) // BALANCE)
         self._fill_pool(factor)
 
     def state(self, w: NDArray, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -121,8 +121,8 @@ class Lines(Circles):
         d = len(factor)
         directions = self._rng.standard_normal((max(POOL, 2 * d), d)) @ factor.T
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-        self._directions = directions
-        self._slopes = directions @ self._halfspaces.normals.T
+        slopes = directions @ self._halfspaces.normals.T
+        self._lines = _core.gibbs.Lines(directions, slopes, max(1, d // BALANCE))
 
 
 class Outputs(Circles):
@@ -149,34 +149,16 @@ class Outputs(Circles):
 
     def __init__(self, halfspaces: Halfspaces) -> None:
         super().__init__(halfspaces)
-        self._point, directions = dual_basis(halfspaces.normals)
+        point, directions = dual_basis(halfspaces.normals)
         length = np.linalg.norm(directions, axis=1)
-        self._reach = 1 / length
-        self._directions = directions / length[:, None]
-        self._begin = (self._directions != 0).argmax(axis=1)
-        self.freedom = float(np.median(self._reach))
+        directions /= length[:, None]
+        begin, reach = (directions != 0).argmax(axis=1), 1 / length
+        self._outputs = _core.gibbs.Outputs(directions, begin, point, reach)
+        self.freedom = float(np.median(reach))
 
     def state(self, w: NDArray, rng: np.random.Generator) -> NDArray[np.float64]:
         """A state in the direction w, of a length that a Gaussian vector has."""
         return w * np.sqrt(rng.chisquare(len(w)))
-
-    def sample(
-        self,
-        theta: float,
-        state: NDArray,
-        thin: int,
-        rng: np.random.Generator,
-        samples: NDArray,
-        total: NDArray,
-        histogram: NDArray,
-    ) -> None:
-        """See :class:`Moves`."""
-        Y, weight, _ = self._halfspaces
-        path = _core.gibbs.new_path(*Y.shape)
-        _core.gibbs.sample_outputs(
-            Y, weight, theta, self._directions, self._begin, self._point, self._reach, state, path,
-            thin, rng, samples, total, histogram,
-        )  # fmt: skip
 
 
 def dual_basis(normals: NDArray) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
