@@ -55,7 +55,7 @@ def describe(model: Model) -> dict[str, Any]:
     return {
         "model": str(model.path),
         "engine": alias,
-        "kernel": machine.kernel if isinstance(machine.kernel, str) else "own",
+        "kernel": machine.kernel if isinstance(machine.kernel, str) else repr(machine.kernel),
         "classes": [str(label) for label in machine.classes_],
         **found,
         "log_evidence": None if evidence is None else evidence.tolist(),

@@ -39,12 +39,7 @@ MODULES: dict[str, tuple[type, ...]] = {
         engines.LaplaceApproximation,
         engines.PermutedPerceptron,
     ),
-    "bayespoint.kernels": (
-        kernels.Points,
-        kernels.PolynomialKernel,
-        kernels.PrecomputedKernel,
-        kernels.RadialKernel,
-    ),
+    "bayespoint.kernels": kernels.STORED,
     "bayespoint.spaces": (
         spaces.BasisSpace,
         spaces.DualSpace,
