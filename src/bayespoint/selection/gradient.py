@@ -10,7 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from bayespoint.engines import get_engine
-from bayespoint.engines.gaussian.evidence import KERNEL_PARAMETERS, evidence_gradient, has_gradient
+from bayespoint.engines.gaussian.evidence_gradient import (
+    KERNEL_PARAMETERS,
+    evidence_gradient,
+    has_gradient,
+)
 from bayespoint.problem import Problem
 
 PREFIX = "engine__"
