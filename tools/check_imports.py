@@ -25,7 +25,7 @@ LAYERS = (
     ("classifier",),
     ("predictions", "problem"),
     ("engines",),
-    ("posteriors",),
+    ("posteriors", "likelihoods", "coding"),
     ("spaces", "kernels"),
     ("_core",),
 )
@@ -34,6 +34,8 @@ SIDEWAYS = {
     "cli": {"experiments", "plots", "reports"},
     "experiments": {"plots", "reports"},
     "reports": {"plots"},
+    "posteriors": {"likelihoods"},
+    "coding": {"likelihoods"},
     "spaces": {"kernels"},
 }
 # Anyone may import these; they import nothing of the package but each other.

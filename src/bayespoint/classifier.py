@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
@@ -15,6 +19,8 @@ from sklearn.utils.validation import validate_data
 from bayespoint.callbacks import CallbackSupport, monitor_for, with_callbacks
 from bayespoint.engines import Engine, get_engine
 from bayespoint.engines.base import ENGINES
+from bayespoint.exceptions import SparseInputWarning, warn_user
+from bayespoint.exceptions.warnings import TaskWarning
 from bayespoint.kernels import Kernel, make_kernel
 from bayespoint.monitor import Monitor, current_monitor
 from bayespoint.posteriors import Posterior
@@ -37,6 +43,18 @@ def can_update(classifier: BayesPointClassifier) -> bool:
         f"kernel={classifier.kernel!r}. Features that do not can be computed before, for instance "
         "with scikit-learn's Nystroem; or use fit."
     )
+
+
+@contextmanager
+def unchanged_on_failure(estimator: Any) -> Iterator[None]:
+    """Leave the estimator as it was if the block fails or is interrupted."""
+    before = vars(estimator).copy()
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
 class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEstimator):
@@ -94,14 +112,20 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
+    coding_ : Coding
+        How the classes are told apart by binary tasks.
     posterior_ : Posterior
-        The distribution over weights, of one task for two classes, else of one for each class.
+        The distribution over the weights of each task.
     coef_, intercept_ : ndarray of shape (n_tasks, n_features) and (n_tasks,)
         The Bayes point, if the kernel is linear: ``X @ coef_.T + intercept_`` has the sign of the
         decisions. (Those of samples are cosines, so it is divided by the length of x, or of (x, 1)
         with an intercept; those of a Gaussian posterior by the standard deviation of the output.)
+    run_ : Run
+        How the posterior was found: iterations, whether they converged, what to do if not.
     log_evidence_ : ndarray of shape (n_tasks,)
         log p(y), if the engine knows it.
+    left_out_error_ : float
+        Leave-one-out error of the classifier, if the engine knows it.
     n_iter_ : int
         Iterations of the engine: most passes through the data.
     kernel_ : Kernel
@@ -190,7 +214,8 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
         ----------
         X : array-like or sparse array of shape (n_samples, n_features)
             Training points, float32 or float64. With ``kernel="precomputed"``: the kernel matrix,
-            (n_samples, n_samples). Sparse where the engine takes it, without being made dense.
+            (n_samples, n_samples). Sparse where the engine takes it, without being made dense; an
+            engine that is only named, such as ``"ep"``, takes the form that it needs for it.
         y : array-like of shape (n_samples,)
             Labels of any type, of two or more classes.
         sample_weight : array-like of shape (n_samples,), optional
@@ -201,18 +226,16 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
         -------
         self : BayesPointClassifier
         """
-        self._check_parameters()
-        engine = self._make_engine()
-        points, labels = self._validate(X, y, engine, reset=not self._extends)
-        problem = Problem.pose(
-            points,
-            labels,
-            sample_weight,
-            self.class_weight,
-            precomputed=self._make_kernel().is_precomputed,
-        )
-        start = self._start(engine, problem)
-        self._run(engine, problem, start, monitor_for(self))
+        with unchanged_on_failure(self):
+            self._check_parameters()
+            engine = self._make_engine(X)
+            points, labels = self._validate(X, y, engine, reset=not self._extends)
+            is_matrix = self._make_kernel().is_precomputed
+            problem = Problem.pose(
+                points, labels, sample_weight, self.class_weight, precomputed=is_matrix
+            )
+            start = self._start(engine, problem)
+            self._run(engine, problem, start, monitor_for(self))
         return self
 
     @available_if(can_update)
@@ -250,7 +273,6 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
         self : BayesPointClassifier
         """
         self._check_parameters()
-        engine = self._make_engine()
         if self.ridge != 0:
             raise ValueError(
                 f"partial_fit needs ridge=0: a ridge gives every training point a feature of its "
@@ -262,15 +284,53 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
                 "the weights of the classes as a dict."
             )
         first = not hasattr(self, "posterior_")
-        points, labels = self._validate(X, y, engine, reset=first)
-        known = known_classes(None if first else self.classes_, classes)
-        problem = Problem.pose(points, labels, sample_weight, self.class_weight, classes=known)
-        if first:
-            self._seed = int(check_random_state(self.random_state).randint(2**31))
-        self._fingerprint: tuple | None = None  # no later fit may add samples to this posterior
-        start = None if first else self.posterior_
-        self._run(engine, problem, start, current_monitor(self.verbose))
+        with unchanged_on_failure(self):
+            engine = self._make_engine(X)
+            points, labels = self._validate(X, y, engine, reset=first)
+            known = known_classes(None if first else self.classes_, classes)
+            problem = Problem.pose(points, labels, sample_weight, self.class_weight, classes=known)
+            if first:
+                self._seed = int(check_random_state(self.random_state).randint(2**31))
+            self._fingerprint: tuple | None = None  # no later fit may add samples to this posterior
+            start = None if first else self.posterior_
+            self._run(engine, problem, start, current_monitor(self.verbose))
         return self
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters; with ``deep``, those of the engine as well, also where it is only named.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to add the parameters of the engine, as ``engine__name``.
+
+        Returns
+        -------
+        dict
+            Names and values.
+        """
+        params = super().get_params(deep=deep)
+        if deep and isinstance(self.engine, str) and self.engine in ENGINES:
+            defaults = get_engine(self.engine).get_params()
+            params |= {f"engine__{name}": value for name, value in defaults.items()}
+        return params
+
+    def set_params(self, **params: Any) -> BayesPointClassifier:
+        """Set parameters; ``engine__name`` are those of the engine, also where it is only named.
+
+        Parameters
+        ----------
+        **params
+            Names and values.
+
+        Returns
+        -------
+        self : BayesPointClassifier
+        """
+        engine = params.get("engine", self.engine)
+        if isinstance(engine, str) and any(name.startswith("engine__") for name in params):
+            params["engine"] = get_engine(engine)
+        return super().set_params(**params)
 
     def _check_parameters(self) -> None:
         check_number(self, "degree", integer=True, low=1)
@@ -286,8 +346,19 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
             check_choice(self, "class_weight", ("balanced",), "or a dict or None")
         self._make_kernel()
 
-    def _make_engine(self) -> Engine:
+    def _make_engine(self, X: Any) -> Engine:
+        """The engine, checked; one that is only named takes the form that sparse points need."""
         engine = get_engine(self.engine)
+        if issparse(X) and self._kernel_is("is_linear") and not engine.accepts_sparse:
+            chosen = engine.for_sparse() if isinstance(self.engine, str) else None
+            if chosen is None:
+                raise TypeError(
+                    f"Sparse input needs an engine that takes sparse rows, and {engine} does not. "
+                    "Use engine=ExpectationPropagation(covariance='diagonal'), or pass X.toarray() "
+                    f"({X.shape[0] * X.shape[1] * 8 / 1e9:.2g} GB)."
+                )
+            warn_user(SparseInputWarning(str(chosen)))
+            engine = chosen
         engine.check()
         return engine
 
@@ -321,10 +392,10 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
         self, engine: Engine, problem: Problem, start: Posterior | None, monitor: Monitor
     ) -> None:
         """Let the engine find the posterior, and publish it."""
-        self.classes_, self._columns = problem.classes, problem.columns
+        began = time.perf_counter()
         kernel = self._make_kernel().fitted(problem.points)
         space = engine.space(kernel, self.ridge).fit(problem.points)
-        posterior = engine.run(
+        posterior, run = engine.run(
             space,
             problem.targets,
             rng=np.random.default_rng(self._seed),
@@ -334,7 +405,13 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
             n_jobs=self.n_jobs,
         )
         self._accepts_sparse = self._takes_sparse(engine)
-        self._publish(space, posterior)
+        self.run_ = replace(run, seconds=time.perf_counter() - began)
+        self._publish(space, posterior, problem)
+        for warning in run.warnings:
+            if isinstance(warning, TaskWarning):
+                names = self.coding_.task_names
+                warning.name = names[warning.task] if len(names) > 1 else None
+            warn_user(warning)
 
     @property
     def _extends(self) -> bool:
@@ -349,7 +426,6 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
             parameters = (type(kernel).__name__, repr(kernel.get_params()))
             fingerprint = (*problem.fingerprint, *parameters, self.ridge)
         if not self._extends:
-            self.__dict__.pop("posterior_", None)  # if this run fails, none is left to be extended
             self._fingerprint = fingerprint
             self._seed = int(check_random_state(self.random_state).randint(2**31))
             return None
@@ -366,16 +442,22 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
             )
         return self.posterior_
 
-    def _publish(self, space: Any, posterior: Posterior) -> None:
+    def _publish(self, space: Any, posterior: Posterior, problem: Problem) -> None:
         """Set the fitted attributes."""
         self.posterior_ = posterior
-        self.n_iter_ = posterior.n_iter
+        self.classes_, self.coding_ = problem.classes, problem.coding
+        self._columns = problem.columns
+        self.n_iter_ = self.run_.n_iter
         self._space = space if posterior.support is None else space.restrict(posterior.support)
         self._space.forget()
-        for name in ("coef_", "intercept_", "log_evidence_"):  # of an earlier fit
-            self.__dict__.pop(name, None)
+        for name in ("coef_", "intercept_", "log_evidence_", "left_out_error_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
         if posterior.log_evidence is not None:
             self.log_evidence_ = posterior.log_evidence
+        if posterior.left_out_log_probability is not None:
+            self.left_out_error_ = self.coding_.left_out_error(
+                posterior.left_out_log_probability, problem.codes, problem.weight
+            )
         if self.kernel_.is_linear:
             weights = self._space.primal(posterior.mean).T
             self.coef_, constant = np.hsplit(weights, [self.n_features_in_])
@@ -387,6 +469,9 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._kernel_is("is_precomputed")
-        if isinstance(self.engine, Engine):
-            tags.input_tags.sparse = self._takes_sparse(self.engine)
+        named = self.engine in ENGINES if isinstance(self.engine, str) else True
+        if named and self._kernel_is("is_linear"):
+            engine = get_engine(self.engine)
+            chosen = engine.for_sparse() if isinstance(self.engine, str) else engine
+            tags.input_tags.sparse = chosen is not None and chosen.accepts_sparse
         return tags

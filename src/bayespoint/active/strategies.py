@@ -105,7 +105,7 @@ def query(
 
     def answers_on(candidates: NDArray[np.intp]) -> NDArray:
         outputs = drawn_outputs(machine, rows(X, candidates), n_draws, seed)
-        return probabilities(machine, outputs) if strategy == "bald" else votes(outputs)
+        return probabilities(machine, outputs) if strategy == "bald" else votes(machine, outputs)
 
     together = n > 1 and strategy != "random"
     kind = kinds(points)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from bayespoint.engines import get_engine
-from bayespoint.engines.gaussian.evidence import evidence_gradient, has_gradient
+from bayespoint.engines.gaussian.evidence_gradient import evidence_gradient, has_gradient
 from bayespoint.kernels import NAMES, Kernel, positive_parameters
 from bayespoint.problem import Problem
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
 from bayespoint.classifier import BayesPointClassifier
-from bayespoint.exceptions import one_line
+from bayespoint.exceptions import held_warnings, one_line, warn_user
 from bayespoint.monitor import Monitor
 
 FAILURES = (ValueError, ArithmeticError)  # what a fit raises for parameters that do not work
@@ -70,20 +69,17 @@ def log_evidence(classifier: Any) -> float:
 def measure(classifier: Any, data: Data, params: dict[str, Any]) -> Evaluation:
     """Fit the classifier, whose parameters are already set; ``params`` is what to call them."""
     start = time.perf_counter()
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        try:
+    try:
+        with held_warnings() as held:
             classifier.fit(data.X, data.y, sample_weight=data.sample_weight)
-        except FAILURES as error:
-            return failed(params, error, start)
-    message = ""
-    for warning in told:
-        if isinstance(warning.message, ConvergenceWarning):
-            message = message or one_line(warning.message)
-        else:
-            warnings.warn(warning.message, stacklevel=2)
-    seconds = time.perf_counter() - start
-    return Evaluation(params, log_evidence(classifier), not message, message, seconds)
+    except FAILURES as error:
+        return failed(params, error, start)
+    for warning in held:
+        if not isinstance(warning, ConvergenceWarning):  # the table tells of these
+            warn_user(warning)
+    run, seconds = classifier.run_, time.perf_counter() - start
+    message = "" if run.converged else f"{run.summary}. Remedy: {run.remedy}."
+    return Evaluation(params, log_evidence(classifier), run.converged, message, seconds)
 
 
 def failed(params: dict[str, Any], error: Exception, start: float) -> Evaluation:

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from bayespoint.classifier import BayesPointClassifier
-from bayespoint.engines import Engine
+from bayespoint.coding import Coding
+from bayespoint.engines import Engine, Run
 from bayespoint.exceptions import one_line
 from bayespoint.posteriors import Posterior
 from bayespoint.reject import RejectionCurve, SelectiveClassifier
@@ -55,9 +56,10 @@ def machine(value: BayesPointClassifier) -> None:
     need(type(value._accepts_sparse) is bool, "whether it takes sparse input is not said")
     integer(n_features, 1)
     integer(value.n_iter_, 0)
-    (n_classes,) = shaped(value.classes_, "biufUO", "c").values()
-    need(n_classes >= 2, "it has fewer than two classes")
-    n_tasks = 1 if n_classes == 2 else n_classes
+    need(isinstance(value.run_, Run), "its run is none")
+    need(isinstance(value.coding_, Coding), "its coding is none")
+    need(np.array_equal(value.classes_, value.coding_.classes), "its coding has other classes")
+    n_tasks = value.coding_.n_tasks
     if space.kernel.is_linear:
         shaped(value.coef_, "f", "td", t=n_tasks, d=n_features)
         shaped(value.intercept_, "f", "t", t=n_tasks)

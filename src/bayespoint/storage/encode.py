@@ -128,10 +128,11 @@ def state_of(value: Any) -> dict[str, Any]:
     """The attributes of an object, without those that it can compute again."""
     if isinstance(value, tuple):
         return value._asdict()  # type: ignore[attr-defined]
+    left_out = {CALLBACKS, *getattr(type(value), "not_stored", ())}
     return {
         name: part
         for name, part in vars(value).items()
-        if name != CALLBACKS and not is_cached(type(value), name)
+        if name not in left_out and not is_cached(type(value), name)
     }
 
 

@@ -6,21 +6,23 @@ R. Herbrich, Introduction to Probabilistic Machine Learning, Unit 9: Bayesian Cl
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError
+from sklearn.base import clone
 
 from bayespoint.engines.base import Engine
 from bayespoint.engines.gaussian.factorised import FactorisedSites
 from bayespoint.engines.gaussian.outputs import OutputSites
 from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior, known_before
-from bayespoint.engines.gaussian.results import gather
+from bayespoint.engines.gaussian.results import Ended, gather
 from bayespoint.engines.gaussian.schedules import Sweeps, at_once, in_turn, row_by_row
 from bayespoint.engines.gaussian.sites import Label, Sites
-from bayespoint.exceptions import FactorisedWarning, NotConvergedWarning
+from bayespoint.engines.run import Run
+from bayespoint.exceptions import FactorisedWarning
+from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import GaussianPosterior
 from bayespoint.spaces import BasisSpace, ProcessSpace
@@ -110,7 +112,7 @@ class ExpectationPropagation(Engine):
     >>> clf = BayesPointClassifier(engine=ExpectationPropagation(prior_scale=0.5))
     >>> print(f"{clf.fit(X_train, y_train).score(X_test, y_test):.3f}")
     0.972
-    >>> print(f"{clf.log_evidence_[0]:.2f}, {clf.posterior_.left_out_error[0]:.3f}")
+    >>> print(f"{clf.log_evidence_[0]:.2f}, {clf.left_out_error_:.3f}")
     -45.00, 0.019
     """
 
@@ -168,6 +170,10 @@ class ExpectationPropagation(Engine):
         """Sparse features need independent weights."""
         return self.covariance == "diagonal"
 
+    def for_sparse(self) -> ExpectationPropagation:
+        """The same with independent weights."""
+        return clone(self).set_params(covariance="diagonal")
+
     def run(
         self,
         space: BasisSpace,
@@ -178,15 +184,16 @@ class ExpectationPropagation(Engine):
         sample_weight: NDArray[np.float64] | None = None,
         start: Any = None,
         n_jobs: int | None = None,
-    ) -> GaussianPosterior:
+    ) -> tuple[GaussianPosterior, Run]:
         """Find the sites of each task; see the base class."""
         n_points, n_tasks = targets.shape
-        before = known_before(self, space, n_tasks, start, GaussianPosterior)
+        before = known_before(self, space, n_tasks, start, ProbitLikelihood)
         self._check_range(space.Z_, before)
         weight = np.ones(n_points) if sample_weight is None else sample_weight.astype(np.float64)
-        label = Label(float(self.noise) ** 2, float(self.label_noise))
+        likelihood = ProbitLikelihood(float(self.noise), float(self.label_noise))
+        label = Label(*likelihood.constants)
         kind = self._kind(space)
-        results, all_changes, endings = [], [], []
+        results, all_changes, endings, remedies, ratios = [], [], [], [], []
         with monitor.running(n_tasks * self.max_iter, "sweeps"):
             for task in range(n_tasks):
                 sites = kind(space.Z_, targets[:, task], weight, label, before[task])
@@ -198,20 +205,12 @@ class ExpectationPropagation(Engine):
                 all_changes.append(changes)
                 endings.append(reason)
                 monitor.update((task + 1) * self.max_iter)
-                if reason:
-                    self._warn(task, changes, reason, results[-1].training_error, sites.radius)
+                remedies.append(self._remedy(reason, results[-1].training_error, sites.radius))
                 if isinstance(sites, FactorisedSites) and self.max_iter > 1:
-                    warn_of_independence(task, sites.variance_ratio())
-        return gather(
-            GaussianPosterior,
-            results,
-            start,
-            noise=float(self.noise),
-            label_noise=float(self.label_noise),
-            n_iter=max(map(len, all_changes)),
-            changes=all_changes,
-            endings=endings,
-        )
+                    ratios.append(sites.variance_ratio())
+        ended = Ended(all_changes, endings, remedies, [one.training_error for one in results])
+        warned = independence_warnings(ratios)
+        return gather(results, likelihood, start), ended.run("sweeps", self.tol, warned)
 
     def _kind(self, space: BasisSpace) -> type[Sites | FactorisedSites]:
         """Who keeps the sites."""
@@ -267,23 +266,20 @@ class ExpectationPropagation(Engine):
                 f"and prior nearer to 1."
             )
 
-    def _warn(
-        self, task: int, changes: list[float], reason: str, training_error: float, radius: float
-    ) -> None:
-        """Say that a run did not converge, and what to do about it."""
+    def _remedy(self, reason: str, training_error: float, radius: float) -> str:
+        """What to do about a task that did not converge."""
         if training_error > 0 and self.noise < SOFT * radius:
-            remedy = "set a larger noise, these classes cannot be separated without mistakes"
-        elif reason == COLLAPSE:
-            remedy = "set a larger noise, or a smaller prior_scale"
-        else:
-            remedy = "raise max_iter, set damping=0.5, or set a larger noise"
-        warnings.warn(
-            NotConvergedWarning(task, tuple(changes), self.tol, training_error, reason, remedy),
-            stacklevel=5,
-        )
+            return "set a larger noise, these classes cannot be separated without mistakes"
+        if reason == COLLAPSE:
+            return "set a larger noise, or a smaller prior_scale"
+        return "raise max_iter, set damping=0.5, or set a larger noise"
 
 
-def warn_of_independence(task: int, variance_ratio: float) -> None:
-    """Say so if a full covariance would give other predictions."""
-    if abs(np.log(variance_ratio)) > np.log(TOLERATED):
-        warnings.warn(FactorisedWarning(task, variance_ratio), stacklevel=5)
+def independence_warnings(ratios: list[float]) -> list[Warning]:
+    """A warning if a full covariance would give other predictions, from all tasks' ratios."""
+    off = np.abs(np.log(ratios))
+    n_off = int((off > np.log(TOLERATED)).sum())
+    if not n_off:
+        return []
+    worst = int(off.argmax())
+    return [FactorisedWarning(worst, n_off - 1, ratios[worst])]

@@ -95,7 +95,6 @@ class FactorisedSites:
             self.precision**-0.5,
             float(self.weight @ constant + 0.5 * log_det + 0.5 * square),
             left_out,
-            float(self.weight @ (left_out <= np.log(0.5)) / self.weight.sum()),
             float((self.y * outputs <= 0).mean()),
         )
 

@@ -6,7 +6,6 @@ R. Herbrich, Introduction to Probabilistic Machine Learning, Unit 9: Bayesian Cl
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -15,13 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 from bayespoint.engines.base import Engine
 from bayespoint.engines.gaussian.newton import LogisticMode, Quadratic, Whitened
 from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior, known_before
-from bayespoint.engines.gaussian.results import gather
-from bayespoint.exceptions import NotConvergedWarning
+from bayespoint.engines.gaussian.results import Ended, gather
+from bayespoint.engines.run import Run
+from bayespoint.likelihoods import LogisticLikelihood
 from bayespoint.monitor import Monitor
-from bayespoint.posteriors import LogisticPosterior
+from bayespoint.posteriors import GaussianPosterior
 from bayespoint.spaces import BasisSpace, ProcessSpace
 from bayespoint.validation import check_number
 
+REMEDY = "raise max_iter, or scale the features"
 NEAR = 1e-2  # change of outputs f below which curvatures, too, change by no larger share
 
 
@@ -95,7 +96,7 @@ class LaplaceApproximation(Engine):
     >>> clf = BayesPointClassifier(engine=LaplaceApproximation(prior_scale=0.5))
     >>> print(f"{clf.fit(X_train, y_train).score(X_test, y_test):.3f}")
     0.972
-    >>> print(f"{clf.log_evidence_[0]:.2f}, {clf.posterior_.left_out_error[0]:.3f}")
+    >>> print(f"{clf.log_evidence_[0]:.2f}, {clf.left_out_error_:.3f}")
     -51.31, 0.016
     """
 
@@ -136,10 +137,10 @@ class LaplaceApproximation(Engine):
         sample_weight: NDArray[np.float64] | None = None,
         start: Any = None,
         n_jobs: int | None = None,
-    ) -> LogisticPosterior:
+    ) -> tuple[GaussianPosterior, Run]:
         """Find the mode of each task; see the base class."""
         n_points, n_tasks = targets.shape
-        before = known_before(self, space, n_tasks, start, LogisticPosterior)
+        before = known_before(self, space, n_tasks, start, LogisticLikelihood)
         self._check_range(space.Z_, before)
         weight = np.ones(n_points) if sample_weight is None else sample_weight.astype(np.float64)
         results, all_changes, endings, points = [], [], [], None
@@ -153,13 +154,9 @@ class LaplaceApproximation(Engine):
                 all_changes.append(changes)
                 endings.append(reason)
                 monitor.update((task + 1) * self.max_iter)
-                if reason:
-                    self._warn(task, changes, reason, results[-1].training_error)
-        n_iter = max(map(len, all_changes))
-        return gather(
-            LogisticPosterior, results, start,
-            n_iter=n_iter, changes=all_changes, endings=endings,
-        )  # fmt: skip
+        errors = [result.training_error for result in results]
+        ended = Ended(all_changes, endings, [REMEDY] * n_tasks, errors)
+        return gather(results, LogisticLikelihood(), start), ended.run("steps", self.tol)
 
     def _iterate(
         self, mode: LogisticMode, monitor: Monitor, done: int
@@ -191,13 +188,3 @@ class LaplaceApproximation(Engine):
                 f"up to {scale:g} and features up to {feature:g}. Scale the features, and take "
                 f"prior_scale nearer to 1."
             )
-
-    def _warn(self, task: int, changes: list[float], reason: str, training_error: float) -> None:
-        """Say that a run did not converge, and what to do about it."""
-        remedy = "raise max_iter, or scale the features"
-        warnings.warn(
-            NotConvergedWarning(
-                task, tuple(changes), self.tol, training_error, reason, remedy, "steps"
-            ),
-            stacklevel=5,
-        )

@@ -10,8 +10,8 @@ from scipy.linalg import LinAlgError, blas, cho_solve, cholesky, lapack, qr
 from scipy.special import expit, log_expit
 
 from bayespoint.engines.gaussian.results import TaskResult
+from bayespoint.likelihoods import LogisticLikelihood
 from bayespoint.posteriors import Messages
-from bayespoint.posteriors.logistic import moderated
 
 CHUNK = 4096  # points whose products are held at a time
 NEGLIGIBLE = 1e-13  # share of H that is left out, in points that are certain of their label
@@ -189,11 +189,10 @@ class LogisticMode:
         remaining = np.maximum(1 - removed * last.rate * variance, EPS)
         pull = removed * (last.slope - last.rate * last.change)  # h - r f
         cavity = f - pull * variance / remaining, variance / remaining
-        left_out = log_expit(self.y * moderated(*cavity))
-        wrong = self.weight @ (left_out <= np.log(0.5)) / self.weight.sum()
+        left_out = log_expit(self.y * LogisticLikelihood().predictive(*cavity))
         return TaskResult(
             self.prior_mean + self.points.weights(u), self.points.factor(F), float(log_evidence),
-            left_out, float(wrong), float((self.y * f <= 0).mean()),
+            left_out, float((self.y * f <= 0).mean()),
             Messages(last.slope + last.rate * self.f, last.rate),
         )  # fmt: skip
 

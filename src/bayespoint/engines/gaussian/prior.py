@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky
 
-from bayespoint.posteriors import GaussianWeights
+from bayespoint.likelihoods import Likelihood
 from bayespoint.spaces import BasisSpace
 from bayespoint.validation import check_number, parameter_error
 
@@ -119,7 +119,7 @@ def priors(engine: Any, space: BasisSpace, n_tasks: int) -> list[GaussianPrior]:
 
 
 def known_before(
-    engine: Any, space: BasisSpace, n_tasks: int, start: Any, kind: type[GaussianWeights]
+    engine: Any, space: BasisSpace, n_tasks: int, start: Any, kind: type[Likelihood]
 ) -> list[GaussianPrior]:
     """What is known of each task: the posterior of all earlier batches, or else the prior."""
     if start is None:
@@ -128,13 +128,14 @@ def known_before(
 
 
 def as_priors(
-    engine: Any, posterior: Any, kind: type[GaussianWeights], space: BasisSpace
+    engine: Any, posterior: Any, kind: type[Likelihood], space: BasisSpace
 ) -> list[GaussianPrior]:
-    """Each task's posterior, which must be of the engine's own kind, before the next batch."""
-    if not isinstance(posterior, kind):
+    """Each task's posterior, which must be Gaussian and of the same likelihood, as priors."""
+    if not (posterior.is_gaussian and isinstance(posterior.likelihood, kind)):
         raise ValueError(
-            f"{type(engine).__name__} can go on from its own {kind.__name__} only: other models "
-            f"have other weights. The last fit left a {type(posterior).__name__}: fit anew."
+            f"{type(engine).__name__} can go on from a GaussianPosterior with a {kind.__name__} "
+            f"only: other models have other weights. The last fit left a "
+            f"{type(posterior).__name__} with a {type(posterior.likelihood).__name__}: fit anew."
         )
     if len(posterior.mean) != space.n_coordinates:
         raise ValueError(

@@ -276,10 +276,9 @@ class Sites:
         # mu^T Sigma^-1 mu - m^T Sigma_0^-1 m
         square = self._move(factor) @ self.prior.pull + self.shift @ f
         log_evidence = self.weight @ constant + 0.5 * log_det + 0.5 * square
-        wrong = self.weight @ (left_out <= np.log(0.5)) / self.weight.sum()
         training_error = float((self.y * f <= 0).mean())
         return TaskResult(
-            mu, factor, float(log_evidence), left_out, float(wrong), training_error,
+            mu, factor, float(log_evidence), left_out, training_error,
             Messages(self.shift, self.rate),
         )  # fmt: skip
 

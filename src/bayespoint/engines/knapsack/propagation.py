@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bayespoint.engines.base import Engine
 from bayespoint.engines.knapsack.beliefs import Beliefs
 from bayespoint.engines.knapsack.priors import PRIORS, get_prior
+from bayespoint.engines.run import Run
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import MarginalPosterior, Posterior
 from bayespoint.spaces import BasisSpace, PrincipalSpace
@@ -165,7 +166,7 @@ class KnapsackPropagation(Engine):
         sample_weight: NDArray[np.float64] | None = None,
         start: Posterior | None = None,
         n_jobs: int | None = None,
-    ) -> MarginalPosterior:
+    ) -> tuple[MarginalPosterior, Run]:
         """Pass messages in each task, one after another; see the base class."""
         Z = space.Z_.astype(np.float64, copy=False)
         self._check_size(Z)
@@ -180,15 +181,11 @@ class KnapsackPropagation(Engine):
                 grids.append(beliefs.grid)
                 log_beliefs.append(values - values.max(axis=1, keepdims=True))
                 monitor.update((task + 1) * self.n_iter)
-        return MarginalPosterior(
-            np.stack(grids),
-            np.stack(log_beliefs),
-            float(self.beta),
-            Z,
-            targets,
-            weight,
-            changes=changes,
+        posterior = MarginalPosterior(
+            np.stack(grids), np.stack(log_beliefs), float(self.beta), Z, targets, weight
         )
+        n_iter = max(map(len, changes))
+        return posterior, Run("passes", n_iter, f"{n_iter} passes, as asked", history=changes)
 
     def _beliefs(self, x: NDArray[np.float64], weight: NDArray[np.float64]) -> Beliefs:
         copies = np.maximum(weight, 1.0)

@@ -9,11 +9,9 @@ from numpy.typing import NDArray
 
 from bayespoint.engines.sampling.moves import Moves
 from bayespoint.monitor import Monitor
-from bayespoint.posteriors.diagnostics import effective_sample_size, r_hat
 from bayespoint.spaces.tiles import ThreadPool
 
 SLICES = 10  # parts of a run after which progress is told and a wish to stop is heard
-MONITORED = 100  # training points whose outputs tell whether chains agree
 
 
 class Progress:
@@ -123,10 +121,3 @@ class Chains:
             theta, self._states[chain], thin, self._rngs[chain], samples[chain], totals[chain],
             histogram,
         )  # fmt: skip
-
-
-def agreement(draws: NDArray, normals: NDArray) -> tuple[float, float]:
-    """Largest R-hat and smallest effective sample size of the outputs at some training points."""
-    some = normals[:: -(-len(normals) // MONITORED)]
-    outputs = draws @ some.T
-    return float(np.max(r_hat(outputs))), float(np.min(effective_sample_size(outputs)))

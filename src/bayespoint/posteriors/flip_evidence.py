@@ -20,7 +20,7 @@ TOLERANCE = 1e-10  # of log rho at the rungs
 MOST = 10_000  # iterations; about a hundred are needed
 
 
-class Evidence:
+class FlipEvidence:
     r"""Evidence of one task for every flip rate q.
 
     Parameters
@@ -38,8 +38,8 @@ class Evidence:
     Three labels whose eight cells are equally large: log Z(q) = log(1/8) for every q.
 
     >>> import numpy as np
-    >>> from bayespoint.posteriors.evidence import Evidence
-    >>> evidence = Evidence(np.zeros(1), np.array([[[1.0, 3.0, 3.0, 1.0]]]))
+    >>> from bayespoint.posteriors import FlipEvidence
+    >>> evidence = FlipEvidence(np.zeros(1), np.array([[[1.0, 3.0, 3.0, 1.0]]]))
     >>> print(f"{np.exp(evidence.at(0.2)):.3f} {np.exp(evidence.at(0.0)):.3f}")
     0.125 0.125
     """

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from bayespoint.engines.sampling.chains import Chains
 from bayespoint.engines.sampling.halfspaces import Halfspaces
-from bayespoint.posteriors.evidence import Evidence
+from bayespoint.posteriors import FlipEvidence
 
 RUNGS = 25  # their laws overlap for some hundred points
 STEEPEST = 7.0  # theta of q = 0.001, to which every ladder leads at least
@@ -22,13 +22,13 @@ def rungs_to(theta: float, m: int) -> NDArray[np.float64]:
     return top * (np.arange(RUNGS) / (RUNGS - 1)) ** 2
 
 
-def climb(chains: Chains, halfspaces: Halfspaces, theta: float, n_steps: int) -> Evidence:
+def climb(chains: Chains, halfspaces: Halfspaces, theta: float, n_steps: int) -> FlipEvidence:
     """Run chains up the ladder, ``n_steps`` on every rung after a fifth of that to settle."""
     check_counts(halfspaces.weight)
     rungs = rungs_to(theta, len(halfspaces.weight))
     n_errors = int(halfspaces.weight.sum()) + 1
     histograms = chains.count(rungs, n_steps // 5, n_steps, n_errors)
-    return Evidence(rungs, histograms, halfspaces.n_coins)
+    return FlipEvidence(rungs, histograms, halfspaces.n_coins)
 
 
 def climb_steps(n_steps: int) -> int:

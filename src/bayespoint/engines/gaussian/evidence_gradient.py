@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
 
 from bayespoint import _core
 from bayespoint.engines.base import Engine
@@ -29,7 +28,6 @@ from bayespoint.engines.gaussian.prior import GaussianPrior, is_number, priors
 from bayespoint.posteriors import GaussianPosterior
 from bayespoint.spaces import BasisSpace
 
-LOG_ROOT_2_PI = 0.5 * np.log(2 * np.pi)
 PRIOR_PARAMETERS = ("prior_scale", "intercept_scale")
 LABEL_PARAMETERS = ("noise", "label_noise")
 ENGINES_AT_REST = ("ep", "laplace")
@@ -107,7 +105,7 @@ def evidence_gradient(
         gradient["prior_scale"] = float(by_weight[: len(by_weight) - own].sum())
         gradient["intercept_scale"] = float(by_weight[-1]) if own else 0.0
     if any(name in LABEL_PARAMETERS for name in names):
-        by_label = np.sum([by_label_noise(task, engine) for task in tasks], axis=0)
+        by_label = np.sum([by_label_noise(task, posterior.likelihood) for task in tasks], axis=0)
         gradient |= dict(zip(LABEL_PARAMETERS, by_label.tolist(), strict=True))
     of_space = [name for name in names if name not in PRIOR_PARAMETERS + LABEL_PARAMETERS]
     if of_space:
@@ -166,27 +164,12 @@ def by_prior_scales(task: Task) -> NDArray[np.float64]:
     return (variance + away**2 + 2 * task.by_weight * away) / task.prior.root**2 - 1
 
 
-def by_label_noise(task: Task, engine: Any) -> tuple[float, float]:
+def by_label_noise(task: Task, likelihood: Any) -> tuple[float, float]:
     r"""Derivatives by the logarithms of the noise :math:`\beta` and of the rate of flips.
 
-    With the cavity :math:`N(m_i, v_i)` of :math:`y_i f_i`, :math:`s_i^2 = v_i + \beta^2`,
-    :math:`t_i = m_i / s_i` and :math:`p_i = \epsilon + (1 - 2 \epsilon) \Phi(t_i)`,
-
-    .. math:: \partial \log Z / \partial \log \beta
-        = -\sum_i k_i (1 - 2 \epsilon) \frac{\varphi(t_i)}{p_i} t_i \frac{\beta^2}{s_i^2},
-        \qquad
-        \partial \log Z / \partial \log \epsilon
-        = \sum_i k_i \epsilon \frac{1 - 2 \Phi(t_i)}{p_i}.
+    Sums over the points, by weight, of those of :math:`\log p(y_i)` at the cavities.
     """
-    noise, flip = float(engine.noise), float(engine.label_noise)
-    mean, variance = cavities(task)
-    square = np.maximum(variance + noise**2, np.finfo(np.float64).tiny)
-    t = mean / np.sqrt(square)
-    log_area, honest = log_ndtr(t), np.log1p(-2 * flip)
-    log_p = np.logaddexp(np.log(flip), honest + log_area) if flip else log_area
-    slope = np.exp(honest - 0.5 * t**2 - LOG_ROOT_2_PI - log_p)
-    by_noise = -slope * t * noise**2 / square
-    by_flip = flip * (1 - 2 * np.exp(log_area)) * np.exp(-log_p)
+    by_noise, by_flip = likelihood.noise_derivatives(*cavities(task))
     return float(task.weight @ by_noise), float(task.weight @ by_flip)
 
 
