@@ -100,7 +100,7 @@ def test_gradient_by_the_scale_of_each_weight():
     scales, index = np.array([0.5, 1.0, 2.0, 0.1]), np.arange(4)
     clf = machine("linear", {"prior_scale": scales})
     fitted = clone(clf).fit(X, y)
-    space = clf.engine.space(fitted._make_kernel(X)).fit(X)
+    space = clf.engine.space(fitted.kernel_).fit(X)
     (task,) = evidence.learned(clf.engine, space, y[:, None], fitted.posterior_)
 
     def moved(i, sign):

@@ -21,7 +21,7 @@ from bayespoint.engines import Engine, get_engine
 from bayespoint.engines.base import ENGINES
 from bayespoint.exceptions import SparseInputWarning, warn_user
 from bayespoint.exceptions.warnings import TaskWarning
-from bayespoint.kernels import NAMES, Kernel, make_kernel
+from bayespoint.kernels import Kernel, make_kernel
 from bayespoint.monitor import Monitor, current_monitor
 from bayespoint.posteriors import Posterior
 from bayespoint.predictions import Predictions
@@ -35,7 +35,7 @@ def can_update(classifier: BayesPointClassifier) -> bool:
     """Whether kernel and engine allow to learn from batches; an AttributeError says why not."""
     engine = classifier.engine
     named = ENGINES.get(engine) if isinstance(engine, str) else engine
-    if getattr(named, "can_update", False) and classifier.kernel == "linear":
+    if getattr(named, "can_update", False) and classifier._kernel_is("is_linear"):
         return True
     raise AttributeError(
         f"partial_fit needs an engine that can learn from batches, and kernel='linear': other "
@@ -67,9 +67,11 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
 
     Parameters
     ----------
-    kernel : {"linear", "poly", "rbf", "precomputed"} or callable, default="linear"
+    kernel : {"linear", "poly", "rbf", "precomputed"}, Kernel or callable, default="linear"
         Inner product of the features :math:`\phi`. ``poly`` is
         :math:`(\gamma x \cdot x' + c_0)^d`, ``rbf`` is :math:`\exp(-\gamma |x - x'|^2)`. A
+        :class:`~bayespoint.kernels.Kernel`, such as ``RadialKernel() + PolynomialKernel()``, has
+        its own parameters: ``degree``, ``gamma``, ``coef0`` and ``fit_intercept`` do not apply. A
         callable takes two arrays of points and returns the matrix of all pairs.
     degree : int, default=3
         Degree :math:`d` of ``poly``.
@@ -90,7 +92,7 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
         Whether ``predict`` and all probabilities follow the mean of the weights or the majority
         of the classifiers (which is Bayes' optimal decision, but is itself no linear classifier).
     fit_intercept : bool, default=True
-        Add a constant feature to the linear kernel. Other kernels ignore it: ``poly`` has one
+        Add a constant feature to ``kernel="linear"``. Other kernels ignore it: ``poly`` has one
         through ``coef0``.
     class_weight : dict, "balanced" or None, default=None
         Weights of classes, multiplied into ``sample_weight``.
@@ -126,6 +128,8 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
         Leave-one-out error of the classifier, if the engine knows it.
     n_iter_ : int
         Iterations of the engine: most passes through the data.
+    kernel_ : Kernel
+        The kernel, with all that was read off the training points.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -170,7 +174,7 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
     def __init__(
         self,
         *,
-        kernel: str | Callable[[NDArray, NDArray], NDArray] = "linear",
+        kernel: str | Kernel | Callable[[NDArray, NDArray], NDArray] = "linear",
         degree: int = 3,
         gamma: float | str = "scale",
         coef0: float = 1.0,
@@ -226,7 +230,7 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
             self._check_parameters()
             engine = self._make_engine(X)
             points, labels = self._validate(X, y, engine, reset=not self._extends)
-            is_matrix = isinstance(self.kernel, str) and self.kernel == "precomputed"
+            is_matrix = self._make_kernel().is_precomputed
             problem = Problem.pose(
                 points, labels, sample_weight, self.class_weight, precomputed=is_matrix
             )
@@ -329,8 +333,6 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
         return super().set_params(**params)
 
     def _check_parameters(self) -> None:
-        if not callable(self.kernel):
-            check_choice(self, "kernel", NAMES, "or a callable")
         check_number(self, "degree", integer=True, low=1)
         if not isinstance(self.gamma, str) or self.gamma not in ("scale", "auto"):
             check_number(self, "gamma", low=0, closed="neither", words="'scale', 'auto' or ")
@@ -342,6 +344,7 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
         check_choice(self, "decision", ("bayes_point", "vote"))
         if self.class_weight is not None and not isinstance(self.class_weight, dict):
             check_choice(self, "class_weight", ("balanced",), "or a dict or None")
+        self._make_kernel()
 
     def _make_engine(self, X: Any) -> Engine:
         """The engine, checked; one that is only named takes the form that sparse points need."""
@@ -350,7 +353,7 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
         if not issparse(X) or self._takes_sparse(engine):
             return engine
         dense = f"X.toarray() ({X.shape[0] * X.shape[1] * 8 / 1e9:.2g} GB)"
-        if self.kernel != "linear":
+        if not self._kernel_is("is_linear"):
             raise TypeError(
                 f"Sparse input needs kernel='linear'. Got kernel={self.kernel!r}: pass {dense}."
             )
@@ -371,17 +374,31 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
         )  # fmt: skip
 
     def _takes_sparse(self, engine: Engine) -> bool:
-        return engine.accepts_sparse and self.kernel == "linear"
+        return engine.accepts_sparse and self._kernel_is("is_linear")
 
-    def _make_kernel(self, X: Any) -> Kernel:
-        return make_kernel(X=X, **{name: getattr(self, name) for name in KERNEL_PARAMETERS})
+    def _make_kernel(self) -> Kernel:
+        """The kernel, before it has seen data."""
+        return make_kernel(**{name: getattr(self, name) for name in KERNEL_PARAMETERS})
+
+    def _kernel_is(self, trait: str) -> bool:
+        """Whether the kernel says so before it has seen data; no, if ``fit`` will refuse it."""
+        try:
+            return getattr(self._make_kernel(), trait)
+        except ValueError:
+            return False
+
+    @property
+    def kernel_(self) -> Kernel:
+        """The kernel, with all that was read off the training points."""
+        return self._space.kernel
 
     def _run(
         self, engine: Engine, problem: Problem, start: Posterior | None, monitor: Monitor
     ) -> None:
         """Let the engine find the posterior, and publish it."""
         began = time.perf_counter()
-        space = engine.space(self._make_kernel(problem.points), self.ridge).fit(problem.points)
+        kernel = self._make_kernel().fitted(problem.points)
+        space = engine.space(kernel, self.ridge).fit(problem.points)
         posterior, run = engine.run(
             space,
             problem.targets,
@@ -409,8 +426,9 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
         """The posterior to extend, if there is one and it may be."""
         fingerprint: tuple | None = None
         if engine.can_extend:
-            kernel = [repr(getattr(self, name)) for name in KERNEL_PARAMETERS]
-            fingerprint = (*problem.fingerprint, *kernel, self.ridge)
+            kernel = self._make_kernel()
+            parameters = (type(kernel).__name__, repr(kernel.get_params()))
+            fingerprint = (*problem.fingerprint, *parameters, self.ridge)
         if not self._extends:
             self._fingerprint = fingerprint
             self._seed = int(check_random_state(self.random_state).randint(2**31))
@@ -444,18 +462,18 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
             self.left_out_error_ = self.coding_.left_out_error(
                 posterior.left_out_log_probability, problem.codes, problem.weight
             )
-        if self.kernel == "linear":
+        if self.kernel_.is_linear:
             weights = self._space.primal(posterior.mean).T
-            self.coef_ = weights[:, : self.n_features_in_]
-            self.intercept_ = weights[:, -1] if self.fit_intercept else np.zeros(len(weights))
+            self.coef_, constant = np.hsplit(weights, [self.n_features_in_])
+            self.intercept_ = constant.sum(axis=1)  # of the one column, or of none
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "posterior_")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        if self.kernel == "linear":
+        tags.input_tags.pairwise = self._kernel_is("is_precomputed")
+        if self._kernel_is("is_linear"):
             named = isinstance(self.engine, str) and self.engine in ENGINES
             engine = ENGINES[self.engine]().for_sparse() if named else self.engine
             tags.input_tags.sparse = isinstance(engine, Engine) and engine.accepts_sparse

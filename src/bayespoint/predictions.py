@@ -27,7 +27,6 @@ class Predictions:
 
     classes_: NDArray
     posterior_: Posterior
-    kernel: str | Callable[[NDArray, NDArray], NDArray]
     decision: str
     coding_: Coding
     _space: Any
@@ -188,7 +187,7 @@ class Predictions:
         """
         drawn = self._draw(n_samples, random_state)
         flat = drawn.reshape(len(drawn), -1)
-        weights = self._space.primal(flat) if hasattr(self, "coef_") else flat
+        weights = self._space.primal(flat) if self._space.kernel.is_linear else flat
         return np.moveaxis(weights.reshape(-1, *drawn.shape[1:]), 0, 2)
 
     def _draw(self, n_samples: int, random_state: int | np.random.RandomState | None) -> NDArray:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from bayespoint.storage.content import ContentError
+from bayespoint.state import ContentError
 
 MANIFEST = "manifest.json"
 FORMAT = "bayespoint model"

@@ -1,4 +1,4 @@
-"""Checks of what a fitted machine consists of: kernels, points, spaces and posteriors."""
+"""Checks of posteriors."""
 
 from __future__ import annotations
 
@@ -7,73 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from bayespoint import posteriors, spaces
+from bayespoint import posteriors
 from bayespoint.coding import BinaryCoding, Coding, OneVersusRest
 from bayespoint.engines import Run
-from bayespoint.kernels import (
-    Kernel,
-    Points,
-    PolynomialKernel,
-    PrecomputedKernel,
-    RadialKernel,
-)
 from bayespoint.likelihoods import Likelihood, ProbitLikelihood
 from bayespoint.posteriors.sampled import TrainingMoments
-from bayespoint.storage.needs import finite, integer, need, number, optional, shaped
-
-
-def points(value: Points) -> None:
-    """One norm, position and further number for each row."""
-    sizes = finite(value.rows, "nw")
-    finite(value.norm, "n", n=sizes["n"])
-    shaped(value.index, "iu", "n", n=sizes["n"])
-    need((value.index >= 0).all(), "a position is negative")
-    number(value.log_unit, -1e5, 1e5)
-    optional(value.side, "n", n=sizes["n"])
-
-
-def polynomial(value: PolynomialKernel) -> None:
-    """Parameters in their ranges."""
-    need(type(value.normalize) in (bool, np.bool_), "normalize is no bool")
-    integer(value.degree, 1)
-    number(value.gamma, 0)
-    number(value.coef0, 0)
-    if value.columns is not None:
-        shaped(value.columns, "iu", "c")
-
-
-def radial(value: RadialKernel) -> None:
-    """Parameters in their ranges."""
-    number(value.gamma, 0)
-    if value.centre is not None:
-        finite(value.centre, "d")
-
-
-def precomputed(value: PrecomputedKernel) -> None:
-    """Parameters in their ranges."""
-    number(value.typical_length, 0)
-
-
-def space(value: Any) -> None:
-    """A kernel and a ridge."""
-    need(isinstance(value.kernel, Kernel), "its kernel is none")
-    if not isinstance(value.ridge, str) or value.ridge != "mean":
-        number(value.ridge, 0)
-
-
-def basis(value: spaces.BasisSpace) -> None:
-    """As many coordinates as points, if the kernel is not linear."""
-    space(value)
-    if not value.is_linear and "_points" in vars(value):
-        need(isinstance(value._points, Points), "its points are none")
-        finite(value._factor, "pp", p=len(value._points))
-
-
-def dual(value: spaces.DualSpace) -> None:
-    """Points."""
-    space(value)
-    if "points" in vars(value):
-        need(isinstance(value.points, Points), "its points are none")
+from bayespoint.state import finite, integer, need, number, optional, shaped
 
 
 def gaussian(value: posteriors.GaussianPosterior) -> None:
@@ -170,14 +109,6 @@ def marginal(value: posteriors.MarginalPosterior) -> None:
 
 
 PARTS: dict[type, Callable[[Any], object]] = {
-    Points: points,
-    PolynomialKernel: polynomial,
-    PrecomputedKernel: precomputed,
-    RadialKernel: radial,
-    spaces.BasisSpace: basis,
-    spaces.PrincipalSpace: basis,
-    spaces.ProcessSpace: basis,
-    spaces.DualSpace: dual,
     posteriors.GaussianPosterior: gaussian,
     posteriors.SampledPosterior: sampled,
     posteriors.ChainPosterior: chains,

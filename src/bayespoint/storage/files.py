@@ -15,8 +15,8 @@ import numpy as np
 import sklearn
 
 from bayespoint.exceptions import ModelFileError, ModelVersionWarning, one_line
+from bayespoint.state import ContentError
 from bayespoint.storage.archive import COPY, Reader, Writer, replacing
-from bayespoint.storage.content import ContentError
 from bayespoint.storage.decode import Decoder
 from bayespoint.storage.encode import Encoder
 from bayespoint.version import __version__

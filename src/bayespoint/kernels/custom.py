@@ -1,4 +1,4 @@
-"""Kernels that the user brings along: a function, or the matrix itself."""
+"""Kernels of the user's own: a function, or the kernel matrix itself."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.exceptions import KernelError
-from bayespoint.kernels.base import Kernel, Points
+from bayespoint.kernels.base import Kernel
+from bayespoint.kernels.points import Points
 from bayespoint.kernels.scaling import CHUNK, norms
+from bayespoint.state import number
+from bayespoint.validation import parameter_error
 
 ASYMMETRY = 1e-5  # relative; a Gram matrix computed in float32 is symmetric to about 1e-6
 
@@ -39,6 +42,12 @@ class FunctionKernel(Kernel):
     ) -> None:
         super().__init__(normalize=normalize)
         self.function = function
+
+    def check(self) -> None:
+        """Raise a ValueError, in scikit-learn's wording, for a parameter that is not allowed."""
+        super().check()
+        if not callable(self.function):
+            raise parameter_error(self, "function", "a function of two arrays of points")
 
     def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
         """Keep the inputs; ``side`` holds the factor that scales phi(x)."""
@@ -86,30 +95,61 @@ class PrecomputedKernel(Kernel):
     Parameters
     ----------
     normalize : bool, default=False
-        Not used.
+        Must be False.
+
+    Attributes
+    ----------
+    typical_length_ : float
+        Of a fitted kernel: the root mean square of the lengths of the training points.
 
     Examples
     --------
     >>> import numpy as np
     >>> from bayespoint.kernels import PrecomputedKernel
-    >>> kernel, K = PrecomputedKernel(), np.array([[2.0, 1.0], [1.0, 2.0]])
+    >>> K = np.array([[2.0, 1.0], [1.0, 2.0]])
+    >>> kernel = PrecomputedKernel().fitted(K)
     >>> points = kernel.prepare(K, training=True)
     >>> kernel.block(points, points)  # in units of 2^2
     array([[0.5 , 0.25],
            [0.25, 0.5 ]])
     """
 
-    typical_length = 1.0
+    typical_length_ = 1.0
+
+    def check(self) -> None:
+        """Raise a KernelError if the normalised form is asked for."""
+        super().check()
+        if self.normalize:
+            raise KernelError(
+                "normalize=True needs k(x, x) of new points, which a precomputed kernel does not "
+                "tell. Divide the matrix by sqrt(k(x, x) k(x', x')) yourself."
+            )
+
+    def check_state(self) -> None:
+        """Raise an error unless the length is a number."""
+        super().check_state()
+        number(self.typical_length_, 0)
+
+    def fitted(self, X: NDArray) -> PrecomputedKernel:
+        """A new kernel that knows how long the training points are."""
+        kernel = super().fitted(X)
+        norm, log_unit = norms(np.diagonal(X).astype(np.float64))
+        kernel.typical_length_ = float(np.sqrt((norm**2).mean()) * np.exp2(log_unit / 2)) or 1.0
+        return kernel
+
+    @property
+    def is_precomputed(self) -> bool:
+        """Points are rows of the kernel matrix."""
+        return True
 
     def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
         """Check a training matrix and find its unit; take the rows of new points as they are."""
         index = np.arange(len(X))
         if not training:
-            scale = np.full(len(X), 1 / self.typical_length, dtype=X.dtype) if unit else None
+            scale = np.full(len(X), 1 / self.typical_length_, dtype=X.dtype) if unit else None
             return Points(X, np.ones(len(X)), 0.0, index, scale)
         check_gram(X)
         norm, log_unit = norms(np.diagonal(X).astype(np.float64))
-        self.typical_length = float(np.sqrt((norm**2).mean()) * np.exp2(log_unit / 2)) or 1.0
         side = np.full(len(X), np.exp2(-log_unit / 2), dtype=X.dtype)
         return Points(X, norm, log_unit, index, side)
 

@@ -1,4 +1,8 @@
-"""Questions that checks ask of numbers and arrays."""
+"""Checks of an object's stored attributes, for classes whose objects are kept in model files.
+
+Such a class has a method ``check_state``, which asks these questions of its own attributes. It is
+called before an object is saved and after it is loaded.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from bayespoint.storage.content import ContentError
+
+class ContentError(ValueError):
+    """A value that cannot be kept in a model file, or that a model file should not contain."""
 
 
 def need(fine: object, wrong: str) -> None:
