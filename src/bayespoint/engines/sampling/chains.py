@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bayespoint.engines.sampling.moves import Moves
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors.diagnostics import effective_sample_size, r_hat
-from bayespoint.spaces.tiles import ThreadPool
+from bayespoint.threads import ThreadPool
 
 SLICES = 10  # parts of a run after which progress is told and a wish to stop is heard
 MONITORED = 100  # training points whose outputs tell whether chains agree

@@ -21,7 +21,7 @@ from bayespoint.engines.sampling.results import Task, check_sizes, gather, warn_
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import ChainPosterior, Posterior
 from bayespoint.spaces import BasisSpace
-from bayespoint.spaces.tiles import ThreadPool, thread_pool
+from bayespoint.threads import ThreadPool, thread_pool
 from bayespoint.validation import check_choice, check_flag, check_number, parameter_error
 
 AGREE = 1.05  # R-hat below which target_ess may end a run
