@@ -13,7 +13,7 @@ from bayespoint.cli import options
 from bayespoint.cli.errors import ExitCode, errors_in_words, fail
 from bayespoint.cli.labels import check_column, known_labels, rows_with_labels
 from bayespoint.cli.models import read_model, read_rows
-from bayespoint.cli.outputs import check_place, whole_file
+from bayespoint.cli.outputs import check_place
 from bayespoint.cli.progress import ProgressMonitor
 from bayespoint.cli.talk import Notes, facts, numbers_table, print_json, show
 from bayespoint.reports import Evaluation, measure, write_evaluation
@@ -68,7 +68,9 @@ def evaluate(
             found = measure(read.pipeline, X, y)
             if report is not None:
                 progress.tell("drawing")
-                write_report(found, report, kept.drop(columns=column), model, data)
+                details = {"model file": model.name, "table": data.name}
+                rows = kept.drop(columns=column)
+                write_evaluation(found, report, title=model.stem, rows=rows, details=details)
         if as_json:
             place = None if report is None else str(report)
             print_json({"report": place, **found.to_dict(), **notes.to_dict()})
@@ -84,13 +86,6 @@ def check_report(report: Path | None, *inputs: Path) -> None:
     check_place(report, "--report", *inputs)
     if find_spec("matplotlib") is None:
         fail('--report needs matplotlib: pip install "bayespoint[plot]"', ExitCode.NO_EXTRA)
-
-
-def write_report(found: Evaluation, report: Path, rows: object, model: Path, data: Path) -> None:
-    """Write the page, whole or not at all."""
-    details = {"model file": model.name, "table": data.name}
-    with whole_file(report) as partial:
-        write_evaluation(found, partial, title=model.stem, rows=rows, details=details)
 
 
 def tables(found: Evaluation) -> list[RenderableType]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from bayespoint.experiments.cells import table_heads, table_rows, table_title, verdict_word
 from bayespoint.experiments.report import RESULTS, ordered_runs
+from bayespoint.files import replacing
 from bayespoint.reports import parts
 from bayespoint.reports.machine import machine_words
 from bayespoint.reports.parts import badge, definitions, text
@@ -47,7 +48,8 @@ was measured here.</p>
     sections = "\n".join(section(folder, run, out) for folder, run in runs)
     path = out / "index.html"
     page = parts.page("bayespoint: papers reproduced", header, sections)
-    path.write_text(page, encoding="utf-8")
+    with replacing(path) as draft:
+        draft.write_text(page, encoding="utf-8")
     return path
 
 

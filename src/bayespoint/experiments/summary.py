@@ -9,6 +9,7 @@ from typing import Any
 from bayespoint.experiments.cells import table_heads, table_rows, table_title
 from bayespoint.experiments.page import measured_with
 from bayespoint.experiments.report import ordered_runs, write_json
+from bayespoint.files import replacing
 
 TITLE = "# Papers reproduced, all numbers"
 FIRST = (
@@ -43,7 +44,8 @@ def write_summary(out: Path) -> Path:
     write_json({"runs": runs}, out / "summary.json")
     path = out / "summary.md"
     blocks = [TITLE, FIRST, *(block for run in runs for block in run_blocks(run))]
-    path.write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
+    with replacing(path) as draft:
+        draft.write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
     return path
 
 
