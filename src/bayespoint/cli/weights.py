@@ -7,7 +7,6 @@ from typing import Annotated
 import numpy as np
 import pandas as pd
 import typer
-from sklearn.pipeline import Pipeline
 
 from bayespoint.cli import options
 from bayespoint.cli.errors import errors_in_words
@@ -15,6 +14,7 @@ from bayespoint.cli.models import Model, read_model
 from bayespoint.cli.outputs import STDOUT, check_output, write_table
 from bayespoint.cli.progress import ProgressMonitor
 from bayespoint.cli.talk import Notes, count, facts, print_json, show
+from bayespoint.pipelines import split_pipeline
 
 INTERCEPT = "intercept"
 
@@ -78,8 +78,8 @@ def weight_names(model: Model, n_weights: int, notes: Notes) -> list[str]:
 
 def feature_names(model: Model) -> list[str]:
     """Names of the features that the machine sees."""
-    machine = model.machine
-    if isinstance(model.pipeline, Pipeline) and len(model.pipeline) > 1:
-        return list(model.pipeline[:-1].get_feature_names_out())
+    before, machine, _ = split_pipeline(model.pipeline)
+    if before is not None:
+        return list(before.get_feature_names_out())
     named = getattr(machine, "feature_names_in_", None)
     return [f"x{i}" for i in range(machine.n_features_in_)] if named is None else list(named)
