@@ -208,7 +208,7 @@ def test_results_match_the_tables(run, out):
             assert row == json.loads(json.dumps(asdict(expected)))
     assert document["mode"] == "quick"
     assert document["seconds"]["all"] > 0
-    assert document["machine"]["versions"]["numpy"] == np.__version__
+    assert document["environment"]["versions"]["numpy"] == np.__version__
 
 
 def test_page_needs_nothing_else(run, out):
@@ -254,7 +254,7 @@ def test_summary_has_every_number(run, out):
         for cells in table_rows(table):
             assert f"| {' | '.join(cells)} |" in words
         assert table["title"] in words
-    assert run.document["machine"]["processor"] in words
+    assert run.document["environment"]["processor"] in words
     written = json.loads((out / "summary.json").read_text(encoding="utf-8"))
     assert written["runs"] == [json.loads(json.dumps(run.document))]
 

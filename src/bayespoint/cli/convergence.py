@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bayespoint import BayesPointClassifier
-from bayespoint.cli.talk import count
+from bayespoint.cli.messages import count
 from bayespoint.posteriors import ChainPosterior, GaussianWeights, MarginalPosterior
 from bayespoint.posteriors import SampledPosterior as Perceptrons
 

@@ -15,9 +15,7 @@ from sklearn.pipeline import Pipeline
 from bayespoint.cli import options
 from bayespoint.cli.errors import ExitCode, errors_in_words, fail
 from bayespoint.cli.evaluate import MEASURES
-from bayespoint.cli.progress import ProgressMonitor
-from bayespoint.cli.recipe import make_classifier, make_model
-from bayespoint.cli.talk import (
+from bayespoint.cli.messages import (
     Notes,
     class_words,
     count,
@@ -27,9 +25,11 @@ from bayespoint.cli.talk import (
     show,
     warnings_in_words,
 )
+from bayespoint.cli.progress import ProgressMonitor
+from bayespoint.cli.recipe import make_classifier, make_model
 from bayespoint.cli.training import (
     TrainingData,
-    describe_machine,
+    describe_classifier,
     engine_words,
     read_training_data,
 )
@@ -76,7 +76,7 @@ def cross_validate(
         found = {
             "rows": len(rows.X),
             "classes": {str(label): n for label, n in rows.counts.items()},
-            **describe_machine(model),
+            **describe_classifier(model),
             "folds": folds,
             "repeats": repeats,
             "measures": {name: averaged(results, name) for name in MEASURES},

@@ -11,8 +11,8 @@ from rich.table import Table
 from bayespoint.cli import options
 from bayespoint.cli.convergence import convergence, verdict
 from bayespoint.cli.errors import errors_in_words
+from bayespoint.cli.messages import Notes, facts, numbers_table, print_json, show
 from bayespoint.cli.models import Model, read_model
-from bayespoint.cli.talk import Notes, facts, numbers_table, print_json, show
 
 SHOWN = 12  # sweeps that are shown of a long run: the first and the last
 

@@ -12,10 +12,10 @@ from rich.console import RenderableType
 from bayespoint.cli import options
 from bayespoint.cli.errors import ExitCode, errors_in_words, fail
 from bayespoint.cli.labels import check_column, known_labels, rows_with_labels
+from bayespoint.cli.messages import Notes, facts, numbers_table, print_json, show
 from bayespoint.cli.models import read_model, read_rows
 from bayespoint.cli.outputs import check_place
 from bayespoint.cli.progress import ProgressMonitor
-from bayespoint.cli.talk import Notes, facts, numbers_table, print_json, show
 from bayespoint.reports import Evaluation, measure, write_evaluation
 
 # Names in an evaluation, in words, and whether they are shares.

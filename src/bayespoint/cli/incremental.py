@@ -21,11 +21,11 @@ from bayespoint.cli.labels import (
     read_labels,
     rows_with_labels,
 )
+from bayespoint.cli.messages import Notes, count, facts, print_json, show, warnings_in_words
 from bayespoint.cli.models import Model, read_model, read_rows, write_model
 from bayespoint.cli.outputs import check_place
 from bayespoint.cli.progress import ProgressMonitor
 from bayespoint.cli.recipe import make_classifier, make_model
-from bayespoint.cli.talk import Notes, count, facts, print_json, show, warnings_in_words
 from bayespoint.cli.training import TrainingData, describe, read_training_data, summary
 from bayespoint.engines.base import ENGINES
 from bayespoint.monitor import watch

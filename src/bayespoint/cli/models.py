@@ -14,9 +14,9 @@ from sklearn.pipeline import Pipeline
 from bayespoint import BayesPointClassifier
 from bayespoint.cli.columns import CATEGORY, prepare, tell_missing
 from bayespoint.cli.errors import ExitCode, did_you_mean, fail
+from bayespoint.cli.messages import Notes, listed, plain, warnings_in_words
 from bayespoint.cli.reading import read_table
 from bayespoint.cli.recipe import MISSING
-from bayespoint.cli.talk import Notes, listed, plain, warnings_in_words
 from bayespoint.exceptions import ModelFileError
 from bayespoint.pipelines import split_pipeline
 from bayespoint.storage import describe, load, save

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from bayespoint.cli import options
 from bayespoint.cli.errors import ExitCode, errors_in_words, fail
 from bayespoint.cli.labels import check_column
+from bayespoint.cli.messages import Notes, class_words, count, facts, print_json, show
 from bayespoint.cli.models import read_model, read_rows
 from bayespoint.cli.outputs import STDOUT, check_output, write_table
 from bayespoint.cli.progress import ProgressMonitor
-from bayespoint.cli.talk import Notes, class_words, count, facts, print_json, show
 from bayespoint.reject import RejectionCurve, confidence
 
 RejectRate = Annotated[

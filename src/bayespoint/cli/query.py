@@ -14,11 +14,11 @@ from bayespoint.active.strategies import worths
 from bayespoint.cli import options
 from bayespoint.cli.errors import ExitCode, errors_in_words, fail
 from bayespoint.cli.labels import read_labels
+from bayespoint.cli.messages import Notes, count, numbers_table, print_json, show
 from bayespoint.cli.models import Model, read_model, read_rows
 from bayespoint.cli.outputs import STDOUT, check_output, write_table
 from bayespoint.cli.progress import ProgressMonitor
 from bayespoint.cli.recipe import check_name
-from bayespoint.cli.talk import Notes, count, numbers_table, print_json, show
 
 STRATEGIES = ("entropy", "margin", "bald", "random")
 SHOWN = 20  # rows that the terminal shows

@@ -10,11 +10,11 @@ import typer
 
 from bayespoint.cli import options
 from bayespoint.cli.errors import ExitCode, errors_in_words, fail
+from bayespoint.cli.messages import Notes, facts, print_json, show, warnings_in_words
 from bayespoint.cli.models import write_model
 from bayespoint.cli.outputs import check_place
 from bayespoint.cli.progress import ProgressMonitor
 from bayespoint.cli.recipe import make_classifier, make_model
-from bayespoint.cli.talk import Notes, facts, print_json, show, warnings_in_words
 from bayespoint.cli.training import describe, read_training_data, summary
 from bayespoint.monitor import watch
 

@@ -10,10 +10,10 @@ import typer
 
 from bayespoint.cli import options
 from bayespoint.cli.errors import errors_in_words
+from bayespoint.cli.messages import Notes, count, facts, print_json, show
 from bayespoint.cli.models import Model, read_model
 from bayespoint.cli.outputs import STDOUT, check_output, write_table
 from bayespoint.cli.progress import ProgressMonitor
-from bayespoint.cli.talk import Notes, count, facts, print_json, show
 from bayespoint.pipelines import split_pipeline
 
 INTERCEPT = "intercept"

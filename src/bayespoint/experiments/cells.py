@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from bayespoint.reports.parts import NOTHING
+from bayespoint.reports.html import NOTHING
 
 VERDICT = "verdict"
 

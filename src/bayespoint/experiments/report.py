@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 from bayespoint.experiments.base import Context, Experiment, Figure, Result
 from bayespoint.files import replacing
 from bayespoint.plots import house_style
-from bayespoint.reports.machine import describe_machine
+from bayespoint.reports.environment import describe_environment
 
-FORMAT = 1  # of results.json; files of another format are not read
+FORMAT = 2  # of results.json; files of another format are not read
 RESULTS = "results.json"
 
 
@@ -77,7 +77,7 @@ def perform(experiment: Experiment, context: Context) -> Run:
             **{part: round(seconds, 2) for part, seconds in result.seconds.items()},
         },
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": describe_machine(),
+        "environment": describe_environment(),
     }
     return Run(result, document)
 

@@ -60,7 +60,7 @@ def run_blocks(run: Mapping[str, Any]) -> Iterable[str]:
         yield f"### {plain(table_title(content))}"
         yield markdown_table(table_heads(content), table_rows(content))
         yield plain(content["caption"])
-    yield "### Machine and time"
+    yield "### Computer and time"
     yield bullets(measured_with(run))
 
 

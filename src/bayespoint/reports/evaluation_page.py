@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bayespoint.files import replacing
-from bayespoint.reports import parts, sections
+from bayespoint.reports import html, sections
 from bayespoint.reports.evaluation import Evaluation
 
 
@@ -80,7 +80,7 @@ def write_evaluation(
     ]
     header = sections.summary(evaluation, title)
     with replacing(path) as draft:
-        draft.write_text(parts.page(title, header, "\n".join(main)), encoding="utf-8")
+        draft.write_text(html.page(title, header, "\n".join(main)), encoding="utf-8")
     return Path(path)
 
 

@@ -25,7 +25,7 @@ from bayespoint.experiments.large_scale.versions import (
     versions_table,
 )
 from bayespoint.experiments.verdicts import error_row
-from bayespoint.reports.machine import memory_size
+from bayespoint.reports.environment import memory_size
 
 N_SAMPLES = 10  # N of section 4
 DEGREE = 5  # of equation (5)
