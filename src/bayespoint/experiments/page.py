@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bayespoint.experiments.cells import table_heads, table_rows, table_title, verdict_word
+from bayespoint.experiments.cells import table_heads, table_rows, verdict_word
 from bayespoint.experiments.report import RESULTS, ordered_runs
 from bayespoint.files import replacing
 from bayespoint.reports import html
@@ -88,21 +88,20 @@ def figure(folder: Path, content: Mapping[str, Any], place: str) -> str:
 
 
 def table(content: Mapping[str, Any]) -> str:
-    """A table of printed against measured values, or of any others."""
-    title, kind = table_title(content), "" if "columns" in content else "stacked"
+    """A table with its title and caption; where intervals stand last, words go below them."""
+    title = content["title"]
+    has_intervals = any(isinstance(row["values"][-1], list) for row in content["rows"])
+    kind = "stacked" if has_intervals else ""
     *heads, last = table_heads(content)
-    rows = map(with_verdict, table_rows(content))
-    shown = html.table([*heads, html.Cell(last, "words")], rows, kind=kind, label=title)
+    lines = [
+        [*cells, html.Cell(verdict, f"words {verdict_word(verdict)}".strip())]
+        for *cells, verdict in table_rows(content)
+    ]
+    shown = html.table([*heads, html.Cell(last, "words")], lines, kind=kind, label=title)
     return (
         f"<article><h3>{text(title)}</h3>{shown}"
         f'<p class="quiet">{text(content["caption"])}</p></article>'
     )
-
-
-def with_verdict(row: Sequence[str]) -> list[Any]:
-    """A row whose last cell has the colour of its verdict."""
-    *cells, verdict = row
-    return [*cells, html.Cell(verdict, f"words {verdict_word(verdict)}".strip())]
 
 
 def measured_with(run: Mapping[str, Any]) -> dict[str, str]:
