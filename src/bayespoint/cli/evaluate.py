@@ -10,9 +10,9 @@ import typer
 from rich.console import RenderableType
 
 from bayespoint.cli import options
-from bayespoint.cli.errors import ExitCode, errors_in_words, fail
+from bayespoint.cli.errors import ExitCode, fail
 from bayespoint.cli.labels import check_column, known_labels, rows_with_labels
-from bayespoint.cli.messages import Notes, facts, numbers_table, print_json, show
+from bayespoint.cli.messages import Notes, facts, numbers_table
 from bayespoint.cli.models import read_model, read_rows
 from bayespoint.cli.outputs import check_place
 from bayespoint.cli.progress import ProgressMonitor
@@ -54,29 +54,25 @@ def evaluate(
 
     Example: bayespoint evaluate test.csv --target repaid --model loans.bpm --report test.html
     """
-    with errors_in_words():
-        check_report(report, data, model)
-        notes = Notes(aloud=not as_json)
-        read = read_model(model, notes)
-        frame = read_rows(data, read, encoding, notes)
-        column = target or read.target or ""
-        check_column(frame, column, "--target")
-        kept, labels = rows_with_labels(frame, column, notes)
-        X, _ = read.prepare(kept, notes)
-        y = known_labels(labels, read.classes, column)
-        with ProgressMonitor("evaluating") as progress:
-            found = measure(read.pipeline, X, y)
-            if report is not None:
-                progress.tell("drawing")
-                details = {"model file": model.name, "table": data.name}
-                rows = kept.drop(columns=column)
-                write_evaluation(found, report, title=model.stem, rows=rows, details=details)
-        if as_json:
-            place = None if report is None else str(report)
-            print_json({"report": place, **found.to_dict(), **notes.to_dict()})
-        else:
-            end = [] if report is None else [f"Page written to {report}."]
-            show(*tables(found), *end)
+    check_report(report, data, model)
+    notes = Notes(aloud=not as_json)
+    read = read_model(model, notes)
+    frame = read_rows(data, read, encoding, notes)
+    column = target or read.target or ""
+    check_column(frame, column, "--target")
+    kept, labels = rows_with_labels(frame, column, notes)
+    X, _ = read.prepare(kept, notes)
+    y = known_labels(labels, read.classes, column)
+    with ProgressMonitor("evaluating") as progress:
+        found = measure(read.pipeline, X, y)
+        if report is not None:
+            progress.tell("drawing")
+            details = {"model file": model.name, "table": data.name}
+            rows = kept.drop(columns=column)
+            write_evaluation(found, report, title=model.stem, rows=rows, details=details)
+    document = {"report": None if report is None else str(report), **found.to_dict()}
+    end = [] if report is None else [f"Page written to {report}."]
+    notes.end(document, *tables(found), *end)
 
 
 def check_report(report: Path | None, *inputs: Path) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 from bayespoint import _core
 from bayespoint.cli import options
-from bayespoint.cli.errors import plain_errors
 from bayespoint.cli.messages import facts, print_json, show
 from bayespoint.datasets import VARIABLE, available, data_folder
 from bayespoint.exceptions import DataUnavailableError
@@ -19,17 +18,16 @@ def info(as_json: options.AsJson = False) -> None:
 
     Example: bayespoint info --json
     """
-    with plain_errors():
-        found = {
-            **describe_environment(),
-            "compiled_code": cache_folder(),
-            "data": data_facts(),
-            "experiments": list(EXPERIMENTS),
-        }
-        if as_json:
-            print_json(found)
-        else:
-            show(facts(summary(found).items()))
+    found = {
+        **describe_environment(),
+        "compiled_code": cache_folder(),
+        "data": data_facts(),
+        "experiments": list(EXPERIMENTS),
+    }
+    if as_json:
+        print_json(found)
+    else:
+        show(facts(summary(found).items()))
 
 
 def cache_folder() -> str | None:

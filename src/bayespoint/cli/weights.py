@@ -9,8 +9,7 @@ import pandas as pd
 import typer
 
 from bayespoint.cli import options
-from bayespoint.cli.errors import errors_in_words
-from bayespoint.cli.messages import Notes, count, facts, print_json, show
+from bayespoint.cli.messages import Notes, count, facts
 from bayespoint.cli.models import Model, read_model
 from bayespoint.cli.outputs import STDOUT, check_output, write_table
 from bayespoint.cli.progress import ProgressMonitor
@@ -34,23 +33,19 @@ def sample_weights(
 
     Example: bayespoint sample-weights --model loans.bpm --n 1000 --out weights.csv
     """
-    with errors_in_words():
-        check_output(out, model, as_json=as_json, arrays=True)
-        notes = Notes(aloud=not as_json)
-        read = read_model(model, notes, needs_table=False)
-        with ProgressMonitor("drawing"):
-            weights = read.machine.draw_weights(n, random_state=seed)
-        names = weight_names(read, weights.shape[2], notes)
-        table = pd.DataFrame(weights.reshape(-1, weights.shape[2]), columns=names)
-        if out.suffix.lower() != ".npy":
-            table = numbered(table, read, n)
-        write_table(table, out)
-        if as_json:
-            found = {"out": str(out), "draws": n, "rows": len(table), "weights": names}
-            print_json({**found, **notes.to_dict()})
-        else:
-            told = f"{count(n, 'draw')} of {count(len(names), 'weight')}"
-            show(facts([("drawn", told)]), f"Written to {out}.", to_stderr=out == STDOUT)
+    check_output(out, model, as_json=as_json, arrays=True)
+    notes = Notes(aloud=not as_json)
+    read = read_model(model, notes, needs_table=False)
+    with ProgressMonitor("drawing"):
+        weights = read.machine.draw_weights(n, random_state=seed)
+    names = weight_names(read, weights.shape[2], notes)
+    table = pd.DataFrame(weights.reshape(-1, weights.shape[2]), columns=names)
+    if out.suffix.lower() != ".npy":
+        table = numbered(table, read, n)
+    write_table(table, out)
+    found = {"out": str(out), "draws": n, "rows": len(table), "weights": names}
+    told = facts([("drawn", f"{count(n, 'draw')} of {count(len(names), 'weight')}")])
+    notes.end(found, told, f"Written to {out}.", to_stderr=out == STDOUT)
 
 
 def numbered(table: pd.DataFrame, model: Model, n: int) -> pd.DataFrame:
