@@ -39,7 +39,18 @@ SIDEWAYS = {
     "spaces": {"kernels"},
 }
 # Anyone may import these; they import nothing of the package but each other.
-LEAVES = {"exceptions", "validation", "state", "monitor", "callbacks", "version"}
+LEAVES = {
+    "callbacks",
+    "exceptions",
+    "files",
+    "memory",
+    "monitor",
+    "pipelines",
+    "state",
+    "threads",
+    "validation",
+    "version",
+}
 # The package itself and `python -m`: above all layers.
 ROOT = {"__init__", "__main__"}
 # Rooms with a closed list of importers.

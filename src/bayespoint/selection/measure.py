@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.pipeline import Pipeline
 
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.exceptions import held_warnings, one_line, warn_user
 from bayespoint.monitor import Monitor
+from bayespoint.pipelines import Parts, split_pipeline
 
 FAILURES = (ValueError, ArithmeticError)  # what a fit raises for parameters that do not work
 
@@ -36,19 +36,15 @@ class Data(NamedTuple):
     sample_weight: ArrayLike | None
 
 
-def split(estimator: Any) -> tuple[Any, Any, str]:
-    """The steps before the classifier (or None), the classifier, and the prefix of its names."""
-    before, classifier, prefix = None, estimator, ""
-    if isinstance(estimator, Pipeline):
-        name, classifier = estimator.steps[-1]
-        before = estimator[:-1] if len(estimator.steps) > 1 else None
-        prefix = f"{name}__"
-    if not isinstance(classifier, BayesPointClassifier):
+def split(estimator: Any) -> Parts:
+    """The steps before the classifier, the classifier, and the prefix of its names."""
+    parts = split_pipeline(estimator)
+    if not isinstance(parts.last, BayesPointClassifier):
         raise TypeError(
             "The 'estimator' parameter of EvidenceSearch must be a BayesPointClassifier, or a "
             f"Pipeline whose last step is one. Got {estimator!r} instead."
         )
-    return before, classifier, prefix
+    return parts
 
 
 def with_params(estimator: Any, params: dict[str, Any]) -> Any:

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from bayespoint.kernels import Kernel, Points
 from bayespoint.spaces.basis import check_space
 from bayespoint.spaces.rows import RowCache
-from bayespoint.spaces.tiles import ThreadPool, multiply, thread_pool
+from bayespoint.spaces.tiles import multiply
 from bayespoint.state import need
+from bayespoint.threads import ThreadPool, thread_pool
 
 
 class KernelMatrix:

@@ -5,11 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, BinaryIO
 
 from bayespoint.state import ContentError
@@ -176,19 +172,3 @@ def check_version(manifest: dict[str, Any]) -> None:
 def refuse_constant(token: str) -> None:
     """Refuse the words NaN and Infinity, which are not JSON."""
     raise ContentError(f"its manifest contains {token}, which is not JSON")
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A new file that takes the place of ``path`` when it is complete, and not before."""
-    target = Path(os.path.realpath(path))  # a link stays a link
-    draft = target.with_name(f".bayespoint-{secrets.token_hex(8)}.tmp")
-    try:
-        with open(draft, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, target)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
