@@ -147,7 +147,7 @@ def test_weights_that_leave_nothing_together():
 # Parameters ------------------------------------------------------------------------------------
 
 KERNEL_NAMES = (
-    r"a str among \{'linear', 'poly', 'rbf', 'precomputed'\}, a kernel such as .* or a callable"
+    r"a str among \{'linear', 'poly', 'rbf', 'precomputed'\}, a kernel such as .*callable"
 )
 ENGINES = r"an engine instance, such as PermutedPerceptron\(\), or one of the names \{.*perceptron"
 
