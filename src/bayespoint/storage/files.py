@@ -97,7 +97,7 @@ def save(
     >>> bayespoint.save(lambda x: x, path)
     Traceback (most recent call last):
         ...
-    bayespoint.exceptions.ModelFileError: ...iris.bpm: model is <function ... cannot be kept in a
+    bayespoint.exceptions.errors.ModelFileError: ...iris.bpm: model is <function ... cannot be kept in a
     model file...
     >>> folder.cleanup()
     """
