@@ -20,7 +20,7 @@ from bayespoint.kernels import (
 from bayespoint.kernels.polynomial import integer_power
 from bayespoint.kernels.scaling import lengths, power_of_two
 from bayespoint.spaces import DualSpace
-from bayespoint.spaces.tiles import thread_pool
+from bayespoint.threads import thread_pool
 
 TOLERANCE = {np.float32: 2e-5, np.float64: 1e-12}
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])

@@ -1,14 +1,12 @@
 """Where weights live: coordinates against kernel matrices, rows in any order to the bit, caches."""
 
 import pickle
-import threading
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.blas import skip_where_blas_rounds_by_place
-from threadpoolctl import threadpool_info, threadpool_limits
 
 from bayespoint.exceptions import CacheTooSmallError, KernelError
 from bayespoint.kernels import (
@@ -21,7 +19,8 @@ from bayespoint.kernels import (
 )
 from bayespoint.spaces import BasisSpace, DualSpace, RowCache
 from bayespoint.spaces.dual import KernelMatrix
-from bayespoint.spaces.tiles import EDGE, TILE, UNIT, ThreadPool, fill, thread_pool
+from bayespoint.spaces.tiles import EDGE, TILE, UNIT, fill
+from bayespoint.threads import ThreadPool, thread_pool
 
 NOTHING = np.array([], dtype=np.int64)
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
@@ -346,48 +345,6 @@ def test_a_cache_that_is_too_small_says_how_large_it_must_be():
     assert error.row_size == pytest.approx(0.25)
     assert error.cache_size == pytest.approx(0.125, rel=1e-3)
     assert str(error) == str(caught.value)
-
-
-# Threads ---------------------------------------------------------------------------------------
-
-
-def blas_threads():
-    return {entry["num_threads"] for entry in threadpool_info() if entry["user_api"] == "blas"}
-
-
-def test_blas_has_one_thread_inside_and_its_own_number_after():
-    with threadpool_limits(2, user_api="blas"):
-        before, n_threads = blas_threads(), threading.active_count()
-        with thread_pool(3) as pool:
-            assert blas_threads() == {1}
-            assert pool.n_threads == 3
-            pool.map(lambda share: None, range(9))
-        assert blas_threads() == before
-        assert threading.active_count() == n_threads
-
-
-def test_blas_gets_its_number_back_after_an_error():
-    with threadpool_limits(2, user_api="blas"):
-        before, n_threads = blas_threads(), threading.active_count()
-        with pytest.raises(ZeroDivisionError), thread_pool(2) as pool:
-            pool.map(lambda share: 1 / share, [1, 1, 0])
-        assert blas_threads() == before
-        assert threading.active_count() == n_threads
-
-
-@pytest.mark.parametrize("n_threads", [1, 3])
-def test_errors_of_tasks_come_through(n_threads):
-    def task(share, done):
-        if share == 2:
-            raise KernelError("share 2 is bad")
-        done.append(share)
-
-    pool, done = ThreadPool(n_threads), []
-    with pytest.raises(KernelError, match="share 2 is bad"):
-        pool.map(task, [0, 1, 2], done)
-    pool.map(task, [3, 4], done)  # the pool lives on
-    pool.close()
-    assert sorted(done) == [0, 1, 3, 4]
 
 
 def test_an_error_of_a_kernel_in_a_tile_comes_through():

@@ -39,7 +39,7 @@ SIDEWAYS = {
     "spaces": {"kernels"},
 }
 # Anyone may import these; they import nothing of the package but each other.
-LEAVES = {"exceptions", "validation", "monitor", "callbacks", "version"}
+LEAVES = {"exceptions", "validation", "monitor", "callbacks", "threads", "version"}
 # The package itself and `python -m`: above all layers.
 ROOT = {"__init__", "__main__"}
 # Rooms with a closed list of importers.

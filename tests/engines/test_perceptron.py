@@ -18,7 +18,7 @@ from bayespoint.exceptions import CacheTooSmallError, NotSeparableWarning, Stopp
 from bayespoint.kernels import PolynomialKernel, RadialKernel
 from bayespoint.monitor import Monitor, watch
 from bayespoint.spaces import DualSpace
-from bayespoint.spaces.tiles import thread_pool
+from bayespoint.threads import thread_pool
 
 
 def digits(n=400, dtype=np.float64):

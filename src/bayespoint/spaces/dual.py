@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from bayespoint.kernels import Kernel, Points
 from bayespoint.spaces.rows import RowCache
-from bayespoint.spaces.tiles import ThreadPool, multiply, thread_pool
+from bayespoint.spaces.tiles import multiply
+from bayespoint.threads import ThreadPool, thread_pool
 
 
 class KernelMatrix:

@@ -20,7 +20,7 @@ from bayespoint.engines.sampling.halfspaces import Halfspaces
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import ChainPosterior, Posterior
 from bayespoint.spaces import BasisSpace
-from bayespoint.spaces.tiles import thread_pool
+from bayespoint.threads import thread_pool
 from bayespoint.validation import check_number
 
 LARGEST_GRAM = 5000  # points whose inner products are kept, 200 MB; else a bounce costs O(m d)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bayespoint.engines.sampling.moves import Moves
 from bayespoint.monitor import Monitor
-from bayespoint.spaces.tiles import ThreadPool
+from bayespoint.threads import ThreadPool
 
 SLICES = 10  # parts of a run after which progress is told and a wish to stop is heard
 

@@ -29,7 +29,7 @@ from bayespoint.engines.sampling.tempering import climb, climb_steps
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import ChainPosterior, Posterior
 from bayespoint.spaces import BasisSpace
-from bayespoint.spaces.tiles import ThreadPool, thread_pool
+from bayespoint.threads import ThreadPool, thread_pool
 from bayespoint.validation import check_choice, check_flag, check_number, parameter_error
 
 SMALLEST_RATE = 1e-3  # least flip rate that label_noise="auto" considers

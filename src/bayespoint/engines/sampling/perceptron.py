@@ -17,7 +17,7 @@ from bayespoint.monitor import Monitor
 from bayespoint.posteriors import Posterior, SampledPosterior
 from bayespoint.posteriors.sampled import TrainingMoments
 from bayespoint.spaces import DualSpace
-from bayespoint.spaces.tiles import thread_pool
+from bayespoint.threads import thread_pool
 from bayespoint.validation import check_number
 
 STATE_SIZE = 256e6  # bytes of coefficients and outputs held at a time; more samples go in waves
