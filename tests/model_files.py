@@ -128,6 +128,7 @@ def without_cache(value):
         name: part
         for name, part in vars(value).items()
         if not isinstance(getattr(cls, name, None), cached_property)
+        and name not in getattr(cls, "not_stored", ())
     }
 
 

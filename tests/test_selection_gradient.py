@@ -9,7 +9,7 @@ from tests.probit import problem
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
-from bayespoint.engines.gaussian import evidence
+from bayespoint.engines.gaussian import evidence_gradient as evidence
 from bayespoint.selection import log_evidence_gradient
 
 STEP = 1e-4  # of a logarithm: the error of a central difference is about STEP^2

@@ -346,18 +346,22 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
     def _make_engine(self, X: Any) -> Engine:
         """The engine, checked; one that is only named takes the form that sparse points need."""
         engine = get_engine(self.engine)
-        if issparse(X) and self.kernel == "linear" and not engine.accepts_sparse:
-            chosen = engine.for_sparse() if isinstance(self.engine, str) else None
-            if chosen is None:
-                raise TypeError(
-                    f"Sparse input needs an engine that takes sparse rows, and {engine} does not. "
-                    "Use engine=ExpectationPropagation(covariance='diagonal'), or pass X.toarray() "
-                    f"({X.shape[0] * X.shape[1] * 8 / 1e9:.2g} GB)."
-                )
-            warn_user(SparseInputWarning(str(chosen)))
-            engine = chosen
         engine.check()
-        return engine
+        if not issparse(X) or self._takes_sparse(engine):
+            return engine
+        dense = f"X.toarray() ({X.shape[0] * X.shape[1] * 8 / 1e9:.2g} GB)"
+        if self.kernel != "linear":
+            raise TypeError(
+                f"Sparse input needs kernel='linear'. Got kernel={self.kernel!r}: pass {dense}."
+            )
+        chosen = engine.for_sparse() if isinstance(self.engine, str) else None
+        if chosen is None:
+            raise TypeError(
+                f"Sparse input needs an engine that takes sparse rows, and {engine} does not. Use "
+                f"engine=ExpectationPropagation(covariance='diagonal'), or pass {dense}."
+            )
+        warn_user(SparseInputWarning(str(chosen)))
+        return chosen
 
     def _validate(self, X: Any, y: Any, engine: Engine, *, reset: bool) -> tuple[Any, NDArray]:
         """Points and labels as arrays; sparse ones only where engine and kernel take them."""
@@ -451,9 +455,8 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
-        named = self.engine in ENGINES if isinstance(self.engine, str) else True
-        if named and self.kernel == "linear":
-            engine = get_engine(self.engine)
-            chosen = engine.for_sparse() if isinstance(self.engine, str) else engine
-            tags.input_tags.sparse = chosen is not None and chosen.accepts_sparse
+        if self.kernel == "linear":
+            named = isinstance(self.engine, str) and self.engine in ENGINES
+            engine = ENGINES[self.engine]().for_sparse() if named else self.engine
+            tags.input_tags.sparse = isinstance(engine, Engine) and engine.accepts_sparse
         return tags

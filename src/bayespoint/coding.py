@@ -12,7 +12,7 @@ from bayespoint.likelihoods.quadrature import TINY, share_of_largest
 
 __all__ = ["BinaryCoding", "Coding", "OneVersusRest", "make_coding"]
 
-LARGEST = 1e15  # log-odds: beyond, a class is certain, and differences of two stay finite
+LARGEST = 1e300  # log-odds: their differences stay finite
 
 
 class Coding(ABC):

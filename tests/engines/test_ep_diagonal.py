@@ -115,7 +115,7 @@ def test_slow_version(parameters, copies):
     np.testing.assert_allclose(posterior.factor[0] ** 2, variance, rtol=0, atol=1e-10)
     assert clf.log_evidence_[0] == pytest.approx(evidence, abs=1e-9)
     np.testing.assert_allclose(posterior.left_out_log_probability[which, 0], left_out, atol=1e-10)
-    assert posterior.left_out_error[0] == pytest.approx(np.mean(left_out <= np.log(0.5)))
+    assert clf.left_out_error_ == pytest.approx(np.mean(left_out <= np.log(0.5)))
 
 
 # Exact cases -------------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ def test_weights_are_copies():
     assert_same(weighted, copied, atol=1e-9)
     left_out = weighted.posterior_.left_out_log_probability[copies]
     np.testing.assert_allclose(left_out, copied.posterior_.left_out_log_probability, atol=1e-9)
-    assert weighted.posterior_.left_out_error == pytest.approx(copied.posterior_.left_out_error)
+    assert weighted.left_out_error_ == pytest.approx(copied.left_out_error_)
 
 
 @pytest.mark.parametrize("prior_scale", [1, 10])

@@ -180,7 +180,8 @@ def test_more_coordinates_than_points():
 
 def test_cavities_predict_what_a_fit_without_the_point_predicts():
     X, y = problem(40, 3)
-    posterior = machine().fit(X, y).posterior_
+    clf = machine().fit(X, y)
+    posterior = clf.posterior_
     refitted = np.empty(40)
     for i in range(40):
         rest = np.arange(40) != i
@@ -188,8 +189,9 @@ def test_cavities_predict_what_a_fit_without_the_point_predicts():
         refitted[i] = np.log(p[int(y[i] == 1)])
     left_out = posterior.left_out_log_probability[:, 0]
     np.testing.assert_allclose(np.exp(left_out), np.exp(refitted), atol=0.02)
-    assert posterior.left_out_error[0] == np.mean(left_out < np.log(0.5))
-    together = np.exp(posterior.log_probability(posterior.moderated(*posterior.latent(X)), "")[0])
+    assert clf.left_out_error_ == pytest.approx(np.mean(left_out < np.log(0.5)))
+    decision = posterior.likelihood.predictive(*posterior.latent(X))
+    together = np.exp(posterior.log_probability(decision, "bayes_point")[0])
     with_it = np.where(y == 1, together[:, 0], 1 - together[:, 0])
     assert (
         np.abs(np.exp(left_out) - np.exp(refitted)).max()

@@ -23,7 +23,7 @@ def check_names(cls: type, names: Iterable[str], place: str) -> None:
     for name in names:
         default = of_class(cls, name)
         is_fine = name.isidentifier() and not name.startswith("__")
-        if not is_fine or not isinstance(default, (bool, int, float, str, type(None))):
+        if not is_fine or not isinstance(default, (bool, int, float, str, tuple, type(None))):
             raise ContentError(f"{place} has the attribute {name!r:.80}, which is not allowed")
 
 

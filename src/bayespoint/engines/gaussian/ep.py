@@ -6,6 +6,7 @@ R. Herbrich, Introduction to Probabilistic Machine Learning, Unit 9: Bayesian Cl
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -210,7 +211,10 @@ class ExpectationPropagation(Engine):
                     ratios.append(sites.variance_ratio())
         ended = Ended(all_changes, endings, remedies, [one.training_error for one in results])
         warned = independence_warnings(ratios)
-        return gather(results, likelihood, start), ended.run("sweeps", self.tol, warned)
+        run = ended.run("sweeps", self.tol, warned)
+        if self.max_iter == 1:
+            run = replace(run, summary="a single pass, as asked")
+        return gather(results, likelihood, start), run
 
     def _kind(self, space: BasisSpace) -> type[Sites | FactorisedSites]:
         """Who keeps the sites."""
