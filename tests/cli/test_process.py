@@ -82,7 +82,8 @@ def test_control_c_in_compiled_code(tmp_path):
     data = write(loans().drop(columns=["customer", "joined"]), tmp_path / "data.csv")
     arguments = ["cross-validate", data, "--target", "repaid", "--engine", "gibbs"]
     arguments += ["--param", "n_samples=20000", "--param", "thin=100"]
-    process, printed, said = interrupt(RESET + MAIN, arguments, "note: missing values: 1", after=1.0)
+    sign = "note: missing values: 1 in 'city'"  # the last before the fits
+    process, printed, said = interrupt(RESET + MAIN, arguments, sign, after=1.0)
     assert process.returncode == ExitCode.INTERRUPTED
     assert (printed, said) == ("", "error: interrupted\n")
 
