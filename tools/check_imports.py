@@ -37,7 +37,16 @@ SIDEWAYS = {
     "spaces": {"kernels"},
 }
 # Anyone may import these; they import nothing of the package but each other.
-LEAVES = {"callbacks", "exceptions", "files", "monitor", "pipelines", "validation", "version"}
+LEAVES = {
+    "callbacks",
+    "exceptions",
+    "extras",
+    "files",
+    "monitor",
+    "pipelines",
+    "validation",
+    "version",
+}
 # The package itself and `python -m`: above all layers.
 ROOT = {"__init__", "__main__"}
 # Rooms with a closed list of importers.

@@ -16,7 +16,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold, cross_val_score
 from tests.cli.running import ask_json, error_line, invoke, loans, succeed, write
 
 import bayespoint
-from bayespoint.cli import evaluate
+from bayespoint import extras
 from bayespoint.reports import METRICS, Measured, Metric
 
 
@@ -123,7 +123,7 @@ def test_mistakes(trained, tmp_path, monkeypatch):
     result = invoke(*files, "--target", "repayed")
     assert result.exit_code == 2
     assert "Did you mean repaid?" in error_line(result)
-    monkeypatch.setattr(evaluate, "find_spec", lambda name: None)
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
     result = invoke(*files, "--report", tmp_path / "page.html")
     assert result.exit_code == 4
     assert 'pip install "bayespoint[plot]"' in error_line(result)

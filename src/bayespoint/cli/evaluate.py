@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -10,12 +9,12 @@ import typer
 from rich.console import RenderableType
 
 from bayespoint.cli import options
-from bayespoint.cli.errors import ExitCode, fail
 from bayespoint.cli.labels import check_column, known_labels, rows_with_labels
 from bayespoint.cli.messages import Notes, facts, numbers_table
 from bayespoint.cli.models import read_model, read_rows
 from bayespoint.cli.outputs import check_place
 from bayespoint.cli.progress import ProgressMonitor
+from bayespoint.extras import require
 from bayespoint.reports import METRICS, Evaluation, measure, write_evaluation
 
 RATES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
@@ -71,8 +70,7 @@ def check_report(report: Path | None, *inputs: Path) -> None:
     if report is None:
         return
     check_place(report, "--report", *inputs)
-    if find_spec("matplotlib") is None:
-        fail('--report needs matplotlib: pip install "bayespoint[plot]"', ExitCode.NO_EXTRA)
+    require("matplotlib", "plot", "--report")
 
 
 def tables(found: Evaluation) -> list[RenderableType]:
