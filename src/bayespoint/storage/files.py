@@ -97,8 +97,7 @@ def save(
     >>> bayespoint.save(lambda x: x, path)
     Traceback (most recent call last):
         ...
-    bayespoint.exceptions.errors.ModelFileError: ...iris.bpm: model is <function ... cannot be kept
-    in a model file...
+    bayespoint.exceptions.errors.ModelFileError: ...iris.bpm: model is <function ...
     >>> folder.cleanup()
     """
     target = Path(path)
