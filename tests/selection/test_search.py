@@ -14,7 +14,6 @@ from tests.probit import problem
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
-from bayespoint.monitor import Monitor, watch
 from bayespoint.selection import EvidenceSearch, ascent
 
 SCALE, NOISE, FLIP = "engine__prior_scale", "engine__noise", "engine__label_noise"
@@ -61,17 +60,11 @@ def test_the_maximum_of_other_evidences(engine):
     assert max(grid) - 1e-4 < search.best_score_ < max(grid) + 0.2
 
 
-def test_a_maximum_at_a_bound_is_found():
-    X, y = problem()
-    search = EvidenceSearch(machine(), param_bounds={SCALE: (1e-3, 1e-2)}).fit(X, y)
-    assert search.best_params_[SCALE] == pytest.approx(1e-2)
-
-
 def test_differences_lead_to_the_same_maximum_as_gradients(monkeypatch):
     X, y = problem(n=40)
-    exact = EvidenceSearch(machine(), param_bounds=BOUNDS).fit(X, y)
-    monkeypatch.setattr(ascent, "is_differentiable", lambda classifier, name: False)
-    numeric = EvidenceSearch(machine(), param_bounds=BOUNDS).fit(X, y)
+    exact = EvidenceSearch(machine(), param_bounds=BOUNDS, tol=1e-3).fit(X, y)
+    monkeypatch.setattr(ascent, "is_differentiable", lambda kernel, engine, name: False)
+    numeric = EvidenceSearch(machine(), param_bounds=BOUNDS, tol=1e-3).fit(X, y)
     assert numeric.best_score_ == pytest.approx(exact.best_score_, abs=1e-6)
     assert numeric.best_params_[SCALE] == pytest.approx(exact.best_params_[SCALE], rel=1e-3)
 
@@ -251,18 +244,3 @@ def test_it_can_be_cloned_validated_and_run_in_parallel():
         one.decision_function(X), one.best_estimator_.decision_function(X)
     )
     np.testing.assert_array_equal(one.vote_shares(X), one.best_estimator_.vote_shares(X))
-
-
-def test_the_monitor_counts_fits():
-    told = []
-
-    class Count(Monitor):
-        def begin(self, total, unit):
-            told.append((total, unit))
-
-        def update(self, done):
-            told.append(done)
-
-    with watch(Count()):
-        EvidenceSearch(machine(), {SCALE: [0.1, 1.0, 2.0]}, refit=False).fit(*problem())
-    assert told == [(3, "fits"), 1, 2, 3, 3]

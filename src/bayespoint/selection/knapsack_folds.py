@@ -13,8 +13,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 from sklearn.utils.validation import check_consistent_length
 
-from bayespoint.engines import get_engine
-
 
 class Data(NamedTuple):
     """Points, labels and weights that can be cut into folds."""
@@ -60,7 +58,7 @@ def fit_one(machine: Any, data: Data, C: float, beta: float) -> Any:
     """A clone of the machine with C and beta, fitted to the data."""
     fitted = clone(machine)
     classifier = last_step(fitted)
-    classifier.set_params(engine=get_engine(classifier.engine).set_params(C=C, beta=beta))
+    classifier.set_params(engine__C=C, engine__beta=beta)
     if data.weight is None:
         return fitted.fit(data.points, data.labels)
     name = f"{fitted.steps[-1][0]}__" if isinstance(fitted, Pipeline) else ""
