@@ -22,6 +22,7 @@ EP = BayesPointClassifier(engine=ExpectationPropagation())
 EXACT = BayesPointClassifier(engine=ExpectationPropagation(tol=1e-9))
 
 
+@pytest.mark.filterwarnings("ignore::bayespoint.exceptions.BoundReachedWarning")
 @parametrize_with_checks(
     [
         EvidenceSearch(EXACT, param_bounds={SCALE: (0.1, 10.0)}, tol=0.1),

@@ -39,7 +39,7 @@ def search_rbf(names, **parameters):
     return EvidenceSearch(classifier, param_bounds=bounds, refit=False, **parameters)
 
 
-BOUNDS = {SCALE: (0.1, 30.0), "gamma": (1e-3, 3.0)}
+BOUNDS = {SCALE: (0.1, 1000.0), "gamma": (1e-4, 3.0)}
 
 
 def test_one_problem_for_a_search_and_one_space_for_an_evaluation(counts):
