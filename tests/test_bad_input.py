@@ -14,6 +14,7 @@ from sklearn.preprocessing import OneHotEncoder
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation, PermutedPerceptron
 from bayespoint.exceptions import KernelError, NotSeparableWarning, SparseInputWarning
+from bayespoint.kernels import ConstantKernel, PrecomputedKernel, RadialKernel, SumKernel
 
 X = np.random.default_rng(0).normal(size=(60, 2))
 Y = (X[:, 0] > 0).astype(int)
@@ -145,7 +146,9 @@ def test_weights_that_leave_nothing_together():
 
 # Parameters ------------------------------------------------------------------------------------
 
-KERNEL_NAMES = r"a str among \{'linear', 'poly', 'rbf', 'precomputed'\} or a callable"
+KERNEL_NAMES = (
+    r"a str among \{'linear', 'poly', 'rbf', 'precomputed'\}, a kernel such as .*callable"
+)
 ENGINES = r"an engine instance, such as PermutedPerceptron\(\), or one of the names \{.*perceptron"
 
 
@@ -154,6 +157,7 @@ ENGINES = r"an engine instance, such as PermutedPerceptron\(\), or one of the na
     [
         ("kernel", "gauss", KERNEL_NAMES),
         ("kernel", None, KERNEL_NAMES),
+        ("kernel", RadialKernel, KERNEL_NAMES),
         ("engine", "svm", ENGINES),
         ("engine", PermutedPerceptron, ENGINES),
         ("degree", 0, r"an int in the range \[1, inf\)"),
@@ -194,6 +198,19 @@ def test_number_of_draws(n_samples):
 # Kernels that are none -------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("kernel", "match"),
+    [
+        (RadialKernel(gamma=-1.0), "'gamma' parameter of RadialKernel must be .*Got -1.0 instead"),
+        (RadialKernel() + -2 * ConstantKernel(), "'weights' parameter of SumKernel .*2 positive"),
+        (SumKernel([PrecomputedKernel()]), "'terms' parameter .*add up kernel matrices yourself"),
+        (ConstantKernel(normalize="yes"), "'normalize' parameter of ConstantKernel must be a bool"),
+    ],
+)
+def test_parameters_of_kernels(kernel, match):
+    fails(match, kernel=kernel)
+
+
 def gram():
     return X @ X.T + 1
 
@@ -215,7 +232,8 @@ def test_precomputed(change, match):
 
 
 def test_precomputed_normalised():
-    fails("Divide the matrix by", gram(), kernel="precomputed", normalize=True, error=KernelError)
+    for kernel in ("precomputed", PrecomputedKernel()):
+        fails("Divide the matrix by", gram(), kernel=kernel, normalize=True, error=KernelError)
 
 
 def test_precomputed_with_the_wrong_width_of_new_rows():

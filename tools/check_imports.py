@@ -23,7 +23,7 @@ LAYERS = (
     ("storage",),
     ("reject", "active", "selection"),
     ("classifier",),
-    ("predictions", "problem"),
+    ("predictions", "problem", "settings"),
     ("engines",),
     ("posteriors", "likelihoods", "coding"),
     ("spaces", "kernels"),

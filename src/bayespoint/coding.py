@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, softmax
 
 from bayespoint.likelihoods.quadrature import TINY, share_of_largest
+from bayespoint.state import need, shaped
 
 __all__ = ["BinaryCoding", "Coding", "OneVersusRest", "make_coding"]
 
@@ -96,6 +97,12 @@ class Coding(ABC):
         log_yes, log_no = np.where(is_yes, right, wrong), np.where(is_yes, wrong, right)
         decided = self.decide(self.scores(log_yes - log_no, log_yes, log_no))
         return float(np.average(decided != codes, weights=weight))
+
+    def check_state(self) -> None:
+        """Raise an error if the stored attributes make no sense."""
+        (n_classes,) = shaped(self.classes, "biufUO", "c").values()
+        need(n_classes >= 2, "it has fewer than two classes")
+        need(type(make_coding(self.classes)) is type(self), "it does not suit its classes")
 
 
 class BinaryCoding(Coding):

@@ -9,8 +9,8 @@ from tests.cli.running import ask_json, error_line, invoke, loans, succeed, writ
 
 from bayespoint.cli import outputs, reading
 from bayespoint.cli.columns import as_numbers, as_text, judge
+from bayespoint.cli.messages import Notes
 from bayespoint.cli.reading import find_delimiter, read_table
-from bayespoint.cli.talk import Notes
 
 HEADER = "a,b,class\n"
 ROWS = "".join(f"{i},{i % 7}.5,{'xy'[i % 2]}\n" for i in range(12))

@@ -5,6 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 from sklearn.base import clone
+from tests.gradients import STEP, assert_gradient
 from tests.probit import problem
 
 from bayespoint import BayesPointClassifier
@@ -12,28 +13,11 @@ from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
 from bayespoint.engines.gaussian import evidence_gradient as evidence
 from bayespoint.selection import log_evidence_gradient
 
-STEP = 1e-4  # of a logarithm: the error of a central difference is about STEP^2
 SCALE, NOISE, FLIP = "engine__prior_scale", "engine__noise", "engine__label_noise"
 
 
 def engine(**parameters):
     return ExpectationPropagation(**{"tol": 1e-10} | parameters)
-
-
-def finite_difference(clf, X, y, name, weight=None):
-    """(log Z(theta e^h) - log Z(theta e^-h)) / 2h by two fits."""
-    value, both = clf.get_params()[name], []
-    for sign in (1, -1):
-        moved = clone(clf).set_params(**{name: value * np.exp(sign * STEP)})
-        both.append(moved.fit(X, y, sample_weight=weight).log_evidence_.sum())
-    return (both[0] - both[1]) / (2 * STEP)
-
-
-def assert_gradient(clf, X, y, names, weight=None):
-    fitted = clone(clf).fit(X, y, sample_weight=weight)
-    gradient = log_evidence_gradient(fitted, X, y, names, weight)
-    expected = [finite_difference(clf, X, y, name, weight) for name in names]
-    np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-5)
 
 
 def machine(kernel, own, **rest):

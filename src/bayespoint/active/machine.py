@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
+
+from bayespoint.pipelines import split_pipeline
 
 CHUNK = 1024  # points at a time, where all samples of the posterior answer
 
@@ -16,14 +17,13 @@ CHUNK = 1024  # points at a time, where all samples of the posterior answer
 def machine_and_points(clf: Any, X: Any) -> tuple[Any, Any]:
     """The fitted machine, and the points as it sees them: a pipeline transforms them first."""
     check_is_fitted(clf)
-    if isinstance(clf, Pipeline):
-        return clf[-1], clf[:-1].transform(X) if len(clf) > 1 else X
-    return clf, X
+    parts = split_pipeline(clf)
+    return parts.last, parts.transform(X)
 
 
 def check_machine(clf: Any) -> None:
     """Raise an error unless the classifier, or the last step of the pipeline, has a posterior."""
-    last = clf[-1] if isinstance(clf, Pipeline) else clf
+    last = split_pipeline(clf).last
     if not hasattr(last, "sample_proba"):
         raise TypeError(
             "Active learning needs a classifier that knows a distribution over classifiers: a "

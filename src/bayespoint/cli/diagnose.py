@@ -11,8 +11,8 @@ from rich.table import Table
 
 from bayespoint.cli import options
 from bayespoint.cli.errors import errors_in_words
+from bayespoint.cli.messages import Notes, facts, numbers_table, print_json, show
 from bayespoint.cli.models import Model, read_model
-from bayespoint.cli.talk import Notes, facts, numbers_table, print_json, show
 from bayespoint.cli.training import run_facts
 
 SHOWN = 12  # iterations that are shown of a long run: the first and the last

@@ -10,12 +10,12 @@ import typer
 from rich.console import RenderableType
 
 from bayespoint.cli import options
-from bayespoint.cli.errors import ExitCode, errors_in_words, fail
+from bayespoint.cli.errors import ExitCode, fail
 from bayespoint.cli.labels import check_column, known_labels, rows_with_labels
+from bayespoint.cli.messages import Notes, facts, numbers_table
 from bayespoint.cli.models import read_model, read_rows
-from bayespoint.cli.outputs import check_place, whole_file
+from bayespoint.cli.outputs import check_place
 from bayespoint.cli.progress import ProgressMonitor
-from bayespoint.cli.talk import Notes, facts, numbers_table, print_json, show
 from bayespoint.reports import Evaluation, measure, write_evaluation
 
 # Names in an evaluation, in words, and whether they are shares.
@@ -54,27 +54,25 @@ def evaluate(
 
     Example: bayespoint evaluate test.csv --target repaid --model loans.bpm --report test.html
     """
-    with errors_in_words():
-        check_report(report, data, model)
-        notes = Notes(aloud=not as_json)
-        read = read_model(model, notes)
-        frame = read_rows(data, read, encoding, notes)
-        column = target or read.target or ""
-        check_column(frame, column, "--target")
-        kept, labels = rows_with_labels(frame, column, notes)
-        X, _ = read.prepare(kept, notes)
-        y = known_labels(labels, read.classes, column)
-        with ProgressMonitor("evaluating") as progress:
-            found = measure(read.pipeline, X, y)
-            if report is not None:
-                progress.tell("drawing")
-                write_report(found, report, kept.drop(columns=column), model, data)
-        if as_json:
-            place = None if report is None else str(report)
-            print_json({"report": place, **found.to_dict(), **notes.to_dict()})
-        else:
-            end = [] if report is None else [f"Page written to {report}."]
-            show(*tables(found), *end)
+    check_report(report, data, model)
+    notes = Notes(aloud=not as_json)
+    read = read_model(model, notes)
+    frame = read_rows(data, read, encoding, notes)
+    column = target or read.target or ""
+    check_column(frame, column, "--target")
+    kept, labels = rows_with_labels(frame, column, notes)
+    X, _ = read.prepare(kept, notes)
+    y = known_labels(labels, read.classes, column)
+    with ProgressMonitor("evaluating") as progress:
+        found = measure(read.pipeline, X, y)
+        if report is not None:
+            progress.tell("drawing")
+            details = {"model file": model.name, "table": data.name}
+            rows = kept.drop(columns=column)
+            write_evaluation(found, report, title=model.stem, rows=rows, details=details)
+    document = {"report": None if report is None else str(report), **found.to_dict()}
+    end = [] if report is None else [f"Page written to {report}."]
+    notes.end(document, *tables(found), *end)
 
 
 def check_report(report: Path | None, *inputs: Path) -> None:
@@ -84,13 +82,6 @@ def check_report(report: Path | None, *inputs: Path) -> None:
     check_place(report, "--report", *inputs)
     if find_spec("matplotlib") is None:
         fail('--report needs matplotlib: pip install "bayespoint[plot]"', ExitCode.NO_EXTRA)
-
-
-def write_report(found: Evaluation, report: Path, rows: object, model: Path, data: Path) -> None:
-    """Write the page, whole or not at all."""
-    details = {"model file": model.name, "table": data.name}
-    with whole_file(report) as partial:
-        write_evaluation(found, partial, title=model.stem, rows=rows, details=details)
 
 
 def tables(found: Evaluation) -> list[RenderableType]:

@@ -17,9 +17,9 @@ from typing import IO, NoReturn
 import pandas as pd
 
 from bayespoint.cli.errors import ExitCode, fail
+from bayespoint.cli.messages import Notes, count, listed
 from bayespoint.cli.outputs import PARQUET, need_pyarrow
 from bayespoint.cli.progress import ProgressMonitor
-from bayespoint.cli.talk import Notes, count, listed
 
 DELIMITERS = (",", ";", "\t", "|")
 HEAD = 65_536  # characters in which the delimiter is looked for

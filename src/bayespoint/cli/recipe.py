@@ -13,7 +13,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from bayespoint import BayesPointClassifier
 from bayespoint.cli.columns import CATEGORY, MANY_CATEGORIES, NUMBER
-from bayespoint.cli.errors import ExitCode, did_you_mean, fail
+from bayespoint.cli.errors import ExitCode, check_name, did_you_mean, fail
 from bayespoint.engines.base import ENGINES, Engine
 from bayespoint.kernels import NAMES
 
@@ -47,13 +47,6 @@ def make_classifier(
         machine.set_params(**{known[name]: parse(value)})
     algorithm.check()
     return machine
-
-
-def check_name(what: str, name: str, names: Sequence[str] | Mapping[str, Any]) -> None:
-    """End the command unless this is one of the names."""
-    if name not in names:
-        hint = did_you_mean(name, names)
-        fail(f"no {what} is named {name!r}.{hint} There are {', '.join(names)}", ExitCode.USAGE)
 
 
 def valid_names(machine: BayesPointClassifier, engine: Engine) -> dict[str, str]:

@@ -15,8 +15,8 @@ from sklearn.pipeline import Pipeline
 from bayespoint.cli.columns import CATEGORY, NUMBER, prepare, sort_columns, tell_missing
 from bayespoint.cli.errors import ExitCode, fail
 from bayespoint.cli.labels import check_classes, check_column, class_array, rows_with_labels
+from bayespoint.cli.messages import Notes, class_words, count
 from bayespoint.cli.reading import read_table
-from bayespoint.cli.talk import Notes, class_words, count
 from bayespoint.engines import Run
 
 
@@ -63,7 +63,7 @@ def describe(model: Pipeline, data: TrainingData) -> dict[str, Any]:
         "missing": data.missing,
         "features": machine.n_features_in_,
         "classes": {str(label): n for label, n in data.counts.items()},
-        **describe_machine(model),
+        **describe_classifier(model),
         "log_evidence": None if evidence is None else evidence.tolist(),
         "training_error": float(np.mean(model.predict(data.X) != data.y)),
         "left_out_error": getattr(machine, "left_out_error_", None),
@@ -85,7 +85,7 @@ def run_facts(run: Run) -> dict[str, Any]:
     }
 
 
-def describe_machine(model: Pipeline) -> dict[str, Any]:
+def describe_classifier(model: Pipeline) -> dict[str, Any]:
     """Engine and kernel with their parameters."""
     machine = model[-1]
     return {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,7 @@ class Points:
     log_unit: float
     index: NDArray[np.int64]
     side: NDArray | None = None
-    parts: tuple[Points, ...] = field(default_factory=tuple)
+    parts: tuple[Points, ...] = ()
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -9,6 +9,7 @@ from scipy.special import log_ndtr
 from bayespoint import _core
 from bayespoint.likelihoods.base import Likelihood
 from bayespoint.likelihoods.quadrature import NODES, TINY, WEIGHTS
+from bayespoint.state import finite, need, number
 
 HARD = 1e-9  # smallest noise beside the largest output: labels are certain from here
 LOG_ROOT_2_PI = 0.5 * np.log(2 * np.pi)
@@ -145,3 +146,12 @@ class ProbitLikelihood(Likelihood):
             more = (honest - delta) * np.log1p(-delta / honest)
             over_q = (1 - 2 * flip) * np.log(honest / flip) - (less + more) / q
         return np.exp(log_q + u**2 / 2) * over_q
+
+    def check_state(self) -> None:
+        """Raise an error if the stored attributes make no sense."""
+        for numbers, high in ((self.noise, np.inf), (self.label_noise, 0.5)):
+            if isinstance(numbers, np.ndarray):
+                finite(numbers, "t")
+                need((numbers >= 0).all() and (numbers <= high).all(), "a noise is out of range")
+            else:
+                number(numbers, 0, high)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors.flip_evidence import FlipEvidence
 from bayespoint.posteriors.samples import Samples
+from bayespoint.state import finite, integer, need, optional, shaped
 
 
 class ChainPosterior(Samples):
@@ -109,3 +110,18 @@ class ChainPosterior(Samples):
             return self.likelihood.log_predictive(decision)
         log_yes, log_no = self.log_vote_shares(decision)
         return self.likelihood.flipped(log_yes), self.likelihood.flipped(log_no)
+
+    def check_state(self) -> None:
+        """Raise an error if the stored attributes make no sense."""
+        sizes = finite(self.weights, "dst")
+        integer(self.n_chains, 1)
+        integer(self.n_draws, 1)
+        need(self.n_chains * self.n_draws == sizes["s"], "its chains have other lengths")
+        finite(self.mean, "dt", d=sizes["d"], t=sizes["t"])
+        need(isinstance(self.likelihood, ProbitLikelihood), "it has no likelihood")
+        shaped(self.label_noise, "f", "t", t=sizes["t"])
+        optional(self.log_evidence, "t", t=sizes["t"])
+        if self.evidence is not None:
+            need(len(self.evidence) == sizes["t"], "some evidence is missing")
+            known = all(isinstance(one, FlipEvidence) for one in self.evidence)
+            need(known, "its evidence is not FlipEvidence")

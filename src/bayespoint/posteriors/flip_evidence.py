@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from bayespoint.state import finite, number, shaped
+
 TOLERANCE = 1e-10  # of log rho at the rungs
 MOST = 10_000  # iterations; about a hundred are needed
 
@@ -92,6 +94,11 @@ class FlipEvidence:
         step = np.diff(self.rungs)
         area = step * (mean[1:] + mean[:-1]) / 2 + step**2 * (variance[1:] - variance[:-1]) / 12
         return -np.append(0.0, np.cumsum(area))
+
+    def check_state(self) -> None:
+        """Raise an error if the stored attributes make no sense."""
+        shaped(self.histograms, "f", "crk", **finite(self.rungs, "r"))
+        number(self.n_coins, 0)
 
 
 def log_evidence(log_shares: NDArray[np.float64], q: float | NDArray) -> NDArray[np.float64]:

@@ -10,6 +10,7 @@ from scipy.special import log_ndtr, ndtr
 
 from bayespoint.likelihoods import Likelihood
 from bayespoint.posteriors.base import Posterior
+from bayespoint.state import finite, need, optional, shaped
 
 TINY = np.finfo(np.float64).tiny  # stands for the variance of an output that is always 0
 
@@ -146,3 +147,16 @@ class GaussianPosterior(Posterior):
         if rule == "vote":
             return log_ndtr(decision), log_ndtr(-decision)
         return self.likelihood.log_predictive(decision)
+
+    def check_state(self) -> None:
+        """Raise an error if the stored attributes make no sense."""
+        sizes = finite(self.mean, "dt")
+        n_tasks = sizes["t"]
+        finite(self.factor, "td" if self.is_diagonal else "tdd", **sizes)
+        optional(self.log_evidence, "t", t=n_tasks)
+        optional(self.left_out_log_probability, "nt", t=n_tasks)
+        need(isinstance(self.likelihood, Likelihood), "it has no likelihood")
+        if self.messages is not None:
+            need(isinstance(self.messages, Messages), "its messages are not Messages")
+            sizes = shaped(self.messages.shift, "f", "nt", t=n_tasks)
+            shaped(self.messages.rate, "f", "nt", **sizes)

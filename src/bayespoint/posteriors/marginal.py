@@ -12,6 +12,7 @@ from bayespoint.exceptions import CutMarginalsWarning, warn_user
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors.base import Posterior
 from bayespoint.posteriors.sampled import most_likely_scale
+from bayespoint.state import finite, number, optional, shaped
 
 CUT = 0.01  # of a marginal's height, at an end of its grid: the mean is then off by about 1 %
 TINY = np.finfo(np.float64).tiny  # stands for the variance of an output that is always the same
@@ -178,3 +179,13 @@ class MarginalPosterior(Posterior):
     def _central_moment(self, order: int) -> NDArray[np.float64]:
         distances = self.grids - self.mean.T[..., None]
         return self._expect(self._masses(self.beta), distances**order)
+
+    def check_state(self) -> None:
+        """Raise an error if the stored attributes make no sense."""
+        sizes = finite(self.grids, "tdb")
+        shaped(self.log_marginals, "f", "tdb", **sizes)
+        number(self.beta, 0)
+        Z, targets, weight = self._training
+        n_points = finite(Z, "nd", d=sizes["d"])["n"]
+        shaped(targets, "i", "nt", n=n_points, t=sizes["t"])
+        optional(weight, "n", n=n_points)

@@ -14,6 +14,7 @@ from scipy.special import log_ndtr
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.likelihoods.probit import HARD
 from bayespoint.posteriors.samples import Samples
+from bayespoint.state import finite, integer, need, shaped
 
 ENOUGH = 10_000  # points from which one scale is learned; more would change its third digit
 
@@ -93,6 +94,13 @@ class TrainingMoments:
         # Margins far below the noise, as of isolated points under a narrow kernel, say nothing.
         size = np.abs(self.margins).mean(axis=0) / self.n_samples
         return np.where(size > 0.01 * total, np.minimum(total, self.margin_scale), total)
+
+    def check_state(self) -> None:
+        """Raise an error if the stored attributes make no sense."""
+        integer(self.n_samples, 1)
+        sizes = finite(self.margins, "mt")
+        finite(self.squares, "t", t=sizes["t"])
+        finite(self.noise, "t", t=sizes["t"])
 
 
 def most_likely_scale(
@@ -198,3 +206,13 @@ class SampledPosterior(Samples):
         if rule == "bayes_point":
             return ProbitLikelihood(self.scale).log_likelihood(decision)
         return self.log_vote_shares(decision)
+
+    def check_state(self) -> None:
+        """Raise an error if the stored attributes make no sense."""
+        sizes = finite(self.weights, "dst")
+        if self.support is not None:
+            shaped(self.support, "iu", "d", d=sizes["d"])
+            need((np.diff(self.support) > 0).all(), "its training points are not in order")
+            need(sizes["d"] == 0 or self.support[0] >= 0, "a training point is negative")
+        need(isinstance(self.moments, TrainingMoments), "its moments are not TrainingMoments")
+        shaped(self.moments.squares, "f", "t", t=sizes["t"])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from bayespoint.reports import parts
+from bayespoint.reports import html
 from bayespoint.reports.evaluation import Evaluation
 from bayespoint.reports.metrics import of_class
 
@@ -49,12 +49,12 @@ def gallery(evaluation: Evaluation, chosen: NDArray, rows: Any, shape: Shape) ->
     for one in chosen:
         row, true, predicted, sure = answer(evaluation, one)
         pixels = np.array(row_values(rows, row), dtype=np.float64).reshape(shape)
-        image = parts.png_address(grey_png(pixels))
+        image = html.png_address(grey_png(pixels))
         label = f"row {row}: true {true}, predicted {predicted} with {sure}"
         items.append(
-            f'<li><img src="{image}" alt="{parts.text(label)}">'
-            f"<span>true <b>{parts.text(true)}</b></span> "
-            f"<span>predicted <b>{parts.text(predicted)}</b></span> "
+            f'<li><img src="{image}" alt="{html.text(label)}">'
+            f"<span>true <b>{html.text(true)}</b></span> "
+            f"<span>predicted <b>{html.text(predicted)}</b></span> "
             f'<span class="quiet">{sure}, row {row}</span></li>'
         )
     return f'<ul class="gallery">{"".join(items)}</ul>'
@@ -70,7 +70,7 @@ def listing(evaluation: Evaluation, chosen: NDArray, rows: Any, label: str) -> s
         lines.append([row, *others, *map(short, row_values(rows, row)[:N_COLUMNS])])
     left_out = len(names) - N_COLUMNS
     note = f'<p class="quiet">{left_out} more columns are not shown.</p>' if left_out > 0 else ""
-    return parts.table(heads, lines, label=label) + note
+    return html.table(heads, lines, label=label) + note
 
 
 def answer(evaluation: Evaluation, one: int) -> tuple[int, str, str, str]:

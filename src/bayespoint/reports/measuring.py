@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.pipeline import Pipeline
 from sklearn.utils import check_consistent_length, column_or_1d
 
+from bayespoint.pipelines import split_pipeline
 from bayespoint.reject import SCORES, RejectionCurve, SelectiveClassifier, estimator_outputs
 from bayespoint.reject.labels import encode
 from bayespoint.reports import metrics
@@ -163,8 +163,9 @@ def measure_refusals(
 
 def find_selective(estimator: Any, X: Any) -> tuple[Any, Any]:
     """A classifier with refusals at the end of a pipeline, and what it sees of the points."""
-    if isinstance(estimator, Pipeline) and isinstance(estimator[-1], SelectiveClassifier):
-        return estimator[-1], estimator[:-1].transform(X) if len(estimator) > 1 else X
+    parts = split_pipeline(estimator)
+    if isinstance(parts.last, SelectiveClassifier):
+        return parts.last, parts.transform(X)
     return estimator, X
 
 

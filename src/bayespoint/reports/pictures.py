@@ -10,7 +10,7 @@ import numpy as np
 
 from bayespoint.plots import BLUE, VERMILION, house_style, new_axes, new_panels
 from bayespoint.reject import OperatingPoint, RejectionCurveDisplay
-from bayespoint.reports import parts
+from bayespoint.reports import html
 from bayespoint.reports.evaluation import Evaluation
 from bayespoint.reports.intervals import score_interval
 from bayespoint.reports.metrics import Bin
@@ -30,8 +30,8 @@ Draw = Callable[[Evaluation, str], "Figure"]  # what to show, and the colour of 
 
 def picture(draw: Draw, evaluation: Evaluation, alternative: str, caption: str) -> str:
     """A drawing as a figure of the page; ``caption`` is HTML."""
-    light, dark = (parts.svg_address(as_svg(draw, evaluation, dark)) for dark in (False, True))
-    return parts.figure(light, alternative, caption, dark=dark)
+    light, dark = (html.svg_address(as_svg(draw, evaluation, dark)) for dark in (False, True))
+    return html.figure(light, alternative, caption, dark=dark)
 
 
 def as_svg(draw: Draw, evaluation: Evaluation, dark: bool) -> bytes:

@@ -11,11 +11,11 @@ import numpy as np
 from bayespoint.reject import SCORES
 from bayespoint.reports import examples, pictures
 from bayespoint.reports.confusion import confusion
+from bayespoint.reports.environment import describe_environment, environment_words
 from bayespoint.reports.evaluation import Evaluation
 from bayespoint.reports.formats import amount, ends, in_percent, number, percent
+from bayespoint.reports.html import Cell, definitions, table, text
 from bayespoint.reports.intervals import Interval, score_interval
-from bayespoint.reports.machine import describe_machine, machine_words
-from bayespoint.reports.parts import Cell, definitions, table, text
 
 # Name of each number, its place in an evaluation, and what it says.
 METRICS = (
@@ -195,10 +195,10 @@ def single_points(
 
 
 def about(evaluation: Evaluation, details: Mapping[str, Any]) -> str:
-    """Model, data and machine."""
+    """Model, data and computer."""
     written = {"written": datetime.now(UTC).isoformat(timespec="seconds")}
     return (
         f"<section><h2>Model</h2>{definitions({**details, **evaluation.model})}"
-        f"<details><summary>Machine and versions</summary>"
-        f"{definitions(written | machine_words(describe_machine()))}</details></section>"
+        f"<details><summary>Computer and versions</summary>"
+        f"{definitions(written | environment_words(describe_environment()))}</details></section>"
     )

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import Engine, Run
 from bayespoint.exceptions import one_line
 from bayespoint.monitor import current_monitor
+from bayespoint.pipelines import Parts, split_pipeline
 from bayespoint.posteriors import Posterior
 from bayespoint.problem import Problem
 
@@ -115,19 +115,15 @@ def is_of_engine(name: str) -> bool:
     return name.startswith("engine__")
 
 
-def split(estimator: Any) -> tuple[Any, Any, str]:
-    """The steps before the classifier (or None), the classifier, and the prefix of its names."""
-    before, classifier, prefix = None, estimator, ""
-    if isinstance(estimator, Pipeline):
-        name, classifier = estimator.steps[-1]
-        before = estimator[:-1] if len(estimator.steps) > 1 else None
-        prefix = f"{name}__"
-    if not isinstance(classifier, BayesPointClassifier):
+def split(estimator: Any) -> Parts:
+    """The steps before the classifier, the classifier, and the prefix of its names."""
+    parts = split_pipeline(estimator)
+    if not isinstance(parts.last, BayesPointClassifier):
         raise TypeError(
             "The 'estimator' parameter of EvidenceSearch must be a BayesPointClassifier, or a "
             f"Pipeline whose last step is one. Got {estimator!r} instead."
         )
-    return before, classifier, prefix
+    return parts
 
 
 def with_params(estimator: Any, params: dict[str, Any]) -> Any:

@@ -18,11 +18,8 @@ from bayespoint.coding import Coding
 from bayespoint.engines import Engine, Run
 from bayespoint.exceptions import one_line
 from bayespoint.posteriors import Posterior
-from bayespoint.reject import RejectionCurve, SelectiveClassifier
-from bayespoint.reject.scores import SCORES
 from bayespoint.spaces import BasisSpace, DualSpace
 from bayespoint.state import ContentError, integer, need, shaped
-from bayespoint.storage.checks_parts import PARTS
 from bayespoint.storage.checks_sklearn import TRANSFORMERS
 
 TRIAL = 10_000_000  # features at most: a point for the trial prediction then takes 80 MB
@@ -87,31 +84,7 @@ def trial(value: BayesPointClassifier, X: np.ndarray, n_tasks: int) -> None:
     need(all(one.shape == (1, n_tasks) for one in answers), "it does not answer for its classes")
 
 
-def selective(value: SelectiveClassifier) -> None:
-    """A fitted one has a threshold, classes and a label for the rest."""
-    if "estimator_" not in vars(value):
-        return
-    need(hasattr(value.estimator_, "predict"), "its classifier is none")
-    need(value.confidence in SCORES, "its confidence is unknown")
-    need(isinstance(value.threshold_, (float, np.floating)), "its threshold is no number")
-    shaped(value.classes_, "biufUO", "c")
-    label = value.reject_label_
-    need(label is None or np.isscalar(label), "its reject label is none")
-
-
-def curve(value: RejectionCurve) -> None:
-    """Three arrays of one length."""
-    sizes = shaped(value.rate, "f", "n")
-    shaped(value.error, "f", "n", **sizes)
-    shaped(value.threshold, "f", "n", **sizes)
-    need(isinstance(value.aurc, (float, np.floating)), "its AURC is no number")
-    integer(value.n_samples, 1)
-
-
 CHECKS: dict[type, Callable[[Any], object]] = {
-    **PARTS,
     **TRANSFORMERS,
     BayesPointClassifier: machine,
-    SelectiveClassifier: selective,
-    RejectionCurve: curve,
 }

@@ -15,8 +15,9 @@ import numpy as np
 import sklearn
 
 from bayespoint.exceptions import ModelFileError, ModelVersionWarning, one_line
+from bayespoint.files import replacing
 from bayespoint.state import ContentError
-from bayespoint.storage.archive import COPY, Reader, Writer, replacing
+from bayespoint.storage.archive import COPY, Reader, Writer
 from bayespoint.storage.decode import Decoder
 from bayespoint.storage.encode import Encoder
 from bayespoint.version import __version__
@@ -107,7 +108,7 @@ def save(
         reason = f"its metadata must be what JSON can say ({one_line(error):.200})"
         raise ModelFileError(target, reason) from error
     try:
-        with replacing(target) as file, Writer(file) as writer:
+        with replacing(target) as draft, draft.open("wb") as file, Writer(file) as writer:
             tree = Encoder(writer.add).encode(model, "model")
             if not hasattr(model, "get_params"):
                 raise ContentError(f"model is {model!r:.80}, and not an estimator")

@@ -12,9 +12,12 @@ from typing import Any
 import numpy as np
 import typer
 from rich import box
-from rich.console import Console, RenderableType
+from rich.console import Console, JustifyMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
+
+from bayespoint.cli.progress import ProgressMonitor
+from bayespoint.monitor import watch
 
 MANY = 12  # classes that a summary lists
 FEW = 4  # names that a sentence lists before it counts the rest
@@ -42,6 +45,22 @@ class Notes(list[str]):
     def to_dict(self) -> dict[str, list[str]]:
         """Ready for JSON."""
         return {"notes": list(self), "warnings": self.warnings}
+
+    @contextmanager
+    def training(self) -> Iterator[None]:
+        """Show the progress of a fit, and pass its warnings on."""
+        with ProgressMonitor("training") as progress, watch(progress), warnings_in_words() as words:
+            yield
+        self.warn(words)
+
+    def end(
+        self, document: Mapping[str, Any], *parts: RenderableType, to_stderr: bool = False
+    ) -> None:
+        """Tell what came out: programs get the document and all notes, people the parts."""
+        if self._aloud:
+            show(*parts, to_stderr=to_stderr)
+        else:
+            print_json({**document, **self.to_dict()})
 
     def _say(self, words: str, style: str) -> None:
         if self._aloud:
@@ -100,13 +119,25 @@ def facts(rows: Iterable[tuple[str, str]]) -> Table:
     return grid
 
 
-def numbers_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """A table whose first column is text and whose others are numbers."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), pad_edge=False)
+def numbers_table(
+    heads: Sequence[str], rows: Iterable[Sequence[str | Text]], *, words_last: bool = False
+) -> Table:
+    """A table whose first column is text, as may be the last, and whose others are numbers."""
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+        title_justify="left",
+        caption_justify="left",
+    )
+    last = len(heads) - 1 if words_last else None
     for place, head in enumerate(heads):
-        table.add_column(head, justify="right" if place else "left")
+        is_words = place in (0, last)
+        justify: JustifyMethod = "left" if is_words else "right"
+        table.add_column(head, justify=justify, no_wrap=words_last and place != last)
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
     return table
 
 

@@ -1,4 +1,4 @@
-"""The machine and the libraries that numbers were measured with."""
+"""The computer and the libraries that numbers were measured with."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_info
 LIBRARIES = ("bayespoint", "numpy", "scipy", "scikit-learn", "numba", "joblib")
 
 
-def describe_machine() -> dict[str, Any]:
+def describe_environment() -> dict[str, Any]:
     """Processor, memory, system, versions and BLAS, ready for JSON."""
     memory = memory_size()
     return {
@@ -67,14 +67,16 @@ def memory_size() -> int | None:
         return None
 
 
-def machine_words(machine: Mapping[str, Any]) -> dict[str, str]:
-    """What :func:`describe_machine` found, for people."""
-    memory = "" if machine["memory_gb"] is None else f", {machine['memory_gb']:.0f} GB of memory"
+def environment_words(found: Mapping[str, Any]) -> dict[str, str]:
+    """What :func:`describe_environment` found, for people."""
+    memory = "" if found["memory_gb"] is None else f", {found['memory_gb']:.0f} GB of memory"
     return {
-        "machine": f"{machine['processor']}, {machine['cores']} cores{memory}, {machine['system']}",
-        "versions": ", ".join(f"{name} {number}" for name, number in machine["versions"].items()),
+        "computer": f"{found['processor']}, {found['cores']} cores{memory}, {found['system']}",
+        "versions": ", ".join(
+            f"{name} {number or 'not installed'}" for name, number in found["versions"].items()
+        ),
         "BLAS": ", ".join(
-            f"{blas['internal_api']} {blas['version']} ({blas['num_threads']} threads)"
-            for blas in machine["blas"]
+            f"{blas['internal_api']} {blas['version']} (threads: {blas['num_threads']})"
+            for blas in found["blas"]
         ),
     }
