@@ -18,7 +18,7 @@ PACKAGE = "bayespoint"
 
 # Top to bottom. A room (one file or folder of the package) may import the rooms of lower lines.
 LAYERS = (
-    ("cli", "experiments", "plots", "reports"),
+    ("cli", "experiments", "plots", "reports", "testing"),
     ("datasets",),
     ("storage",),
     ("reject", "active", "selection"),
@@ -42,6 +42,7 @@ SIDEWAYS = {
 LEAVES = {
     "callbacks",
     "exceptions",
+    "extras",
     "files",
     "memory",
     "monitor",

@@ -320,6 +320,8 @@ class StoppedEarlyWarning(UserWarning):
         What ended the run.
     remedy : str
         How to get the missing ones.
+    unit : str
+        What they are, if not samples.
 
     Examples
     --------
@@ -335,18 +337,22 @@ class StoppedEarlyWarning(UserWarning):
         n_wanted: int,
         reason: str,
         remedy: str = "warm_start=True and another fit add the missing samples",
+        unit: str = "samples",
     ) -> None:
         self.n_finished = n_finished
         self.n_wanted = n_wanted
         self.reason = reason
         self.remedy = remedy
-        super().__init__(n_finished, n_wanted, reason, remedy)
+        self.unit = unit
+        super().__init__(n_finished, n_wanted, reason, remedy, unit)
+
+    @property
+    def summary(self) -> str:
+        """What happened, in a few words."""
+        return f"stopped by {self.reason} with {self.n_finished} of {self.n_wanted} {self.unit}"
 
     def __str__(self) -> str:
-        return (
-            f"Stopped by {self.reason} with {self.n_finished} of {self.n_wanted} samples. The "
-            f"classifier is valid; {self.remedy}."
-        )
+        return f"{self.summary.capitalize()}. The classifier is valid; {self.remedy}."
 
 
 class BoundReachedWarning(UserWarning):

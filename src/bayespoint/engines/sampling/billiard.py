@@ -134,6 +134,7 @@ class BilliardSampler(Engine):
 
     alias = "billiard"
     space = BasisSpace
+    is_random = True
 
     def __init__(
         self,

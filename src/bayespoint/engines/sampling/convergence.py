@@ -73,16 +73,6 @@ def chain_run(
     }
     measures["chain_cosine"] = chain_cosines(posterior)
     warnings: list[Warning] = []
-    if posterior.n_draws < n_draws:
-        n_chains = posterior.n_chains
-        warnings.append(
-            StoppedEarlyWarning(
-                posterior.n_draws * n_chains,
-                n_draws * n_chains,
-                "the monitor",
-                "fit again to have them all",
-            )
-        )
     bad = [t for t, task in enumerate(tasks) if is_bad(task, target)]
     if bad:
         worst = max(bad, key=lambda t: tasks[t].r_hat)
@@ -108,7 +98,16 @@ def chain_run(
     else:
         words, remedy = "the chains agree", ""
     summary = f"{words}: R-hat {spread:.2f}, worth {size:.0f} independent samples"
-    return Run("steps", n_steps, summary, not bad, remedy, measures=measures, warnings=warnings)
+    if posterior.n_draws < n_draws:
+        remedy, n_chains = "fit again to have them all", posterior.n_chains
+        early = StoppedEarlyWarning(
+            posterior.n_draws * n_chains, n_draws * n_chains, "the monitor", remedy
+        )
+        summary = f"{early.summary}; {summary}"
+        warnings.append(early)
+    return Run(
+        "steps", n_steps, summary, not warnings, remedy, measures=measures, warnings=warnings
+    )
 
 
 def is_bad(task: Task, target: float | None) -> bool:

@@ -121,6 +121,7 @@ class GibbsSampler(Engine):
 
     alias = "gibbs"
     space = BasisSpace
+    is_random = True
 
     def __init__(
         self,

@@ -80,6 +80,8 @@ class PermutedPerceptron(Engine):
 
     alias = "perceptron"
     space = DualSpace
+    is_random = True
+    weights_are_copies = False  # copies err one by one
     can_extend = True
 
     def __init__(
@@ -143,9 +145,15 @@ class PermutedPerceptron(Engine):
                 n_epochs = max(n_epochs, int(trained.epochs.max(initial=0)))
                 outputs += (trained.outputs / trained.lengths[:, :, None]).sum(axis=0)
         warnings: list[Warning] = []
-        if n_done < self.n_samples:
-            warnings.append(StoppedEarlyWarning(n_done, self.n_samples, clock.reason))
         n_runs, remedy = (n_done - n_before) * n_tasks, ""
+        summary = (
+            f"{n_runs - n_failed.sum():.0f} of {n_runs} perceptrons separate the classes, after at "
+            f"most {n_epochs} epochs"
+        )
+        if n_done < self.n_samples:
+            early = StoppedEarlyWarning(n_done, self.n_samples, clock.reason)
+            warnings.append(early)
+            summary, remedy = f"{early.summary}; {summary}", early.remedy
         if n_failed.any():
             training_error = (targets.T * outputs <= 0).mean(axis=1).max()
             failure = NotSeparableWarning(
@@ -154,10 +162,9 @@ class PermutedPerceptron(Engine):
             )  # fmt: skip
             warnings.append(failure)
             remedy = failure.remedy
-        separated = f"{n_runs - n_failed.sum():.0f} of {n_runs} perceptrons separate the classes"
         run = Run(
-            "epochs", n_epochs, f"{separated}, after at most {n_epochs} epochs",
-            not n_failed.any(), remedy, measures={"n_failed": n_failed}, warnings=warnings,
+            "epochs", n_epochs, summary, not warnings, remedy, measures={"n_failed": n_failed},
+            warnings=warnings,
         )  # fmt: skip
         return SampledPosterior.join(parts), run
 
