@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from bayespoint import _core
+from bayespoint._core.calls import Slices
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.engines.gaussian.results import TaskResult
 from bayespoint.engines.gaussian.sites import Label
@@ -52,6 +53,7 @@ class FactorisedSites:
         self.removed = np.ones(len(target))  # copies of a site that its cavity lacks
         self.pull, self.precision = prior.pull.copy(), prior.root**-2.0
         self.last = np.zeros((len(target), 2))
+        self._slices = Slices()
         variance = (self.Z * self.Z) @ prior.root**2
         self.radius = float(np.sqrt(variance.max(initial=0.0)))
 
@@ -61,12 +63,17 @@ class FactorisedSites:
 
     def sweep(self, damping: float) -> float:
         """Visit all sites, one after another; the largest change (NaN: collapsed)."""
-        change = _core.ep.sweep_rows(
-            *self._rows, self.weight, self.removed, self.a, self.b, self.pull, self.precision,
-            self.last, *self.label, damping,
-        )  # fmt: skip
+        change = 0.0
+        begins, columns, x, y = self._rows
+        for begin, end in self._slices.of(len(y)):
+            own = slice(begin, end)
+            moved = _core.ep.sweep_rows(
+                begins[begin : end + 1], columns, x, y[own], self.weight[own], self.removed[own],
+                self.a, self.b, self.pull, self.precision, self.last[own], *self.label, damping,
+            )  # fmt: skip
+            change = np.maximum(change, moved)  # NaN stays NaN
         sound = (self.precision * self.prior.root**2 < 1 / COLLAPSED).all()
-        return change if sound else np.nan
+        return float(change) if sound else np.nan
 
     def restore(self, a: NDArray, b: NDArray) -> None:
         """Go back to messages of before."""
@@ -120,9 +127,16 @@ class FactorisedSites:
     @cached_property
     def _summary(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
         """Left-out probabilities, constants, and a, b of each output, when all sweeps are done."""
-        return _core.ep.summary_rows(
-            *self._rows, self.removed, self.a, self.b, self.pull, self.precision, *self.label
-        )
+        begins, columns, x, y = self._rows
+        parts = [
+            _core.ep.summary_rows(
+                begins[begin : end + 1], columns, x, y[begin:end], self.removed[begin:end],
+                self.a, self.b, self.pull, self.precision, *self.label,
+            )
+            for begin, end in Slices().of(len(y))
+        ]  # fmt: skip
+        left_out, constant, a, b = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return left_out, constant, a, b
 
 
 def solve(Z: Any, rate: NDArray, diagonal: NDArray, right: NDArray) -> NDArray:
