@@ -111,7 +111,7 @@ class Watch(Monitor):
 @pytest.mark.parametrize(
     "engine",
     [
-        GibbsSampler(n_samples=4, thin=1, burn_in=10**7),
+        GibbsSampler(burn_in=10**7),
         GibbsSampler(n_samples=10**6, directions="adapted"),
         GibbsSampler(n_samples=10**6, label_noise="auto"),
         BilliardSampler(n_samples=10**6),
