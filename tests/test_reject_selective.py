@@ -1,5 +1,6 @@
 """The classifier that refuses: its threshold, its labels, its manners."""
 
+import pickle
 import warnings
 
 import numpy as np
@@ -21,6 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bayespoint.reject import SelectiveClassifier, confidence
+from bayespoint.reports import measure
 
 X, Y = make_classification(
     n_samples=22_000, n_features=6, n_informative=4, n_classes=3, random_state=0
@@ -174,6 +176,59 @@ def test_a_given_threshold_is_used_as_it_is():
     # Nothing of the calibration before is left.
     assert not hasattr(machine, "rejection_curve_")
     assert not hasattr(machine, "calibration_rate_")
+
+
+@pytest.mark.parametrize("wrap", [lambda fitted: fitted, FrozenEstimator])
+def test_a_fitted_estimator_and_a_threshold_need_no_fit(wrap):
+    fitted = make_pipeline(StandardScaler(), LogisticRegression()).fit(X[TRAIN], Y[TRAIN])
+    parameters = {"threshold": 0.9, "confidence": "proba"}
+    machine = SelectiveClassifier(wrap(fitted), **parameters)
+    expected = SelectiveClassifier(fitted, cv="prefit", **parameters).fit(X[SMALL], Y[SMALL])
+    for name in ("predict", "rejects", "predict_proba", "decision_function"):
+        one, other = (getattr(each, name)(X[SMALL]) for each in (machine, expected))
+        np.testing.assert_array_equal(one, other)
+    assert machine.score(X[SMALL], Y[SMALL]) == expected.score(X[SMALL], Y[SMALL])
+    for name in ("threshold_", "threshold_source_", "reject_label_", "n_features_in_"):
+        assert getattr(machine, name) == getattr(expected, name)
+    np.testing.assert_array_equal(machine.classes_, expected.classes_)
+    assert measure(machine, X[SMALL], Y[SMALL]).selective.threshold == 0.9
+    # Nothing is kept: another threshold holds at once.
+    assert not any(name.endswith("_") for name in vars(machine))
+    assert machine.set_params(threshold=0.0).rejects(X[SMALL]).sum() == 0
+    assert pickle.loads(pickle.dumps(machine)).threshold_ == 0.0
+    # A clone of a classifier has forgotten its fit, a frozen one has not.
+    if wrap is FrozenEstimator:
+        assert clone(machine).predict(X[SMALL]).shape == (300,)
+    else:
+        with pytest.raises(NotFittedError):
+            clone(machine).predict(X[SMALL])
+
+
+def test_a_frozen_estimator_is_calibrated_and_not_fitted():
+    frozen = FrozenEstimator(LogisticRegression().fit(X[TRAIN], Y[TRAIN]))
+    machine = SelectiveClassifier(frozen, rate=0.1).fit(X[FRESH], Y[FRESH])
+    assert machine.estimator_ is frozen
+    prefit = SelectiveClassifier(frozen, rate=0.1, cv="prefit").fit(X[FRESH], Y[FRESH])
+    assert machine.threshold_ == prefit.threshold_
+
+
+@pytest.mark.parametrize("parameters", [{"rate": 0.1}, {"cost": 0.1}, {}])
+def test_a_fitted_estimator_without_a_threshold_needs_a_fit(parameters):
+    fitted = LogisticRegression().fit(X[SMALL], Y[SMALL])
+    machine = SelectiveClassifier(fitted, **parameters)
+    assert not hasattr(machine, "classes_")
+    with pytest.raises(NotFittedError):
+        machine.predict(X[SMALL])
+
+
+def test_parameters_are_checked_without_a_fit():
+    fitted = LogisticRegression().fit(X[SMALL], Y[SMALL])
+    with pytest.raises(ValueError, match="exactly one of 'rate', 'threshold' and 'cost'"):
+        SelectiveClassifier(fitted, threshold=0.9, rate=0.1).predict(X[SMALL])
+    with pytest.raises(ValueError, match="The reject label 0 is one of the classes"):
+        SelectiveClassifier(fitted, threshold=0.9, reject_label=0).predict(X[SMALL])
+    with pytest.raises(NotFittedError):
+        SelectiveClassifier(LogisticRegression(), threshold=0.9).predict(X[SMALL])
 
 
 def test_prefit_calibrates_on_held_out_data():

@@ -5,35 +5,19 @@ import tracemalloc
 import numpy as np
 import pytest
 from sklearn.base import clone
+from tests.gradients import STEP, assert_gradient
 from tests.probit import problem
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
-from bayespoint.engines.gaussian import evidence
+from bayespoint.engines.gaussian import evidence_gradient as evidence
 from bayespoint.selection import log_evidence_gradient
 
-STEP = 1e-4  # of a logarithm: the error of a central difference is about STEP^2
 SCALE, NOISE, FLIP = "engine__prior_scale", "engine__noise", "engine__label_noise"
 
 
 def engine(**parameters):
     return ExpectationPropagation(**{"tol": 1e-10} | parameters)
-
-
-def finite_difference(clf, X, y, name, weight=None):
-    """(log Z(theta e^h) - log Z(theta e^-h)) / 2h by two fits."""
-    value, both = clf.get_params()[name], []
-    for sign in (1, -1):
-        moved = clone(clf).set_params(**{name: value * np.exp(sign * STEP)})
-        both.append(moved.fit(X, y, sample_weight=weight).log_evidence_.sum())
-    return (both[0] - both[1]) / (2 * STEP)
-
-
-def assert_gradient(clf, X, y, names, weight=None):
-    fitted = clone(clf).fit(X, y, sample_weight=weight)
-    gradient = log_evidence_gradient(fitted, X, y, names, weight)
-    expected = [finite_difference(clf, X, y, name, weight) for name in names]
-    np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-5)
 
 
 def machine(kernel, own, **rest):
@@ -100,7 +84,7 @@ def test_gradient_by_the_scale_of_each_weight():
     scales, index = np.array([0.5, 1.0, 2.0, 0.1]), np.arange(4)
     clf = machine("linear", {"prior_scale": scales})
     fitted = clone(clf).fit(X, y)
-    space = clf.engine.space(fitted._make_kernel(X)).fit(X)
+    space = clf.engine.space(fitted.kernel_).fit(X)
     (task,) = evidence.learned(clf.engine, space, y[:, None], fitted.posterior_)
 
     def moved(i, sign):

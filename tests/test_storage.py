@@ -155,7 +155,7 @@ def test_machines_that_go_on(there_and_back):
     again = there_and_back(machine)
     for one in (machine, again):
         one.partial_fit(X[12:], y[12:])
-    assert not differences(machine, again)
+    assert [place.split(":")[0] for place in differences(machine, again)] == ["model.run_.seconds"]
     perceptron, X_new = fitted("perceptron", "rbf", 2, warm_start=True)
     again = there_and_back(perceptron)
     with warnings.catch_warnings():

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from bayespoint.predictions import class_probabilities
+from bayespoint.pipelines import split_pipeline
 
 CHUNK = 1024  # points at a time, where all samples of the posterior answer
 
@@ -18,24 +17,18 @@ CHUNK = 1024  # points at a time, where all samples of the posterior answer
 def machine_and_points(clf: Any, X: Any) -> tuple[Any, Any]:
     """The fitted machine, and the points as it sees them: a pipeline transforms them first."""
     check_is_fitted(clf)
-    if isinstance(clf, Pipeline):
-        return clf[-1], clf[:-1].transform(X) if len(clf) > 1 else X
-    return clf, X
+    parts = split_pipeline(clf)
+    return parts.last, parts.transform(X)
 
 
 def check_machine(clf: Any) -> None:
     """Raise an error unless the classifier, or the last step of the pipeline, has a posterior."""
-    last = clf[-1] if isinstance(clf, Pipeline) else clf
+    last = split_pipeline(clf).last
     if not hasattr(last, "sample_proba"):
         raise TypeError(
             "Active learning needs a classifier that knows a distribution over classifiers: a "
             f"BayesPointClassifier, alone or as the last step of a pipeline. Got {last!r} instead."
         )
-
-
-def has_samples(machine: Any) -> bool:
-    """Whether the posterior is known by samples, so that all of them can be asked."""
-    return hasattr(machine, "sample_outputs")
 
 
 def n_rows(X: Any) -> int:
@@ -58,14 +51,14 @@ def in_chunks(X: Any) -> Iterator[Any]:
 
 def probabilities(machine: Any, outputs: NDArray) -> NDArray[np.float64]:
     """p(y | x, w) of classifiers w with these outputs, classifiers first, classes last."""
-    return np.moveaxis(class_probabilities(*machine.posterior_.log_likelihood(outputs)), 1, 0)
+    log_yes, log_no = machine.posterior_.likelihood.log_likelihood(outputs)
+    return np.moveaxis(machine.coding_.probabilities(log_yes, log_no), 1, 0)
 
 
-def votes(outputs: NDArray) -> NDArray[np.bool_]:
+def votes(machine: Any, outputs: NDArray) -> NDArray[np.bool_]:
     """The same, but one for the class that a classifier answers, and zero for the others."""
-    outputs = np.moveaxis(outputs, 1, 0)
-    scores = np.dstack([-outputs, outputs]) if outputs.shape[2] == 1 else outputs
-    return scores.argmax(axis=2)[..., None] == np.arange(scores.shape[2])
+    decided = machine.coding_.decide(np.moveaxis(outputs, 1, 0))
+    return decided[..., None] == np.arange(len(machine.classes_))
 
 
 def drawn_outputs(machine: Any, X: Any, n_draws: int, seed: int) -> NDArray[np.float64]:
@@ -73,6 +66,7 @@ def drawn_outputs(machine: Any, X: Any, n_draws: int, seed: int) -> NDArray[np.f
 
     All samples of the posterior, if it has no more.
     """
-    if has_samples(machine) and machine.posterior_.n_samples <= n_draws:
+    n_samples = machine.posterior_.n_samples
+    if n_samples is not None and n_samples <= n_draws:
         return machine.sample_outputs(X)
     return machine.draw_outputs(X, n_draws, random_state=seed)

@@ -11,7 +11,7 @@ import pandas as pd
 from pandas.api import types
 
 from bayespoint.cli.errors import ExitCode, fail
-from bayespoint.cli.talk import Notes, count, listed
+from bayespoint.cli.messages import Notes, count, listed
 
 NUMBER, CATEGORY = "number", "category"
 LARGEST = 1e100  # squares of numbers, and sums of many of them, stay far below 1.8e308

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from bayespoint.cli import options
-from bayespoint.cli.errors import ExitCode, errors_in_words, fail
+from bayespoint.cli.errors import ExitCode, fail
 from bayespoint.cli.labels import (
     check_column,
     class_array,
@@ -21,14 +21,13 @@ from bayespoint.cli.labels import (
     read_labels,
     rows_with_labels,
 )
+from bayespoint.cli.messages import Notes, count, facts
 from bayespoint.cli.models import Model, read_model, read_rows, write_model
 from bayespoint.cli.outputs import check_place
-from bayespoint.cli.progress import ProgressMonitor
 from bayespoint.cli.recipe import make_classifier, make_model
-from bayespoint.cli.talk import Notes, count, facts, print_json, show, warnings_in_words
 from bayespoint.cli.training import TrainingData, describe, read_training_data, summary
 from bayespoint.engines.base import ENGINES
-from bayespoint.monitor import watch
+from bayespoint.pipelines import split_pipeline
 
 Classes = Annotated[
     str | None,
@@ -64,34 +63,30 @@ def train_incremental(
 
     Example: bayespoint train-incremental monday.csv --target repaid --model loans.bpm
     """
-    with errors_in_words():
-        notes = Notes(aloud=not as_json)
-        check_place(model, "--model", data)
-        started = time.perf_counter()
-        if model.exists():
-            given = {"--engine": engine, "--param": param, "--drop": drop}
-            check_first_only({name for name, value in given.items() if value}, model)
-            before = read_model(model, notes)
-            pipeline, rows = go_on(data, target, before, classes, encoding, notes)
-            earlier = before.summary
-        else:
-            pipeline, rows = begin(
-                data, target, classes, engine or "ep", param or [], drop or [], encoding, notes
-            )
-            earlier = {}
-        found = {"target": target, **describe(pipeline, rows)}
-        found["seconds"] = time.perf_counter() - started
-        found["batches"] = earlier.get("batches", 1 if earlier else 0) + 1
-        found["rows_of_all_batches"] = (
-            earlier.get("rows_of_all_batches", earlier.get("rows", 0)) + found["rows"]
+    notes = Notes(aloud=not as_json)
+    check_place(model, "--model", data)
+    started = time.perf_counter()
+    if model.exists():
+        given = {"--engine": engine, "--param": param, "--drop": drop}
+        check_first_only({name for name, value in given.items() if value}, model)
+        before = read_model(model, notes)
+        pipeline, rows = go_on(data, target, before, classes, encoding, notes)
+        earlier = before.summary
+    else:
+        pipeline, rows = begin(
+            data, target, classes, engine or "ep", param or [], drop or [], encoding, notes
         )
-        write_model(pipeline, model, rows.kinds, found)
-        if as_json:
-            print_json({"model": str(model), **found, **notes.to_dict()})
-            return
-        told = f"{found['batches']}, with {count(found['rows_of_all_batches'], 'row')} together"
-        times = [("tables", told), ("time", f"{found['seconds']:.1f} s")]
-        show(facts([*summary(found), *times]), f"Model written to {model}.")
+        earlier = {}
+    found = {"target": target, **describe(pipeline, rows)}
+    found["seconds"] = time.perf_counter() - started
+    found["batches"] = earlier.get("batches", 1 if earlier else 0) + 1
+    found["rows_of_all_batches"] = (
+        earlier.get("rows_of_all_batches", earlier.get("rows", 0)) + found["rows"]
+    )
+    write_model(pipeline, model, rows.kinds, found)
+    told = f"{found['batches']}, with {count(found['rows_of_all_batches'], 'row')} together"
+    lines = [*summary(found), ("tables", told), ("time", f"{found['seconds']:.1f} s")]
+    notes.end({"model": str(model), **found}, facts(lines), f"Model written to {model}.")
 
 
 def check_first_only(given: set[str], model: Path) -> None:
@@ -126,7 +121,8 @@ def begin(
     notes.add("columns, scales and categories of this first table hold for all further ones")
     pipeline = make_model(rows.kinds, machine)
     points = pipeline[:-1].fit_transform(rows.X)
-    learn(pipeline, points, labels, known, notes)
+    with notes.training():
+        machine.partial_fit(points, labels, classes=known)
     return pipeline, rows
 
 
@@ -150,18 +146,10 @@ def go_on(
     kept, labels = rows_with_labels(frame, target, notes)
     X, missing = model.prepare(kept, notes)
     y = known_labels(labels, model.classes, target)
-    points = model.pipeline[:-1].transform(X)
-    learn(model.pipeline, points, y, None, notes)
+    points = split_pipeline(model.pipeline).transform(X)
+    with notes.training():
+        model.machine.partial_fit(points, y)
     return model.pipeline, TrainingData(X, y, model.kinds, missing, counted(y, model.classes))
-
-
-def learn(
-    pipeline: Pipeline, points: NDArray, y: NDArray, classes: NDArray | None, notes: Notes
-) -> None:
-    """Let the machine see a batch."""
-    with ProgressMonitor("training") as progress, watch(progress), warnings_in_words() as words:
-        pipeline[-1].partial_fit(points, y, classes=classes)
-    notes.warn(words)
 
 
 def parse_classes(text: str) -> NDArray:

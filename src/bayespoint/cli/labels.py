@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bayespoint.cli.columns import as_text
 from bayespoint.cli.errors import ExitCode, did_you_mean, fail
-from bayespoint.cli.talk import Notes, count, listed
+from bayespoint.cli.messages import Notes, count, listed
 
 MANY = 20  # different numbers from which a target that is not whole is a quantity
 

@@ -14,10 +14,11 @@ from sklearn.pipeline import Pipeline
 from bayespoint import BayesPointClassifier
 from bayespoint.cli.columns import CATEGORY, prepare, tell_missing
 from bayespoint.cli.errors import ExitCode, did_you_mean, fail
+from bayespoint.cli.messages import Notes, listed, plain, warnings_in_words
 from bayespoint.cli.reading import read_table
 from bayespoint.cli.recipe import MISSING
-from bayespoint.cli.talk import Notes, listed, plain, warnings_in_words
 from bayespoint.exceptions import ModelFileError
+from bayespoint.pipelines import split_pipeline
 from bayespoint.storage import describe, load, save
 
 KEY = "table"  # of the metadata
@@ -39,7 +40,7 @@ class Model:
     @property
     def machine(self) -> BayesPointClassifier:
         """The classifier alone."""
-        return self.pipeline[-1] if isinstance(self.pipeline, Pipeline) else self.pipeline
+        return split_pipeline(self.pipeline).last
 
     @property
     def classes(self) -> NDArray:

@@ -10,12 +10,12 @@ import typer
 from numpy.typing import NDArray
 
 from bayespoint.cli import options
-from bayespoint.cli.errors import ExitCode, errors_in_words, fail
+from bayespoint.cli.errors import ExitCode, fail
 from bayespoint.cli.labels import check_column
+from bayespoint.cli.messages import Notes, class_words, count, facts
 from bayespoint.cli.models import read_model, read_rows
 from bayespoint.cli.outputs import STDOUT, check_output, write_table
 from bayespoint.cli.progress import ProgressMonitor
-from bayespoint.cli.talk import Notes, class_words, count, facts, print_json, show
 from bayespoint.reject import RejectionCurve, confidence
 
 RejectRate = Annotated[
@@ -60,36 +60,33 @@ def predict(
 
     Example: bayespoint predict new.csv --model loans.bpm --out answers.csv --reject-rate 0.1
     """
-    with errors_in_words():
-        check_share("--reject-rate", reject_rate)
-        check_share("--reject-below", reject_below)
-        if reject_rate is not None and reject_below is not None:
-            fail("--reject-rate and --reject-below exclude each other", ExitCode.USAGE)
-        check_output(out, data, model, as_json=as_json)
-        notes = Notes(aloud=not as_json)
-        machine = read_model(model, notes)
-        frame = read_rows(data, machine, encoding, notes)
-        X, _ = machine.prepare(frame, notes)
-        answers = ["label", *(f"p_{label}" for label in machine.classes), "rejected"]
-        for name in keep or []:
-            check_column(frame, name, "--keep")
-            if name in answers:
-                fail(f"--keep {name}: the answers have a column of this name", ExitCode.USAGE)
-        with ProgressMonitor("predicting"):
-            p = machine.pipeline.predict_proba(X)
-            labels = machine.pipeline.predict(X)
-        table = frame[list(dict.fromkeys(keep or []))].copy()
-        table["label"] = labels
-        for column, label in zip(p.T, machine.classes, strict=True):
-            table[f"p_{label}"] = column
-        if reject_rate is not None or reject_below is not None:
-            table["rejected"] = rejected(p, reject_rate, reject_below)
-        write_table(table, out)
-        found = describe(table)
-        if as_json:
-            print_json({"out": str(out), **found, **notes.to_dict()})
-        else:
-            show(facts(summary(found)), f"Written to {out}.", to_stderr=out == STDOUT)
+    check_share("--reject-rate", reject_rate)
+    check_share("--reject-below", reject_below)
+    if reject_rate is not None and reject_below is not None:
+        fail("--reject-rate and --reject-below exclude each other", ExitCode.USAGE)
+    check_output(out, data, model, as_json=as_json)
+    notes = Notes(aloud=not as_json)
+    machine = read_model(model, notes)
+    frame = read_rows(data, machine, encoding, notes)
+    X, _ = machine.prepare(frame, notes)
+    answers = ["label", *(f"p_{label}" for label in machine.classes), "rejected"]
+    for name in keep or []:
+        check_column(frame, name, "--keep")
+        if name in answers:
+            fail(f"--keep {name}: the answers have a column of this name", ExitCode.USAGE)
+    with ProgressMonitor("predicting"):
+        p = machine.pipeline.predict_proba(X)
+        labels = machine.pipeline.predict(X)
+    table = frame[list(dict.fromkeys(keep or []))].copy()
+    table["label"] = labels
+    for column, label in zip(p.T, machine.classes, strict=True):
+        table[f"p_{label}"] = column
+    if reject_rate is not None or reject_below is not None:
+        table["rejected"] = rejected(p, reject_rate, reject_below)
+    write_table(table, out)
+    found = describe(table)
+    parts = facts(summary(found)), f"Written to {out}."
+    notes.end({"out": str(out), **found}, *parts, to_stderr=out == STDOUT)
 
 
 def check_share(option: str, share: float | None) -> None:

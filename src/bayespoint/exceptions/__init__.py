@@ -10,9 +10,7 @@ from bayespoint.exceptions.errors import (
     KernelError,
     ModelFileError,
 )
-from bayespoint.exceptions.errors import (
-    one_line as one_line,
-)
+from bayespoint.exceptions.errors import one_line as one_line
 from bayespoint.exceptions.warnings import (
     ChainsDisagreeWarning,
     CutMarginalsWarning,
@@ -20,8 +18,11 @@ from bayespoint.exceptions.warnings import (
     ModelVersionWarning,
     NotConvergedWarning,
     NotSeparableWarning,
+    SparseInputWarning,
     StoppedEarlyWarning,
 )
+from bayespoint.exceptions.warnings import held_warnings as held_warnings
+from bayespoint.exceptions.warnings import warn_user as warn_user
 
 __all__ = [
     "CacheTooSmallError",
@@ -35,5 +36,6 @@ __all__ = [
     "ModelVersionWarning",
     "NotConvergedWarning",
     "NotSeparableWarning",
+    "SparseInputWarning",
     "StoppedEarlyWarning",
 ]

@@ -5,17 +5,15 @@ an :class:`Experiment` and name it in ``EXPERIMENTS``.
 
 >>> from bayespoint.experiments import EXPERIMENTS, Context
 >>> result = EXPERIMENTS["large-scale"].run(Context())
->>> row = result.tables[1].rows[0]
->>> f"{row.quantity}: error {row.measured:.2f} %"
+>>> table = result.tables[1]
+>>> f"{table.rows[0].name}: error {table.column('measured')[0]:.2f} %"
 '0 % rejected: error 4.02 %'
 """
 
 from bayespoint.experiments import ep, gibbs, knapsack, large_scale
 from bayespoint.experiments.base import (
     Column,
-    Comparison,
     Context,
-    Entry,
     Experiment,
     Figure,
     Result,
@@ -39,9 +37,7 @@ EXPERIMENTS: dict[str, Experiment] = {
 __all__ = [
     "EXPERIMENTS",
     "Column",
-    "Comparison",
     "Context",
-    "Entry",
     "Experiment",
     "Figure",
     "Result",

@@ -6,10 +6,11 @@ from math import sqrt
 
 from numpy.typing import NDArray
 
-from bayespoint.experiments.base import Row
+from bayespoint.experiments.base import Column, Row
 from bayespoint.reports.intervals import Interval, score_interval
 
 WIDTH = 2.0  # standard errors that are put down to chance
+PRINTED_AND_MEASURED = (Column("printed"), Column("measured"), Column("interval"))
 
 
 def two_errors_around(rate: float, n: int) -> Interval:
@@ -49,11 +50,13 @@ def compare(rate: float, printed: float, n: int) -> str:
 def error_row(
     quantity: str, rate: float, n: int, printed: float | None = None, verdict: str = ""
 ) -> Row:
-    """A row in per cent for an error rate on n points; ``printed`` is in per cent already.
+    """A row of PRINTED_AND_MEASURED, in per cent, for an error rate on n points.
+
+    ``printed`` is in per cent already.
 
     ``verdict`` is what to say where there is no printed value.
     """
     low, high = two_errors_around(rate, n)
     if printed is not None:
         verdict = compare(rate, printed / 100, n)
-    return Row(quantity, 100 * rate, printed, (100 * low, 100 * high), verdict)
+    return Row(quantity, (printed, 100 * rate, (100 * low, 100 * high)), verdict)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.utils import check_array
 
-from bayespoint.kernels.choice import scale_gamma
+from bayespoint.kernels import positive_parameters
 from bayespoint.selection.gradient import is_differentiable, log_evidence_gradient
 from bayespoint.selection.measure import (
     FAILURES,
@@ -145,19 +145,20 @@ def own_values(
 ) -> NDArray[np.float64]:
     """Logarithms of the classifier's own parameters; the centre where they are no numbers."""
     first, params = centre.copy(), classifier.get_params()
+    of_kernel = positive_parameters(classifier.kernel)
     for i, name in enumerate(names):
         value = params[name]
-        if name == "gamma" and isinstance(value, str):
-            value = named_gamma(value, X)
+        if isinstance(value, str) and name in of_kernel:
+            value = from_data(classifier, of_kernel[name], X)
         if isinstance(value, Real) and float(value) > 0:
             first[i] = np.log(float(value))
     return first
 
 
-def named_gamma(name: str, X: Any) -> float | None:
-    """The number behind "scale" or "auto"; None for points that the fit will refuse."""
+def from_data(classifier: Any, name: str, X: Any) -> float | None:
+    """The number of a kernel's parameter at these points; None if the fit will refuse them."""
     try:
-        points = check_array(X, dtype=np.float64)
-        return scale_gamma(points) if name == "scale" else 1 / points.shape[1]
+        kernel = classifier._make_kernel().fitted(check_array(X, dtype=np.float64))
     except (TypeError, ValueError):
         return None
+    return kernel.get_params()[name]

@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from bayespoint.selection.gradient import searchable
 from bayespoint.selection.measure import split, with_params
 from bayespoint.validation import check_flag, check_number, parameter_error
 
-# Parameters that may be any positive number, at least in an interval.
-CONTINUOUS = (
-    "gamma",
-    "coef0",
-    "ridge",
+# Parameters of engines that may be any positive number, at least in an interval.
+OF_ENGINES = (
     "engine__prior_scale",
     "engine__intercept_scale",
     "engine__noise",
@@ -87,8 +85,8 @@ def check_names(owner: Any, params: dict[str, Any], bounds: Mapping[str, Any]) -
 
 def numbers(classifier: Any, prefix: str) -> list[str]:
     """Names of the parameters that may be any positive number, as the estimator spells them."""
-    found = [name for name in CONTINUOUS if name in classifier.get_params()]
-    return [f"{prefix}{name}" for name in found]
+    of_engine = [name for name in OF_ENGINES if name in classifier.get_params()]
+    return [f"{prefix}{name}" for name in [*searchable(classifier), *of_engine]]
 
 
 def engine_hint(names: Iterable[str]) -> str:

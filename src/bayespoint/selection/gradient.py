@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from bayespoint.engines import get_engine
-from bayespoint.engines.gaussian.evidence import KERNEL_PARAMETERS, evidence_gradient, has_gradient
+from bayespoint.engines.gaussian.evidence_gradient import evidence_gradient, has_gradient
+from bayespoint.kernels import NAMES, Kernel, positive_parameters
 from bayespoint.problem import Problem
 
 PREFIX = "engine__"
@@ -18,11 +19,22 @@ PREFIX = "engine__"
 
 def is_differentiable(classifier: Any, name: str) -> bool:
     """Whether the derivative of the evidence with respect to a parameter is known."""
+    engine = get_engine(classifier.engine)
     if name.startswith(PREFIX):
-        known, inner = True, name.removeprefix(PREFIX)
-    else:
-        known, inner = name in KERNEL_PARAMETERS, name
-    return known and has_gradient(get_engine(classifier.engine), inner)
+        return has_gradient(engine, name.removeprefix(PREFIX))
+    return name in searchable(classifier) and has_gradient(engine)
+
+
+def searchable(classifier: Any) -> list[str]:
+    """Parameters of kernel and space that may be any positive number, in the classifier's names.
+
+    Kernels that are named share parameters of the classifier: one that has no use for a parameter
+    ignores it.
+    """
+    kernel = classifier.kernel
+    kernels = [kernel] if isinstance(kernel, Kernel) else NAMES
+    names = [name for one in kernels for name in positive_parameters(one)]
+    return [*dict.fromkeys(names), "ridge"]
 
 
 def log_evidence_gradient(
@@ -43,7 +55,8 @@ def log_evidence_gradient(
     names : iterable of str
         Parameters that are positive numbers: ``gamma``, ``coef0``, ``ridge``,
         ``engine__prior_scale``, ``engine__intercept_scale``, ``engine__noise``,
-        ``engine__label_noise``.
+        ``engine__label_noise``; of a kernel instance ``kernel__`` and each name in its
+        ``positive_parameters``, such as ``kernel__gamma`` and ``kernel__weights__0``.
     sample_weight : array-like of shape (n_samples,), optional
         The weights that it was fitted with.
 
@@ -71,20 +84,20 @@ def log_evidence_gradient(
         column_or_1d(y),
         sample_weight,
         classifier.class_weight,
-        precomputed=isinstance(classifier.kernel, str) and classifier.kernel == "precomputed",
+        precomputed=classifier.kernel_.is_precomputed,
     )
-    # The linear kernel has neither width nor constant: its evidence does not depend on them.
-    idle = ("gamma", "coef0") if classifier.kernel == "linear" else ()
-    wanted = tuple(name.removeprefix(PREFIX) for name in names if name not in idle)
+    # What the kernel ignores, such as gamma if it is linear, does not change the evidence.
+    inner = positive_parameters(classifier.kernel) | {"ridge": "ridge"}
+    inner |= {name: name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX)}
     engine = get_engine(classifier.engine)
-    space = engine.space(classifier._make_kernel(problem.points), classifier.ridge)
+    space = engine.space(classifier.kernel_, classifier.ridge)
     gradient = evidence_gradient(
         engine,
         space.fit(problem.points),
         problem.points,
         problem.targets,
         classifier.posterior_,
-        wanted,
+        tuple(inner[name] for name in names if name in inner),
         problem.weight,
     )
-    return np.array([gradient.get(name.removeprefix(PREFIX), 0.0) for name in names])
+    return np.array([gradient[inner[name]] if name in inner else 0.0 for name in names])

@@ -19,7 +19,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
-from bayespoint.selection.knapsack_folds import Data, Fold, fit_one, last_step, score_fold
+from bayespoint.pipelines import split_pipeline
+from bayespoint.selection.knapsack_folds import Data, Fold, fit_one, score_fold
 from bayespoint.validation import parameter_error
 
 COSTS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
@@ -143,7 +144,7 @@ class KnapsackCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """The estimator to be cloned, checked: its last step has the engine of this class."""
         if self.estimator is None:
             return BayesPointClassifier(engine=KnapsackPropagation())
-        classifier = last_step(self.estimator)
+        classifier = split_pipeline(self.estimator).last
         engine = getattr(classifier, "engine", None)
         named = isinstance(engine, KnapsackPropagation) or engine == KnapsackPropagation.alias
         if isinstance(classifier, BayesPointClassifier) and named:

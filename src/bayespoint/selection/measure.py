@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import time
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.pipeline import Pipeline
 
 from bayespoint.classifier import BayesPointClassifier
-from bayespoint.exceptions import one_line
+from bayespoint.exceptions import held_warnings, one_line, warn_user
 from bayespoint.monitor import Monitor
+from bayespoint.pipelines import Parts, split_pipeline
 
 FAILURES = (ValueError, ArithmeticError)  # what a fit raises for parameters that do not work
 
@@ -37,19 +36,15 @@ class Data(NamedTuple):
     sample_weight: ArrayLike | None
 
 
-def split(estimator: Any) -> tuple[Any, Any, str]:
-    """The steps before the classifier (or None), the classifier, and the prefix of its names."""
-    before, classifier, prefix = None, estimator, ""
-    if isinstance(estimator, Pipeline):
-        name, classifier = estimator.steps[-1]
-        before = estimator[:-1] if len(estimator.steps) > 1 else None
-        prefix = f"{name}__"
-    if not isinstance(classifier, BayesPointClassifier):
+def split(estimator: Any) -> Parts:
+    """The steps before the classifier, the classifier, and the prefix of its names."""
+    parts = split_pipeline(estimator)
+    if not isinstance(parts.last, BayesPointClassifier):
         raise TypeError(
             "The 'estimator' parameter of EvidenceSearch must be a BayesPointClassifier, or a "
             f"Pipeline whose last step is one. Got {estimator!r} instead."
         )
-    return before, classifier, prefix
+    return parts
 
 
 def with_params(estimator: Any, params: dict[str, Any]) -> Any:
@@ -70,20 +65,17 @@ def log_evidence(classifier: Any) -> float:
 def measure(classifier: Any, data: Data, params: dict[str, Any]) -> Evaluation:
     """Fit the classifier, whose parameters are already set; ``params`` is what to call them."""
     start = time.perf_counter()
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        try:
+    try:
+        with held_warnings() as held:
             classifier.fit(data.X, data.y, sample_weight=data.sample_weight)
-        except FAILURES as error:
-            return failed(params, error, start)
-    message = ""
-    for warning in told:
-        if isinstance(warning.message, ConvergenceWarning):
-            message = message or one_line(warning.message)
-        else:
-            warnings.warn(warning.message, stacklevel=2)
-    seconds = time.perf_counter() - start
-    return Evaluation(params, log_evidence(classifier), not message, message, seconds)
+    except FAILURES as error:
+        return failed(params, error, start)
+    for warning in held:
+        if not isinstance(warning, ConvergenceWarning):  # the table tells of these
+            warn_user(warning)
+    run, seconds = classifier.run_, time.perf_counter() - start
+    message = "" if run.converged else f"{run.summary}. Remedy: {run.remedy}."
+    return Evaluation(params, log_evidence(classifier), run.converged, message, seconds)
 
 
 def failed(params: dict[str, Any], error: Exception, start: float) -> Evaluation:

@@ -40,7 +40,8 @@ class EvidenceSearch(DelegatesToBest):
     param_bounds : dict of str to (low, high), optional
         Positive parameters of the classifier, each between its bounds, such as
         ``{"engine__prior_scale": (0.01, 100), "gamma": (1e-3, 10)}``. Their logarithms are searched
-        by L-BFGS-B, with the exact gradient for ``gamma``, ``coef0``, ``ridge`` and the engine's
+        by L-BFGS-B, with the exact gradient for ``gamma``, ``coef0``, ``ridge``, the weights and
+        other positive parameters of a kernel instance (``kernel__weights__0``) and the engine's
         ``prior_scale``, ``intercept_scale``, ``noise`` and ``label_noise``, if the engine is
         ``ExpectationPropagation`` with a full covariance or ``LaplaceApproximation``; else with
         differences of further fits, unless the evidence is itself estimated from random draws.

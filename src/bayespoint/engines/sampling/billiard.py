@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from bayespoint import _core
 from bayespoint._core.calls import Slices
 from bayespoint.engines.base import Engine
-from bayespoint.engines.sampling.chains import Chains, Progress, agreement
+from bayespoint.engines.run import Run
+from bayespoint.engines.sampling.chains import Chains, Progress
+from bayespoint.engines.sampling.convergence import Task, agreement, chain_run, check_sizes, gather
 from bayespoint.engines.sampling.halfspaces import Halfspaces
-from bayespoint.engines.sampling.results import Task, check_sizes, gather, warn_of
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import ChainPosterior, Posterior
 from bayespoint.spaces import BasisSpace
@@ -158,6 +159,7 @@ class BilliardSampler(Engine):
 
     alias = "billiard"
     space = BasisSpace
+    is_random = True
 
     def __init__(
         self,
@@ -192,7 +194,7 @@ class BilliardSampler(Engine):
         sample_weight: NDArray[np.float64] | None = None,
         start: Posterior | None = None,
         n_jobs: int | None = None,
-    ) -> ChainPosterior:
+    ) -> tuple[ChainPosterior, Run]:
         """Play in the version space of each task; see the base class."""
         n_tasks = targets.shape[1]
         n_draws = -(-self.n_samples // self.n_chains)
@@ -213,5 +215,5 @@ class BilliardSampler(Engine):
                 draws = balls.draw(np.inf, n_draws, self.thin)
                 agree = agreement(draws, halfspaces.normals)
                 tasks.append(Task(draws, balls.mean, 0.0, *agree, balls.n_steps))
-        warn_of(tasks, n_draws, None, "raise thin and burn_in")
-        return gather(tasks, space.Z_.shape[1])
+        posterior = gather(tasks, space.n_coordinates)
+        return posterior, chain_run(tasks, posterior, n_draws, None, "raise thin and burn_in")

@@ -10,12 +10,9 @@ from numpy.typing import NDArray
 from bayespoint._core.calls import Slices
 from bayespoint.engines.sampling.moves import Moves
 from bayespoint.monitor import Monitor
-from bayespoint.posteriors.diagnostics import effective_sample_size, r_hat
 from bayespoint.threads import ThreadPool
 
 PARTS = 10  # of a run, each of which begins with w alone
-MONITORED = 100  # training points whose outputs tell whether chains agree
-SHORT = 1_000_000  # outputs that are sorted at once, between two chances to interrupt
 
 
 class Progress:
@@ -148,14 +145,3 @@ class Chains:
             theta, self._states[chain], steps, thin, self._rngs[chain], samples[chain],
             totals[chain], histogram,
         )  # fmt: skip
-
-
-def agreement(draws: NDArray, normals: NDArray) -> tuple[float, float]:
-    """Largest R-hat and smallest effective sample size of the outputs at some training points."""
-    some = normals[:: -(-len(normals) // MONITORED)]
-    outputs = draws @ some.T
-    parts = np.array_split(outputs, min(len(some), -(-outputs.size // SHORT)), axis=2)
-    return (
-        float(np.max([np.max(r_hat(part)) for part in parts])),
-        float(np.min([np.min(effective_sample_size(part)) for part in parts])),
-    )

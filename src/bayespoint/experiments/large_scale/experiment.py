@@ -24,8 +24,8 @@ from bayespoint.experiments.large_scale.versions import (
     solve_versions,
     versions_table,
 )
-from bayespoint.experiments.verdicts import error_row
-from bayespoint.reports.machine import memory_size
+from bayespoint.experiments.verdicts import PRINTED_AND_MEASURED, error_row
+from bayespoint.reports.environment import memory_size
 
 N_SAMPLES = 10  # N of section 4
 DEGREE = 5  # of equation (5)
@@ -144,7 +144,8 @@ def rejection_table(errors: SampleErrors, problem: Problem) -> Table:
     )
     if errors.name != "plain kernel":
         caption += " The printed numbers are those of the plain kernel: the paper has no other."
-    return Table(f"Figure 2: error against rejection rate, {errors.name}", caption, rows)
+    title = f"Figure 2: error in % against rejection rate, {errors.name}"
+    return Table(title, caption, PRINTED_AND_MEASURED, rows)
 
 
 def accepted(n: int, rate: float) -> int:
@@ -166,7 +167,8 @@ def samples_table(errors: SampleErrors, problem: Problem) -> Table:
         *(row(f"N = {number}", float(errors.first[number - 1])) for number in range(1, N_SAMPLES)),
         error_row(f"N = {N_SAMPLES}", together, n, printed, OTHER_DATA),
         row("best sample", float(errors.alone.min())),
-        replace(mean, interval=None),  # a mean of dependent rates, of which no binomial law tells
+        # A mean of dependent rates, of which no binomial law tells.
+        replace(mean, values=(*mean.values[:2], None)),
         row("worst sample", float(errors.alone.max())),
     ]
     caption = (
@@ -175,7 +177,8 @@ def samples_table(errors: SampleErrors, problem: Problem) -> Table:
         f"{(together < errors.alone).sum()} of the {N_SAMPLES} samples alone. The paper says that "
         f"fewer samples give a slightly larger error, and prints that of N = 10. {INTERVAL}"
     )
-    return Table(f"Anytime: error against number of samples, {errors.name}", caption, rows)
+    title = f"Anytime: error in % against number of samples, {errors.name}"
+    return Table(title, caption, PRINTED_AND_MEASURED, rows)
 
 
 EXPERIMENT = Experiment(
