@@ -124,7 +124,7 @@ def test_sample_weights(weight, match):
     ("class_weight", "match"),
     [
         ({0: -1.0, 1: 1.0}, r"Class weights must be .* not negative\. Got -1\.0 at sample \d+"),
-        ({0: np.nan, 1: 1.0}, r"Class weights finite.* Got nan at sample \d+"),
+        ({0: np.nan, 1: 1.0}, r"Class weights must be finite.* Got nan at sample \d+"),
         ({0: 0.0, 1: 0.0}, "Class weights must not be all zero"),
         ({0: 0.0, 1: 1.0}, "at least two classes. Got one class, 1"),
         ({5: 1.0}, r"The classes, \[0, 1\], are not in class_weight"),

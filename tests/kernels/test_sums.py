@@ -225,7 +225,7 @@ def test_reading_data_changes_no_parameter():
     ("parameters", "match"),
     [
         ({"terms": []}, "'terms' parameter of SumKernel must be a non-empty list of kernels"),
-        ({"terms": RadialKernel()}, "'terms' parameter of SumKernel must be a list of kernels"),
+        ({"terms": RadialKernel()}, "'terms' parameter of SumKernel must be a non-empty list"),
         ({"terms": [linear_kernel]}, "'terms' parameter of SumKernel must be a list of kernels of"),
         ({"terms": [PrecomputedKernel()]}, "sum kernel matrices yourself"),
         ({"terms": [RadialKernel(gamma=-1)]}, "'gamma' parameter of RadialKernel"),

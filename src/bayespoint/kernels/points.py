@@ -72,7 +72,7 @@ class Points:
         number(self.log_unit, -1e5, 1e5)
         optional(self.side, "n", n=n)
         for part in self.parts:
-            need(isinstance(part, Points) and len(part) == n, "a term of the sum has different points")
+            need(isinstance(part, Points) and len(part) == n, "a term has different points")
 
 
 def in_plain_units(values: NDArray, left_unit: float, right_unit: float) -> NDArray:

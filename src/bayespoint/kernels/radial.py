@@ -68,7 +68,7 @@ class RadialKernel(Kernel):
 
     @property
     def positive_parameters(self) -> tuple[str, ...]:
-        """gamma."""
+        """The factor gamma."""
         return ("gamma",)
 
     def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
