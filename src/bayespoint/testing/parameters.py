@@ -79,7 +79,7 @@ def check_alias(trial: Trial) -> None:
             f"engine={alias!r} is {type(get_engine(alias)).__name__}: choose another alias.",
         )
     type("Subclass", (cls,), {})
-    demand(ENGINES == before, f"a subclass of {trial.name} takes over an alias.")
+    demand(before == ENGINES, f"a subclass of {trial.name} takes over an alias.")
 
 
 def check_pickle(trial: Trial) -> None:

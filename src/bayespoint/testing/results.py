@@ -93,7 +93,8 @@ def examine_posterior(fitted: BayesPointClassifier, n_points: int, new: NDArray)
     demand((latent_variance >= 0).all(), "the variance of posterior.latent must not be negative.")
     demand(np.abs(posterior.votes(Z)).max() <= 1, "posterior.votes must be between -1 and 1.")
     demand(
-        np.array_equal(*draws), "posterior.draw must use no other source of randomness than rng."
+        np.array_equal(draws[0], draws[1]),
+        "posterior.draw must use no other source of randomness than rng.",
     )
     for rule in RULES:
         examine_probabilities(posterior, posterior.decision(Z, rule), rule)
@@ -151,7 +152,9 @@ def examine_run(fitted: BayesPointClassifier) -> None:
         )
     for name, measured in run.measures.items():
         demand(
-            isinstance(measured, np.ndarray) and measured.ndim in (1, 2) and len(measured) == n_tasks,
+            isinstance(measured, np.ndarray)
+            and measured.ndim in (1, 2)
+            and len(measured) == n_tasks,
             f"Run.measures[{name!r}] must be an array of shape (n_tasks,) or (n_tasks, n).",
         )
     demand(

@@ -80,7 +80,7 @@ class Trial:
 
     def classifier(self, **changes: Any) -> BayesPointClassifier:
         """A classifier with the engine; gamma does not depend on copies of points."""
-        fixed = {"engine": self.engine, "gamma": 0.5, "random_state": 0}
+        fixed: dict[str, Any] = {"engine": self.engine, "gamma": 0.5, "random_state": 0}
         return BayesPointClassifier(**fixed | self.parameters | changes)
 
     def fit(

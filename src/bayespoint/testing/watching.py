@@ -52,7 +52,10 @@ def check_monitor(trial: Trial) -> None:
         recorder = Recorder()
         X, y, _ = circle(n_classes)
         trial.fit(X, y, monitor=recorder)
-        demand(len(recorder.begun) == 1, f"monitor.begin was called {len(recorder.begun)} times: {TELL}.")
+        demand(
+            len(recorder.begun) == 1,
+            f"monitor.begin was called {len(recorder.begun)} times: {TELL}.",
+        )
         (total, unit), told = recorder.begun[0], np.array(recorder.told)
         demand(
             total >= 1 and total % 1 == 0 and isinstance(unit, str) and unit,
@@ -65,7 +68,7 @@ def check_monitor(trial: Trial) -> None:
         )
         demand(
             (np.diff(told) >= 0).all() and told[0] >= 0 and told[-1] <= total,
-            f"what monitor.update is told must grow, and not beyond the total. Got {told} of {total}.",
+            f"what monitor.update is told must grow up to the total. Got {told} of {total}.",
         )
         demand(
             recorder.ends == [len(told)],
@@ -113,7 +116,9 @@ def check_interrupt(trial: Trial) -> None:
                 f"a KeyboardInterrupt that monitor.update raises does not end the fit: {TELL}, and "
                 "do not catch it.",
             )
-            demand(len(recorder.ends) == 1, f"monitor.end was not called after an interrupt: {TELL}.")
+            demand(
+                len(recorder.ends) == 1, f"monitor.end was not called after an interrupt: {TELL}."
+            )
             demand(
                 threadpool_info() == threads,
                 "BLAS has another number of threads after an interrupt: set it within "
@@ -154,6 +159,7 @@ def check_warnings(trial: Trial) -> None:
 
 
 def fit(classifier: Any, X: NDArray, y: NDArray) -> None:
+    """What a user writes."""
     classifier.fit(X, y)
 
 

@@ -174,15 +174,15 @@ class KnapsackPropagation(Engine):
         self._check_size(Z)
         n_tasks = targets.shape[1]
         weight = np.ones(len(Z)) if sample_weight is None else sample_weight.astype(np.float64)
-        grids, log_beliefs, changes = [], [], []
+        grids, log_beliefs = [], []
+        changes: list[list[float]] = []
         with monitor.running(n_tasks * self.n_iter, "passes"):
             for task in range(n_tasks):
                 beliefs = self._beliefs(Z * targets[:, task, None], weight)
-                changes.append(self._iterate(beliefs, monitor, task * self.n_iter))
+                changes.append(self._iterate(beliefs, monitor, sum(len(own) for own in changes)))
                 values = beliefs.log_beliefs()
                 grids.append(beliefs.grid)
                 log_beliefs.append(values - values.max(axis=1, keepdims=True))
-                monitor.update((task + 1) * self.n_iter)
         posterior = MarginalPosterior(
             np.stack(grids), np.stack(log_beliefs), float(self.beta), Z, targets, weight
         )
@@ -196,9 +196,7 @@ class KnapsackPropagation(Engine):
         early = StoppedEarlyWarning(
             fewest, self.n_iter, "the monitor", "fit again to make them all", "passes"
         )
-        return Run(
-            "passes", n_iter, early.summary, False, early.remedy, changes, warnings=[early]
-        )
+        return Run("passes", n_iter, early.summary, False, early.remedy, changes, warnings=[early])
 
     def _beliefs(self, x: NDArray[np.float64], weight: NDArray[np.float64]) -> Beliefs:
         copies = np.maximum(weight, 1.0)
