@@ -347,7 +347,7 @@ def test_cache_smaller_than_a_row_is_an_error():
     [
         ("n_samples", 0), ("n_samples", 2.5), ("n_samples", True), ("max_epochs", 0),
         ("max_time", 0), ("max_time", "1 s"), ("max_time", np.nan), ("cache_size", -1),
-        ("cache_size", np.inf),
+        ("cache_size", np.inf), ("cache_size", "all"),
     ],
 )  # fmt: skip
 def test_bad_parameters(parameter, value):
