@@ -72,6 +72,15 @@ def test_memory_of_the_machine_and_of_its_groups(tmp_path, monkeypatch, files, e
     assert available_memory() == expected
 
 
+def test_the_limit_of_a_process(tmp_path, monkeypatch):
+    resource = pytest.importorskip("resource", reason="Windows has no such limits")
+    system(tmp_path, monkeypatch, {"meminfo": MEMINFO, "statm": "100 50 20 1 0 30 0\n"})
+    monkeypatch.setattr(memory, "OWN_SIZE", tmp_path / "statm")
+    pages = 100 * resource.getpagesize()
+    monkeypatch.setattr(resource, "getrlimit", lambda what: (pages + 5000, -1))
+    assert available_memory() == 5000
+
+
 def test_a_system_that_does_not_tell(tmp_path, monkeypatch):
     system(tmp_path, monkeypatch, {})
     monkeypatch.delattr("os.sysconf")

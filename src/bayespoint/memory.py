@@ -9,13 +9,14 @@ from pathlib import Path
 
 from bayespoint.exceptions import NotEnoughMemoryError
 
-MEMINFO, OWN_GROUP, GROUPS = map(Path, ("/proc/meminfo", "/proc/self/cgroup", "/sys/fs/cgroup"))
+MEMINFO, OWN_SIZE = Path("/proc/meminfo"), Path("/proc/self/statm")
+OWN_GROUP, GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 
 
 def available_memory() -> float:
     """Bytes that can be taken without swapping; infinite where the system does not tell.
 
-    Limits of a container (a control group of Linux) count as well.
+    Limits of the process (``ulimit -v``) and of a container (a control group of Linux) count too.
 
     Returns
     -------
@@ -28,7 +29,7 @@ def available_memory() -> float:
     >>> available_memory() > 0
     True
     """
-    return min([_of_machine(), *_of_groups()])
+    return min([_of_machine(), _of_process(), *_of_groups()])
 
 
 def check_fits(n_bytes: float, what: str, remedy: str) -> None:
@@ -69,6 +70,19 @@ def _of_machine() -> float:
         return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, OSError, ValueError):  # neither Linux nor another Unix that tells
         return float("inf")
+
+
+def _of_process() -> float:
+    """What the limit of this process leaves of its addresses."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return float("inf")
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return float("inf")
+    pages = _read(OWN_SIZE).split()
+    return max(0.0, float(limit - (int(pages[0]) * resource.getpagesize() if pages else 0)))
 
 
 def _of_groups() -> Iterator[float]:
