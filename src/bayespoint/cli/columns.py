@@ -161,10 +161,7 @@ def check_range(name: str, values: pd.Series) -> None:
 
 
 def tell_missing(
-    frame: pd.DataFrame,
-    kinds: Mapping[str, str],
-    notes: Notes,
-    never_missing: Collection[str] = (),
+    frame: pd.DataFrame, kinds: Mapping[str, str], notes: Notes, never_missing: Collection[str] = ()
 ) -> dict[str, int]:
     """How many values are missing in which columns; says what stands in for them.
 

@@ -25,14 +25,10 @@ def evaluate(
     data: options.Data,
     model: options.ModelFile,
     target: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COL", show_default=False, help="Column with the classes, if renamed."
-        ),
+        str | None, typer.Option(metavar="COL", help="Column with the classes, if renamed.")
     ] = None,
     report: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", show_default=False, help="Page to write, .html."),
+        Path | None, typer.Option(metavar="FILE", help="Page to write, .html.")
     ] = None,
     encoding: options.Encoding = "utf-8",
     as_json: options.AsJson = False,

@@ -33,13 +33,11 @@ Classes = Annotated[
     str | None,
     typer.Option(
         metavar="A,B,...",
-        show_default=False,
         help="All classes that will ever come; by default those of the first table.",
     ),
 ]
 FirstEngine = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", show_default=False, help="ep (the default) or laplace."),
+    str | None, typer.Option(metavar="NAME", help="ep (the default) or laplace.")
 ]
 
 

@@ -90,11 +90,7 @@ def read_model(path: Path, notes: Notes, needs_table: bool = True) -> Model:
         fail(f"cannot read --model {error}", ExitCode.NO_DATA)
     about = metadata.get(KEY) or {}
     model = Model(
-        path,
-        pipeline,
-        about.get("target"),
-        about.get("kinds", {}),
-        about.get("summary", {}),
+        path, pipeline, about.get("target"), about.get("kinds", {}), about.get("summary", {})
     )
     if not hasattr(model.machine, "posterior_"):
         fail(f"{path} holds no Bayes point machine", ExitCode.NO_DATA)

@@ -22,24 +22,16 @@ RejectRate = Annotated[
     float | None,
     typer.Option(
         metavar="R",
-        show_default=False,
         help="Reject this share of the rows of this table, from 0 to 1: those whose largest "
         "probability is smallest. Rows of equal probability go together, so it may be less.",
     ),
 ]
 RejectBelow = Annotated[
     float | None,
-    typer.Option(
-        metavar="P",
-        show_default=False,
-        help="Reject every row whose largest probability is below P.",
-    ),
+    typer.Option(metavar="P", help="Reject every row whose largest probability is below P."),
 ]
 Keep = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COL", show_default=False, help="Column of DATA to copy; may be repeated."
-    ),
+    list[str] | None, typer.Option(metavar="COL", help="Column of DATA to copy; may be repeated.")
 ]
 
 

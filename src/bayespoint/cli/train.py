@@ -16,9 +16,7 @@ from bayespoint.cli.outputs import check_place
 from bayespoint.cli.recipe import make_classifier, make_model
 from bayespoint.cli.training import describe, read_training_data, summary
 
-Force = Annotated[
-    bool, typer.Option("--force", show_default=False, help="Overwrite a model that is there.")
-]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite a model that is there.")]
 
 
 def train(

@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
@@ -189,6 +192,11 @@ class Figure:
     caption: str
     data: Mapping[str, Any]
     draw: Callable[[], Drawing]
+
+
+def rounded(values: ArrayLike, digits: int = 4) -> list:
+    """Numbers of a figure for its JSON file, with as many digits as one could see."""
+    return np.round(np.asarray(values, dtype=np.float64), digits).tolist()
 
 
 @dataclass(frozen=True)
