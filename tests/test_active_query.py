@@ -118,7 +118,7 @@ def test_a_batch_is_the_slow_one(make, n_tasks, strategy):
         worth = bald(clf, POOL, n_draws=200, random_state=seed)
         answers = probabilities(clf, drawn_outputs(clf, POOL, 200, seed))
     else:
-        worth, answers = entropy(clf, POOL), votes(drawn_outputs(clf, POOL, 200, seed))
+        worth, answers = entropy(clf, POOL), votes(clf, drawn_outputs(clf, POOL, 200, seed))
     found = query(clf, POOL, 6, strategy=strategy, random_state=0)
     assert found.tolist() == slow_batch(worth, answers, 6)
 

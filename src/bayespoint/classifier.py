@@ -2,44 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
 from bayespoint.callbacks import CallbackSupport, monitor_for, with_callbacks
-from bayespoint.engines import Engine, get_engine
-from bayespoint.engines.base import ENGINES
-from bayespoint.kernels import NAMES, Kernel, make_kernel
+from bayespoint.engines import Engine, Run
+from bayespoint.exceptions import warn_user
+from bayespoint.exceptions.warnings import TaskWarning
+from bayespoint.kernels import Kernel
 from bayespoint.monitor import Monitor, current_monitor
 from bayespoint.posteriors import Posterior
 from bayespoint.predictions import Predictions
 from bayespoint.problem import Problem, known_classes
-from bayespoint.validation import check_choice, check_flag, check_number
-
-KERNEL_PARAMETERS = ("kernel", "degree", "gamma", "coef0", "normalize", "fit_intercept")
+from bayespoint.settings import Settings, can_update
 
 
-def can_update(classifier: BayesPointClassifier) -> bool:
-    """Whether kernel and engine allow to learn from batches; an AttributeError says why not."""
-    engine = classifier.engine
-    named = ENGINES.get(engine) if isinstance(engine, str) else engine
-    if getattr(named, "can_update", False) and classifier.kernel == "linear":
-        return True
-    raise AttributeError(
-        f"partial_fit needs an engine that can learn from batches, and kernel='linear': other "
-        f"features depend on all training points. Got engine={engine!r} and "
-        f"kernel={classifier.kernel!r}. Features that do not can be computed before, for instance "
-        "with scikit-learn's Nystroem; or use fit."
-    )
+@contextmanager
+def unchanged_on_failure(estimator: Any) -> Iterator[None]:
+    """Leave the estimator as it was if the block fails or is interrupted."""
+    before = vars(estimator).copy()
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
-class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEstimator):
+class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Settings):
     r"""Classifier that averages over all classifiers the data allow.
 
     A classifier is a weight vector :math:`w`, with output
@@ -49,9 +49,11 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
 
     Parameters
     ----------
-    kernel : {"linear", "poly", "rbf", "precomputed"} or callable, default="linear"
+    kernel : {"linear", "poly", "rbf", "precomputed"}, Kernel or callable, default="linear"
         Inner product of the features :math:`\phi`. ``poly`` is
         :math:`(\gamma x \cdot x' + c_0)^d`, ``rbf`` is :math:`\exp(-\gamma |x - x'|^2)`. A
+        :class:`~bayespoint.kernels.Kernel`, such as ``RadialKernel() + PolynomialKernel()``, has
+        its own parameters: ``degree``, ``gamma``, ``coef0`` and ``fit_intercept`` do not apply. A
         callable takes two arrays of points and returns the matrix of all pairs.
     degree : int, default=3
         Degree :math:`d` of ``poly``.
@@ -72,7 +74,7 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
         Whether ``predict`` and all probabilities follow the mean of the weights or the majority
         of the classifiers (which is Bayes' optimal decision, but is itself no linear classifier).
     fit_intercept : bool, default=True
-        Add a constant feature to the linear kernel. Other kernels ignore it: ``poly`` has one
+        Add a constant feature to ``kernel="linear"``. Other kernels ignore it: ``poly`` has one
         through ``coef0``.
     class_weight : dict, "balanced" or None, default=None
         Weights of classes, multiplied into ``sample_weight``.
@@ -92,16 +94,24 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
+    coding_ : Coding
+        How the classes are told apart by binary tasks.
     posterior_ : Posterior
-        The distribution over weights, of one task for two classes, else of one for each class.
+        The distribution over the weights of each task.
     coef_, intercept_ : ndarray of shape (n_tasks, n_features) and (n_tasks,)
         The Bayes point, if the kernel is linear: ``X @ coef_.T + intercept_`` has the sign of the
         decisions. (Those of samples are cosines, so it is divided by the length of x, or of (x, 1)
         with an intercept; those of a Gaussian posterior by the standard deviation of the output.)
+    run_ : Run
+        How the posterior was found: iterations, whether they converged, what to do if not.
     log_evidence_ : ndarray of shape (n_tasks,)
         log p(y), if the engine knows it.
+    left_out_error_ : float
+        Leave-one-out error of the classifier, if the engine knows it.
     n_iter_ : int
         Iterations of the engine: most passes through the data.
+    kernel_ : Kernel
+        The kernel, with all that was read off the training points.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -146,7 +156,7 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
     def __init__(
         self,
         *,
-        kernel: str | Callable[[NDArray, NDArray], NDArray] = "linear",
+        kernel: str | Kernel | Callable[[NDArray, NDArray], NDArray] = "linear",
         degree: int = 3,
         gamma: float | str = "scale",
         coef0: float = 1.0,
@@ -186,7 +196,8 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
         ----------
         X : array-like or sparse array of shape (n_samples, n_features)
             Training points, float32 or float64. With ``kernel="precomputed"``: the kernel matrix,
-            (n_samples, n_samples). Sparse where the engine takes it, without being made dense.
+            (n_samples, n_samples). Sparse where the engine takes it, without being made dense; an
+            engine that is only named, such as ``"ep"``, takes the form that it needs for it.
         y : array-like of shape (n_samples,)
             Labels of any type, of two or more classes.
         sample_weight : array-like of shape (n_samples,), optional
@@ -197,15 +208,12 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
         -------
         self : BayesPointClassifier
         """
-        self._check_parameters()
-        engine = self._make_engine()
-        points, labels = self._validate(X, y, engine, reset=not self._extends)
-        is_matrix = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        problem = Problem.pose(
-            points, labels, sample_weight, self.class_weight, precomputed=is_matrix
-        )
-        start = self._start(engine, problem)
-        self._run(engine, problem, start, monitor_for(self))
+        with unchanged_on_failure(self):
+            self._check_parameters()
+            engine = self._make_engine(X)
+            problem = self._pose(X, y, sample_weight, engine, reset=not self._extends)
+            start = self._start(engine, problem)
+            self._run(engine, problem, start, monitor_for(self))
         return self
 
     @available_if(can_update)
@@ -243,7 +251,6 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
         self : BayesPointClassifier
         """
         self._check_parameters()
-        engine = self._make_engine()
         if self.ridge != 0:
             raise ValueError(
                 f"partial_fit needs ridge=0: a ridge gives every training point a feature of its "
@@ -255,35 +262,17 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
                 "the weights of the classes as a dict."
             )
         first = not hasattr(self, "posterior_")
-        points, labels = self._validate(X, y, engine, reset=first)
-        known = known_classes(None if first else self.classes_, classes)
-        problem = Problem.pose(points, labels, sample_weight, self.class_weight, classes=known)
-        if first:
-            self._seed = int(check_random_state(self.random_state).randint(2**31))
-        self._fingerprint: tuple | None = None  # no later fit may add samples to this posterior
-        start = None if first else self.posterior_
-        self._run(engine, problem, start, current_monitor(self.verbose))
+        with unchanged_on_failure(self):
+            engine = self._make_engine(X)
+            points, labels = self._validate(X, y, engine, reset=first)
+            known = known_classes(None if first else self.classes_, classes)
+            problem = Problem.pose(points, labels, sample_weight, self.class_weight, classes=known)
+            if first:
+                self._seed = int(check_random_state(self.random_state).randint(2**31))
+            self._fingerprint: tuple | None = None  # no later fit may add samples to this posterior
+            start = None if first else self.posterior_
+            self._run(engine, problem, start, current_monitor(self.verbose))
         return self
-
-    def _check_parameters(self) -> None:
-        if not callable(self.kernel):
-            check_choice(self, "kernel", NAMES, "or a callable")
-        check_number(self, "degree", integer=True, low=1)
-        if not isinstance(self.gamma, str) or self.gamma not in ("scale", "auto"):
-            check_number(self, "gamma", low=0, closed="neither", words="'scale', 'auto' or ")
-        check_number(self, "coef0", low=0)
-        if not isinstance(self.ridge, str) or self.ridge != "mean":
-            check_number(self, "ridge", low=0, words="'mean' or ")
-        for name in ("normalize", "fit_intercept", "warm_start"):
-            check_flag(self, name)
-        check_choice(self, "decision", ("bayes_point", "vote"))
-        if self.class_weight is not None and not isinstance(self.class_weight, dict):
-            check_choice(self, "class_weight", ("balanced",), "or a dict or None")
-
-    def _make_engine(self) -> Engine:
-        engine = get_engine(self.engine)
-        engine.check()
-        return engine
 
     def _validate(self, X: Any, y: Any, engine: Engine, *, reset: bool) -> tuple[Any, NDArray]:
         """Points and labels as arrays; sparse ones only where engine and kernel take them."""
@@ -292,19 +281,50 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
             accept_sparse="csr" if self._takes_sparse(engine) else False,
         )  # fmt: skip
 
-    def _takes_sparse(self, engine: Engine) -> bool:
-        return engine.accepts_sparse and self.kernel == "linear"
+    def _pose(
+        self, X: Any, y: Any, sample_weight: Any, engine: Engine, *, reset: bool = True
+    ) -> Problem:
+        """The problem of all data at once."""
+        points, labels = self._validate(X, y, engine, reset=reset)
+        is_matrix = self._make_kernel().is_precomputed
+        return Problem.pose(points, labels, sample_weight, self.class_weight, precomputed=is_matrix)
 
-    def _make_kernel(self, X: Any) -> Kernel:
-        return make_kernel(X=X, **{name: getattr(self, name) for name in KERNEL_PARAMETERS})
+    @property
+    def kernel_(self) -> Kernel:
+        """The kernel, with all that was read off the training points."""
+        return self._space.kernel
 
     def _run(
         self, engine: Engine, problem: Problem, start: Posterior | None, monitor: Monitor
     ) -> None:
         """Let the engine find the posterior, and publish it."""
-        self.classes_, self._columns = problem.classes, problem.columns
-        space = engine.space(self._make_kernel(problem.points), self.ridge).fit(problem.points)
-        posterior = engine.run(
+        began = time.perf_counter()
+        space = self._make_space(engine, problem)
+        posterior, run = self._solve(engine, problem, space, start, monitor)
+        self._accepts_sparse = self._takes_sparse(engine)
+        self.run_ = replace(run, seconds=time.perf_counter() - began)
+        self._publish(space, posterior, problem)
+        for warning in run.warnings:
+            if isinstance(warning, TaskWarning):
+                names = self.coding_.task_names
+                warning.name = names[warning.task] if len(names) > 1 else None
+            warn_user(warning)
+
+    def _make_space(self, engine: Engine, problem: Problem) -> Any:
+        """Where the engine works, with the training points in it."""
+        kernel = self._make_kernel().fitted(problem.points)
+        return engine.space(kernel, self.ridge).fit(problem.points)
+
+    def _solve(
+        self,
+        engine: Engine,
+        problem: Problem,
+        space: Any,
+        start: Posterior | None,
+        monitor: Monitor,
+    ) -> tuple[Posterior, Run]:
+        """The posterior, and how the engine found it."""
+        return engine.run(
             space,
             problem.targets,
             rng=np.random.default_rng(self._seed),
@@ -313,8 +333,6 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
             start=start,
             n_jobs=self.n_jobs,
         )
-        self._accepts_sparse = self._takes_sparse(engine)
-        self._publish(space, posterior)
 
     @property
     def _extends(self) -> bool:
@@ -325,10 +343,10 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
         """The posterior to extend, if there is one and it may be."""
         fingerprint: tuple | None = None
         if engine.can_extend:
-            kernel = [repr(getattr(self, name)) for name in KERNEL_PARAMETERS]
-            fingerprint = (*problem.fingerprint, *kernel, self.ridge)
+            kernel = self._make_kernel()
+            parameters = (type(kernel).__name__, repr(kernel.get_params()))
+            fingerprint = (*problem.fingerprint, *parameters, self.ridge)
         if not self._extends:
-            self.__dict__.pop("posterior_", None)  # if this run fails, none is left to be extended
             self._fingerprint = fingerprint
             self._seed = int(check_random_state(self.random_state).randint(2**31))
             return None
@@ -345,27 +363,26 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
             )
         return self.posterior_
 
-    def _publish(self, space: Any, posterior: Posterior) -> None:
+    def _publish(self, space: Any, posterior: Posterior, problem: Problem) -> None:
         """Set the fitted attributes."""
         self.posterior_ = posterior
-        self.n_iter_ = posterior.n_iter
+        self.classes_, self.coding_ = problem.classes, problem.coding
+        self._columns = problem.columns
+        self.n_iter_ = self.run_.n_iter
         self._space = space if posterior.support is None else space.restrict(posterior.support)
         self._space.forget()
-        for name in ("coef_", "intercept_", "log_evidence_"):  # of an earlier fit
-            self.__dict__.pop(name, None)
+        for name in ("coef_", "intercept_", "log_evidence_", "left_out_error_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
         if posterior.log_evidence is not None:
             self.log_evidence_ = posterior.log_evidence
-        if self.kernel == "linear":
+        if posterior.left_out_log_probability is not None:
+            self.left_out_error_ = self.coding_.left_out_error(
+                posterior.left_out_log_probability, problem.codes, problem.weight
+            )
+        if self.kernel_.is_linear:
             weights = self._space.primal(posterior.mean).T
-            self.coef_ = weights[:, : self.n_features_in_]
-            self.intercept_ = weights[:, -1] if self.fit_intercept else np.zeros(len(weights))
+            self.coef_, constant = np.hsplit(weights, [self.n_features_in_])
+            self.intercept_ = constant.sum(axis=1)  # of the one column, or of none
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "posterior_")
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        if isinstance(self.engine, Engine):
-            tags.input_tags.sparse = self._takes_sparse(self.engine)
-        return tags

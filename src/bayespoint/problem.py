@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
+
+from bayespoint.coding import Coding, make_coding
 
 
 @dataclass(frozen=True)
@@ -74,14 +77,15 @@ class Problem:
             )
         return cls(points, classes, np.searchsorted(classes, seen)[codes], weight, columns)
 
+    @cached_property
+    def coding(self) -> Coding:
+        """How the classes are told apart by binary tasks."""
+        return make_coding(self.classes)
+
     @property
     def targets(self) -> NDArray[np.int8]:
-        """Labels -1, +1 of all binary tasks, shape (n_samples, n_tasks).
-
-        Two classes make one task, several classes one each, against the rest.
-        """
-        yes = np.arange(len(self.classes)) if len(self.classes) > 2 else np.array([1])
-        return np.where(self.codes[:, None] == yes, 1, -1).astype(np.int8)
+        """Labels -1, +1 of all binary tasks, shape (n_samples, n_tasks)."""
+        return self.coding.encode(self.codes)
 
     @property
     def fingerprint(self) -> tuple:

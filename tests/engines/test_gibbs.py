@@ -8,6 +8,7 @@ from tests.sphere import integrate, problem
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import GibbsSampler
+from bayespoint.engines.sampling.convergence import AGREE, DISAGREE, Task, chain_run
 from bayespoint.engines.sampling.halfspaces import Halfspaces
 from bayespoint.exceptions import (
     ChainsDisagreeWarning,
@@ -47,30 +48,34 @@ def test_does_not_depend_on_the_number_of_threads(directions):
 
 def test_shapes_and_diagnostics():
     X, y = problem(30, n_flips=3)
-    posterior = machine(n_samples=203, thin=3, burn_in=7).fit(X, y).posterior_
+    clf = machine(n_samples=203, thin=3, burn_in=7).fit(X, y)
+    posterior, measures = clf.posterior_, clf.run_.measures
     assert posterior.to_dict()["weights"].shape == (4, 51, 3, 1)
-    assert (posterior.n_samples, posterior.n_iter) == (204, 7 + 51 * 3)
-    assert posterior.r_hat.shape == posterior.effective_sample_size.shape == (1,)
+    assert (posterior.n_samples, clf.n_iter_) == (204, 7 + 51 * 3)
+    assert measures["r_hat"].shape == measures["effective_sample_size"].shape == (1,)
+    assert measures["chain_cosine"].shape == (1, 4)
     draws = posterior.to_dict()["weights"][..., 0] @ X.T
-    assert posterior.effective_sample_size[0] == pytest.approx(effective_sample_size(draws).min())
+    size = effective_sample_size(draws).min()
+    assert measures["effective_sample_size"][0] == pytest.approx(size)
 
 
 def test_a_single_short_chain():
     X, y = problem(10)
-    posterior = machine(n_samples=1, n_chains=1).fit(X, y).posterior_
-    assert np.isnan(posterior.r_hat[0])
-    assert np.isfinite(posterior.decision(X, "bayes_point")).all()
+    clf = machine(n_samples=1, n_chains=1).fit(X, y)
+    assert np.isnan(clf.run_.measures["r_hat"][0])
+    assert "too short to tell" in clf.run_.summary
+    assert np.isfinite(clf.posterior_.decision(X, "bayes_point")).all()
 
 
 def test_target_ess_runs_until_it_is_there():
     X, y = problem(60, n_flips=6)
-    short = machine(n_samples=1000, thin=1).fit(X, y).posterior_
-    assert short.effective_sample_size[0] < 500
-    enough = machine(n_samples=1000, thin=1, target_ess=500).fit(X, y).posterior_
-    assert enough.effective_sample_size[0] >= 500
-    assert enough.r_hat[0] < 1.05
-    assert enough.n_samples == 1000
-    assert enough.n_iter > short.n_iter
+    short = machine(n_samples=1000, thin=1).fit(X, y)
+    assert short.run_.measures["effective_sample_size"][0] < 500
+    enough = machine(n_samples=1000, thin=1, target_ess=500).fit(X, y)
+    assert enough.run_.measures["effective_sample_size"][0] >= 500
+    assert enough.run_.measures["r_hat"][0] < AGREE
+    assert enough.posterior_.n_samples == 1000
+    assert enough.n_iter_ > short.n_iter_
 
 
 def test_target_ess_gives_up():
@@ -89,7 +94,28 @@ def test_chains_that_disagree_warn():
     y = np.where(X[:, 0] > 0, 1, -1)
     with pytest.warns(ChainsDisagreeWarning, match="set directions='adapted'") as caught:
         machine(thin=1, burn_in=0).fit(X, y)
-    assert caught[0].message.r_hat > 1.1
+    assert caught[0].message.r_hat > DISAGREE
+
+
+@pytest.mark.parametrize(
+    ("r_hat", "size", "good", "words", "advice"),
+    [
+        (1.01, 500.0, True, "the chains agree", ""),
+        (1.07, 500.0, True, "nearly agree", "run longer"),
+        (1.01, 50.0, True, "worth 50 independent", "run longer"),
+        (1.5, 500.0, False, "disagree", "run longer"),
+        (float("nan"), 5.0, True, "too short to tell", "run longer"),
+    ],
+)
+def test_what_is_said_of_chains(r_hat, size, good, words, advice):
+    X, y = problem(10)
+    posterior = machine(n_samples=8).fit(X, y).posterior_
+    draws = np.zeros((4, 2, 3))
+    tasks = [Task(draws, draws[0, 0], 0.05, *two, 10) for two in ((1.0, 900.0), (r_hat, size))]
+    run = chain_run(tasks, posterior, 2, None, "run longer")
+    assert (run.converged, run.remedy) == (good, advice)
+    assert words in run.summary
+    assert len(run.warnings) == (not good)
 
 
 class StopAfter(Monitor):

@@ -270,7 +270,7 @@ def test_monitor_is_told_of_passes_and_can_stop():
     assert clf.n_iter_ == 4
     with watch(Told(2)):
         clf = machine(n_iter=9).fit(X, y)
-    assert [len(changes) for changes in clf.posterior_.changes] == [2, 1, 1]
+    assert [len(changes) for changes in clf.run_.history] == [2, 1, 1]
     assert np.isfinite(clf.coef_).all()
 
 

@@ -18,7 +18,7 @@ from bayespoint.exceptions import CacheTooSmallError, NotSeparableWarning, Stopp
 from bayespoint.kernels import PolynomialKernel, RadialKernel
 from bayespoint.monitor import Monitor, watch
 from bayespoint.spaces import DualSpace
-from bayespoint.spaces.tiles import thread_pool
+from bayespoint.threads import thread_pool
 
 
 def digits(n=400, dtype=np.float64):
@@ -68,7 +68,7 @@ def test_steps_1_to_3_coefficient_by_coefficient(kernel, classes, ridge):
     if classes == 2:
         X, y = X[np.isin(y, [1, 8])], y[np.isin(y, [1, 8])]
     clf = machine(**({"normalize": False} | kernel), ridge=ridge).fit(X, y)
-    K = clf._make_kernel(X)(X, X)
+    K = clf.kernel_(X, X)
     weights = full_weights(clf, len(X))
     tasks = [1] if classes == 2 else range(classes)
     for n, order in enumerate(permutations(clf, len(X))):
@@ -85,7 +85,7 @@ def test_output_is_the_papers():
     X, y = digits(600)
     train, test = slice(0, 400), slice(400, 600)
     clf = machine(normalize=False, degree=3).fit(X[train], y[train])
-    kernel = clf._make_kernel(X[train])
+    kernel = clf.kernel_
     K, K_test = kernel(X[train], X[train]), kernel(X[test], X[train])
     f = np.zeros((200, 10))
     for order in permutations(clf, 400):
@@ -277,7 +277,7 @@ def test_the_ridge_never_acts_on_a_new_point():
     X, y = digits()
     clf = machine(ridge=0.7).fit(X, y)
     again = X[:5].copy()
-    K = clf._make_kernel(X)(again, X)
+    K = clf.kernel_(again, X)
     np.testing.assert_allclose(
         clf.decision_function(again), K @ full_weights(clf, len(X)).mean(axis=1), atol=1e-12
     )
@@ -297,7 +297,7 @@ def test_a_weight_is_worth_copies_that_err_together():
     X, y = make_classification(120, flip_y=0.2, random_state=1)
     weight = np.random.default_rng(0).integers(1, 4, len(X))
     clf = machine(3, kernel="linear", normalize=False, ridge=5.0).fit(X, y, sample_weight=weight)
-    K = clf._make_kernel(X)(X, X)
+    K = clf.kernel_(X, X)
     copies = np.repeat(np.arange(len(X)), weight)
     for n, order in enumerate(permutations(clf, len(X))):
         alpha = lockstep_perceptron(K, np.where(y == 1, 1, -1), order, copies, ridge=5.0)

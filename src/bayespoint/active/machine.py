@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from bayespoint.pipelines import split_pipeline
-from bayespoint.predictions import class_probabilities
 
 CHUNK = 1024  # points at a time, where all samples of the posterior answer
 
@@ -30,11 +29,6 @@ def check_machine(clf: Any) -> None:
             "Active learning needs a classifier that knows a distribution over classifiers: a "
             f"BayesPointClassifier, alone or as the last step of a pipeline. Got {last!r} instead."
         )
-
-
-def has_samples(machine: Any) -> bool:
-    """Whether the posterior is known by samples, so that all of them can be asked."""
-    return hasattr(machine, "sample_outputs")
 
 
 def n_rows(X: Any) -> int:
@@ -57,14 +51,14 @@ def in_chunks(X: Any) -> Iterator[Any]:
 
 def probabilities(machine: Any, outputs: NDArray) -> NDArray[np.float64]:
     """p(y | x, w) of classifiers w with these outputs, classifiers first, classes last."""
-    return np.moveaxis(class_probabilities(*machine.posterior_.log_likelihood(outputs)), 1, 0)
+    log_yes, log_no = machine.posterior_.likelihood.log_likelihood(outputs)
+    return np.moveaxis(machine.coding_.probabilities(log_yes, log_no), 1, 0)
 
 
-def votes(outputs: NDArray) -> NDArray[np.bool_]:
+def votes(machine: Any, outputs: NDArray) -> NDArray[np.bool_]:
     """The same, but one for the class that a classifier answers, and zero for the others."""
-    outputs = np.moveaxis(outputs, 1, 0)
-    scores = np.dstack([-outputs, outputs]) if outputs.shape[2] == 1 else outputs
-    return scores.argmax(axis=2)[..., None] == np.arange(scores.shape[2])
+    decided = machine.coding_.decide(np.moveaxis(outputs, 1, 0))
+    return decided[..., None] == np.arange(len(machine.classes_))
 
 
 def drawn_outputs(machine: Any, X: Any, n_draws: int, seed: int) -> NDArray[np.float64]:
@@ -72,6 +66,7 @@ def drawn_outputs(machine: Any, X: Any, n_draws: int, seed: int) -> NDArray[np.f
 
     All samples of the posterior, if it has no more.
     """
-    if has_samples(machine) and machine.posterior_.n_samples <= n_draws:
+    n_samples = machine.posterior_.n_samples
+    if n_samples is not None and n_samples <= n_draws:
         return machine.sample_outputs(X)
     return machine.draw_outputs(X, n_draws, random_state=seed)

@@ -12,13 +12,10 @@ from sklearn.utils import check_random_state
 from bayespoint.active.machine import (
     check_machine,
     drawn_outputs,
-    has_samples,
     in_chunks,
     machine_and_points,
     probabilities,
 )
-from bayespoint.active.normal import probit_information, share_of_largest
-from bayespoint.posteriors import GaussianPosterior
 
 
 def entropy(clf: Any, X: Any) -> NDArray[np.float64]:
@@ -65,15 +62,14 @@ def entropy(clf: Any, X: Any) -> NDArray[np.float64]:
 
 def vote_shares(machine: Any, X: Any) -> NDArray[np.float64]:
     """Share of classifiers that answer each class; unlike one against the rest, they sum to 1."""
-    if len(machine.classes_) == 2:
-        return machine.vote_shares(X)
-    if not has_samples(machine):
-        return share_of_largest(*machine.latent_mean_and_variance(X))
-    parts = []
-    for part in in_chunks(X):
-        winners = machine.sample_outputs(part).argmax(axis=2)
-        parts.append([(winners == y).mean(axis=1) for y in range(len(machine.classes_))])
-    return np.concatenate(parts, axis=1).T
+    coding = machine.coding_
+    if machine.posterior_.n_samples is None:
+        mean, variance = machine.latent_mean_and_variance(X)
+        shape = (len(mean), coding.n_tasks)
+        return coding.gaussian_shares(mean.reshape(shape), variance.reshape(shape))
+    return np.concatenate(
+        [coding.sample_shares(machine.sample_outputs(part)) for part in in_chunks(X)]
+    )
 
 
 def bald(
@@ -125,14 +121,11 @@ def bald(
     check_machine(clf)
     machine, X = machine_and_points(clf, X)
     posterior = machine.posterior_
-    if has_samples(machine):
+    if posterior.n_samples is not None:
         parts = (machine.sample_outputs(part) for part in in_chunks(X))
         return np.concatenate([disagreement(probabilities(machine, part)) for part in parts])
-    # A Gaussian posterior may come with another likelihood: the integral is that of the probit.
-    is_probit = type(posterior).log_likelihood is GaussianPosterior.log_likelihood
-    if is_probit and len(machine.classes_) == 2:
-        mean, variance = machine.latent_mean_and_variance(X)
-        return probit_information(mean, variance, posterior.noise, posterior.label_noise)
+    if posterior.is_gaussian and machine.coding_.n_tasks == 1:
+        return posterior.likelihood.information(*machine.latent_mean_and_variance(X))
     outputs = drawn_outputs(machine, X, n_draws, seed_from(random_state))
     return disagreement(probabilities(machine, outputs))
 

@@ -41,7 +41,7 @@ class Rule(NamedTuple):
     """
 
     worth: Callable[..., NDArray]
-    answers: Callable[[Any, NDArray], NDArray] = lambda machine, outputs: votes(outputs)
+    answers: Callable[[Any, NDArray], NDArray] = votes
     together: bool = True
 
 

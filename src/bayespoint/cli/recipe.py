@@ -15,8 +15,9 @@ from bayespoint import BayesPointClassifier
 from bayespoint.cli.columns import CATEGORY, MANY_CATEGORIES, NUMBER
 from bayespoint.cli.errors import ExitCode, check_name, did_you_mean, fail
 from bayespoint.engines.base import ENGINES, Engine
+from bayespoint.kernels import NAMES
 
-KERNELS = ("linear", "poly", "rbf")
+KERNELS = tuple(name for name, make in NAMES.items() if not make().is_precomputed)
 # Parameters of the classifier that have an option of their own, or no meaning for one command.
 ELSEWHERE = {"engine", "kernel", "n_jobs", "random_state", "verbose", "warm_start"}
 WORDS = {"none": None, "null": None, "true": True, "false": False, "inf": float("inf")}

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from bayespoint.cli.columns import CATEGORY, NUMBER, prepare, sort_columns, tell_missing
-from bayespoint.cli.convergence import convergence, convergence_words
 from bayespoint.cli.errors import ExitCode, fail
 from bayespoint.cli.labels import check_classes, check_column, class_array, rows_with_labels
 from bayespoint.cli.messages import Notes, class_words, count
 from bayespoint.cli.reading import read_table
+from bayespoint.engines import Run
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,7 @@ def read_training_data(
 def describe(model: Pipeline, data: TrainingData) -> dict[str, Any]:
     """What was learned from what, ready for JSON."""
     machine = model[-1]
-    evidence = getattr(machine, "log_evidence_", None)
-    left_out = getattr(machine.posterior_, "left_out_error", None)
+    evidence, run = getattr(machine, "log_evidence_", None), machine.run_
     return {
         "rows": len(data.X),
         "columns": {
@@ -67,8 +66,22 @@ def describe(model: Pipeline, data: TrainingData) -> dict[str, Any]:
         **describe_classifier(model),
         "log_evidence": None if evidence is None else evidence.tolist(),
         "training_error": float(np.mean(model.predict(data.X) != data.y)),
-        "left_out_error": None if left_out is None else left_out.tolist(),
-        "convergence": convergence(machine),
+        "left_out_error": getattr(machine, "left_out_error_", None),
+        "run": run_facts(run),
+    }
+
+
+def run_facts(run: Run) -> dict[str, Any]:
+    """How the engine got there, ready for JSON."""
+    return {
+        "iterations": run.n_iter,
+        "unit": run.unit,
+        "converged": run.converged,
+        "summary": run.summary,
+        "remedy": run.remedy,
+        "seconds": run.seconds,
+        "measures": {name: values.tolist() for name, values in run.measures.items()},
+        "changes": [list(map(float, changes)) for changes in run.history],
     }
 
 
@@ -93,8 +106,7 @@ def summary(found: dict[str, Any]) -> list[tuple[str, str]]:
     errors = f"{found['training_error']:.1%} of the training rows"
     left_out = found["left_out_error"]
     if left_out is not None:
-        of = "" if len(left_out) == 1 else " (the worst class against the rest)"
-        errors += f"; {max(left_out):.1%} when each is left out{of}"
+        errors += f"; leave-one-out error {left_out:.1%}"
     evidence = found["log_evidence"]
     lines = [
         ("rows", str(found["rows"])),
@@ -103,7 +115,7 @@ def summary(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("engine", engine_words(found)),
         ("evidence", "" if evidence is None else evidence_words(evidence)),
         ("errors", errors),
-        ("convergence", convergence_words(found["convergence"])),
+        ("convergence", found["run"]["summary"]),
     ]
     return [(name, words) for name, words in lines if words]
 

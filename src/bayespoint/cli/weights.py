@@ -60,7 +60,7 @@ def numbered(table: pd.DataFrame, model: Model, n: int) -> pd.DataFrame:
 def weight_names(model: Model, n_weights: int, notes: Notes) -> list[str]:
     """Names of the weights; says what they belong to."""
     machine = model.machine
-    if machine.kernel != "linear":
+    if not machine.kernel_.is_linear:
         notes.add("the kernel is not linear: weights are coordinates in a basis, not of features")
         return [f"w{number}" for number in range(1, n_weights + 1)]
     names = [name.split("__", 1)[-1] for name in feature_names(model)]

@@ -10,20 +10,23 @@ from bayespoint.exceptions.errors import (
     KernelError,
     ModelFileError,
 )
-from bayespoint.exceptions.errors import (
-    one_line as one_line,
-)
+from bayespoint.exceptions.errors import one_line as one_line
 from bayespoint.exceptions.warnings import (
+    BoundReachedWarning,
     ChainsDisagreeWarning,
     CutMarginalsWarning,
     FactorisedWarning,
     ModelVersionWarning,
     NotConvergedWarning,
     NotSeparableWarning,
+    SparseInputWarning,
     StoppedEarlyWarning,
 )
+from bayespoint.exceptions.warnings import held_warnings as held_warnings
+from bayespoint.exceptions.warnings import warn_user as warn_user
 
 __all__ = [
+    "BoundReachedWarning",
     "CacheTooSmallError",
     "ChainsDisagreeWarning",
     "CutMarginalsWarning",
@@ -35,5 +38,6 @@ __all__ = [
     "ModelVersionWarning",
     "NotConvergedWarning",
     "NotSeparableWarning",
+    "SparseInputWarning",
     "StoppedEarlyWarning",
 ]

@@ -7,17 +7,26 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
+from bayespoint.likelihoods import Likelihood
+
 
 class Posterior(ABC):
     """A distribution over the weights of each task, in the coordinates of a space.
 
     A task is one binary problem: two classes make one, several classes one each. Points ``Z`` are
-    given as the space transforms them, shape (n, n_coordinates).
+    given as the space transforms them, shape (n, n_coordinates). How the posterior was found is the
+    matter of a :class:`~bayespoint.engines.Run`.
 
     Attributes
     ----------
-    n_iter : int
-        Iterations of the algorithm that found it.
+    likelihood : Likelihood
+        How labels come from the output of a single classifier.
+    n_samples : int or None
+        Number of classifiers, if the posterior consists of samples.
+    is_gaussian : bool
+        Whether outputs are Gaussian.
+    left_out_log_probability : ndarray of shape (n_points, n_tasks) or None
+        log p(label of a training point | all other labels), from engines that know it.
     support : ndarray of int or None
         Training points that carry weight, where coordinates belong to training points; the space
         is then restricted to them. None: all coordinates count.
@@ -31,10 +40,13 @@ class Posterior(ABC):
     >>> X, y = load_iris(return_X_y=True)
     >>> posterior = BayesPointClassifier(engine="laplace").fit(X, y == 0).posterior_
     >>> type(posterior).__name__, posterior.mean.shape  # four features and the constant
-    ('LogisticPosterior', (5, 1))
+    ('GaussianPosterior', (5, 1))
     """
 
-    n_iter: int
+    likelihood: Likelihood
+    n_samples: int | None = None
+    is_gaussian: bool = False
+    left_out_log_probability: NDArray[np.float64] | None = None
     support: NDArray[np.int64] | None = None
     log_evidence: NDArray[np.float64] | None = None
 
@@ -62,7 +74,3 @@ class Posterior(ABC):
     @abstractmethod
     def log_probability(self, decision: NDArray, rule: str) -> tuple[NDArray, NDArray]:
         """Logarithms of p(yes) and p(no) of each task: monotone functions of its decision."""
-
-    @abstractmethod
-    def log_likelihood(self, outputs: NDArray) -> tuple[NDArray, NDArray]:
-        """Logarithms of p(yes | w, x) and p(no | w, x) for classifiers with these outputs."""

@@ -49,7 +49,7 @@ def effective_sample_size(draws: NDArray) -> NDArray[np.float64]:
     >>> from bayespoint.posteriors.diagnostics import effective_sample_size
     >>> noise = np.random.default_rng(0).normal(size=(4, 2500))
     >>> print(f"{effective_sample_size(lfilter([1], [1, -0.5], noise)):.0f}")
-    3078
+    3080
     """
     split = halves(draws)
     if split.shape[1] < FEWEST // 2:
@@ -86,17 +86,23 @@ def _r_hat(draws: NDArray) -> NDArray[np.float64]:
 
 
 def _effective(draws: NDArray) -> NDArray[np.float64]:
-    """Size of a sample by the autocorrelations, summed in pairs while these are positive."""
+    """Size of a sample by the autocorrelations, summed in pairs while these are positive.
+
+    As Stan and ArviZ compute it: after the last positive pair, half of the next even lag counts,
+    which helps where the signs of the autocorrelations alternate.
+    """
     n_chains, n = draws.shape[:2]
     within, pooled = _variances(draws)
-    covariance = autocovariance(draws).mean(axis=0)
     safe = np.where(pooled > 0, pooled, 1.0)
-    rho = 1 - (within - covariance * n / (n - 1)) / safe
+    rho = 1 - (within - autocovariance(draws).mean(axis=0)) / safe
     rho[0] = 1
-    pairs = rho[: n // 2 * 2].reshape(n // 2, 2, *rho.shape[1:]).sum(axis=1)
+    n_pairs = max((n - 1) // 2, 1)
+    pairs = rho[: 2 * n_pairs].reshape(n_pairs, 2, *rho.shape[1:]).sum(axis=1)
     positive = np.logical_and.accumulate(pairs > 0, axis=0)
+    positive[-1] = False  # so that there is a next lag
     monotone = np.minimum.accumulate(np.where(positive, pairs, 0), axis=0)  # Geyer 1992
-    time = -1 + 2 * monotone.sum(axis=0)
+    following = np.take_along_axis(rho, 2 * positive.sum(axis=0, keepdims=True), axis=0)[0]
+    time = -1 + 2 * monotone.sum(axis=0) + np.maximum(following, 0)
     size = n_chains * n / np.maximum(time, 1 / np.log10(n_chains * n))
     return np.where(pooled > 0, size, n_chains * n)
 

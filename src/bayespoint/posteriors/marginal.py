@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, ndtr
 
-from bayespoint.exceptions import CutMarginalsWarning
+from bayespoint.exceptions import CutMarginalsWarning, warn_user
+from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors.base import Posterior
-from bayespoint.posteriors.probit import log_probit
 from bayespoint.posteriors.sampled import most_likely_scale
+from bayespoint.state import finite, number, optional, shaped
 
 CUT = 0.01  # of a marginal's height, at an end of its grid: the mean is then off by about 1 %
 TINY = np.finfo(np.float64).tiny  # stands for the variance of an output that is always the same
@@ -51,9 +50,6 @@ class MarginalPosterior(Posterior):
         Their labels, -1 and +1.
     weight : ndarray of shape (n_points,), optional
         Their weights.
-    changes : sequence of sequences of float, optional
-        For each task what changed in each pass: the largest change of a weight's sum of messages,
-        in units of C.
 
     Examples
     --------
@@ -76,20 +72,15 @@ class MarginalPosterior(Posterior):
         Z: NDArray,
         targets: NDArray,
         weight: NDArray[np.float64] | None = None,
-        changes: Sequence[Sequence[float]] = (),
     ) -> None:
         self.grids = grids
         self.log_marginals = log_marginals
         self.beta = beta
-        self.changes = changes
-        self.n_iter = max(map(len, changes), default=1)
         self._training = (Z, targets, weight)
 
     def at(self, beta: float) -> MarginalPosterior:
         """The same max-marginals, read with another beta."""
-        return MarginalPosterior(
-            self.grids, self.log_marginals, float(beta), *self._training, changes=self.changes
-        )
+        return MarginalPosterior(self.grids, self.log_marginals, float(beta), *self._training)
 
     def means(self, betas: ArrayLike) -> NDArray[np.float64]:
         """Bayes points for several betas, shape (n_betas, n_coordinates, n_tasks).
@@ -101,7 +92,7 @@ class MarginalPosterior(Posterior):
             raise ValueError(f"betas must be positive numbers or inf. Got {betas!r}.")
         height = float(np.exp(betas.min() * self.log_marginals[..., [0, -1]].max()))
         if height > CUT:
-            warnings.warn(CutMarginalsWarning(float(betas.min()), height), stacklevel=2)
+            warn_user(CutMarginalsWarning(float(betas.min()), height))
         return np.stack([self._mean(beta) for beta in betas])
 
     @cached_property
@@ -162,9 +153,10 @@ class MarginalPosterior(Posterior):
         """Logarithms of Phi(decision) and Phi(-decision)."""
         return log_ndtr(decision), log_ndtr(-decision)
 
-    def log_likelihood(self, outputs: NDArray) -> tuple[NDArray, NDArray]:
+    @cached_property
+    def likelihood(self) -> ProbitLikelihood:  # type: ignore[override]
         """Probit with the scale that fits the Bayes point, for want of a scale of single ones."""
-        return log_probit(outputs, self.scale)
+        return ProbitLikelihood(self.scale)
 
     def _mean(self, beta: float) -> NDArray[np.float64]:
         return self._expect(self._masses(beta), self.grids)
@@ -187,3 +179,13 @@ class MarginalPosterior(Posterior):
     def _central_moment(self, order: int) -> NDArray[np.float64]:
         distances = self.grids - self.mean.T[..., None]
         return self._expect(self._masses(self.beta), distances**order)
+
+    def check_state(self) -> None:
+        """Raise an error if the stored attributes make no sense."""
+        sizes = finite(self.grids, "tdb")
+        shaped(self.log_marginals, "f", "tdb", **sizes)
+        number(self.beta, 0)
+        Z, targets, weight = self._training
+        n_points = finite(Z, "nd", d=sizes["d"])["n"]
+        shaped(targets, "i", "nt", n=n_points, t=sizes["t"])
+        optional(weight, "n", n=n_points)

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import log_ndtr
 
-from bayespoint.posteriors.probit import HARD, log_probit
+from bayespoint.likelihoods import ProbitLikelihood
+from bayespoint.likelihoods.probit import HARD
 from bayespoint.posteriors.samples import Samples
+from bayespoint.state import finite, integer, need, shaped
 
 ENOUGH = 10_000  # points from which one scale is learned; more would change its third digit
 
@@ -93,6 +95,13 @@ class TrainingMoments:
         size = np.abs(self.margins).mean(axis=0) / self.n_samples
         return np.where(size > 0.01 * total, np.minimum(total, self.margin_scale), total)
 
+    def check_state(self) -> None:
+        """Raise an error if the stored attributes make no sense."""
+        integer(self.n_samples, 1)
+        sizes = finite(self.margins, "mt")
+        finite(self.squares, "t", t=sizes["t"])
+        finite(self.noise, "t", t=sizes["t"])
+
 
 def most_likely_scale(
     margins: NDArray[np.float64], weight: NDArray[np.float64] | None = None
@@ -133,10 +142,6 @@ class SampledPosterior(Samples):
         Their outputs at the training points.
     support : ndarray of int, optional
         Training points to which the coordinates belong, ascending.
-    n_iter : int, default=1
-        Iterations of the algorithm that made the samples.
-    n_failed : int, default=0
-        Classifiers, over all tasks, that still made mistakes on the training set.
 
     Examples
     --------
@@ -156,14 +161,10 @@ class SampledPosterior(Samples):
         weights: NDArray,
         moments: TrainingMoments,
         support: NDArray[np.int64] | None = None,
-        n_iter: int = 1,
-        n_failed: int = 0,
     ) -> None:
         self.weights = weights
         self.moments = moments
         self.support = support
-        self.n_iter = n_iter
-        self.n_failed = n_failed
 
     @classmethod
     def join(cls, parts: Sequence[SampledPosterior]) -> SampledPosterior:
@@ -178,8 +179,12 @@ class SampledPosterior(Samples):
             weights[np.searchsorted(support, own), begin:end] = part.weights
             begin = end
         moments = sum((part.moments for part in parts[1:]), start=parts[0].moments)
-        n_iter, n_failed = max(part.n_iter for part in parts), sum(p.n_failed for p in parts)
-        return cls(weights, moments, support, n_iter, n_failed)
+        return cls(weights, moments, support)
+
+    @cached_property
+    def likelihood(self) -> ProbitLikelihood:  # type: ignore[override]
+        """Probit with the label noise alone; without a ridge the sign decides."""
+        return ProbitLikelihood(np.sqrt(self.moments.noise_variance))
 
     @cached_property
     def scale(self) -> NDArray[np.float64]:
@@ -199,11 +204,15 @@ class SampledPosterior(Samples):
     def log_probability(self, decision: NDArray, rule: str) -> tuple[NDArray, NDArray]:
         """Probit of the mean output, or share of the votes."""
         if rule == "bayes_point":
-            return log_probit(decision, self.scale)
-        share = self.vote_share(decision)
-        share = np.clip(share, HARD, 1 - HARD)  # outputs of size 1 would make it 0 or 1
-        return np.log(share), np.log1p(-share)
+            return ProbitLikelihood(self.scale).log_likelihood(decision)
+        return self.log_vote_shares(decision)
 
-    def log_likelihood(self, outputs: NDArray) -> tuple[NDArray, NDArray]:
-        """Probit with the label noise alone; without a ridge the sign decides."""
-        return log_probit(outputs, np.sqrt(self.moments.noise_variance))
+    def check_state(self) -> None:
+        """Raise an error if the stored attributes make no sense."""
+        sizes = finite(self.weights, "dst")
+        if self.support is not None:
+            shaped(self.support, "iu", "d", d=sizes["d"])
+            need((np.diff(self.support) > 0).all(), "its training points are not in order")
+            need(sizes["d"] == 0 or self.support[0] >= 0, "a training point is negative")
+        need(isinstance(self.moments, TrainingMoments), "its moments are not TrainingMoments")
+        shaped(self.moments.squares, "f", "t", t=sizes["t"])

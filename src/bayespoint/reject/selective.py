@@ -23,6 +23,7 @@ from bayespoint.reject.curve import RejectionCurve
 from bayespoint.reject.labels import encode, joint_dtype, resolve_reject_label
 from bayespoint.reject.parameters import check_labels, check_parameters
 from bayespoint.reject.scores import SCORES, estimator_outputs
+from bayespoint.state import need, shaped
 
 # What there is without a fit, if the estimator is fitted and the threshold given.
 WITHOUT_FIT = {"estimator_", "classes_", "reject_label_", "threshold_", "threshold_source_"}
@@ -333,3 +334,14 @@ class SelectiveClassifier(ClassifierMixin, WrapsClassifier):
         """The vote shares of the estimator, rejected points included."""
         check_is_fitted(self)
         return self.estimator_.vote_shares(X)
+
+    def check_state(self) -> None:
+        """Raise an error if the stored attributes make no sense."""
+        if "estimator_" not in vars(self):
+            return
+        need(hasattr(self.estimator_, "predict"), "its estimator cannot predict")
+        need(self.confidence in SCORES, "its confidence is unknown")
+        need(isinstance(self.threshold_, (float, np.floating)), "its threshold is not a number")
+        shaped(self.classes_, "biufUO", "c")
+        label = self.reject_label_
+        need(label is None or np.isscalar(label), "its reject label is not a single value")

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from bayespoint.exceptions import CacheTooSmallError
 from bayespoint.kernels import Kernel, Points
-from bayespoint.spaces.tiles import UNIT, ThreadPool, fill
+from bayespoint.spaces.tiles import UNIT, fill
+from bayespoint.threads import ThreadPool
 
 MEGABYTE = 1e6
 
@@ -23,7 +24,7 @@ class RowCache:
         The training points.
     cache_size : float
         Megabytes for rows.
-    pool : thread pool
+    pool : ThreadPool
         Blocks of rows are computed on its threads.
 
     Attributes
@@ -44,7 +45,7 @@ class RowCache:
     >>> import numpy as np
     >>> from bayespoint.kernels import PolynomialKernel
     >>> from bayespoint.spaces import DualSpace
-    >>> from bayespoint.spaces.tiles import thread_pool
+    >>> from bayespoint.threads import thread_pool
     >>> space = DualSpace(PolynomialKernel()).fit(np.eye(3))
     >>> with thread_pool(1) as pool:
     ...     cache = space.rows(cache_size=1.0, pool=pool)

@@ -8,11 +8,11 @@ import os
 import zipfile
 from typing import Any, BinaryIO
 
-from bayespoint.storage.content import ContentError
+from bayespoint.state import ContentError
 
 MANIFEST = "manifest.json"
 FORMAT = "bayespoint model"
-VERSION = 1  # of the format; raised when older releases could not read what is written
+VERSION = 2  # of the format; raised when older releases could not read what is written
 SEAL = "bayespoint model, manifest sha256 "  # the archive's comment, before the digits
 LARGEST_MANIFEST = 64 * 2**20  # bytes: JSON takes up to thirty times as much memory when read
 THE_SAME_DAY = (1980, 1, 1, 0, 0, 0)  # of all members: a model has the same bytes every time
@@ -160,12 +160,13 @@ def check_version(manifest: dict[str, Any]) -> None:
     version = manifest.get("format_version")
     if type(version) is not int or version < 1:
         raise ContentError(f"its format version is {version!r}, and not a positive number")
-    if version > VERSION:
+    if version != VERSION:
         libraries = manifest.get("libraries")
         writer = libraries.get("bayespoint") if isinstance(libraries, dict) else None
+        remedy = "Upgrade bayespoint" if version > VERSION else "Fit and save the model again"
         raise ContentError(
             f"it was written by bayespoint {writer or 'of unknown version'} in format {version}, "
-            f"and this release reads formats up to {VERSION}. Upgrade bayespoint"
+            f"and this release reads format {VERSION}. {remedy}"
         )
 
 

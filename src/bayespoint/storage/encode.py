@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from bayespoint.state import ContentError
 from bayespoint.storage.arrays import axis_order, is_plain, to_bytes
 from bayespoint.storage.checks import check
-from bayespoint.storage.content import DEPTH, SINGLE, ContentError, check_names, is_cached
+from bayespoint.storage.content import DEPTH, SINGLE, check_names, is_cached
 from bayespoint.storage.registry import NAMES, TYPE_NAMES
 
 CALLBACKS = "_skl_callbacks"  # of scikit-learn: who watched the fit is not part of the model
@@ -127,10 +128,11 @@ def state_of(value: Any) -> dict[str, Any]:
     """The attributes of an object, without those that it can compute again."""
     if isinstance(value, tuple):
         return value._asdict()  # type: ignore[attr-defined]
+    left_out = {CALLBACKS, *getattr(type(value), "not_stored", ())}
     return {
         name: part
         for name, part in vars(value).items()
-        if name != CALLBACKS and not is_cached(type(value), name)
+        if name not in left_out and not is_cached(type(value), name)
     }
 
 

@@ -16,8 +16,8 @@ import sklearn
 
 from bayespoint.exceptions import ModelFileError, ModelVersionWarning, one_line
 from bayespoint.files import replacing
+from bayespoint.state import ContentError
 from bayespoint.storage.archive import COPY, Reader, Writer
-from bayespoint.storage.content import ContentError
 from bayespoint.storage.decode import Decoder
 from bayespoint.storage.encode import Encoder
 from bayespoint.version import __version__
@@ -97,8 +97,7 @@ def save(
     >>> bayespoint.save(lambda x: x, path)
     Traceback (most recent call last):
         ...
-    bayespoint.exceptions.ModelFileError: ...iris.bpm: model is <function ... cannot be kept in a
-    model file...
+    bayespoint.exceptions.errors.ModelFileError: ...iris.bpm: model is <function ...
     >>> folder.cleanup()
     """
     target = Path(path)
@@ -193,7 +192,7 @@ def describe(path: str | os.PathLike[str]) -> ModelFile:
     ...     bayespoint.save(bayespoint.BayesPointClassifier(), path, metadata={"data": "none yet"})
     ...     found = describe(path)
     >>> found.model, found.format_version, found.metadata
-    ('bayespoint.BayesPointClassifier', 1, {'data': 'none yet'})
+    ('bayespoint.BayesPointClassifier', 2, {'data': 'none yet'})
     """
     with opened(path) as reader:
         manifest = reader.manifest

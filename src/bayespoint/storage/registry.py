@@ -20,9 +20,8 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from bayespoint import engines, kernels, posteriors, spaces
+from bayespoint import coding, engines, kernels, likelihoods, posteriors, spaces
 from bayespoint.classifier import BayesPointClassifier
-from bayespoint.posteriors.evidence import Evidence
 from bayespoint.posteriors.sampled import TrainingMoments
 from bayespoint.reject import RejectionCurve, SelectiveClassifier
 
@@ -38,13 +37,11 @@ MODULES: dict[str, tuple[type, ...]] = {
         engines.KnapsackPropagation,
         engines.LaplaceApproximation,
         engines.PermutedPerceptron,
+        engines.Run,
     ),
-    "bayespoint.kernels": (
-        kernels.Points,
-        kernels.PolynomialKernel,
-        kernels.PrecomputedKernel,
-        kernels.RadialKernel,
-    ),
+    "bayespoint.coding": (coding.BinaryCoding, coding.OneVersusRest),
+    "bayespoint.likelihoods": (likelihoods.LogisticLikelihood, likelihoods.ProbitLikelihood),
+    "bayespoint.kernels": kernels.STORED,
     "bayespoint.spaces": (
         spaces.BasisSpace,
         spaces.DualSpace,
@@ -53,12 +50,11 @@ MODULES: dict[str, tuple[type, ...]] = {
     ),
     "bayespoint.posteriors": (
         posteriors.ChainPosterior,
+        posteriors.FlipEvidence,
         posteriors.GaussianPosterior,
-        posteriors.LogisticPosterior,
         posteriors.MarginalPosterior,
         posteriors.Messages,
         posteriors.SampledPosterior,
-        Evidence,
         TrainingMoments,
     ),
     "bayespoint.reject": (RejectionCurve, SelectiveClassifier),
