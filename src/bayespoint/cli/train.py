@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from bayespoint.cli import options
-from bayespoint.cli.errors import ExitCode, fail
+from bayespoint.cli.errors import bad_usage
 from bayespoint.cli.messages import Notes, facts
 from bayespoint.cli.models import write_model
 from bayespoint.cli.outputs import check_place
@@ -58,4 +58,4 @@ def check_new(model: Path, force: bool, data: Path) -> None:
     """End the command now if the model cannot be written later."""
     check_place(model, "--model", data)
     if model.exists() and not force:
-        fail(f"{model} is there already; --force overwrites it", ExitCode.USAGE)
+        bad_usage(f"{model} is there already; --force overwrites it")

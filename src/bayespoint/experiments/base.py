@@ -46,6 +46,8 @@ class Context:
         Random splits, for experiments that have them; None is the experiment's own choice.
     n_jobs : int or None
         Processes, as in joblib, for experiments with parts that run side by side.
+    seconds : dict of str to float
+        Time that the parts of the experiment took.
 
     Examples
     --------
@@ -61,14 +63,15 @@ class Context:
     out: Path | None = None
     n_splits: int | None = None
     n_jobs: int | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
-    def part(self, name: str, seconds: dict[str, float]) -> Iterator[None]:
-        """Tell what comes next, and note in ``seconds`` how long it took."""
+    def part(self, name: str) -> Iterator[None]:
+        """Tell what comes next, and note how long it took."""
         self.tell(name)
         start = time.perf_counter()
         yield
-        seconds[name] = time.perf_counter() - start
+        self.seconds[name] = time.perf_counter() - start
 
     @property
     def mode(self) -> str:
@@ -211,8 +214,6 @@ class Result:
         Numbers.
     figures : sequence of Figure
         Pictures.
-    seconds : mapping of str to float
-        Time that parts of it took.
 
     Examples
     --------
@@ -225,7 +226,6 @@ class Result:
     setting: Mapping[str, str]
     tables: Sequence[Table]
     figures: Sequence[Figure]
-    seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -19,21 +19,20 @@ STATE = "splits.jsonl"
 
 def run(context: Context) -> Result:
     """The toy problem, and random splits of all sets."""
-    seconds: dict[str, float] = {}
     n_splits = context.n_splits or (N_SPLITS if context.full else QUICK_SPLITS)
     grids = splits.FULL if context.full else splits.QUICK
-    with context.part("loading the data", seconds):
+    with context.part("loading the data"):
         sets = splits.load_sets(context)
-    with context.part("toy problem", seconds):
+    with context.part("toy problem"):
         one_toy = toy.solve_toy(context.seed)
         outliers = toy.outlier_errors(N_TOYS if context.full else N_TOYS // 5, context.seed)
-    with context.part("sparse weights", seconds):
+    with context.part("sparse weights"):
         sparse_weights = sparse.solve_sparse(
             sparse.FULL if context.full else sparse.QUICK, context.seed
         )
-    with context.part("marginals", seconds):
+    with context.part("marginals"):
         words, posterior = marginals(sets)
-    with context.part("splits", seconds):
+    with context.part("splits"):
         file = None if context.out is None else context.out / "knapsack" / context.mode / STATE
         results = state.solve_splits(
             sets, n_splits, context.seed, grids,
@@ -54,7 +53,6 @@ def run(context: Context) -> Result:
             figures.marginals_figure(words, posterior),
             figures.differences_figure(sets, results),
         ],
-        seconds=seconds,
     )
 
 

@@ -60,15 +60,13 @@ def pose(context: Context) -> Problem:
 
 def run(context: Context) -> Result:
     """Fit with both kernels, test, and set the errors beside the printed ones."""
-    seconds: dict[str, float] = {}
-    with context.part("loading the data", seconds):
+    with context.part("loading the data"):
         problem = pose(context)
-    with context.part("samples of version space", seconds):
+    with context.part("samples of version space"):
         few = versions.ones_and_twos(problem.split.X_train, problem.split.y_train)
         samples = versions.solve_versions(context, few, problem.gamma)
     measured = []
     for name, normalize in KERNELS.items():
-        context.tell(name)
         machine = BayesPointClassifier(
             kernel="poly",
             degree=DEGREE,
@@ -78,7 +76,7 @@ def run(context: Context) -> Result:
             engine=PermutedPerceptron(n_samples=N_SAMPLES, cache_size=cache_size()),
             random_state=context.seed,
         )
-        measured.append(sample_errors(name, machine, problem.split))
+        measured.append(sample_errors(name, machine, problem.split, context))
     return Result(
         setting=setting(problem, measured, context.seed),
         tables=[
@@ -91,9 +89,6 @@ def run(context: Context) -> Result:
             figures.rejection_figure(measured, RATES, problem.printed),
             figures.anytime_figure(measured, problem.printed),
         ],
-        seconds=seconds
-        | {f"{errors.name}, fit": errors.fit_seconds for errors in measured}
-        | {f"{errors.name}, test": errors.test_seconds for errors in measured},
     )
 
 
