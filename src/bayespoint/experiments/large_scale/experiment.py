@@ -13,17 +13,8 @@ from bayespoint.classifier import BayesPointClassifier
 from bayespoint.datasets import Split, load_mnist
 from bayespoint.engines import PermutedPerceptron
 from bayespoint.experiments.base import Context, Experiment, Result, Row, Table
-from bayespoint.experiments.large_scale.figures import (
-    anytime_figure,
-    rejection_figure,
-    versions_figure,
-)
+from bayespoint.experiments.large_scale import figures, versions
 from bayespoint.experiments.large_scale.samples import SampleErrors, sample_errors
-from bayespoint.experiments.large_scale.versions import (
-    ones_and_twos,
-    solve_versions,
-    versions_table,
-)
 from bayespoint.experiments.verdicts import PRINTED_AND_MEASURED, error_row
 
 N_SAMPLES = 10  # N of section 4
@@ -67,15 +58,13 @@ def pose(context: Context) -> Problem:
 
 def run(context: Context) -> Result:
     """Fit with both kernels, test, and set the errors beside the printed ones."""
-    seconds: dict[str, float] = {}
-    with context.part("loading the data", seconds):
+    with context.part("loading the data"):
         problem = pose(context)
-    with context.part("samples of version space", seconds):
-        few = ones_and_twos(problem.split.X_train, problem.split.y_train)
-        versions = solve_versions(context, few, problem.gamma)
+    with context.part("samples of version space"):
+        few = versions.ones_and_twos(problem.split.X_train, problem.split.y_train)
+        samples = versions.solve_versions(context, few, problem.gamma)
     measured = []
     for name, normalize in KERNELS.items():
-        context.tell(name)
         machine = BayesPointClassifier(
             kernel="poly",
             degree=DEGREE,
@@ -85,22 +74,19 @@ def run(context: Context) -> Result:
             engine=PermutedPerceptron(n_samples=N_SAMPLES),
             random_state=context.seed,
         )
-        measured.append(sample_errors(name, machine, problem.split))
+        measured.append(sample_errors(name, machine, problem.split, context))
     return Result(
         setting=setting(problem, measured, context.seed),
         tables=[
-            versions_table(few, versions),
+            versions.versions_table(few, samples),
             *(rejection_table(errors, problem) for errors in measured),
             *(samples_table(errors, problem) for errors in measured),
         ],
         figures=[
-            versions_figure(versions),
-            rejection_figure(measured, RATES, problem.printed),
-            anytime_figure(measured, problem.printed),
+            figures.versions_figure(samples),
+            figures.rejection_figure(measured, RATES, problem.printed),
+            figures.anytime_figure(measured, problem.printed),
         ],
-        seconds=seconds
-        | {f"{errors.name}, fit": errors.fit_seconds for errors in measured}
-        | {f"{errors.name}, test": errors.test_seconds for errors in measured},
     )
 
 
@@ -150,8 +136,8 @@ def samples_table(errors: SampleErrors, problem: Problem) -> Table:
     n, together = errors.curve.n_samples, float(errors.first[-1])
 
     def row(quantity: str, error: float) -> Row:
-        verdict = f"{100 * (error - together):+.2f} against N = {N_SAMPLES}"
-        return error_row(quantity, error, n, verdict=verdict)
+        words = f"{100 * (error - together):+.2f} against N = {N_SAMPLES}"
+        return error_row(quantity, error, n, words=words)
 
     printed = problem.printed[0] if problem.printed else None
     mean = row("mean sample", float(errors.alone.mean()))
