@@ -65,6 +65,6 @@ def test_import_is_light():
 
 
 def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"bayespoint\[plot\]"):
         LearningCurveDisplay.from_curves(RUNS)

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 from tests.cli.running import error_line, invoke
 
-from bayespoint import __version__, cli
+from bayespoint import __version__, cli, extras
 from bayespoint.cli import reproduce
 from bayespoint.cli.app import EXIT_CODES, app
 from bayespoint.cli.errors import ExitCode
@@ -233,7 +233,7 @@ def test_warnings_are_shown(tmp_path, swap):
 
 
 def test_without_matplotlib(tmp_path, monkeypatch):
-    monkeypatch.setattr(reproduce, "find_spec", lambda name: None)
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
     result = invoke("reproduce", "large-scale", "--out", tmp_path)
     assert result.exit_code == ExitCode.NO_EXTRA
     assert 'pip install "bayespoint[plot]"' in error_line(result)

@@ -42,6 +42,7 @@ SIDEWAYS = {
 LEAVES = {
     "callbacks",
     "exceptions",
+    "extras",
     "files",
     "memory",
     "monitor",

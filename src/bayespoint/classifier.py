@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
 from bayespoint.callbacks import CallbackSupport, monitor_for, with_callbacks
-from bayespoint.engines import Engine
+from bayespoint.engines import Engine, Run
 from bayespoint.exceptions import warn_user
 from bayespoint.exceptions.warnings import TaskWarning
 from bayespoint.kernels import Kernel
@@ -211,11 +211,7 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Settin
         with unchanged_on_failure(self):
             self._check_parameters()
             engine = self._make_engine(X)
-            points, labels = self._validate(X, y, engine, reset=not self._extends)
-            is_matrix = self._make_kernel().is_precomputed
-            problem = Problem.pose(
-                points, labels, sample_weight, self.class_weight, precomputed=is_matrix
-            )
+            problem = self._pose(X, y, sample_weight, engine, reset=not self._extends)
             start = self._start(engine, problem)
             self._run(engine, problem, start, monitor_for(self))
         return self
@@ -285,6 +281,14 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Settin
             accept_sparse="csr" if self._takes_sparse(engine) else False,
         )  # fmt: skip
 
+    def _pose(
+        self, X: Any, y: Any, sample_weight: Any, engine: Engine, *, reset: bool = True
+    ) -> Problem:
+        """The problem of all data at once."""
+        points, labels = self._validate(X, y, engine, reset=reset)
+        is_matrix = self._make_kernel().is_precomputed
+        return Problem.pose(points, labels, sample_weight, self.class_weight, precomputed=is_matrix)
+
     @property
     def kernel_(self) -> Kernel:
         """The kernel, with all that was read off the training points."""
@@ -295,17 +299,8 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Settin
     ) -> None:
         """Let the engine find the posterior, and publish it."""
         began = time.perf_counter()
-        kernel = self._make_kernel().fitted(problem.points)
-        space = engine.space(kernel, self.ridge).fit(problem.points)
-        posterior, run = engine.run(
-            space,
-            problem.targets,
-            rng=np.random.default_rng(self._seed),
-            monitor=monitor,
-            sample_weight=problem.weight,
-            start=start,
-            n_jobs=self.n_jobs,
-        )
+        space = self._make_space(engine, problem)
+        posterior, run = self._solve(engine, problem, space, start, monitor)
         self._accepts_sparse = self._takes_sparse(engine)
         self.run_ = replace(run, seconds=time.perf_counter() - began)
         self._publish(space, posterior, problem)
@@ -314,6 +309,30 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Settin
                 names = self.coding_.task_names
                 warning.name = names[warning.task] if len(names) > 1 else None
             warn_user(warning)
+
+    def _make_space(self, engine: Engine, problem: Problem) -> Any:
+        """Where the engine works, with the training points in it."""
+        kernel = self._make_kernel().fitted(problem.points)
+        return engine.space(kernel, self.ridge).fit(problem.points)
+
+    def _solve(
+        self,
+        engine: Engine,
+        problem: Problem,
+        space: Any,
+        start: Posterior | None,
+        monitor: Monitor,
+    ) -> tuple[Posterior, Run]:
+        """The posterior, and how the engine found it."""
+        return engine.run(
+            space,
+            problem.targets,
+            rng=np.random.default_rng(self._seed),
+            monitor=monitor,
+            sample_weight=problem.weight,
+            start=start,
+            n_jobs=self.n_jobs,
+        )
 
     @property
     def _extends(self) -> bool:

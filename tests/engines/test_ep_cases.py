@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.linalg import LinAlgError
 from scipy.special import ndtr
 from sklearn.datasets import load_iris
-from tests.probit import assert_same, machine, prior, problem, separable
+from tests.probit import assert_same, full_sites, machine, prior, problem, separable
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation
-from bayespoint.engines.gaussian.sites import Label, Sites
 from bayespoint.exceptions import NotConvergedWarning
 from bayespoint.monitor import Monitor, watch
 
@@ -77,10 +77,11 @@ def test_a_feature_of_another_scale(unit, schedule):
 
 def test_sites_too_strong_for_arithmetic_still_make_a_posterior():
     X = np.array([[1.0, 1.0], [1.0, 1.0], [3.0, 3.0]])
-    sites = Sites(X, np.array([1, -1, 1]), np.ones(3), Label(0.0), prior(2))
+    sites = full_sites(X, np.array([1, -1, 1]), prior(2), at_once=True, noise=0.0)
     sites.a[:], sites.b[:] = 1e25, 1e25
-    sites._valid = sites.a, sites.b  # nothing to go back to
-    assert np.isnan(sites.sweep_at_once(0.5)).all()
+    sites._wanted = sites.a, sites.b  # nothing to go back to
+    with pytest.raises(LinAlgError):
+        sites.sweep(0.5)
     result = sites.result()
     assert np.isfinite(result.log_evidence)
     variances = np.linalg.eigvalsh(result.factor @ result.factor.T)

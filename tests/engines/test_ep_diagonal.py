@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from scipy.special import ndtr
 from sklearn.datasets import load_iris
 from tests.exact import grid_posterior
@@ -14,8 +15,9 @@ from tests.probit import assert_same, machine, prior, problem
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation
 from bayespoint.engines.gaussian.factorised import FactorisedSites
-from bayespoint.engines.gaussian.sites import Label
 from bayespoint.exceptions import FactorisedWarning, NotConvergedWarning
+from bayespoint.likelihoods import ProbitLikelihood
+from bayespoint.spaces import Coordinates
 
 
 def diagonal(**parameters):
@@ -270,7 +272,8 @@ def test_copies_of_a_feature_give_a_warning_with_its_number(copies):
 def test_the_mean_solves_the_equation_of_the_full_covariance():
     """Why there is nothing to say of means: the full posterior of these sites has the same."""
     X, y = sparse_problem()
-    sites = FactorisedSites(X, y, np.ones(40), Label(1.0), prior(8))
+    space = Coordinates(sparse.csr_array(X))
+    sites = FactorisedSites(space, prior(8), y, np.ones(40), ProbitLikelihood())
     for _ in range(200):
         sites.sweep(1.0)
     mean = sites.result().mean

@@ -11,7 +11,9 @@ from tests.logistic import log_joint, machine, problem
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import LaplaceApproximation
-from bayespoint.engines.gaussian.newton import LogisticMode, Whitened
+from bayespoint.engines.gaussian.newton import LogisticMode
+from bayespoint.engines.gaussian.prior import GaussianPrior
+from bayespoint.spaces import Coordinates
 
 # The mode and the curvature -----------------------------------------------------------------------
 
@@ -97,9 +99,8 @@ def test_a_pivot_that_cancels_is_found_without_squares():
     X, _ = problem(6, 20)
     X = 1e8 * np.vstack([X, X])
     Z = np.vstack([X, np.zeros((10, 20))])
-    mode = LogisticMode(
-        Whitened(Z, np.ones(20)), Z, np.repeat([1, -1], 11), np.ones(22), np.zeros(20)
-    )
+    prior = GaussianPrior(np.zeros(20), np.ones(20))
+    mode = LogisticMode(Coordinates(Z), prior, np.repeat([1, -1], 11), np.ones(22))
     L = mode.quadratic().L
     assert (L.diagonal() > 0).all()
     _, values, rows = np.linalg.svd(0.5 * X)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.active.curve import LearningCurve
+from bayespoint.extras import axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -115,15 +116,7 @@ class LearningCurveDisplay:
         -------
         self
         """
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise ImportError(
-                "LearningCurveDisplay needs matplotlib: pip install 'bayespoint[plot]'."
-            ) from error
-
-        if ax is None:
-            _, ax = plt.subplots(layout="constrained")
+        ax = axes_or_new(ax, type(self).__name__)
         label = self.name if name is None else name
         mean, n_runs = self.scores.mean(axis=0), len(self.scores)
         (self.line_,) = ax.plot(self.n_labels, mean, **{"label": label} | kwargs)

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayespoint.active.curve import LearningCurve
 from bayespoint.active.machine import check_machine
-from bayespoint.active.parameters import check_count, check_indices, check_strategy
+from bayespoint.active.parameters import check_count, check_indices
 from bayespoint.active.pool import Oracle, Pool, ask
 from bayespoint.active.scores import seed_from
-from bayespoint.active.strategies import Strategy, query
+from bayespoint.active.strategies import Strategy, get_rule, query
 
 
 def learn_actively(
@@ -51,7 +51,7 @@ def learn_actively(
         the end there are always as many labels as those of the start and ``n_queries`` together.
     batch_size : int, default=1
         Labels to ask for at a time.
-    strategy : {"entropy", "margin", "bald", "random"} or callable, default="entropy"
+    strategy : str or callable, default="entropy"
         What makes a point worth a label; see :func:`query`.
     n_draws : int, default=200
         Classifiers drawn to choose a batch.
@@ -91,7 +91,7 @@ def learn_actively(
     10 0.944
     """
     check_machine(clf)
-    check_strategy(strategy)
+    get_rule(strategy)  # or an error, before anybody is asked for a label
     check_count("n_draws", n_draws, 2)
     check_count("batch_size", batch_size, 1)
     pool = Pool(clf, X_pool, X_test, y_test)

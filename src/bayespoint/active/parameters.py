@@ -8,17 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-STRATEGIES = ("entropy", "margin", "bald", "random")
-
-
-def check_strategy(strategy: Any) -> None:
-    """Raise an error for a strategy that is not known."""
-    if not callable(strategy) and not (isinstance(strategy, str) and strategy in STRATEGIES):
-        listed = ", ".join(map(repr, STRATEGIES))
-        raise ValueError(
-            f"strategy must be a str among {{{listed}}} or a callable. Got {strategy!r} instead."
-        )
-
 
 def check_indices(name: str, indices: ArrayLike, n_pool: int) -> NDArray[np.intp]:
     """The indices as an array, or an error if they are none."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,10 +19,51 @@ from bayespoint.active.machine import (
     rows,
     votes,
 )
-from bayespoint.active.parameters import check_count, check_indices, check_strategy
+from bayespoint.active.parameters import check_count, check_indices
 from bayespoint.active.scores import bald, doubt, entropy, seed_from
 
 Strategy = str | Callable[[Any, Any], NDArray]
+
+
+class Rule(NamedTuple):
+    """What a strategy goes by.
+
+    Attributes
+    ----------
+    worth : callable
+        Takes a fitted machine, points, ``n_draws`` and ``random_state``, and gives what each point
+        is worth alone, not negative.
+    answers : callable
+        Takes a machine and outputs of classifiers drawn from its posterior, and gives their answers
+        as :class:`~bayespoint.active.batch.Committee` takes them.
+    together : bool
+        Whether points of a batch are worth less if they tell the same.
+    """
+
+    worth: Callable[..., NDArray]
+    answers: Callable[[Any, NDArray], NDArray] = votes
+    together: bool = True
+
+
+# An entry here is all that a new strategy needs.
+STRATEGIES = {
+    "entropy": Rule(lambda machine, X, **draws: entropy(machine, X)),
+    "margin": Rule(lambda machine, X, **draws: doubt(machine, X)),
+    "bald": Rule(bald, probabilities),
+    "random": Rule(lambda machine, X, **draws: np.ones(n_rows(X)), together=False),
+}
+
+
+def get_rule(strategy: Strategy) -> Rule:
+    """The rule of a name, or of a function of the user's."""
+    if callable(strategy):
+        return Rule(lambda machine, X, **draws: checked_worth(strategy(machine, X), n_rows(X)))
+    if not isinstance(strategy, str) or strategy not in STRATEGIES:
+        listed = ", ".join(map(repr, STRATEGIES))
+        raise ValueError(
+            f"strategy must be a str among {{{listed}}} or a callable. Got {strategy!r} instead."
+        )
+    return STRATEGIES[strategy]
 
 
 def query(
@@ -93,7 +134,7 @@ def query(
     array([1, 3])
     """
     check_machine(clf)
-    check_strategy(strategy)
+    rule = get_rule(strategy)
     machine, X = machine_and_points(clf, X_pool)
     points = validate_data(machine, X, reset=False, accept_sparse="csr")
     taken = taken_points(exclude, n_rows(points))
@@ -101,13 +142,12 @@ def query(
     check_count("n", n, 1, int((~taken).sum()), "the points of the pool to choose from")
     rng = np.random.default_rng(seed_from(random_state))
     seed = int(rng.integers(2**31))
-    worth = worths(strategy, machine, X, n_draws, seed)
+    worth = rule.worth(machine, X, n_draws=n_draws, random_state=seed)
 
     def answers_on(candidates: NDArray[np.intp]) -> NDArray:
-        outputs = drawn_outputs(machine, rows(X, candidates), n_draws, seed)
-        return probabilities(machine, outputs) if strategy == "bald" else votes(machine, outputs)
+        return rule.answers(machine, drawn_outputs(machine, rows(X, candidates), n_draws, seed))
 
-    together = n > 1 and strategy != "random"
+    together = n > 1 and rule.together
     kind = kinds(points)
     waiting = np.isin(kind, kind[taken])
     chosen: list[int] = []
@@ -121,21 +161,6 @@ def query(
         taken[picked] = True
         waiting = taken | np.isin(kind, kind[picked])
     return np.array(chosen, dtype=np.intp)
-
-
-def worths(
-    strategy: Strategy, machine: Any, X: Any, n_draws: int, seed: int
-) -> NDArray[np.float64]:
-    """What each point is worth alone."""
-    if callable(strategy):
-        return checked_worth(strategy(machine, X), n_rows(X))
-    if strategy == "entropy":
-        return entropy(machine, X)
-    if strategy == "margin":
-        return doubt(machine, X)
-    if strategy == "bald":
-        return bald(machine, X, n_draws=n_draws, random_state=seed)
-    return np.ones(n_rows(X))
 
 
 def checked_worth(values: ArrayLike, n_points: int) -> NDArray[np.float64]:

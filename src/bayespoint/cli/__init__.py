@@ -2,7 +2,8 @@
 
 import sys
 from enum import IntEnum
-from importlib.util import find_spec
+
+from bayespoint.extras import require
 
 LIBRARIES = ("typer", "rich", "pandas")
 
@@ -19,15 +20,20 @@ class ExitCode(IntEnum):
 
 def main() -> None:
     """Run the command, or say what to install."""
-    for library in LIBRARIES:
-        if find_spec(library) is None:
-            message = f'error: the command needs {library}: pip install "bayespoint[cli]"'
-            print(message, file=sys.stderr)
-            raise SystemExit(ExitCode.NO_EXTRA)
     try:
+        for library in LIBRARIES:
+            require(library, "cli", "the command")
         from bayespoint.cli.app import run
 
-        raise SystemExit(run())
+        code = run()
+    except ImportError as error:
+        code = end(str(error), ExitCode.NO_EXTRA)
     except KeyboardInterrupt:  # outside of the commands, which handle it themselves
-        print("error: interrupted", file=sys.stderr)
-        raise SystemExit(ExitCode.INTERRUPTED) from None
+        code = end("interrupted", ExitCode.INTERRUPTED)
+    raise SystemExit(code)
+
+
+def end(message: str, code: ExitCode) -> ExitCode:
+    """Say what is wrong, in one line."""
+    print(f"error: {message}", file=sys.stderr)
+    return code

@@ -15,7 +15,6 @@ from sklearn.pipeline import Pipeline
 
 from bayespoint.cli import options
 from bayespoint.cli.errors import ExitCode, fail
-from bayespoint.cli.evaluate import MEASURES
 from bayespoint.cli.messages import (
     Notes,
     class_words,
@@ -32,7 +31,7 @@ from bayespoint.cli.training import (
     engine_words,
     read_training_data,
 )
-from bayespoint.reports import Evaluation, measure
+from bayespoint.reports import METRICS, Evaluation, measure
 
 
 def cross_validate(
@@ -77,7 +76,7 @@ def cross_validate(
         **describe_classifier(model),
         "folds": folds,
         "repeats": repeats,
-        "measures": {name: averaged(results, name) for name in MEASURES},
+        "measures": {name: averaged(results, name) for name in METRICS},
         "seconds": time.perf_counter() - started,
     }
     notes.end(found, *tables(found))
@@ -106,7 +105,8 @@ def run(
 
 def averaged(results: list[Evaluation], name: str) -> dict[str, Any]:
     """Mean and standard error of a measure, and its values."""
-    values = [value for one in results if (value := getattr(one, name)) is not None]
+    found = [one.metrics[name].value for one in results]
+    values = [value for value in found if value is not None]
     enough = len(values) > 1
     return {
         "mean": float(np.mean(values)) if values else None,
@@ -117,11 +117,11 @@ def averaged(results: list[Evaluation], name: str) -> dict[str, Any]:
 
 def tables(found: dict[str, Any]) -> list[RenderableType]:
     """The same for people."""
-    lines = []
-    for name, (words, is_share) in MEASURES.items():
-        mean, error = found["measures"][name]["mean"], found["measures"][name]["standard_error"]
-        form = "{:.1%}" if is_share else "{:.3f}"
-        lines.append((words, *("-" if x is None else form.format(x) for x in (mean, error))))
+    measured = zip(METRICS.values(), found["measures"].values(), strict=True)
+    lines = [
+        (metric.name, metric.show(one["mean"]), metric.show(one["standard_error"]))
+        for metric, one in measured
+    ]
     about = [
         ("rows", str(found["rows"])),
         ("classes", class_words(found["classes"])),

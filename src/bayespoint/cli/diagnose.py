@@ -49,7 +49,7 @@ def describe(model: Model) -> dict[str, Any]:
     return {
         "model": str(model.path),
         "engine": getattr(machine.engine, "alias", machine.engine),
-        "kernel": machine.kernel if isinstance(machine.kernel, str) else repr(machine.kernel),
+        "kernel": " ".join(str(machine.kernel).split()),  # a sum is printed on several lines
         "classes": [str(label) for label in machine.classes_],
         "tasks": machine.coding_.task_names,
         "log_evidence": None if evidence is None else evidence.tolist(),

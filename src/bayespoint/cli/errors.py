@@ -65,6 +65,8 @@ def errors_in_words() -> Iterator[None]:
     except (Exception, KeyboardInterrupt) as error:
         if is_interrupt(error):
             fail("interrupted", ExitCode.INTERRUPTED)
+        if isinstance(error, ImportError):
+            fail(str(error), ExitCode.NO_EXTRA)
         if isinstance(error, DataUnavailableError):
             fail(str(error), ExitCode.NO_DATA)
         if isinstance(error, ValueError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -10,23 +9,14 @@ import typer
 from rich.console import RenderableType
 
 from bayespoint.cli import options
-from bayespoint.cli.errors import ExitCode, fail
 from bayespoint.cli.labels import check_column, known_labels, rows_with_labels
 from bayespoint.cli.messages import Notes, facts, numbers_table
 from bayespoint.cli.models import read_model, read_rows
 from bayespoint.cli.outputs import check_place
 from bayespoint.cli.progress import ProgressMonitor
-from bayespoint.reports import Evaluation, measure, write_evaluation
+from bayespoint.extras import require
+from bayespoint.reports import METRICS, Evaluation, measure, write_evaluation
 
-# Names in an evaluation, in words, and whether they are shares.
-MEASURES = {
-    "accuracy": ("accuracy", True),
-    "balanced_accuracy": ("balanced accuracy", True),
-    "log_loss": ("log-loss", False),
-    "brier_score": ("Brier score", False),
-    "calibration_error": ("calibration error", False),
-    "auc": ("AUC", False),
-}
 RATES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
 WIDEST = 8  # classes up to which the confusion fits on a terminal
 
@@ -49,8 +39,8 @@ def evaluate(
 ) -> None:
     """Measure how good a model is on a table that it was not trained on.
 
-    Shows accuracy, log-loss, Brier score, calibration error and AUC with 95 % intervals, the
-    confusion of the classes, and the error that is left when the least certain rows are rejected.
+    Shows accuracy, log-loss, AUC and more with 95 % intervals, the confusion of the classes, and
+    the error that is left when the least certain rows are rejected.
 
     Example: bayespoint evaluate test.csv --target repaid --model loans.bpm --report test.html
     """
@@ -80,13 +70,15 @@ def check_report(report: Path | None, *inputs: Path) -> None:
     if report is None:
         return
     check_place(report, "--report", *inputs)
-    if find_spec("matplotlib") is None:
-        fail('--report needs matplotlib: pip install "bayespoint[plot]"', ExitCode.NO_EXTRA)
+    require("matplotlib", "plot", "--report")
 
 
 def tables(found: Evaluation) -> list[RenderableType]:
     """Numbers, confusion and rejection for people."""
-    numbers = [(words, *number(found, name)) for name, (words, _) in MEASURES.items()]
+    numbers = [
+        (metric.name, metric.show(value), " to ".join(map(metric.show, interval or [])))
+        for metric, (value, interval) in zip(METRICS.values(), found.metrics.values(), strict=True)
+    ]
     labels = [str(label) for label in found.classes]
     parts: list[RenderableType] = [
         facts([("rows", str(found.n))]),
@@ -102,13 +94,3 @@ def tables(found: Evaluation) -> list[RenderableType]:
         for rate, error in zip(RATES, found.rejection.error_at(RATES), strict=True)
     ]
     return [*parts, numbers_table(["rejected", "error on the rest"], rows)]
-
-
-def number(found: Evaluation, name: str) -> tuple[str, str]:
-    """A measure and its interval."""
-    value, interval = getattr(found, name), found.intervals[name]
-    if value is None:
-        return "-", ""
-    form = "{:.1%}" if MEASURES[name][1] else "{:.3f}"
-    ends = "" if interval is None else " to ".join(map(form.format, interval))
-    return form.format(value), ends

@@ -32,8 +32,7 @@ def info(as_json: options.AsJson = False) -> None:
 
 def cache_folder() -> str | None:
     """Where Numba keeps compiled code; None where it can write nowhere."""
-    functions = [f for f in vars(_core.perceptron).values() if hasattr(f, "stats")]
-    return functions[0].stats.cache_path if functions else None
+    return _core.perceptron.advance.__wrapped__.stats.cache_path
 
 
 def data_facts() -> dict[str, Any]:

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from bayespoint.cli.errors import ExitCode, fail
+from bayespoint.extras import require
 from bayespoint.files import replacing
 
 PARQUET = {".parquet", ".pq"}
 STDOUT = Path("-")
-
-
-def need_pyarrow() -> None:
-    """End the command if Parquet files cannot be handled."""
-    if find_spec("pyarrow") is None:
-        fail('Parquet files need pyarrow: pip install "bayespoint[parquet]"', ExitCode.NO_EXTRA)
 
 
 def check_output(path: Path | None, *inputs: Path, as_json: bool, arrays: bool = False) -> None:
@@ -30,7 +24,7 @@ def check_output(path: Path | None, *inputs: Path, as_json: bool, arrays: bool =
     if path is None or path == STDOUT:
         return
     if path.suffix.lower() in PARQUET:
-        need_pyarrow()
+        require("pyarrow", "parquet", str(path))
     elif not is_csv(path) and not (arrays and path.suffix.lower() == ".npy"):
         kinds = ".csv, .csv.gz, .parquet or .npy" if arrays else ".csv, .csv.gz or .parquet"
         fail(f"the name of --out {path} must end in {kinds}, or be -", ExitCode.USAGE)

@@ -10,7 +10,7 @@ import typer
 from numpy.typing import NDArray
 
 from bayespoint import active
-from bayespoint.active.strategies import worths
+from bayespoint.active.strategies import STRATEGIES
 from bayespoint.cli import options
 from bayespoint.cli.errors import ExitCode, check_name, fail
 from bayespoint.cli.labels import read_labels
@@ -18,10 +18,10 @@ from bayespoint.cli.messages import Notes, count, numbers_table
 from bayespoint.cli.models import Model, read_model, read_rows
 from bayespoint.cli.outputs import STDOUT, check_output, write_table
 from bayespoint.cli.progress import ProgressMonitor
+from bayespoint.pipelines import split_pipeline
 
-STRATEGIES = ("entropy", "margin", "bald", "random")
 SHOWN = 20  # rows that the terminal shows
-N_DRAWS = 200  # classifiers that are asked, as in bayespoint.active.query
+N_DRAWS = 200  # classifiers that are asked
 
 
 def query(
@@ -86,6 +86,7 @@ def choose(
     model: Model, X: pd.DataFrame, n: int, strategy: str, seed: int
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Positions of the best rows, and what each is worth."""
-    points = model.pipeline[:-1].transform(X)
-    chosen = active.query(model.machine, points, n, strategy=strategy, random_state=seed)
-    return chosen, worths(strategy, model.machine, points[chosen], N_DRAWS, seed)
+    machine, points = model.machine, split_pipeline(model.pipeline).transform(X)
+    draws = {"n_draws": N_DRAWS, "random_state": seed}
+    chosen = active.query(machine, points, n, strategy=strategy, **draws)
+    return chosen, STRATEGIES[strategy].worth(machine, points[chosen], **draws)

@@ -18,8 +18,9 @@ import pandas as pd
 
 from bayespoint.cli.errors import ExitCode, fail
 from bayespoint.cli.messages import Notes, count, listed
-from bayespoint.cli.outputs import PARQUET, need_pyarrow
+from bayespoint.cli.outputs import PARQUET
 from bayespoint.cli.progress import ProgressMonitor
+from bayespoint.extras import require
 
 DELIMITERS = (",", ";", "\t", "|")
 HEAD = 65_536  # characters in which the delimiter is looked for
@@ -33,7 +34,7 @@ def read_table(path: Path, encoding: str, notes: Notes) -> pd.DataFrame:
     """The table in a file; ends the command with a clear line where there is none."""
     with reading_errors(path, encoding), ProgressMonitor(f"reading {path.name}"):
         if path.suffix.lower() in PARQUET:
-            need_pyarrow()
+            require("pyarrow", "parquet", str(path))
             frame = pd.read_parquet(path, engine="pyarrow")
             frame.columns = frame.columns.map(str)
             check_names(path, list(frame.columns))

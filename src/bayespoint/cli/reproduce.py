@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from traceback import print_exc
 from typing import Annotated, Any
@@ -29,6 +28,7 @@ from bayespoint.experiments import (
     write_summary,
 )
 from bayespoint.experiments.cells import table_heads, table_rows, verdict_word
+from bayespoint.extras import require
 from bayespoint.monitor import watch
 
 ALL = "all"
@@ -84,8 +84,7 @@ def reproduce(
         fail("--quick and --full exclude each other", ExitCode.USAGE)
     if data is not None:
         data_folder(data)  # an error now, not after a long run
-    if find_spec("matplotlib") is None:
-        fail('pictures need matplotlib: pip install "bayespoint[plot]"', ExitCode.NO_EXTRA)
+    require("matplotlib", "plot", "reproduce")
     prepare(out)
     documents, code = [], 0
     for name in chosen:

@@ -12,6 +12,7 @@ from bayespoint.exceptions.errors import (
 )
 from bayespoint.exceptions.errors import one_line as one_line
 from bayespoint.exceptions.warnings import (
+    BoundReachedWarning,
     ChainsDisagreeWarning,
     CutMarginalsWarning,
     FactorisedWarning,
@@ -25,6 +26,7 @@ from bayespoint.exceptions.warnings import held_warnings as held_warnings
 from bayespoint.exceptions.warnings import warn_user as warn_user
 
 __all__ = [
+    "BoundReachedWarning",
     "CacheTooSmallError",
     "ChainsDisagreeWarning",
     "CutMarginalsWarning",

@@ -355,6 +355,48 @@ class StoppedEarlyWarning(UserWarning):
         return f"{self.summary.capitalize()}. The classifier is valid; {self.remedy}."
 
 
+class BoundReachedWarning(UserWarning):
+    """A search ended at a bound beyond which the evidence still grows.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The parameters.
+    bounds : tuple of (float, float)
+        Between which they were searched.
+    values : tuple of float
+        The bounds that they reached.
+
+    Examples
+    --------
+    >>> from bayespoint.exceptions import BoundReachedWarning
+    >>> print(BoundReachedWarning(("gamma",), ((0.01, 100.0),), (100.0,)))
+    EvidenceSearch ended at a bound beyond which the evidence still grows: gamma=100, searched from
+    0.01 to 100. Remedy: wider bounds in param_bounds.
+    """
+
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        bounds: tuple[tuple[float, float], ...],
+        values: tuple[float, ...],
+    ) -> None:
+        self.names = names
+        self.bounds = bounds
+        self.values = values
+        super().__init__(names, bounds, values)
+
+    def __str__(self) -> str:
+        reached = ", ".join(
+            f"{name}={value:g}, searched from {low:g} to {high:g}"
+            for name, (low, high), value in zip(self.names, self.bounds, self.values, strict=True)
+        )
+        return (
+            f"EvidenceSearch ended at a bound beyond which the evidence still grows: {reached}. "
+            "Remedy: wider bounds in param_bounds."
+        )
+
+
 class SparseInputWarning(UserWarning):
     """Points are sparse, so the engine that was named took a form that keeps them sparse.
 

@@ -122,7 +122,7 @@ class PrecomputedKernel(Kernel):
         if self.normalize:
             raise KernelError(
                 "normalize=True needs k(x, x) of new points, which a precomputed kernel does not "
-                "tell. Divide the matrix by sqrt(k(x, x) k(x', x')) yourself."
+                "contain. Divide the matrix by sqrt(k(x, x) k(x', x')) yourself."
             )
 
     def check_state(self) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from bayespoint.extras import require
 from bayespoint.files import replacing
 from bayespoint.reports import html, sections
 from bayespoint.reports.evaluation import Evaluation
@@ -63,8 +63,7 @@ def write_evaluation(
     ...     path.read_text(encoding="utf-8").count("<figure>")
     2
     """
-    if find_spec("matplotlib") is None:
-        raise ImportError("write_evaluation needs matplotlib: pip install 'bayespoint[plot]'.")
+    require("matplotlib", "plot", "write_evaluation")
     if rows is not None and n_rows(rows) != evaluation.n_rows:
         raise ValueError(
             f"rows must be the {evaluation.n_rows} test points that were measured, in their order. "

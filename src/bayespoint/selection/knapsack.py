@@ -7,7 +7,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import uniform_filter
 from scipy.stats import rankdata
@@ -20,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
 from bayespoint.pipelines import split_pipeline
+from bayespoint.selection.jobs import run_jobs
 from bayespoint.selection.knapsack_folds import Data, Fold, fit_one, score_fold
 from bayespoint.validation import parameter_error
 
@@ -49,7 +49,8 @@ class KnapsackCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     scoring : str, callable or None, default=None
         What to maximise; None is the share of right answers.
     n_jobs : int or None, default=None
-        Threads for folds and costs side by side.
+        Folds and costs that run in parallel, as in joblib: in threads, unless
+        ``joblib.parallel_config`` chooses another backend.
 
     Attributes
     ----------
@@ -116,11 +117,10 @@ class KnapsackCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         folds = list(
             check_cv(self.cv, data.labels, classifier=True).split(data.points, data.labels)
         )
-        done = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(score_fold)(machine, data, C, betas, scorer, *fold)
-            for C, fold in product(costs, folds)
-        )
-        self._record(costs, betas, done, len(folds))
+        jobs = [(machine, data, C, betas, scorer, *fold) for C, fold in product(costs, folds)]
+        done = run_jobs(score_fold, jobs, self.n_jobs, n_fits=len(jobs))
+        # Warnings of the folds are of no use: scores are those of the classifiers as they were.
+        self._record(costs, betas, [fold for fold, _ in done], len(folds))
         self.best_estimator_ = fit_one(machine, data, **self.best_params_)
         self.classes_ = self.best_estimator_.classes_
         return self

@@ -12,7 +12,6 @@ from sklearn.base import clone
 from sklearn.utils import indexable
 from sklearn.utils.validation import check_consistent_length
 
-from bayespoint.engines import get_engine
 from bayespoint.pipelines import split_pipeline
 
 
@@ -55,7 +54,7 @@ def fit_one(machine: Any, data: Data, C: float, beta: float) -> Any:
     """A clone of the machine with C and beta, fitted to the data."""
     fitted = clone(machine)
     _, classifier, prefix = split_pipeline(fitted)
-    classifier.set_params(engine=get_engine(classifier.engine).set_params(C=C, beta=beta))
+    classifier.set_params(engine__C=C, engine__beta=beta)
     if data.weight is None:
         return fitted.fit(data.points, data.labels)
     return fitted.fit(data.points, data.labels, **{f"{prefix}sample_weight": data.weight})

@@ -11,13 +11,14 @@ from scipy.linalg import eigvalsh, lapack, solve_triangular
 
 from bayespoint.exceptions import KernelError
 from bayespoint.kernels import Kernel, Points, in_plain_units
+from bayespoint.spaces.coordinates import Coordinates
 from bayespoint.state import finite, need, number
 
 RANK_TOLERANCE = 1e-10  # squared distances to the span below this share of the largest are rounding
 PSD_TOLERANCE = 1e-6  # what is left of K beyond its rank: rounding stays far below this share
 
 
-class BasisSpace:
+class BasisSpace(Coordinates):
     r"""Coordinates Z with Z Z^T = K: f = Z w, and w ~ N(0, I) is the Gaussian process prior.
 
     The linear kernel needs no kernel matrix: its basis is the features themselves, Z = (X, 1),
@@ -45,6 +46,9 @@ class BasisSpace:
     True
     """
 
+    keeps_gram = False  # whether the kernel matrix, if it has full rank, is kept for the engine
+    _gram: NDArray[np.float64] | None = None
+
     def __init__(self, kernel: Kernel, ridge: float | str = 0.0) -> None:
         self.kernel: Any = kernel
         self.ridge = ridge
@@ -68,7 +72,16 @@ class BasisSpace:
         self.Z_, pivots = gram_schmidt(K)
         self._points = points.take(pivots)
         self._factor = self.Z_[pivots]
+        if self.keeps_gram and len(pivots) == len(K):
+            self._gram = K
         return self
+
+    def gram(self) -> NDArray[np.float64]:
+        """Z Z^T: the kernel matrix with its ridge, as it was computed where it was kept."""
+        if self._gram is None:
+            return super().gram()
+        lower = np.tril(self._gram, -1)  # one triangle decides, as for the basis
+        return lower + lower.T + np.diag(self._gram.diagonal())
 
     def transform(self, X: NDArray) -> NDArray:
         """Coordinates z(x) of new points."""
@@ -113,11 +126,7 @@ class BasisSpace:
     def forget(self) -> None:
         """Drop the coordinates of the training points, which only the engine needs."""
         del self.Z_
-
-    @property
-    def n_coordinates(self) -> int:
-        """Number of weights."""
-        return self.Z_.shape[1]
+        vars(self).pop("_gram", None)
 
     @property
     def is_linear(self) -> bool:

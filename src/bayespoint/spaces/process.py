@@ -38,6 +38,8 @@ class ProcessSpace(BasisSpace):
            [0.   , 0.   , 1.   ]])
     """
 
+    keeps_gram = True
+
     def fit(self, X: NDArray) -> ProcessSpace:
         """Find the basis and set ``Z_``, the coordinates of the training points."""
         super().fit(X)

@@ -97,8 +97,7 @@ def save(
     >>> bayespoint.save(lambda x: x, path)
     Traceback (most recent call last):
         ...
-    bayespoint.exceptions.ModelFileError: ...iris.bpm: model is <function ... cannot be kept in a
-    model file...
+    bayespoint.exceptions.errors.ModelFileError: ...iris.bpm: model is <function ...
     >>> folder.cleanup()
     """
     target = Path(path)
@@ -193,7 +192,7 @@ def describe(path: str | os.PathLike[str]) -> ModelFile:
     ...     bayespoint.save(bayespoint.BayesPointClassifier(), path, metadata={"data": "none yet"})
     ...     found = describe(path)
     >>> found.model, found.format_version, found.metadata
-    ('bayespoint.BayesPointClassifier', 1, {'data': 'none yet'})
+    ('bayespoint.BayesPointClassifier', 2, {'data': 'none yet'})
     """
     with opened(path) as reader:
         manifest = reader.manifest

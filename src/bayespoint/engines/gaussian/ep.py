@@ -7,31 +7,65 @@ R. Herbrich, Introduction to Probabilistic Machine Learning, Unit 9: Bayesian Cl
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from scipy.linalg import LinAlgError
 from sklearn.base import clone
 
 from bayespoint.engines.base import Engine
 from bayespoint.engines.gaussian.factorised import FactorisedSites
-from bayespoint.engines.gaussian.outputs import OutputSites
+from bayespoint.engines.gaussian.gaussians import OutputGaussian, WeightGaussian
 from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior, known_before
-from bayespoint.engines.gaussian.results import Ended, gather
-from bayespoint.engines.gaussian.schedules import Sweeps, at_once, in_turn, row_by_row
-from bayespoint.engines.gaussian.sites import Label, Sites
+from bayespoint.engines.gaussian.sites import Sites
+from bayespoint.engines.gaussian.span import Span, spans
+from bayespoint.engines.gaussian.tasks import (
+    NO_ITERATIONS_LEFT,
+    STOPPED,
+    Ending,
+    Progress,
+    TaskResult,
+    gather,
+    learn_tasks,
+    run_of,
+)
 from bayespoint.engines.run import Run
 from bayespoint.exceptions import FactorisedWarning
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import GaussianPosterior
-from bayespoint.spaces import BasisSpace, ProcessSpace
+from bayespoint.spaces import BasisSpace, Coordinates, ProcessSpace
 from bayespoint.validation import check_choice, check_number, parameter_error
 
 COLLAPSE = "the posterior collapsed"
+ROUNDING = 1e-10  # moves below this are rounding errors
+PATIENCE = 20  # sweeps after which moves should be smaller, where sites change one after another
+HESITANT = 0.1  # smallest share of a step that is tried
 TOLERATED = 1.5  # predictive variances may be off by this factor
 SOFT = 1e-4  # noise, as a share of the outputs before any label, that is enough for any labels
+
+
+class SiteKeeper(Protocol):
+    """The sites of one task, and the posterior that they make with the prior."""
+
+    radius: float  # standard deviation of the outputs before any label is seen, the largest
+
+    def sweep(self, share: float) -> float:
+        """Let sites go this share of the way to where they should be; the largest whole move.
+
+        Moves are measured as ``tol`` is. A LinAlgError says that no posterior would be left.
+        """
+
+    def moves_left(self, tol: float) -> float:
+        """The largest move that the next sweep would make, if it is above ``tol`` about that."""
+
+    def result(self) -> TaskResult:
+        """The posterior, its evidence and its cavities."""
+
+    def variance_ratio(self) -> float:
+        """Predictive variance over that of a full covariance, the one furthest from 1."""
 
 
 class ExpectationPropagation(Engine):
@@ -189,76 +223,79 @@ class ExpectationPropagation(Engine):
         """Find the sites of each task; see the base class."""
         n_points, n_tasks = targets.shape
         before = known_before(self, space, n_tasks, start, ProbitLikelihood)
-        self._check_range(space.Z_, before)
+        self._check_range(space, before)
         weight = np.ones(n_points) if sample_weight is None else sample_weight.astype(np.float64)
         likelihood = ProbitLikelihood(float(self.noise), float(self.label_noise))
-        label = Label(*likelihood.constants)
-        kind = self._kind(space)
-        results, all_changes, endings, remedies, ratios = [], [], [], [], []
-        with monitor.running(n_tasks * self.max_iter, "sweeps"):
-            for task in range(n_tasks):
-                sites = kind(space.Z_, targets[:, task], weight, label, before[task])
-                changes, reason = self._iterate(sites, monitor, task * self.max_iter)
-                if reason == COLLAPSE and kind is OutputSites:  # weights bear narrower posteriors
-                    sites = Sites(space.Z_, targets[:, task], weight, label, before[task])
-                    changes, reason = self._iterate(sites, monitor, task * self.max_iter)
-                results.append(sites.result())
-                all_changes.append(changes)
-                endings.append(reason)
-                monitor.update((task + 1) * self.max_iter)
-                remedies.append(self._remedy(reason, results[-1].training_error, sites.radius))
-                if isinstance(sites, FactorisedSites) and self.max_iter > 1:
-                    ratios.append(sites.variance_ratio())
-        ended = Ended(all_changes, endings, remedies, [one.training_error for one in results])
-        warned = independence_warnings(ratios)
-        run = ended.run("sweeps", self.tol, warned)
+        is_full = self.covariance == "full"
+        in_span = spans(space, before) if is_full else [Span(csr(space))] * n_tasks
+        ratios = np.ones(n_tasks)
+
+        def learn(task: int, progress: Progress) -> tuple[TaskResult, Ending]:
+            span, prior = in_span[task], before[task]
+            data = targets[:, task], weight, likelihood
+            sites = self._sites(span.space, span.project(prior), *data)
+            changes, reason = self._iterate(sites, progress)
+            result = span.lift(sites.result(), prior)
+            if self.max_iter > 1:
+                ratios[task] = sites.variance_ratio()
+            remedy = self._remedy(reason, result.training_error, sites.radius)
+            return result, Ending(changes, reason, remedy)
+
+        results, endings = learn_tasks(learn, n_tasks, self.max_iter, "sweeps", monitor, n_jobs)
+        run = run_of(results, endings, "sweeps", self.tol, independence_warnings(ratios))
         if self.max_iter == 1:
             run = replace(run, summary="a single pass, as asked")
         return gather(results, likelihood, start), run
 
-    def _kind(self, space: BasisSpace) -> type[Sites | FactorisedSites]:
-        """Who keeps the sites."""
+    def _sites(self, space: Coordinates, prior: GaussianPrior, *data: Any) -> SiteKeeper:
+        """The sites of one task, before the first sweep."""
         if self.covariance == "diagonal":
-            return FactorisedSites
-        n_points, n_coordinates = space.Z_.shape
-        return OutputSites if n_coordinates >= n_points and self.label_noise == 0 else Sites
+            return FactorisedSites(space, prior, *data)
+        n, d = space.n_points, space.n_coordinates
+        gaussian = OutputGaussian if d >= n else WeightGaussian
+        return Sites(gaussian(space, prior), *data, at_once=self.schedule == "parallel")
 
-    def _iterate(
-        self, sites: Sites | FactorisedSites, monitor: Monitor, done: int
-    ) -> tuple[list[float], str]:
-        """Sweep until the sites are at rest; what changed in each sweep, and what went wrong."""
-        sweeps = self._sweeps(sites)
+    def _iterate(self, sites: SiteKeeper, progress: Progress) -> tuple[list[float], str]:
+        """Sweep until no site would move; the largest move of each sweep, and what went wrong.
+
+        In a sweep each site, one after another or all at once,
+
+        * leaves the posterior of its output: the cavity (step 1, and step 2 with the noise);
+        * is chosen anew, such that its product with the cavity has the mean and the variance that
+          the true label gives (step 3);
+        * joins the posterior again, which changes mu and Sigma (step 4).
+        """
+        tol = max(self.tol, ROUNDING)
+        share = self.damping or (1.0 if self.schedule == "sequential" else 0.5)
         changes: list[float] = []
         while len(changes) < self.max_iter:
-            before = sites.a.copy(), sites.b.copy()
             try:
-                change, at_rest = next(sweeps)
+                changes.append(sites.sweep(share))
+                at_rest = self.max_iter == 1 or sites.moves_left(tol) <= tol
             except LinAlgError:
-                change = np.nan
-            if np.isnan(change):
-                sites.restore(*before)
                 return changes, COLLAPSE
-            if np.isinf(change):
-                sites.remove_less()
-            changes.append(change)
-            monitor.update(done + len(changes))
-            if at_rest or self.max_iter == 1:
+            should_stop = progress.advance()
+            if at_rest:
                 return changes, ""
-            if monitor.should_stop():
-                return changes, "stopped by the monitor"
-        return changes, "max_iter was reached"
+            if should_stop:
+                return changes, STOPPED
+            if self.damping is None:
+                share = self._next_share(share, changes)
+        return changes, NO_ITERATIONS_LEFT
 
-    def _sweeps(self, sites: Sites | FactorisedSites) -> Sweeps:
-        """The schedule."""
-        damping = None if self.damping is None else float(self.damping)
-        if isinstance(sites, FactorisedSites):
-            return row_by_row(sites, damping, self.tol)
-        schedule = in_turn if self.schedule == "sequential" else at_once
-        return schedule(sites, damping, self.tol)
+    def _next_share(self, share: float, changes: list[float]) -> float:
+        """More of each step while moves shrink, and less if they do not."""
+        patience = PATIENCE if self.schedule == "sequential" else 1
+        if len(changes) % patience or len(changes) <= patience:
+            return share
+        shrinks = changes[-1] < changes[-1 - patience]
+        if self.schedule == "sequential":
+            return share if shrinks else max(HESITANT, share / 2)
+        return min(1.0, 1.2 * share) if shrinks else max(HESITANT, share / 2)
 
-    def _check_range(self, Z: NDArray, before: list[GaussianPrior]) -> None:
+    def _check_range(self, space: Coordinates, before: list[GaussianPrior]) -> None:
         """Refuse numbers whose squares overflow."""
-        feature = float(max(Z.max(), -Z.min())) if Z.shape[1] else 0.0
+        feature = space.largest
         scale = max(float(np.abs(prior.root).max()) for prior in before)
         mean = max(float(np.abs(prior.mean).max(initial=0.0)) for prior in before)
         narrow = min(float(prior.scales.min(initial=1.0)) for prior in before)
@@ -279,11 +316,20 @@ class ExpectationPropagation(Engine):
         return "raise max_iter, set damping=0.5, or set a larger noise"
 
 
-def independence_warnings(ratios: list[float]) -> list[Warning]:
+def csr(space: Coordinates) -> Coordinates:
+    """The same points as sparse rows."""
+    rows = sparse.csr_array(space.rows(slice(None)))
+    if not rows.has_canonical_format:
+        rows = rows.copy()  # the user's array stays as it is
+        rows.sum_duplicates()
+    return Coordinates(rows)
+
+
+def independence_warnings(ratios: NDArray[np.float64]) -> list[Warning]:
     """A warning if a full covariance would give other predictions, from all tasks' ratios."""
     off = np.abs(np.log(ratios))
     n_off = int((off > np.log(TOLERATED)).sum())
     if not n_off:
         return []
     worst = int(off.argmax())
-    return [FactorisedWarning(worst, n_off - 1, ratios[worst])]
+    return [FactorisedWarning(worst, n_off - 1, float(ratios[worst]))]

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 from bayespoint import _core
 from bayespoint.engines.base import Engine
-from bayespoint.engines.gaussian.prior import GaussianPrior, is_number, priors
+from bayespoint.engines.gaussian.prior import GaussianPrior, is_number, output_variances, priors
 from bayespoint.posteriors import GaussianPosterior
-from bayespoint.spaces import BasisSpace
+from bayespoint.spaces import BasisSpace, Coordinates
 
 PRIOR_PARAMETERS = ("prior_scale", "intercept_scale")
 LABEL_PARAMETERS = ("noise", "label_noise")
@@ -36,7 +36,7 @@ ENGINES_AT_REST = ("ep", "laplace")
 class Task(NamedTuple):
     """What one task was learned from, and what was learned."""
 
-    Z: NDArray[np.float64]
+    space: Coordinates
     target: NDArray[np.int8]
     weight: NDArray[np.float64]
     prior: GaussianPrior
@@ -49,12 +49,12 @@ class Task(NamedTuple):
     @property
     def alpha(self) -> NDArray[np.float64]:
         """The pull of each point on its output."""
-        return self.shift - self.rate * (self.Z @ self.mean)
+        return self.shift - self.rate * self.space.outputs(self.mean)
 
     @property
     def by_weight(self) -> NDArray[np.float64]:
         """The vector u = Sigma Z^T s."""
-        return self.factor @ (self.factor.T @ (self.Z.T @ self.by_output))
+        return self.factor @ (self.factor.T @ self.space.pull(self.by_output))
 
 
 def has_gradient(engine: Engine, name: str | None = None) -> bool:
@@ -133,9 +133,10 @@ def learned(
     shift, rate = posterior.messages  # type: ignore[misc]
     by_output = np.zeros_like(rate)
     if engine.alias == "laplace":
-        by_output = by_mode(rate, *posterior.latent(space.Z_))
+        parts = [posterior.latent(rows) for _, rows in space.parts()]
+        by_output = by_mode(rate, *map(np.concatenate, zip(*parts, strict=True)))
     return [
-        Task(space.Z_, targets[:, t], weight, before[t], posterior.mean[:, t],
+        Task(space, targets[:, t], weight, before[t], posterior.mean[:, t],
              posterior.factor[t], shift[:, t], rate[:, t], by_output[:, t])
         for t in range(n_tasks)
     ]  # fmt: skip
@@ -180,8 +181,8 @@ def by_kernel(task: Task) -> NDArray[np.float64]:
         = \tfrac{\tau^2}{2} (\alpha \alpha^T + \alpha v^T + v \alpha^T - R),
         \qquad R = B - B Z \Sigma Z^T B
     """
-    v = task.by_output - task.rate * (task.Z @ task.by_weight)
-    spread = task.rate[:, None] * (task.Z @ task.factor)
+    v = task.by_output - task.rate * task.space.outputs(task.by_weight)
+    spread = task.rate[:, None] * task.space.outputs(task.factor)
     both = np.column_stack([spread, task.alpha + v])
     pull = both @ both.T  # a product of a matrix with its own transpose takes half the time
     pull -= np.outer(v, v)
@@ -198,8 +199,8 @@ def by_features(task: Task) -> NDArray[np.float64]:
     Without s it is :math:`E_q (h_i - r_i f_i) w_j`.
     """
     u = task.by_weight
-    v = task.by_output - task.rate * (task.Z @ u)
-    spread = (task.Z @ task.factor) @ task.factor.T
+    v = task.by_output - task.rate * task.space.outputs(u)
+    spread = task.space.outputs(task.factor @ task.factor.T)
     pull = np.outer(task.alpha, task.mean + u) + np.outer(v, task.mean)
     return pull - task.rate[:, None] * spread
 
@@ -210,8 +211,9 @@ def cavities(task: Task) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     Where less than one copy is there and more cannot be removed, the engine removed just that; and
     where nothing would be left, the posterior itself stands in.
     """
-    y, e = task.target.astype(np.float64), np.square(task.Z @ task.factor).sum(axis=1)
-    f, a, b = task.Z @ task.mean, task.shift * y / task.weight, task.rate / task.weight
+    y, f = task.target.astype(np.float64), task.space.outputs(task.mean)
+    e = output_variances(task.space, task.factor, is_triangular=False)
+    a, b = task.shift * y / task.weight, task.rate / task.weight
     mean, variance = _core.ep.cavities(e, f, y, a, b, np.ones(len(y)))
     if np.isnan(variance).any():
         mean, variance = _core.ep.cavities(e, f, y, a, b, np.minimum(task.weight, 1.0))

@@ -12,14 +12,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayespoint.engines.base import Engine
-from bayespoint.engines.gaussian.newton import LogisticMode, Quadratic, Whitened
+from bayespoint.engines.gaussian.newton import LogisticMode, Quadratic
 from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior, known_before
-from bayespoint.engines.gaussian.results import Ended, gather
+from bayespoint.engines.gaussian.span import spans
+from bayespoint.engines.gaussian.tasks import (
+    NO_ITERATIONS_LEFT,
+    STOPPED,
+    Ending,
+    Progress,
+    TaskResult,
+    gather,
+    learn_tasks,
+    run_of,
+)
 from bayespoint.engines.run import Run
 from bayespoint.likelihoods import LogisticLikelihood
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import GaussianPosterior
-from bayespoint.spaces import BasisSpace, ProcessSpace
+from bayespoint.spaces import BasisSpace, Coordinates, ProcessSpace
 from bayespoint.validation import check_number
 
 REMEDY = "raise max_iter, or scale the features"
@@ -141,25 +151,22 @@ class LaplaceApproximation(Engine):
         """Find the mode of each task; see the base class."""
         n_points, n_tasks = targets.shape
         before = known_before(self, space, n_tasks, start, LogisticLikelihood)
-        self._check_range(space.Z_, before)
+        self._check_range(space, before)
         weight = np.ones(n_points) if sample_weight is None else sample_weight.astype(np.float64)
-        results, all_changes, endings, points = [], [], [], None
-        with monitor.running(n_tasks * self.max_iter, "steps"):
-            for task, prior in enumerate(before):
-                if points is None or points.root is not prior.root:
-                    points = Whitened(space.Z_, prior.root)
-                mode = LogisticMode(points, space.Z_, targets[:, task], weight, prior.mean)
-                last, changes, reason = self._iterate(mode, monitor, task * self.max_iter)
-                results.append(mode.result(last))
-                all_changes.append(changes)
-                endings.append(reason)
-                monitor.update((task + 1) * self.max_iter)
-        errors = [result.training_error for result in results]
-        ended = Ended(all_changes, endings, [REMEDY] * n_tasks, errors)
-        return gather(results, LogisticLikelihood(), start), ended.run("steps", self.tol)
+        in_span = spans(space, before)
+
+        def learn(task: int, progress: Progress) -> tuple[TaskResult, Ending]:
+            span, prior = in_span[task], before[task]
+            mode = LogisticMode(span.space, span.project(prior), targets[:, task], weight)
+            last, changes, reason = self._iterate(mode, progress)
+            return span.lift(mode.result(last), prior), Ending(changes, reason, REMEDY)
+
+        results, endings = learn_tasks(learn, n_tasks, self.max_iter, "steps", monitor, n_jobs)
+        run = run_of(results, endings, "steps", self.tol)
+        return gather(results, LogisticLikelihood(), start), run
 
     def _iterate(
-        self, mode: LogisticMode, monitor: Monitor, done: int
+        self, mode: LogisticMode, progress: Progress
     ) -> tuple[Quadratic, list[float], str]:
         """Step until the mode is near; the last function, all changes, and what went wrong."""
         changes: list[float] = []
@@ -167,20 +174,20 @@ class LaplaceApproximation(Engine):
         while True:
             way = mode.quadratic()
             changes.append(way.largest)
-            monitor.update(done + len(changes))
+            should_stop = progress.advance()
             # Near the mode, the decrement falls by the share of the change, or is rounding.
             if way.largest <= self.tol or (near and way.decrement > 10 * NEAR * decrement):
                 return way, changes, ""
             near, decrement = np.abs(way.change).max() < NEAR, way.decrement
-            if monitor.should_stop():
-                return way, changes, "stopped by the monitor"
+            if should_stop:
+                return way, changes, STOPPED
             if len(changes) == self.max_iter:
-                return way, changes, "max_iter was reached"
+                return way, changes, NO_ITERATIONS_LEFT
             mode.move(way, 0.1 * self.tol)
 
-    def _check_range(self, Z: NDArray, before: list[GaussianPrior]) -> None:
+    def _check_range(self, space: Coordinates, before: list[GaussianPrior]) -> None:
         """Refuse numbers whose fourth powers overflow."""
-        feature = float(np.abs(Z).max(initial=0.0))
+        feature = space.largest
         scale = max(float(np.abs(prior.root).max()) for prior in before)
         if max(feature, scale * feature) > np.sqrt(LARGE):
             raise ValueError(

@@ -17,6 +17,7 @@ AGREE = 1.05  # R-hat up to which chains agree, and target_ess may end a run
 DISAGREE = 1.1  # R-hat above which a warning is due; independent chains of 100 draws stay below
 ENOUGH = 100  # independent samples from which a second digit of a probability means something
 MONITORED = 100  # training points whose outputs tell whether chains agree
+SHORT = 1_000_000  # outputs that are sorted at once, between two chances to interrupt
 
 
 class Task(NamedTuple):
@@ -43,7 +44,11 @@ def agreement(draws: NDArray, normals: NDArray) -> tuple[float, float]:
     """Largest R-hat and smallest effective sample size of the outputs at some training points."""
     some = normals[:: -(-len(normals) // MONITORED)]
     outputs = draws @ some.T
-    return float(np.max(r_hat(outputs))), float(np.min(effective_sample_size(outputs)))
+    parts = np.array_split(outputs, min(len(some), -(-outputs.size // SHORT)), axis=2)
+    return (
+        float(np.max([np.max(r_hat(part)) for part in parts])),
+        float(np.min([np.min(effective_sample_size(part)) for part in parts])),
+    )
 
 
 def gather(tasks: list[Task], n_coordinates: int) -> ChainPosterior:

@@ -1,9 +1,8 @@
-"""The evaluations of a search as a table, and the best of them."""
+"""The evaluations of a search ranked in a table, and warnings of what went wrong."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any
 
@@ -11,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 
-from bayespoint.selection.measure import Evaluation
+from bayespoint.exceptions import BoundReachedWarning, warn_user
+from bayespoint.selection.evaluation import Evaluation
 
 
 def as_table(evaluations: Sequence[Evaluation]) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def ranks(log_evidence: NDArray[np.float64], converged: NDArray[np.bool_]) -> ND
     return (np.cumsum(n_equal) - n_equal + 1)[place.ravel()]
 
 
-def tell(evaluations: Sequence[Evaluation], best: Evaluation) -> None:
+def warn_of_failures(evaluations: Sequence[Evaluation], best: Evaluation) -> None:
     """Raise an error if all fits failed; warn of those that did, and if none converged."""
     messages = dict.fromkeys(each.message for each in evaluations if np.isnan(each.log_evidence))
     n_failed = sum(np.isnan(each.log_evidence) for each in evaluations)
@@ -51,15 +51,20 @@ def tell(evaluations: Sequence[Evaluation], best: Evaluation) -> None:
     if n_failed == len(evaluations):
         raise ValueError(f"All {n_failed} fits of EvidenceSearch failed:\n{reasons}")
     if n_failed:
-        warnings.warn(
-            f"{n_failed} of {len(evaluations)} fits of EvidenceSearch failed and were left "
-            f"out:\n{reasons}",
-            FitFailedWarning,
-            stacklevel=3,
-        )
+        text = f"{n_failed} of {len(evaluations)} fits of EvidenceSearch failed and were left out"
+        warn_user(FitFailedWarning(f"{text}:\n{reasons}"))
     if not best.converged:
-        warnings.warn(
-            f"None of the fits of EvidenceSearch converged. The best said: {best.message}",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
+        text = "None of the fits of EvidenceSearch converged. The best said"
+        warn_user(ConvergenceWarning(f"{text}: {best.message}"))
+
+
+def warn_of_bounds(best: Evaluation, bounds: Mapping[str, tuple[float, float]], tol: float) -> None:
+    """Warn of parameters at a bound beyond which the log evidence grows by more than ``tol``."""
+    reached = [
+        name
+        for name, slope in best.slopes.items()
+        if abs(slope) > tol and best.params[name] == bounds[name][int(slope > 0)]
+    ]
+    if reached:
+        values = tuple(best.params[name] for name in reached)
+        warn_user(BoundReachedWarning(tuple(reached), tuple(bounds[n] for n in reached), values))

@@ -41,7 +41,7 @@ def names(kernel):
 def test_gradient_of_kernel_instances(engine, kernel, ridge):
     clf = BayesPointClassifier(kernel=kernel, engine=ENGINES[engine], ridge=ridge)
     wanted = [name for name in names(kernel) if clf.get_params()[name] > 0]
-    assert all(is_differentiable(clf, name) for name in wanted)
+    assert all(is_differentiable(clf.kernel, clf.engine, name) for name in wanted)
     assert_gradient(clf, *problem(n=40), ["engine__prior_scale", *wanted])
 
 

@@ -164,3 +164,20 @@ def test_gradient_of_the_laplace_approximation_of_several_classes():
     y = np.digitize(X[:, 0], [-0.3, 0.6])
     clf = BayesPointClassifier(kernel="rbf", gamma=0.5, engine=LaplaceApproximation(tol=1e-10))
     assert_gradient(clf, X, y, [SCALE, "gamma"])
+
+
+@pytest.mark.parametrize(
+    ("own", "name"),
+    [
+        ({"covariance": "diagonal"}, SCALE),
+        ({"max_iter": 1}, SCALE),
+        ({}, "degree"),
+        ({}, "engine__tol"),
+        ({"prior_scale": [1.0, 1.0, 1.0, 1.0]}, SCALE),
+    ],
+)
+def test_derivatives_that_are_not_known(own, name):
+    X, y = problem()
+    fitted = machine("linear", own).fit(X, y)
+    with pytest.raises(ValueError, match=f"derivative of the evidence by '{name}' is not known"):
+        log_evidence_gradient(fitted, X, y, [name])

@@ -14,7 +14,6 @@ from tests.probit import problem
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
-from bayespoint.monitor import Monitor, watch
 from bayespoint.selection import EvidenceSearch, ascent
 
 SCALE, NOISE, FLIP = "engine__prior_scale", "engine__noise", "engine__label_noise"
@@ -42,13 +41,14 @@ def test_the_maximum_is_that_of_a_fine_grid(seed):
 
 
 def test_the_maximum_in_two_dimensions_is_that_of_a_fine_grid():
-    X, _ = problem(n=25)
-    y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
+    X, _ = problem(n=40, d=2)
+    y = np.where(X[:, 0] * X[:, 1] + 0.3 * np.random.default_rng(0).normal(size=40) > 0, 1, -1)
     bounds = {SCALE: (0.1, 30.0), "gamma": (1e-3, 3.0)}
-    search = EvidenceSearch(machine("rbf"), param_bounds=bounds).fit(X, y)
+    search = EvidenceSearch(machine("rbf"), param_bounds=bounds, tol=1e-3).fit(X, y)
     grid = {name: np.geomspace(*pair, 12) for name, pair in bounds.items()}
     brute = EvidenceSearch(machine("rbf"), grid).fit(X, y)
     assert brute.best_score_ - 1e-4 < search.best_score_ < brute.best_score_ + 0.3
+    assert all(low < search.best_params_[name] < high for name, (low, high) in bounds.items())
     assert len(search.cv_results_["params"]) < 30 < len(brute.cv_results_["params"])
 
 
@@ -61,17 +61,11 @@ def test_the_maximum_of_other_evidences(engine):
     assert max(grid) - 1e-4 < search.best_score_ < max(grid) + 0.2
 
 
-def test_a_maximum_at_a_bound_is_found():
-    X, y = problem()
-    search = EvidenceSearch(machine(), param_bounds={SCALE: (1e-3, 1e-2)}).fit(X, y)
-    assert search.best_params_[SCALE] == pytest.approx(1e-2)
-
-
 def test_differences_lead_to_the_same_maximum_as_gradients(monkeypatch):
     X, y = problem(n=40)
-    exact = EvidenceSearch(machine(), param_bounds=BOUNDS).fit(X, y)
-    monkeypatch.setattr(ascent, "is_differentiable", lambda classifier, name: False)
-    numeric = EvidenceSearch(machine(), param_bounds=BOUNDS).fit(X, y)
+    exact = EvidenceSearch(machine(), param_bounds=BOUNDS, tol=1e-3).fit(X, y)
+    monkeypatch.setattr(ascent, "is_differentiable", lambda kernel, engine, name: False)
+    numeric = EvidenceSearch(machine(), param_bounds=BOUNDS, tol=1e-3).fit(X, y)
     assert numeric.best_score_ == pytest.approx(exact.best_score_, abs=1e-6)
     assert numeric.best_params_[SCALE] == pytest.approx(exact.best_params_[SCALE], rel=1e-3)
 
@@ -151,7 +145,7 @@ def test_order_labels_and_units_do_not_matter(seed, unit):
 def test_weight_two_is_a_copy():
     X, y = problem(n=30)
     clf = machine("rbf", {"tol": 1e-9}, gamma=0.2)
-    bounds = {SCALE: (0.1, 10.0), "gamma": (0.01, 1.0)}
+    bounds = {SCALE: (0.1, 100.0), "gamma": (1e-4, 1.0)}
     weight = np.tile([1.0, 2.0], 15)
     weighted = EvidenceSearch(clf, param_bounds=bounds).fit(X, y, sample_weight=weight)
     copies = np.repeat(np.arange(30), weight.astype(int))
@@ -251,18 +245,3 @@ def test_it_can_be_cloned_validated_and_run_in_parallel():
         one.decision_function(X), one.best_estimator_.decision_function(X)
     )
     np.testing.assert_array_equal(one.vote_shares(X), one.best_estimator_.vote_shares(X))
-
-
-def test_the_monitor_counts_fits():
-    told = []
-
-    class Count(Monitor):
-        def begin(self, total, unit):
-            told.append((total, unit))
-
-        def update(self, done):
-            told.append(done)
-
-    with watch(Count()):
-        EvidenceSearch(machine(), {SCALE: [0.1, 1.0, 2.0]}, refit=False).fit(*problem())
-    assert told == [(3, "fits"), 1, 2, 3, 3]

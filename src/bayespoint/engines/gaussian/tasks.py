@@ -1,0 +1,122 @@
+"""The binary tasks of a Gaussian engine: run side by side, and what is known of each and of all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from threading import Lock
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint.engines.run import Run
+from bayespoint.exceptions import NotConvergedWarning
+from bayespoint.likelihoods import Likelihood
+from bayespoint.monitor import Monitor
+from bayespoint.posteriors import GaussianPosterior, Messages
+from bayespoint.threads import in_parallel, stop_if_cancelled
+
+STOPPED = "stopped by the monitor"
+NO_ITERATIONS_LEFT = "max_iter was reached"
+
+
+class TaskResult(NamedTuple):
+    """The posterior N(mean, factor factor^T) of one task, and what came with it.
+
+    ``messages`` are those of the training points to their outputs, weights included;
+    ``training_error`` is the share of the points that the mean gets wrong.
+    """
+
+    mean: NDArray[np.float64]
+    factor: NDArray[np.float64]
+    log_evidence: float
+    left_out: NDArray[np.float64]
+    training_error: float
+    messages: Messages | None = None
+
+
+class Ending(NamedTuple):
+    """How the iterations of one task ended."""
+
+    changes: list[float]  # the largest change of each iteration
+    reason: str = ""  # why they ended; empty if they converged
+    remedy: str = ""  # what to do if they did not
+
+
+class Progress:
+    """Counts the iterations of all tasks for the monitor."""
+
+    def __init__(self, monitor: Monitor) -> None:
+        self._monitor, self._lock, self._done = monitor, Lock(), 0
+
+    def advance(self) -> bool:
+        """Count one more iteration; whether the monitor wants the run to stop."""
+        stop_if_cancelled()
+        with self._lock:
+            self._done += 1
+            self._monitor.update(self._done)
+            return self._monitor.should_stop()
+
+
+def gather(
+    tasks: Sequence[TaskResult], likelihood: Likelihood, start: GaussianPosterior | None
+) -> GaussianPosterior:
+    """The posterior of all tasks; evidence adds to that of the batches before, up to ``start``."""
+    evidence = np.array([task.log_evidence for task in tasks])
+    if start is not None and start.log_evidence is not None:
+        evidence += start.log_evidence
+    messages = [task.messages for task in tasks if task.messages is not None]
+    return GaussianPosterior(
+        np.stack([task.mean for task in tasks], axis=1),
+        np.stack([task.factor for task in tasks]),
+        likelihood,
+        log_evidence=evidence,
+        left_out_log_probability=np.stack([task.left_out for task in tasks], axis=1),
+        messages=Messages(*np.stack(messages, axis=2)) if messages else None,
+    )
+
+
+def run_of(
+    tasks: Sequence[TaskResult],
+    endings: Sequence[Ending],
+    unit: str,
+    tol: float,
+    warnings: Sequence[Warning] = (),
+) -> Run:
+    """The run of all tasks; one warning for all that have not converged, by the worst."""
+    history = [ending.changes for ending in endings]
+    n_iter = max(map(len, history))
+    failed = [task for task, ending in enumerate(endings) if ending.reason]
+    if not failed:
+        summary = f"converged after {n_iter} {unit}"
+        return Run(unit, n_iter, summary, history=history, warnings=warnings)
+    worst = max(failed, key=lambda task: history[task][-1:])
+    changes, reason, remedy = endings[worst]
+    warning = NotConvergedWarning(
+        worst, len(failed) - 1, tuple(changes), tol, tasks[worst].training_error, reason, remedy,
+        unit,
+    )  # fmt: skip
+    return Run(
+        unit,
+        n_iter,
+        f"not converged, {reason} after {n_iter} {unit}",
+        converged=False,
+        remedy=remedy,
+        history=history,
+        warnings=[warning, *warnings],
+    )
+
+
+def learn_tasks(
+    learn: Callable[[int, Progress], tuple[TaskResult, Ending]],
+    n_tasks: int,
+    max_iter: int,
+    unit: str,
+    monitor: Monitor,
+    n_jobs: int | None,
+) -> tuple[list[TaskResult], list[Ending]]:
+    """Learn all tasks side by side, of at most ``max_iter`` iterations each."""
+    progress = Progress(monitor)
+    with monitor.running(n_tasks * max_iter, unit):
+        learned = in_parallel(lambda task: learn(task, progress), range(n_tasks), n_jobs)
+    return [result for result, _ in learned], [ending for _, ending in learned]
