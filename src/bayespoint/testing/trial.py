@@ -137,11 +137,11 @@ def distance(one: NDArray, other: NDArray) -> tuple[float, float]:
     return float(difference.mean()), float(np.sqrt(spread).mean())
 
 
-def demand_same(one: NDArray, other: NDArray, message: str) -> None:
+def demand_same(one: NDArray, other: NDArray, message: str, tolerance: float = TOLERANCE) -> None:
     """Raise an AssertionError if probabilities differ by more than their spread over seeds."""
     difference, error = distance(one, other)
     demand(
-        difference <= TOLERANCE + ERRORS * error,
+        difference <= tolerance + ERRORS * error,
         f"{message} Probabilities differ by {difference:.2g} in the mean, "
         f"with a standard error of {error:.2g}.",
     )
