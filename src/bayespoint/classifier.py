@@ -20,7 +20,7 @@ from bayespoint.engines import Engine, Run
 from bayespoint.exceptions import warn_user
 from bayespoint.exceptions.warnings import TaskWarning
 from bayespoint.kernels import Kernel
-from bayespoint.monitor import Monitor, current_monitor
+from bayespoint.monitor import Monitor, current_monitor, watch
 from bayespoint.posteriors import Posterior
 from bayespoint.predictions import Predictions
 from bayespoint.problem import Problem, known_classes
@@ -299,7 +299,8 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Settin
     ) -> None:
         """Let the engine find the posterior, and publish it."""
         began = time.perf_counter()
-        space = self._make_space(engine, problem)
+        with watch(monitor):
+            space = self._make_space(engine, problem)
         posterior, run = self._solve(engine, problem, space, start, monitor)
         self._accepts_sparse = self._takes_sparse(engine)
         self.run_ = replace(run, seconds=time.perf_counter() - began)

@@ -9,7 +9,9 @@ from bayespoint.exceptions.errors import (
     EmptyVersionSpaceError,
     KernelError,
     ModelFileError,
+    NotEnoughMemoryError,
 )
+from bayespoint.exceptions.errors import in_bytes as in_bytes
 from bayespoint.exceptions.errors import one_line as one_line
 from bayespoint.exceptions.warnings import (
     BoundReachedWarning,
@@ -37,6 +39,7 @@ __all__ = [
     "ModelFileError",
     "ModelVersionWarning",
     "NotConvergedWarning",
+    "NotEnoughMemoryError",
     "NotSeparableWarning",
     "SparseInputWarning",
     "StoppedEarlyWarning",
