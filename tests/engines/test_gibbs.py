@@ -18,7 +18,7 @@ from bayespoint.exceptions import (
 from bayespoint.posteriors.diagnostics import effective_sample_size
 
 # Many chains here are as short as a test can be.
-pytestmark = pytest.mark.filterwarnings("ignore:Chains of task")
+pytestmark = pytest.mark.filterwarnings("ignore::bayespoint.exceptions.ChainsDisagreeWarning")
 
 
 def machine(n_jobs=None, seed=0, **parameters):

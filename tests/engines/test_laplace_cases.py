@@ -193,7 +193,7 @@ def test_symmetries(seed, n, d):
 
 def test_a_run_that_ends_too_soon_carries_its_changes():
     X, y = problem()
-    with pytest.warns(NotConvergedWarning, match="after 3 steps .*raise max_iter") as caught:
+    with pytest.warns(NotConvergedWarning, match="after 3 steps, .*raise max_iter") as caught:
         clf = machine(max_iter=3).fit(X, y)
     warning = caught[0].message
     assert clf.n_iter_ == len(warning.changes) == 3

@@ -30,7 +30,7 @@ REFUSED = {
     BilliardSampler: {"refresh": [0], "burn_in": [0], "n_samples": [3], "thin": [1.5]},
     PermutedPerceptron: {
         "n_samples": [0, 2.5, True], "max_epochs": [0], "max_time": [0, "1 s", np.nan],
-        "cache_size": [-1, np.inf],
+        "cache_size": [-1, np.inf, "all"],
     },
     KnapsackPropagation: {
         "C": [0, -1, np.inf, "1"], "beta": [0, -1, np.nan, None, True], "prior": ["l3", None],
