@@ -205,7 +205,7 @@ def test_warm_start_refuses_another_problem(change):
         clf.set_params(degree=4)
     if change == "ridge":
         clf.set_params(ridge=1.0)
-    with pytest.raises(ValueError, match="something of these has changed"):
+    with pytest.raises(ValueError, match="some of these have changed"):
         clf.fit(X, y)
 
 
