@@ -276,4 +276,5 @@ def test_progress_bar_moves():
         assert "title: fitting" in screen.getvalue()
         assert "25%" in screen.getvalue()
         monitor.end()
+        assert monitor._progress.finished  # there may be less to do than was expected
         assert not monitor.should_stop()

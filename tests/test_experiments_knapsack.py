@@ -157,7 +157,7 @@ def test_interrupted_runs_go_on(tmp_path, monkeypatch):
 
 def test_number_of_splits_and_state_come_from_the_context(tmp_path, monkeypatch):
     sets = splits.load_sets(Context())[:1]
-    monkeypatch.setattr(knapsack, "load_sets", lambda context: sets)
+    monkeypatch.setattr(splits, "load_sets", lambda context: sets)
     context = Context(n_splits=2, out=tmp_path)
     result = knapsack.run(context)
     assert "2 splits" in result.tables[0].caption

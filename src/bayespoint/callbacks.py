@@ -29,8 +29,12 @@ class CallbackMonitor(Monitor):
         self._estimator, self._inner = estimator, inner
         self._stop = False
 
+    def tell(self, message: str) -> None:
+        """Callbacks count; only the monitor inside is told."""
+        self._inner.tell(message)
+
     def begin(self, total: int, unit: str) -> None:
-        """Begin a task with ``total`` sub-tasks."""
+        """Open one task with at most ``total`` sub-tasks."""
         self._inner.begin(total, unit)
         self._told, self._unit = 0, unit
         self._context = self._estimator._init_callback_context(max_subtasks=total)

@@ -19,7 +19,7 @@ from bayespoint.callbacks import CallbackSupport, monitor_for, with_callbacks
 from bayespoint.engines import Engine, Run
 from bayespoint.exceptions import TaskWarning, warn_user
 from bayespoint.kernels import Kernel
-from bayespoint.monitor import Monitor, current_monitor
+from bayespoint.monitor import Monitor, current_monitor, watch
 from bayespoint.posteriors import Posterior
 from bayespoint.predictions import Predictions
 from bayespoint.problem import Problem, known_classes
@@ -301,7 +301,8 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Settin
     ) -> None:
         """Run the engine and set the fitted attributes."""
         began = time.perf_counter()
-        space = self._make_space(engine, problem)
+        with watch(monitor):
+            space = self._make_space(engine, problem)
         posterior, run = self._solve(engine, problem, space, start, monitor)
         self._accepts_sparse = self._takes_sparse(engine)
         self.run_ = replace(run, seconds=time.perf_counter() - began)

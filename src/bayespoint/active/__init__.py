@@ -21,11 +21,4 @@ from bayespoint.active.loop import learn_actively
 from bayespoint.active.scores import bald, entropy
 from bayespoint.active.strategies import query
 
-__all__ = [
-    "LearningCurve",
-    "LearningCurveDisplay",
-    "bald",
-    "entropy",
-    "learn_actively",
-    "query",
-]
+__all__ = ["LearningCurve", "LearningCurveDisplay", "bald", "entropy", "learn_actively", "query"]

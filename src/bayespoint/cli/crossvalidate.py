@@ -14,7 +14,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.pipeline import Pipeline
 
 from bayespoint.cli import options
-from bayespoint.cli.errors import ExitCode, fail
+from bayespoint.cli.errors import bad_data
 from bayespoint.cli.messages import (
     Notes,
     class_words,
@@ -86,10 +86,9 @@ def check_folds(rows: TrainingData, folds: int) -> None:
     """End the command if a class has too few rows to be in every part."""
     label, fewest = min(rows.counts.items(), key=lambda item: item[1])
     if fewest < folds:
-        fail(
+        bad_data(
             f"class {str(label)!r} has {count(fewest, 'row')}, fewer than --folds {folds}; take "
-            "fewer folds, or more rows",
-            ExitCode.NO_DATA,
+            "fewer folds, or more rows"
         )
 
 

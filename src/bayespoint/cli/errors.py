@@ -29,6 +29,16 @@ def fail(message: str, code: ExitCode) -> NoReturn:
     raise typer.Exit(code)
 
 
+def bad_usage(message: str) -> NoReturn:
+    """End the command: an option or an argument is wrong."""
+    fail(message, ExitCode.USAGE)
+
+
+def bad_data(message: str) -> NoReturn:
+    """End the command: a file is missing, or what is in it will not do."""
+    fail(message, ExitCode.NO_DATA)
+
+
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """A guess at what was meant, with a space before it; nothing where there is none."""
     known = {known.lower(): known for known in names}
@@ -40,7 +50,7 @@ def check_name(what: str, name: str, names: Collection[str]) -> None:
     """End the command unless this is one of the names."""
     if name not in names:
         hint = did_you_mean(name, names)
-        fail(f"no {what} is named {name!r}.{hint} There are {', '.join(names)}", ExitCode.USAGE)
+        bad_usage(f"no {what} is named {name!r}.{hint} There are {', '.join(names)}")
 
 
 def is_interrupt(error: BaseException | None) -> bool:
@@ -68,7 +78,7 @@ def errors_in_words() -> Iterator[None]:
         if isinstance(error, ImportError):
             fail(str(error), ExitCode.NO_EXTRA)
         if isinstance(error, DataUnavailableError):
-            fail(str(error), ExitCode.NO_DATA)
+            bad_data(str(error))
         if isinstance(error, ValueError):
             is_usage = PARAMETER_ERROR.match(str(error))
             fail(str(error), ExitCode.USAGE if is_usage else ExitCode.FAILED)

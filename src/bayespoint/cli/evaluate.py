@@ -9,9 +9,8 @@ import typer
 from rich.console import RenderableType
 
 from bayespoint.cli import options
-from bayespoint.cli.labels import check_column, known_labels, rows_with_labels
 from bayespoint.cli.messages import Notes, facts, numbers_table
-from bayespoint.cli.models import read_model, read_rows
+from bayespoint.cli.models import read_labelled, read_model
 from bayespoint.cli.outputs import check_place
 from bayespoint.cli.progress import ProgressMonitor
 from bayespoint.extras import require
@@ -25,14 +24,10 @@ def evaluate(
     data: options.Data,
     model: options.ModelFile,
     target: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COL", show_default=False, help="Column with the classes, if renamed."
-        ),
+        str | None, typer.Option(metavar="COL", help="Column with the classes, if renamed.")
     ] = None,
     report: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", show_default=False, help="Page to write, .html."),
+        Path | None, typer.Option(metavar="FILE", help="Page to write, .html.")
     ] = None,
     encoding: options.Encoding = "utf-8",
     as_json: options.AsJson = False,
@@ -47,12 +42,8 @@ def evaluate(
     check_report(report, data, model)
     notes = Notes(aloud=not as_json)
     read = read_model(model, notes)
-    frame = read_rows(data, read, encoding, notes)
     column = target or read.target or ""
-    check_column(frame, column, "--target")
-    kept, labels = rows_with_labels(frame, column, notes)
-    X, _ = read.prepare(kept, notes)
-    y = known_labels(labels, read.classes, column)
+    kept, X, y, _ = read_labelled(data, read, column, encoding, notes)
     with ProgressMonitor("evaluating") as progress:
         found = measure(read.pipeline, X, y)
         if report is not None:

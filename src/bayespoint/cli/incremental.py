@@ -13,16 +13,10 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from bayespoint.cli import options
-from bayespoint.cli.errors import ExitCode, fail
-from bayespoint.cli.labels import (
-    check_column,
-    class_array,
-    known_labels,
-    read_labels,
-    rows_with_labels,
-)
+from bayespoint.cli.errors import bad_usage
+from bayespoint.cli.labels import class_array, known_labels, read_labels
 from bayespoint.cli.messages import Notes, count, facts
-from bayespoint.cli.models import Model, read_model, read_rows, write_model
+from bayespoint.cli.models import Model, read_labelled, read_model, write_model
 from bayespoint.cli.outputs import check_place
 from bayespoint.cli.recipe import make_classifier, make_model
 from bayespoint.cli.training import TrainingData, describe, read_training_data, summary
@@ -33,13 +27,11 @@ Classes = Annotated[
     str | None,
     typer.Option(
         metavar="A,B,...",
-        show_default=False,
         help="All classes that will ever come; by default those of the first table.",
     ),
 ]
 FirstEngine = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", show_default=False, help="ep (the default) or laplace."),
+    str | None, typer.Option(metavar="NAME", help="ep (the default) or laplace.")
 ]
 
 
@@ -92,10 +84,9 @@ def train_incremental(
 def check_first_only(given: set[str], model: Path) -> None:
     """End the command if options came too late."""
     if given:
-        fail(
+        bad_usage(
             f"{model} is there already, and {', '.join(sorted(given))} can be given in the first "
-            "call only",
-            ExitCode.USAGE,
+            "call only"
         )
 
 
@@ -112,7 +103,7 @@ def begin(
     """A new model of the first table."""
     able = [name for name, kind in sorted(ENGINES.items()) if kind.can_update]
     if engine in ENGINES and engine not in able:
-        fail(f"{engine} cannot learn from batches; {' and '.join(able)} can", ExitCode.USAGE)
+        bad_usage(f"{engine} cannot learn from batches; {' and '.join(able)} can")
     machine = make_classifier(engine, "linear", param, 0, None)
     rows = read_training_data(data, target, drop, encoding, notes, classes=classes is None)
     known = class_array(sorted(rows.counts)) if classes is None else parse_classes(classes)
@@ -131,21 +122,16 @@ def go_on(
 ) -> tuple[Pipeline, TrainingData]:
     """The model, after one more table."""
     if target != model.target:
-        fail(f"the model predicts {model.target!r}, not {target!r} (--target)", ExitCode.USAGE)
+        bad_usage(f"the model predicts {model.target!r}, not {target!r} (--target)")
     if not hasattr(model.machine, "partial_fit"):
-        fail(
+        bad_usage(
             f"{model.path} cannot learn from further tables: that takes the engine ep or laplace, "
-            "and a linear kernel",
-            ExitCode.USAGE,
+            "and a linear kernel"
         )
     known = set(map(str, model.classes))
     if classes is not None and set(map(str, parse_classes(classes))) != known:
-        fail(f"the classes of the model are {', '.join(map(str, model.classes))}", ExitCode.USAGE)
-    frame = read_rows(data, model, encoding, notes)
-    check_column(frame, target, "--target")
-    kept, labels = rows_with_labels(frame, target, notes)
-    X, missing = model.prepare(kept, notes)
-    y = known_labels(labels, model.classes, target)
+        bad_usage(f"the classes of the model are {', '.join(map(str, model.classes))}")
+    _, X, y, missing = read_labelled(data, model, target, encoding, notes)
     points = split_pipeline(model.pipeline).transform(X)
     with notes.training():
         model.machine.partial_fit(points, y)
@@ -157,7 +143,7 @@ def parse_classes(text: str) -> NDArray:
     names = [name.strip() for name in text.split(",")]
     labels = read_labels(pd.Series(names, dtype=object))
     if labels.isna().any() or len(set(labels)) < 2:
-        fail(f"--classes wants two names or more, such as no,yes; not {text!r}", ExitCode.USAGE)
+        bad_usage(f"--classes wants two names or more, such as no,yes; not {text!r}")
     return class_array(sorted(set(labels)))
 
 

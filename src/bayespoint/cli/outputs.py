@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from bayespoint.cli.errors import ExitCode, fail
+from bayespoint.cli.errors import bad_usage
 from bayespoint.extras import require
 from bayespoint.files import replacing
 
@@ -20,14 +20,14 @@ STDOUT = Path("-")
 def check_output(path: Path | None, *inputs: Path, as_json: bool, arrays: bool = False) -> None:
     """End the command now, not after a long run, if a file cannot be written later."""
     if as_json and path == STDOUT:
-        fail("--json and --out - would both write to standard output", ExitCode.USAGE)
+        bad_usage("--json and --out - would both write to standard output")
     if path is None or path == STDOUT:
         return
     if path.suffix.lower() in PARQUET:
         require("pyarrow", "parquet", str(path))
     elif not is_csv(path) and not (arrays and path.suffix.lower() == ".npy"):
         kinds = ".csv, .csv.gz, .parquet or .npy" if arrays else ".csv, .csv.gz or .parquet"
-        fail(f"the name of --out {path} must end in {kinds}, or be -", ExitCode.USAGE)
+        bad_usage(f"the name of --out {path} must end in {kinds}, or be -")
     check_place(path, "--out", *inputs)
 
 
@@ -35,13 +35,13 @@ def check_place(path: Path, option: str, *inputs: Path) -> None:
     """End the command if there is no folder to write to, or something in the way."""
     for other in inputs:
         if path.exists() and other.exists() and path.samefile(other):
-            fail(f"{option} {path} would overwrite a file that is read", ExitCode.USAGE)
+            bad_usage(f"{option} {path} would overwrite a file that is read")
     if path.is_dir():
-        fail(f"cannot write {option} {path}: it is a folder", ExitCode.USAGE)
+        bad_usage(f"cannot write {option} {path}: it is a folder")
     if not path.parent.is_dir():
-        fail(f"cannot write {option} {path}: there is no folder {path.parent}", ExitCode.USAGE)
+        bad_usage(f"cannot write {option} {path}: there is no folder {path.parent}")
     if not os.access(path.parent, os.W_OK):
-        fail(f"cannot write {option} {path}: no permission", ExitCode.USAGE)
+        bad_usage(f"cannot write {option} {path}: no permission")
 
 
 def is_csv(path: Path) -> bool:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bayespoint import active
 from bayespoint.active.strategies import STRATEGIES
 from bayespoint.cli import options
-from bayespoint.cli.errors import ExitCode, check_name, fail
+from bayespoint.cli.errors import bad_data, bad_usage, check_name
 from bayespoint.cli.labels import read_labels
 from bayespoint.cli.messages import Notes, count, numbers_table
 from bayespoint.cli.models import Model, read_model, read_rows
@@ -52,8 +52,7 @@ def query(
     X, _ = machine.prepare(frame, notes)
     pool = unlabelled(frame, machine, notes)
     if n > len(pool):
-        fail(f"--n {n} is more than the {count(len(pool), 'row')} to choose from",
-             ExitCode.USAGE)  # fmt: skip
+        bad_usage(f"--n {n} is more than the {count(len(pool), 'row')} to choose from")
     with ProgressMonitor("choosing"):
         chosen, scores = choose(machine, X.iloc[pool], n, strategy, seed)
     rows = pool[chosen]
@@ -75,8 +74,7 @@ def unlabelled(frame: pd.DataFrame, model: Model, notes: Notes) -> NDArray[np.in
         return np.arange(len(frame))
     has_label = read_labels(frame[model.target]).notna().to_numpy()
     if has_label.all():
-        fail(f"every row has a value in {model.target!r} already: nothing to ask for",
-             ExitCode.NO_DATA)  # fmt: skip
+        bad_data(f"every row has a value in {model.target!r} already: nothing to ask for")
     if has_label.any():
         notes.add(f"{count(int(has_label.sum()), 'row')} with a value in {model.target!r} left out")
     return np.flatnonzero(~has_label)

@@ -13,7 +13,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from bayespoint import BayesPointClassifier
 from bayespoint.cli.columns import CATEGORY, MANY_CATEGORIES, NUMBER
-from bayespoint.cli.errors import ExitCode, check_name, did_you_mean, fail
+from bayespoint.cli.errors import bad_usage, check_name, did_you_mean
 from bayespoint.engines.base import ENGINES, Engine
 from bayespoint.kernels import NAMES
 
@@ -36,14 +36,11 @@ def make_classifier(
     for given in params:
         name, sign, value = given.partition("=")
         if not sign:
-            fail(f"--param wants NAME=VALUE, not {given!r}", ExitCode.USAGE)
+            bad_usage(f"--param wants NAME=VALUE, not {given!r}")
         if name not in known:
             names = ", ".join(name for name in known if not name.startswith("engine__"))
             hint = did_you_mean(name, known)
-            fail(
-                f"--param: {engine} has no parameter {name!r}.{hint} There are {names}",
-                ExitCode.USAGE,
-            )
+            bad_usage(f"--param: {engine} has no parameter {name!r}.{hint} There are {names}")
         machine.set_params(**{known[name]: parse(value)})
     algorithm.check()
     return machine

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bayespoint.cli import options
-from bayespoint.cli.errors import ExitCode, check_name, fail, is_interrupt, say_error
+from bayespoint.cli.errors import ExitCode, bad_usage, check_name, is_interrupt, say_error
 from bayespoint.cli.messages import numbers_table, print_json, show
 from bayespoint.cli.progress import ProgressMonitor
 from bayespoint.datasets import data_folder
@@ -81,7 +81,7 @@ def reproduce(
     """
     chosen = choose(names)
     if quick and full:
-        fail("--quick and --full exclude each other", ExitCode.USAGE)
+        bad_usage("--quick and --full exclude each other")
     if data is not None:
         data_folder(data)  # an error now, not after a long run
     require("matplotlib", "plot", "reproduce")
@@ -114,7 +114,7 @@ def choose(names: Sequence[str] | None) -> list[str]:
     """Names of experiments to run, each once; ends the command where one is wrong."""
     known = [*EXPERIMENTS, ALL]
     if not names:
-        fail(f"name an experiment. There are {', '.join(known)}", ExitCode.USAGE)
+        bad_usage(f"name an experiment. There are {', '.join(known)}")
     for name in names:
         check_name("experiment", name, known)
     return list(EXPERIMENTS) if ALL in names else list(dict.fromkeys(names))
@@ -128,7 +128,7 @@ def prepare(out: Path) -> None:
             pass
     except OSError as error:
         reason = "it is not a folder" if out.exists() and not out.is_dir() else error.strerror
-        fail(f"cannot write to --out {out}: {reason}", ExitCode.USAGE)
+        bad_usage(f"cannot write to --out {out}: {reason}")
 
 
 def run_one(name: str, context: Context) -> dict[str, Any]:

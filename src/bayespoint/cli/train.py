@@ -9,16 +9,14 @@ from typing import Annotated
 import typer
 
 from bayespoint.cli import options
-from bayespoint.cli.errors import ExitCode, fail
+from bayespoint.cli.errors import bad_usage
 from bayespoint.cli.messages import Notes, facts
 from bayespoint.cli.models import write_model
 from bayespoint.cli.outputs import check_place
 from bayespoint.cli.recipe import make_classifier, make_model
 from bayespoint.cli.training import describe, read_training_data, summary
 
-Force = Annotated[
-    bool, typer.Option("--force", show_default=False, help="Overwrite a model that is there.")
-]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite a model that is there.")]
 
 
 def train(
@@ -60,4 +58,4 @@ def check_new(model: Path, force: bool, data: Path) -> None:
     """End the command now if the model cannot be written later."""
     check_place(model, "--model", data)
     if model.exists() and not force:
-        fail(f"{model} is there already; --force overwrites it", ExitCode.USAGE)
+        bad_usage(f"{model} is there already; --force overwrites it")

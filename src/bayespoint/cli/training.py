@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from bayespoint.cli.columns import CATEGORY, NUMBER, prepare, sort_columns, tell_missing
-from bayespoint.cli.errors import ExitCode, fail
+from bayespoint.cli.errors import bad_usage
 from bayespoint.cli.labels import check_classes, check_column, class_array, rows_with_labels
 from bayespoint.cli.messages import Notes, class_words, count
 from bayespoint.cli.reading import read_table
@@ -40,7 +40,7 @@ def read_training_data(
     for name in drop:
         check_column(frame, name, "--drop")
         if name == target:
-            fail(f"--drop and --target name the same column, {name!r}", ExitCode.USAGE)
+            bad_usage(f"--drop and --target name the same column, {name!r}")
     frame, labels = rows_with_labels(frame, target, notes)
     counts = check_classes(labels, target) if classes else labels.value_counts().to_dict()
     features = frame.drop(columns=[target, *dict.fromkeys(drop)])
@@ -96,13 +96,8 @@ def describe_classifier(model: Pipeline) -> dict[str, Any]:
 
 def summary(found: dict[str, Any]) -> list[tuple[str, str]]:
     """The same for people."""
-    columns = found["columns"]
-    kinds = [
-        count(len(columns["numbers"]), "number") if columns["numbers"] else "",
-        count(len(columns["categories"]), "category", "categories")
-        if columns["categories"]
-        else "",
-    ]
+    nouns = {"numbers": ("number",), "categories": ("category", "categories")}
+    kinds = [count(len(found["columns"][kind]), *noun) for kind, noun in nouns.items()]
     errors = f"{found['training_error']:.1%} of the training rows"
     left_out = found["left_out_error"]
     if left_out is not None:
@@ -110,7 +105,7 @@ def summary(found: dict[str, Any]) -> list[tuple[str, str]]:
     evidence = found["log_evidence"]
     lines = [
         ("rows", str(found["rows"])),
-        ("columns", f"{', '.join(filter(None, kinds))}: {count(found['features'], 'feature')}"),
+        ("columns", f"{', '.join(kinds)}: {count(found['features'], 'feature')}"),
         ("classes", class_words(found["classes"])),
         ("engine", engine_words(found)),
         ("evidence", "" if evidence is None else evidence_words(evidence)),

@@ -16,7 +16,9 @@ from bayespoint.exceptions.errors import (
     EmptyVersionSpaceError,
     KernelError,
     ModelFileError,
+    NotEnoughMemoryError,
 )
+from bayespoint.exceptions.errors import in_bytes as in_bytes
 from bayespoint.exceptions.errors import one_line as one_line
 from bayespoint.exceptions.issuing import held_warnings as held_warnings
 from bayespoint.exceptions.issuing import warn_user as warn_user
@@ -40,6 +42,7 @@ __all__ = [
     "ModelFileError",
     "ModelVersionWarning",
     "NotConvergedWarning",
+    "NotEnoughMemoryError",
     "NotSeparableWarning",
     "SparseInputWarning",
     "StoppedEarlyWarning",

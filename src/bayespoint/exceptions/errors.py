@@ -140,6 +140,48 @@ class ModelFileError(ValueError):
         return f"{self.path}: {self.reason.rstrip('.')}."
 
 
+class NotEnoughMemoryError(MemoryError):
+    """Something would take more memory than there is; raised before any of it is taken.
+
+    Attributes
+    ----------
+    what : str
+        What would take it.
+    needed, available : float
+        Bytes that it would take at least, and bytes that there are.
+    remedy : str
+        What to do about it.
+
+    Examples
+    --------
+    >>> from bayespoint.exceptions import NotEnoughMemoryError
+    >>> print(NotEnoughMemoryError("A matrix", 8e12, 16e9, "take a smaller one"))
+    A matrix needs at least 8 TB of memory, and 16 GB are available. Remedy: take a smaller one.
+    """
+
+    def __init__(self, what: str, needed: float, available: float, remedy: str) -> None:
+        self.what = what
+        self.needed = needed
+        self.available = available
+        self.remedy = remedy
+        super().__init__(what, needed, available, remedy)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.what} needs at least {in_bytes(self.needed)} of memory, and "
+            f"{in_bytes(self.available)} are available. Remedy: {self.remedy}."
+        )
+
+
+def in_bytes(n_bytes: float) -> str:
+    """An amount of memory, for messages."""
+    size, unit = next(
+        (pair for pair in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB")) if n_bytes >= pair[0]),
+        (1e3, "kB"),
+    )
+    return f"{n_bytes / size:.3g} {unit}"
+
+
 def one_line(error: BaseException) -> str:
     """Type and message of an error, on one line, for messages that quote it."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")

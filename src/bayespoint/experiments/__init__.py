@@ -11,27 +11,14 @@ an :class:`Experiment` and name it in ``EXPERIMENTS``.
 """
 
 from bayespoint.experiments import ep, gibbs, knapsack, large_scale
-from bayespoint.experiments.base import (
-    Column,
-    Context,
-    Experiment,
-    Figure,
-    Result,
-    Row,
-    Table,
-)
+from bayespoint.experiments.base import Column, Context, Experiment, Figure, Result, Row, Table
 from bayespoint.experiments.page import write_index
 from bayespoint.experiments.report import perform, write_run
 from bayespoint.experiments.summary import write_summary
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
-    for experiment in (
-        large_scale.EXPERIMENT,
-        gibbs.EXPERIMENT,
-        ep.EXPERIMENT,
-        knapsack.EXPERIMENT,
-    )
+    for experiment in (large_scale.EXPERIMENT, gibbs.EXPERIMENT, ep.EXPERIMENT, knapsack.EXPERIMENT)
 }
 
 __all__ = [

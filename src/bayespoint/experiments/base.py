@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
@@ -43,6 +46,8 @@ class Context:
         Random splits, for experiments that have them; None is the experiment's own choice.
     n_jobs : int or None
         Processes, as in joblib, for experiments with parts that run side by side.
+    seconds : dict of str to float
+        Time that the parts of the experiment took.
 
     Examples
     --------
@@ -58,14 +63,15 @@ class Context:
     out: Path | None = None
     n_splits: int | None = None
     n_jobs: int | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
-    def part(self, name: str, seconds: dict[str, float]) -> Iterator[None]:
-        """Tell what comes next, and note in ``seconds`` how long it took."""
+    def part(self, name: str) -> Iterator[None]:
+        """Tell what comes next, and note how long it took."""
         self.tell(name)
         start = time.perf_counter()
         yield
-        seconds[name] = time.perf_counter() - start
+        self.seconds[name] = time.perf_counter() - start
 
     @property
     def mode(self) -> str:
@@ -191,6 +197,11 @@ class Figure:
     draw: Callable[[], Drawing]
 
 
+def rounded(values: ArrayLike, digits: int = 4) -> list:
+    """Numbers of a figure for its JSON file, with as many digits as one could see."""
+    return np.round(np.asarray(values, dtype=np.float64), digits).tolist()
+
+
 @dataclass(frozen=True)
 class Result:
     """What an experiment found.
@@ -203,8 +214,6 @@ class Result:
         Numbers.
     figures : sequence of Figure
         Pictures.
-    seconds : mapping of str to float
-        Time that parts of it took.
 
     Examples
     --------
@@ -217,7 +226,6 @@ class Result:
     setting: Mapping[str, str]
     tables: Sequence[Table]
     figures: Sequence[Figure]
-    seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

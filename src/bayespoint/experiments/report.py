@@ -74,7 +74,7 @@ def perform(experiment: Experiment, context: Context) -> Run:
         "warnings": [str(warning.message) for warning in caught],
         "seconds": {
             "all": round(time.perf_counter() - start, 2),
-            **{part: round(seconds, 2) for part, seconds in result.seconds.items()},
+            **{part: round(seconds, 2) for part, seconds in context.seconds.items()},
         },
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "environment": describe_environment(),

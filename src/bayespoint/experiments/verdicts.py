@@ -37,26 +37,27 @@ def compare(rate: float, printed: float, n: int) -> str:
     >>> compare(0.0123, 0.0150, 10_000)
     'better, by 2.2 standard errors'
     """
-    low, high = two_errors_around(rate, n)
-    if low <= printed <= high:
+    return verdict(rate - printed, sqrt(printed * (1 - printed) / n))
+
+
+def verdict(difference: float, error: float) -> str:
+    """Say in words how far two error rates are apart, by the standard error of the difference."""
+    if abs(difference) <= WIDTH * error:
         return "agrees within two standard errors"
-    word = "better" if rate < printed else "worse"
-    standard_error = sqrt(printed * (1 - printed) / n)
-    if standard_error == 0:
-        return word
-    return f"{word}, by {abs(rate - printed) / standard_error:.1f} standard errors"
+    word = "better" if difference < 0 else "worse"
+    return f"{word}, by {abs(difference) / error:.1f} standard errors" if error else word
 
 
 def error_row(
-    quantity: str, rate: float, n: int, printed: float | None = None, verdict: str = ""
+    quantity: str, rate: float, n: int, printed: float | None = None, words: str = ""
 ) -> Row:
     """A row of PRINTED_AND_MEASURED, in per cent, for an error rate on n points.
 
     ``printed`` is in per cent already.
 
-    ``verdict`` is what to say where there is no printed value.
+    ``words`` is the verdict where there is no printed value.
     """
     low, high = two_errors_around(rate, n)
     if printed is not None:
-        verdict = compare(rate, printed / 100, n)
-    return Row(quantity, (printed, 100 * rate, (100 * low, 100 * high)), verdict)
+        words = compare(rate, printed / 100, n)
+    return Row(quantity, (printed, 100 * rate, (100 * low, 100 * high)), words)

@@ -16,7 +16,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bayespoint.classifier import BayesPointClassifier
+from bayespoint.classifier import BayesPointClassifier, unchanged_on_failure
 from bayespoint.engines import KnapsackPropagation
 from bayespoint.pipelines import split_pipeline
 from bayespoint.selection.jobs import run_jobs
@@ -112,17 +112,17 @@ class KnapsackCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         machine = self._machine()
         costs, betas = self._axis("Cs", finite=True), self._axis("betas", finite=False)
         scorer = None if self.scoring is None else check_scoring(machine, scoring=self.scoring)
-        validate_data(self, X, y, skip_check_array=True)
-        data = Data.of(X, y, sample_weight, pairwise=get_tags(machine).input_tags.pairwise)
-        folds = list(
-            check_cv(self.cv, data.labels, classifier=True).split(data.points, data.labels)
-        )
-        jobs = [(machine, data, C, betas, scorer, *fold) for C, fold in product(costs, folds)]
-        done = run_jobs(score_fold, jobs, self.n_jobs, n_fits=len(jobs))
-        # Warnings of the folds are of no use: scores are those of the classifiers as they were.
-        self._record(costs, betas, [fold for fold, _ in done], len(folds))
-        self.best_estimator_ = fit_one(machine, data, **self.best_params_)
-        self.classes_ = self.best_estimator_.classes_
+        with unchanged_on_failure(self):
+            validate_data(self, X, y, skip_check_array=True)
+            data = Data.of(X, y, sample_weight, pairwise=get_tags(machine).input_tags.pairwise)
+            cv = check_cv(self.cv, data.labels, classifier=True)
+            folds = list(cv.split(data.points, data.labels))
+            jobs = [(machine, data, C, betas, scorer, *fold) for C, fold in product(costs, folds)]
+            done = run_jobs(score_fold, jobs, self.n_jobs, n_fits=len(jobs))
+            # Warnings of the folds are of no use: scores are those of the classifiers as they were.
+            self._record(costs, betas, [fold for fold, _ in done], len(folds))
+            self.best_estimator_ = fit_one(machine, data, **self.best_params_)
+            self.classes_ = self.best_estimator_.classes_
         return self
 
     def predict(self, X: ArrayLike) -> NDArray:

@@ -99,12 +99,7 @@ def as_images(pair: Pair, mean: NDArray, variance: NDArray) -> Weights:
 
 def digits_table(pair: Pair, runs: Sequence[DigitsRun]) -> Table:
     """Scores of one pair, every method over all scales."""
-    columns = (
-        Column("error %"),
-        Column("log-loss", 4),
-        Column("log Z", 1),
-        Column("steps", 0),
-    )
+    columns = (Column("error %"), Column("log-loss", 4), Column("log Z", 1), Column("steps", 0))
     own = [run for run in runs if run.pair is pair]
     rows = [
         Row(

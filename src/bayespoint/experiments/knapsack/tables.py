@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import sqrt
+from math import hypot, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from bayespoint.experiments.knapsack.splits import (
     SplitErrors,
 )
 from bayespoint.experiments.knapsack.state import error_matrix
-from bayespoint.experiments.verdicts import PRINTED_AND_MEASURED, standard_error
+from bayespoint.experiments.verdicts import PRINTED_AND_MEASURED, standard_error, verdict
 
 # Table 1: mean error in %, and its standard error over 500 splits. Beta = 1 has no printed values.
 PRINTED = {
@@ -98,15 +98,12 @@ def error_row(method: str, errors: NDArray[np.float64], printed: tuple[float, fl
     """Mean error of a method beside the printed one."""
     mean = float(errors.mean())
     own = standard_error(errors)
-    verdict = OTHER_DATA if method != ONE else "not printed"
-    if printed is not None:
-        distance = (mean - printed[0]) / max(sqrt(own**2 + printed[1] ** 2), 1e-12)
-        verdict = "agrees within two standard errors"
-        if abs(distance) > 2:
-            word = "better" if distance < 0 else "worse"
-            verdict = f"{word}, by {abs(distance):.1f} standard errors"
-    value = None if printed is None else printed[0]
-    return Row(method, (value, mean, (mean - 2 * own, mean + 2 * own)), verdict)
+    ends = mean - 2 * own, mean + 2 * own
+    if printed is None:
+        words = "not printed" if method == ONE else OTHER_DATA
+        return Row(method, (None, mean, ends), words)
+    value, error = printed
+    return Row(method, (value, mean, ends), verdict(mean - value, hypot(own, error)))
 
 
 def paired_table(
