@@ -104,15 +104,15 @@ def test_one_sample():
 @pytest.mark.parametrize(
     ("weight", "match"),
     [
-        (np.where(np.arange(60) < 3, -1.5, 1), r"not negative\. Got -1\.5 at sample 0 \(3 such"),
-        (np.where(np.arange(60) == 7, np.nan, 1), r"must be finite.* Got nan at sample 7 \(1 such"),
-        (np.where(np.arange(60) == 7, np.inf, 1), r"must be finite.* Got inf at sample 7 \(1 such"),
+        (np.where(np.arange(60) < 3, -1.5, 1), r"not negative\. Got -1\.5 at sample 0 \(3 invalid"),
+        (np.where(np.arange(60) == 7, np.nan, 1), r"finite.* Got nan at sample 7 \(1 invalid"),
+        (np.where(np.arange(60) == 7, np.inf, 1), r"finite.* Got inf at sample 7 \(1 invalid"),
         (np.ones((60, 1)), r"must be 1D array\. Got shape \(60, 1\)"),
         (1.0, r"must be 1D array\. Got shape \(\)"),
-        (np.zeros(60), "must not be all zero: samples of weight 0 are left out"),
+        (np.zeros(60), "must not be all zero: samples of weight 0 are ignored"),
         (np.ones(59), r"inconsistent numbers of samples: \[60, 59\]"),
         (["a"] * 60, "could not convert string to float: 'a'"),
-        (Y.astype(float), r"Got one class, 1, in \d+ samples \(of positive weight\)"),
+        (Y.astype(float), r"Got one class, 1, in \d+ samples of positive weight"),
     ],
     ids=["negative", "NaN", "inf", "2-D", "number", "zero", "length", "words", "one class left"],
 )
@@ -203,7 +203,7 @@ def test_number_of_draws(n_samples):
     [
         (RadialKernel(gamma=-1.0), "'gamma' parameter of RadialKernel must be .*Got -1.0 instead"),
         (RadialKernel() + -2 * ConstantKernel(), "'weights' parameter of SumKernel .*2 positive"),
-        (SumKernel([PrecomputedKernel()]), "'terms' parameter .*add up kernel matrices yourself"),
+        (SumKernel([PrecomputedKernel()]), "'terms' parameter .*sum kernel matrices yourself"),
         (ConstantKernel(normalize="yes"), "'normalize' parameter of ConstantKernel must be a bool"),
     ],
 )

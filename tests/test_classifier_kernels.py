@@ -136,7 +136,7 @@ def test_warm_start_notices_another_kernel():
         kernel=clone(SUM), ridge="mean", engine="perceptron", warm_start=True, random_state=0
     ).fit(X, y)
     clf.fit(X, y)
-    with pytest.raises(ValueError, match="something of these has changed"):
+    with pytest.raises(ValueError, match="some of these have changed"):
         clf.set_params(kernel__weights__0=2.5).fit(X, y)
 
 

@@ -126,7 +126,7 @@ def test_the_command_itself(tmp_path):
         (["reproduce", "all", "--data", "{folder}/gone"], 3, "gone: no such folder"),
         (["reproduce", "all", "--data", "{folder}/file"], 3, "file: not a folder"),
         (["reproduce", "ep", "--full", "--data", "{folder}"], 3, "mnist.npz: no such file"),
-        (["reproduce", "ep", "--full", "--data", "{folder}/broken"], 3, "No usable mnist.npz"),
+        (["reproduce", "ep", "--full", "--data", "{folder}/broken"], 3, "Cannot load mnist.npz"),
         (["reproduce", "all", "--out", "{folder}/file"], 2, "file: it is not a folder"),
         (["reproduce", "all", "--out", "{folder}/file/below"], 2, "cannot write to --out"),
     ],
@@ -276,4 +276,5 @@ def test_progress_bar_moves():
         assert "title: fitting" in screen.getvalue()
         assert "25%" in screen.getvalue()
         monitor.end()
+        assert monitor._progress.finished  # there may be less to do than was expected
         assert not monitor.should_stop()

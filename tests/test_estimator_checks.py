@@ -80,7 +80,9 @@ def excused(estimator):
     return {weights: NOT_COPIES}
 
 
-@pytest.mark.filterwarnings("ignore:Chains of task")  # as short as a check can bear
+@pytest.mark.filterwarnings(
+    "ignore::bayespoint.exceptions.ChainsDisagreeWarning"
+)  # as short as a check can bear
 @parametrize_with_checks(MACHINES, expected_failed_checks=excused)
 def test_scikit_learn(estimator, check):
     check(estimator)

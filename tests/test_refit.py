@@ -21,7 +21,7 @@ def warm(n_samples=2, **parameters):
     )
 
 
-CHANGED = "warm_start=True needs the data, the weights, .* Set warm_start=False to start anew"
+CHANGED = "warm_start=True needs the same data, weights, .* Set warm_start=False to start again"
 
 
 @pytest.mark.parametrize("before", [None, 1.0 + Y])
@@ -68,7 +68,7 @@ def test_a_failed_fit_leaves_the_classifier_as_it_was():
     assert vars(clf).keys() == before.keys()
     assert all(value is before[name] for name, value in vars(clf).items())
     assert np.array_equal(clf.predict(X), predicted)
-    with refused("something of these has changed"):  # samples of two problems never join
+    with refused("some of these have changed"):  # samples of two problems never join
         clf.set_params(engine__n_samples=3).fit(X, labels)
 
 

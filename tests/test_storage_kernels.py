@@ -75,7 +75,7 @@ def states(node, name):
         ("SumKernel", "terms", [], "'terms' parameter of SumKernel"),
         ("SumKernel", "weights", [1.0], "'weights' parameter of SumKernel"),
         ("Points", "parts", {"tuple": []}, "makes no sense"),
-        ("Points", "parts", {"tuple": [3]}, "other points"),
+        ("Points", "parts", {"tuple": [3]}, "different points"),
         ("Points", "log_unit", 1e6, "1000000"),
     ],
 )

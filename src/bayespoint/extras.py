@@ -1,4 +1,4 @@
-"""Libraries that only some things need, and how to get them."""
+"""Optional dependencies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def require(library: str, extra: str, what: str) -> None:
-    """Raise an error unless the library is installed that ``what`` needs.
+    """Raise an error that names the extra to install, if the library is missing.
 
     >>> require("a_rare_library", "rare", "This example")
     Traceback (most recent call last):
@@ -22,7 +22,7 @@ def require(library: str, extra: str, what: str) -> None:
 
 
 def axes_or_new(ax: Axes | None, what: str) -> Axes:
-    """The axes that ``what`` is to draw on: those given, or new ones."""
+    """The given axes, or new ones; an error names ``what`` if matplotlib is missing."""
     require("matplotlib", "plot", what)
     if ax is not None:
         return ax

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-N_KEPT = 20  # last letters of a name that its draft keeps: among them the suffix
+N_KEPT = 20  # last characters of the file name that the draft keeps, for the suffix
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A draft to write to, which takes the place of ``path`` when the block ends well.
+    """A draft to write to, which replaces ``path`` when the block ends without an error.
 
-    The draft lies in the same folder and has the same suffix. After an error or an interrupt there
-    is no draft, and what was at ``path`` is still there. A link stays a link, a file keeps its
-    permissions, and what is no file, such as a pipe or ``/dev/null``, is written to directly.
+    The draft is in the same folder and has the same suffix. After an error or an interrupt the
+    draft is removed, and ``path`` is unchanged. A link stays a link, and a file keeps its
+    permissions. A pipe or a device such as ``/dev/null`` is written to directly.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         yield draft
         if target.exists():
             shutil.copymode(target, draft)
-        with draft.open("rb+") as file:  # on the disk before it has the name
+        with draft.open("rb+") as file:  # on disk before it gets its name
             os.fsync(file.fileno())
         draft.replace(target)
     except BaseException:

@@ -1,4 +1,4 @@
-"""Pipelines taken apart: what comes before the classifier, and the classifier."""
+"""Splitting a pipeline into its preprocessing and its classifier."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from sklearn.pipeline import Pipeline
 
 
 class Parts(NamedTuple):
-    """An estimator in two parts.
+    """The two parts of an estimator.
 
     Attributes
     ----------
     before : Pipeline or None
-        The steps before the last; None where there are none.
+        The steps before the last, or None.
     last : estimator
-        The last step, or the estimator itself if it is no pipeline.
+        The last step, or the estimator itself if it is not a pipeline.
     prefix : str
-        What the names of the last step's parameters begin with, such as ``"svc__"``, or ``""``.
+        Prefix of the last step's parameters, such as ``"svc__"``, or ``""``.
     """
 
     before: Pipeline | None
@@ -30,7 +30,7 @@ class Parts(NamedTuple):
 
 
 def split_pipeline(estimator: Any) -> Parts:
-    """Take an estimator apart, which may be a pipeline or not.
+    """Split an estimator, which need not be a pipeline.
 
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler

@@ -1,4 +1,4 @@
-"""What a classifier is told: its parameters, and the engine and the kernel that they name."""
+"""The parameters of a classifier, and the engine and the kernel that they specify."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ KERNEL_PARAMETERS = ("kernel", "degree", "gamma", "coef0", "normalize", "fit_int
 
 
 def can_update(classifier: Settings) -> bool:
-    """Whether kernel and engine allow to learn from batches; an AttributeError says why not."""
+    """Whether kernel and engine support batch learning; if not, an AttributeError says why."""
     engine = classifier.engine
     named = ENGINES.get(engine) if isinstance(engine, str) else engine
     if getattr(named, "can_update", False) and classifier._kernel_is("is_linear"):
         return True
     raise AttributeError(
-        f"partial_fit needs an engine that can learn from batches, and kernel='linear': other "
-        f"features depend on all training points. Got engine={engine!r} and "
-        f"kernel={classifier.kernel!r}. Features that do not can be computed before, for instance "
-        "with scikit-learn's Nystroem; or use fit."
+        f"partial_fit needs an engine that supports batch learning, and kernel='linear': the "
+        f"features of other kernels depend on all training points. Got engine={engine!r} and "
+        f"kernel={classifier.kernel!r}. Compute approximate features first, for example with "
+        "scikit-learn's Nystroem, or use fit."
     )
 
 
 class Settings(BaseEstimator):
-    """The parameters of a classifier, as scikit-learn gets and sets them, and what they name."""
+    """Gets, sets and checks the parameters of a classifier; makes its engine and its kernel."""
 
     kernel: str | Kernel | Callable[[NDArray, NDArray], NDArray]
     gamma: float | str
@@ -43,12 +43,12 @@ class Settings(BaseEstimator):
     class_weight: dict | str | None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters; with ``deep``, those of the engine as well, also where it is only named.
+        """Get the parameters, including those of an engine that is given by name.
 
         Parameters
         ----------
         deep : bool, default=True
-            Whether to add the parameters of the engine, as ``engine__name``.
+            Whether to include the parameters of the engine, as ``engine__name``.
 
         Returns
         -------
@@ -62,12 +62,12 @@ class Settings(BaseEstimator):
         return params
 
     def set_params(self, **params: Any) -> Settings:
-        """Set parameters; ``engine__name`` are those of the engine, also where it is only named.
+        """Set parameters; ``engine__name`` also works for an engine that is given by name.
 
         Parameters
         ----------
         **params
-            Names and values.
+            Names and values of parameters.
 
         Returns
         -------
@@ -93,7 +93,7 @@ class Settings(BaseEstimator):
         self._make_kernel()
 
     def _make_engine(self, X: Any) -> Engine:
-        """The engine, checked; one that is only named takes the form that sparse points need."""
+        """The engine, checked. For sparse points, one given by name is made to support them."""
         engine = get_engine(self.engine)
         engine.check()
         if not issparse(X) or self._takes_sparse(engine):
@@ -106,7 +106,7 @@ class Settings(BaseEstimator):
         chosen = engine.for_sparse() if isinstance(self.engine, str) else None
         if chosen is None:
             raise TypeError(
-                f"Sparse input needs an engine that takes sparse rows, and {engine} does not. Use "
+                f"Sparse input needs an engine that supports it, and {engine} does not. Use "
                 f"engine=ExpectationPropagation(covariance='diagonal'), or pass {dense}."
             )
         warn_user(SparseInputWarning(str(chosen)))
@@ -116,11 +116,11 @@ class Settings(BaseEstimator):
         return engine.accepts_sparse and self._kernel_is("is_linear")
 
     def _make_kernel(self) -> Kernel:
-        """The kernel, before it has seen data."""
+        """The kernel, not yet fitted."""
         return make_kernel(**{name: getattr(self, name) for name in KERNEL_PARAMETERS})
 
     def _kernel_is(self, trait: str) -> bool:
-        """Whether the kernel says so before it has seen data; no, if ``fit`` will refuse it."""
+        """Whether the unfitted kernel has a trait; False if its parameters are invalid."""
         try:
             return getattr(self._make_kernel(), trait)
         except ValueError:

@@ -1,6 +1,6 @@
-"""Checks of an object's stored attributes, for classes whose objects are kept in model files.
+"""Checks of stored attributes, for classes whose objects can be saved in model files.
 
-Such a class has a method ``check_state``, which asks these questions of its own attributes. It is
+Such a class has a method ``check_state``, which applies these checks to its attributes. It is
 called before an object is saved and after it is loaded.
 """
 
@@ -12,49 +12,50 @@ import numpy as np
 
 
 class ContentError(ValueError):
-    """A value that cannot be kept in a model file, or that a model file should not contain."""
+    """A value that a model file cannot or must not contain."""
 
 
 def need(fine: object, wrong: str) -> None:
-    """Raise an error that says what is wrong, unless all is fine."""
+    """Raise an error that says what is wrong, unless the condition holds."""
     if not fine:
         raise ContentError(wrong)
 
 
 def shaped(array: Any, kinds: str, axes: str, **sizes: int) -> dict[str, int]:
-    """Sizes by the names of the axes, one letter each; the same letter has the same size.
+    """Check an array and return its sizes by the names of its axes, one letter each.
 
-    Raises an error unless the array has as many axes, these sizes, and numbers of these kinds.
+    Raises an error unless the array has these axes, the same size for the same letter, and a dtype
+    of one of these kinds.
     """
-    need(isinstance(array, np.ndarray), f"there is {type(array).__name__} instead of an array")
+    need(isinstance(array, np.ndarray), f"{type(array).__name__} instead of an array")
     fits = array.ndim == len(axes) and array.dtype.kind in kinds
     for axis, size in zip(axes, array.shape, strict=False):
         fits = fits and sizes.setdefault(axis, size) == size
-    need(fits, f"an array has the shape {array.shape} and the type {array.dtype}")
+    need(fits, f"an array has the wrong shape {array.shape} or type {array.dtype}")
     return sizes
 
 
 def finite(array: Any, axes: str, **sizes: int) -> dict[str, int]:
-    """As ``shaped``, for floats that are finite."""
+    """As ``shaped``, for finite floats."""
     sizes = shaped(array, "f", axes, **sizes)
-    need(np.isfinite(array).all(), "an array has numbers that are not finite")
+    need(np.isfinite(array).all(), "an array contains NaN or infinity")
     return sizes
 
 
 def optional(array: Any, axes: str, **sizes: int) -> None:
-    """As ``shaped``, for floats that may be missing."""
+    """As ``shaped``, for an optional array of floats."""
     if array is not None:
         shaped(array, "f", axes, **sizes)
 
 
 def integer(value: Any, low: int) -> None:
-    """Raise an error unless the value is an integer from ``low`` on."""
+    """Raise an error unless the value is an integer of at least ``low``."""
     fine = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= low
-    need(fine, f"{value!r:.80} is not an integer from {low} on")
+    need(fine, f"{value!r:.80} is not an integer of at least {low}")
 
 
 def number(value: Any, low: float, high: float = np.inf) -> None:
-    """Raise an error unless the value is a number between these."""
+    """Raise an error unless the value is a number in the interval."""
     fine = (
         isinstance(value, (int, float, np.number))
         and not isinstance(value, bool)

@@ -131,40 +131,9 @@ def test_agrees_with_gibbs_in_feature_space():
     assert np.abs(shares[0] - shares[1]).mean() < 0.02
 
 
-def test_does_not_depend_on_the_number_of_threads():
-    X, y = problem(30)
-    fits = [machine(n_samples=40).set_params(n_jobs=n).fit(X, y) for n in (1, 2)]
-    assert np.array_equal(fits[0].posterior_.weights, fits[1].posterior_.weights)
-
-
-def test_several_classes():
-    rng = np.random.default_rng(0)
-    angles = np.repeat([0.0, 2.1, 4.2], 15)
-    X = 3 * np.stack([np.cos(angles), np.sin(angles)], axis=1) + 0.5 * rng.normal(size=(45, 2))
-    y = np.repeat(list("abc"), 15)
-    clf = BayesPointClassifier(engine="billiard", random_state=0).fit(X, y)
-    assert clf.score(X, y) == 1
-    assert clf.sample_outputs(X).shape == (45, 1000, 3)
-    np.testing.assert_allclose(clf.predict_proba(X).sum(axis=1), 1)
-
-
 def test_classes_that_cannot_be_separated():
     X = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     with pytest.raises(EmptyVersionSpaceError, match="label_noise > 0") as caught:
         machine().fit(X, [0, 1, 1])
     assert caught.value.n_points == 3
     assert caught.value.n_wrong >= 1
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"refresh": 0}, "'refresh' parameter of BilliardSampler must be None or a float"),
-        ({"burn_in": 0}, "'burn_in' parameter"),
-        ({"n_samples": 3}, "'n_samples' parameter of BilliardSampler must be at least n_chains=4"),
-        ({"thin": 1.5}, "'thin' parameter of BilliardSampler must be an int"),
-    ],
-)
-def test_bad_parameters(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        machine(**parameters).fit(*problem(10))

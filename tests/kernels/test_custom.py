@@ -74,7 +74,7 @@ def test_precomputed_must_be_symmetric_and_the_entry_is_named(size):
 
 
 def test_precomputed_with_a_negative_diagonal_names_the_point():
-    with pytest.raises(KernelError, match=r"Got -0\.5 at point 2: this is no positive semi-defin"):
+    with pytest.raises(KernelError, match=r"Got -0\.5 at point 2: the kernel is not positive"):
         PrecomputedKernel().prepare(np.diag([1.0, 2.0, -0.5]), training=True)
 
 

@@ -224,10 +224,10 @@ def test_reading_data_changes_no_parameter():
 @pytest.mark.parametrize(
     ("parameters", "match"),
     [
-        ({"terms": []}, "'terms' parameter of SumKernel must be a list of kernels, not empty"),
-        ({"terms": RadialKernel()}, "'terms' parameter of SumKernel must be a list of kernels"),
+        ({"terms": []}, "'terms' parameter of SumKernel must be a non-empty list of kernels"),
+        ({"terms": RadialKernel()}, "'terms' parameter of SumKernel must be a non-empty list"),
         ({"terms": [linear_kernel]}, "'terms' parameter of SumKernel must be a list of kernels of"),
-        ({"terms": [PrecomputedKernel()]}, "add up kernel matrices yourself"),
+        ({"terms": [PrecomputedKernel()]}, "sum kernel matrices yourself"),
         ({"terms": [RadialKernel(gamma=-1)]}, "'gamma' parameter of RadialKernel"),
         ({"weights": [1.0]}, "'weights' parameter of SumKernel must be None or 2 positive numbers"),
         ({"weights": [1.0, 0.0]}, "2 positive numbers"),

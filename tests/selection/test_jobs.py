@@ -10,7 +10,7 @@ import sklearn
 from joblib import parallel_config
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.pipeline import make_pipeline
 from tests.probit import problem
 
@@ -148,6 +148,32 @@ def test_an_interrupt_ends_all_threads_soon():
     n_told = len(monitor.told)
     time.sleep(0.2)
     assert len(monitor.told) == n_told
+
+
+class Interrupt(Count):
+    """Interrupts at the third fit that ends."""
+
+    def update(self, done):
+        super().update(done)
+        if done == 3:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("kind", ["evidence", "knapsack"])
+def test_an_interrupted_search_stays_as_it_was(kind, n_jobs):
+    engine = KnapsackPropagation(bins=16, n_iter=2)
+    knapsack = KnapsackCV(BayesPointClassifier(engine=engine), Cs=(1.0, 3.0), betas=(1.0,), cv=2)
+    one = search(n_jobs=n_jobs).set_params(refit=True) if kind == "evidence" else knapsack
+    one.set_params(n_jobs=n_jobs)
+    with watch(Interrupt()), pytest.raises(KeyboardInterrupt):
+        one.fit(*problem())
+    with pytest.raises(NotFittedError):
+        one.predict(problem()[0])
+    before = vars(one.fit(*problem())).copy()
+    with watch(Interrupt()), pytest.raises(KeyboardInterrupt):
+        one.fit(*problem(n=30, seed=1))
+    assert vars(one) == before
 
 
 def test_warnings_of_threads_point_at_the_user_once():

@@ -230,6 +230,9 @@ def test_without_refit():
     search = EvidenceSearch(machine(), {SCALE: [0.1, 1.0]}, refit=False).fit(X, y)
     assert search.best_params_[SCALE] in (0.1, 1.0)
     assert not hasattr(search, "best_estimator_") and not hasattr(search, "predict")
+    assert not hasattr(
+        search.set_params(refit=True).fit(X, y).set_params(refit=False).fit(X, y), "best_estimator_"
+    )
     with pytest.raises(AttributeError) as raised:
         search.predict_proba(X)
     assert "refit=False: predict_proba is there only" in str(raised.value.__cause__)

@@ -1,10 +1,10 @@
 """Kernels: inner products k(x, x') = <phi(x), phi(x')> of feature vectors.
 
-A kernel prepares points once and then gives blocks of values between prepared points. Feature
+A kernel prepares points once and then computes blocks of values between prepared points. Feature
 vectors are scaled before powers are taken, to length 1 or by the longest of them, and the scale is
-kept as a logarithm: pixels of 0..255 at degree 9 neither overflow nor lose their ratios.
+kept as a logarithm. So pixels of 0..255 at degree 9 neither overflow nor lose their ratios.
 
-A new kernel is a file with a subclass of ``Kernel``, and its line in the lists of ``choice.py``.
+To add a kernel, write a file with a subclass of ``Kernel`` and list it in ``choice.py``.
 """
 
 from bayespoint.kernels.base import Kernel, SumKernel

@@ -1,4 +1,4 @@
-"""What every kernel can do, and weighted sums of kernels."""
+"""The interface of a kernel, and weighted sums of kernels."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from bayespoint.validation import check_flag, parameter_error
 class Kernel(BaseEstimator, ABC):
     r"""A kernel k, or its normalised form :math:`k(x, x') / \sqrt{k(x, x) k(x', x')}`.
 
-    A kernel is a bag of parameters in scikit-learn's sense, so that ``kernel__gamma`` works in a
-    grid search. What depends on data is read off the training points by :meth:`fitted`, which
-    returns a new kernel. Kernels can be added, and multiplied by positive numbers.
+    A kernel has parameters in scikit-learn's sense, so ``kernel__gamma`` works in a grid search.
+    :meth:`fitted` computes what depends on the training points and returns a new kernel. Kernels
+    can be added, and multiplied by positive numbers.
 
-    Subclasses prepare points and compute blocks of values between prepared points; calling a kernel
-    on arrays gives plain values. A subclass with parameters of its own passes ``normalize`` on to
-    this constructor.
+    Subclasses prepare points and compute blocks of values between prepared points. Calling a kernel
+    on two arrays of points returns plain values. A subclass with further parameters passes
+    ``normalize`` to this constructor.
 
     Parameters
     ----------
     normalize : bool, default=False
-        Whether to take the normalised form.
+        Whether to use the normalised form.
 
     Examples
     --------
@@ -48,15 +48,15 @@ class Kernel(BaseEstimator, ABC):
         self.normalize = normalize
 
     def check(self) -> None:
-        """Raise a ValueError, in scikit-learn's wording, for a parameter that is not allowed."""
+        """Raise a ValueError, in scikit-learn's wording, for an invalid parameter."""
         check_flag(self, "normalize")
 
     def check_state(self) -> None:
-        """Raise an error unless parameters and what was read off data make sense."""
+        """Raise an error if the parameters or the fitted attributes are invalid."""
         self.check()
 
     def fitted(self, X: NDArray) -> Self:
-        """A new kernel that has read what depends on data off the training points.
+        """Return a new kernel that is fitted to the training points.
 
         Parameters
         ----------
@@ -66,31 +66,31 @@ class Kernel(BaseEstimator, ABC):
         Returns
         -------
         Kernel
-            Ready to be called. This one stays as it is.
+            The fitted kernel; this one is unchanged.
         """
         self.check()
         return copy(self)
 
     @property
     def positive_parameters(self) -> tuple[str, ...]:
-        """Names of the parameters that may be any positive number: ``derivative`` knows them."""
+        """Names of the parameters that take any positive number and have a ``derivative``."""
         return ()
 
     @property
     def is_linear(self) -> bool:
-        """Whether k is an inner product of the inputs and a constant, or that normalised.
+        """Whether k is an inner product of the inputs plus a constant, possibly normalised.
 
-        The coefficients must be known: with ``gamma="scale"`` only a fitted kernel is linear.
+        The coefficients must be known, so with ``gamma="scale"`` only a fitted kernel is linear.
         """
         return self.linear_form is not None and self.linear_form.gamma > 0
 
     @property
     def linear_form(self) -> LinearForm | None:
-        """The coefficients of a linear or constant kernel, apart from ``normalize``; else None."""
+        """The coefficients of a linear or constant kernel before it is normalised; else None."""
         return None
 
     def linear_change(self, name: str) -> LinearForm:
-        """Derivatives of the coefficients by the logarithm of a positive parameter."""
+        """Derivatives of the coefficients in the logarithm of a positive parameter."""
         return LinearForm(0.0, 0.0)
 
     @property
@@ -102,9 +102,10 @@ class Kernel(BaseEstimator, ABC):
     def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
         """Prepare points for :meth:`block`.
 
-        With ``unit`` (always, if the kernel is normalised) every phi(x) is scaled to length 1,
-        else all by one factor that makes the longest at most 1. ``training`` says that new points
-        will be compared with these. Rows of a linear kernel are its features, scaled.
+        With ``unit``, and always if the kernel is normalised, every phi(x) is scaled to length 1.
+        Otherwise all are scaled by one factor, so that the longest has length at most 1. Set
+        ``training`` for the points that others will be compared with. The rows of a linear kernel
+        are its scaled features.
         """
 
     @abstractmethod
@@ -114,8 +115,8 @@ class Kernel(BaseEstimator, ABC):
     def derivative(self, points: Points, name: str) -> NDArray | None:
         """D block(points, points) / d log ``name`` of a positive parameter; None if it is 0.
 
-        Points are prepared with the parameter, so that their scale may depend on it: the
-        derivative is that of plain values, in the unit of the points.
+        The scale of the points may depend on the parameter, so the derivative is that of plain
+        values, expressed in the unit of the points.
         """
         return None
 
@@ -136,7 +137,7 @@ class Kernel(BaseEstimator, ABC):
         return in_plain_units(points.norm**2, points.log_unit, points.log_unit)
 
     def weighted_terms(self) -> list[tuple[float, Kernel]]:
-        """The kernel as a list of weights and kernels that add up to it."""
+        """The kernel as a list of (weight, kernel) pairs."""
         return [(1.0, self)]
 
     def __add__(self, other: Kernel) -> SumKernel:
@@ -150,25 +151,24 @@ class Kernel(BaseEstimator, ABC):
         return weighted_sum([(float(factor) * w, term) for w, term in self.weighted_terms()])
 
     __rmul__ = __mul__
-    __array_ufunc__ = None  # NumPy's numbers leave the product to the kernel
+    __array_ufunc__ = None  # NumPy scalars leave the product to the kernel
 
 
 class SumKernel(Kernel):
     r"""A weighted sum of kernels, :math:`k(x, x') = \sum_t w_t\, k_t(x, x')`.
 
-    Its features are those of all terms side by side, each scaled by :math:`\sqrt{w_t}`: a function
-    drawn from the prior is a sum of independent functions, one from each term.
-
-    A sum of linear and constant kernels is linear.
+    Its features are those of all terms, scaled by :math:`\sqrt{w_t}`. So a function drawn from the
+    prior is a sum of independent functions, one for each term. A sum of linear and constant kernels
+    is linear.
 
     Parameters
     ----------
     terms : list of Kernel
-        The kernels :math:`k_t`. In names of parameters they are numbered from 0: the gamma of the
-        first is ``terms__0__gamma``.
+        The kernels :math:`k_t`. Their parameters are numbered from 0: ``terms__0__gamma`` is the
+        gamma of the first.
     weights : list of float, optional
-        The weights :math:`w_t`, positive; by default all are 1. That of the first term alone is
-        ``weights__0``.
+        The positive weights :math:`w_t`; 1 by default. ``weights__0`` is the weight of the first
+        term.
     normalize : bool, default=False
         Whether to divide by the lengths of the feature vectors.
 
@@ -200,16 +200,16 @@ class SumKernel(Kernel):
         self.weights = weights
 
     def check(self) -> None:
-        """Raise a ValueError, in scikit-learn's wording, for a parameter that is not allowed."""
+        """Raise a ValueError, in scikit-learn's wording, for an invalid parameter."""
         super().check()
         terms: Any = self.terms
         weights: Any = self.weights
         if not isinstance(terms, (list, tuple)) or len(terms) == 0:
-            raise parameter_error(self, "terms", "a list of kernels, not empty")
+            raise parameter_error(self, "terms", "a non-empty list of kernels")
         for term in terms:
             if not isinstance(term, Kernel) or term.is_precomputed:
                 raise parameter_error(
-                    self, "terms", "a list of kernels of features (add up kernel matrices yourself)"
+                    self, "terms", "a list of kernels of features (sum kernel matrices yourself)"
                 )
             term.check()
         if weights is None:
@@ -219,13 +219,13 @@ class SumKernel(Kernel):
             raise parameter_error(self, "weights", f"None or {len(terms)} positive numbers")
 
     def fitted(self, X: NDArray) -> SumKernel:
-        """A new sum, of terms that have read what depends on data off the training points."""
+        """Return a new sum, of terms that are fitted to the training points."""
         kernel = super().fitted(X)
         kernel.terms = [term.fitted(X) for term in self.terms]
         return kernel
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name; ``deep`` ones of single terms as well."""
+        """Parameters by name; with ``deep``, also those of the terms."""
         params = super().get_params(deep=False)
         if deep:
             for i, (weight, term) in enumerate(self._pairs()):
@@ -234,7 +234,7 @@ class SumKernel(Kernel):
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name, those of single terms as well."""
+        """Set parameters by name, also those of the terms."""
         super().set_params(**{name: params[name] for name in params if "__" not in name})
         for name in (name for name in params if "__" in name):
             if name not in self.get_params():
@@ -256,7 +256,7 @@ class SumKernel(Kernel):
         return list(zip(weights, self.terms, strict=False))
 
     def weighted_terms(self) -> list[tuple[float, Kernel]]:
-        """The kernel as a list of weights and kernels that add up to it."""
+        """The kernel as a list of (weight, kernel) pairs."""
         return super().weighted_terms() if self.normalize else self._pairs()
 
     @property
@@ -281,7 +281,7 @@ class SumKernel(Kernel):
         return LinearForm(*(np.array([w for w, _ in self._pairs()]) @ known).tolist())
 
     def linear_change(self, name: str) -> LinearForm:
-        """Derivatives of the coefficients by the logarithm of a positive parameter."""
+        """Derivatives of the coefficients in the logarithm of a positive parameter."""
         i, inner = split_name(name)
         weight, term = self._pairs()[i]
         change = term.linear_change(inner) if inner else term.linear_form
@@ -289,9 +289,9 @@ class SumKernel(Kernel):
         return LinearForm(weight * change.gamma, weight * change.coef0)
 
     def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
-        """Let each term prepare the points; ``rows`` are the factors of the terms' features.
+        """Prepare the points with each term; ``rows`` are the factors of the terms' features.
 
-        A linear sum has its features as rows instead, and no parts.
+        If the sum is linear, the rows are its features, and there are no parts.
         """
         unit = unit or self.normalize
         if self.is_linear:
@@ -301,15 +301,15 @@ class SumKernel(Kernel):
         log_units = log_weight + [part.log_unit for part in parts]
         with np.errstate(divide="ignore"):  # phi(x) = 0
             log_square = log_units + 2 * np.log2(np.column_stack([part.norm for part in parts]))
-        log_total = np.logaddexp2.reduce(log_square, axis=1, keepdims=True)  # of k(x, x)
+        log_total = np.logaddexp2.reduce(log_square, axis=1, keepdims=True)  # log2 k(x, x)
         if unit:
-            # Terms of length 1 each, times the square root of their share in k(x, x).
+            # Each term has length 1, times the square root of its share of k(x, x).
             parts = [term.prepare(X, unit=True, training=training) for term in self.terms]
             is_zero = np.isneginf(log_total)
             scale = np.exp2((log_square - np.where(is_zero, 0.0, log_total)) / 2)
             norm, log_unit = (~is_zero[:, 0]).astype(np.float64), 0.0
         else:
-            # No share is larger than 1, nor is their sum; the root of the unit is a power of two.
+            # No share exceeds 1, nor does their sum; the root of the unit is a power of two.
             log_unit = 2 * np.ceil((log_units.max() + np.log2(len(parts))) / 2)
             scale = np.tile(np.exp2((log_units - log_unit) / 2), (len(X), 1))
             norm = np.exp2((log_total[:, 0] - log_unit) / 2)
@@ -317,7 +317,7 @@ class SumKernel(Kernel):
         return Points(rows, norm, float(log_unit), np.arange(len(X)), parts=tuple(parts))
 
     def block(self, left: Points, right: Points) -> NDArray:
-        """The sum of the terms' blocks, each times the factors of its features."""
+        """The sum of the blocks of all terms, each times the factors of its features."""
         if not left.parts:
             return left.rows @ right.rows.T
         total: Any = 0
@@ -326,7 +326,7 @@ class SumKernel(Kernel):
         return total
 
     def derivative(self, points: Points, name: str) -> NDArray | None:
-        """That of one term: by the logarithm of its weight, its own block."""
+        """The derivative of one term; in the logarithm of its weight it is the term's block."""
         if not points.parts:
             half = self.feature_derivative(points, name) @ points.rows.T
             return half + half.T
@@ -348,7 +348,7 @@ def weighted_sum(terms: list[tuple[float, Kernel]]) -> SumKernel:
 
 
 def split_name(name: str) -> tuple[int, str]:
-    """Which term of a sum a parameter belongs to, and its name there ("" for the weight)."""
+    """Index of the term that a parameter belongs to, and its name there ("" for the weight)."""
     _, number, *inner = name.split("__", 2)
     return int(number), "".join(inner)
 
@@ -359,5 +359,5 @@ def replaced(values: Sequence, i: int, value: Any) -> list:
 
 
 def scaled(values: NDArray, left: Points, right: Points, i: int) -> NDArray:
-    """Values of one term of a sum, in the units of the sum's points."""
+    """Values of one term of a sum, in the unit of the sum's points."""
     return values * (left.rows[:, i, None] * right.rows[:, i])  # symmetric to the bit

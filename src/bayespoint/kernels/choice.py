@@ -1,4 +1,4 @@
-"""The list of kernels, and the kernel that a classifier's parameters choose."""
+"""The list of kernels, and the kernel that a classifier's parameters specify."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def linear_kernel(*, fit_intercept: bool = True, normalize: bool = False) -> Pol
     return PolynomialKernel(coef0=1.0 if fit_intercept else 0.0, normalize=normalize)
 
 
-# Name -> what makes the kernel from the classifier's parameters of the same names.
+# Name -> function or class that takes the classifier's parameters of the same names.
 NAMES: dict[str, Callable[..., Kernel]] = {
     "linear": linear_kernel,
     "poly": PolynomialKernel,
     "rbf": RadialKernel,
     "precomputed": PrecomputedKernel,
 }
-# Classes whose objects may be in model files: numbers and arrays, and no code as in FunctionKernel.
+# Classes that model files may contain. FunctionKernel is not one of them: it holds code.
 STORED = (ConstantKernel, Points, PolynomialKernel, PrecomputedKernel, RadialKernel, SumKernel)
 
 
@@ -40,30 +40,30 @@ def make_kernel(
     normalize: bool = False,
     fit_intercept: bool = True,
 ) -> Kernel:
-    """The kernel of a classifier's parameters, before it has seen data.
+    """Make the kernel that a classifier's parameters specify, not yet fitted.
 
     Parameters
     ----------
     kernel : {"linear", "poly", "rbf", "precomputed"}, Kernel or callable
-        Its name, the kernel itself, or a function of two arrays of points.
+        Name of the kernel, a kernel, or a function of two arrays of points.
     degree, gamma, coef0
         As in :class:`bayespoint.BayesPointClassifier`, for the kernels named "poly" and "rbf".
     normalize : bool, default=False
-        Whether to take the normalised form; a given kernel may be normalised already.
+        Whether to use the normalised form. A kernel that is normalised already stays so.
     fit_intercept : bool, default=True
         Whether the kernel named "linear" has a constant feature.
 
     Returns
     -------
     Kernel
-        To be fitted to the training points.
+        The kernel, to be fitted to the training points.
 
     Examples
     --------
     >>> import numpy as np
     >>> from bayespoint.kernels import make_kernel
     >>> X = np.array([[1.0, 2.0], [3.0, 4.0]])
-    >>> make_kernel("linear")(X, X)  # 1 is the constant feature's
+    >>> make_kernel("linear")(X, X)  # the constant feature adds 1
     array([[ 6., 12.],
            [12., 26.]])
     >>> make_kernel("rbf").fitted(X)
@@ -92,7 +92,7 @@ def make_kernel(
 
 
 def positive_parameters(kernel: Any) -> dict[str, str]:
-    """Names that a classifier with this kernel has for the kernel's positive parameters.
+    """The classifier's names of the positive parameters of its kernel.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def positive_parameters(kernel: Any) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        The classifier's name of each parameter, and the kernel's own.
+        Name in the classifier -> name in the kernel.
 
     Examples
     --------

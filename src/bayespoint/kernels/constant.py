@@ -16,7 +16,7 @@ class ConstantKernel(Kernel):
     Parameters
     ----------
     normalize : bool, default=False
-        Changes nothing: k(x, x) is 1.
+        Has no effect, since k(x, x) = 1.
 
     Examples
     --------
@@ -28,11 +28,11 @@ class ConstantKernel(Kernel):
 
     @property
     def linear_form(self) -> LinearForm:
-        """No feature but the constant one."""
+        """A constant feature alone."""
         return LinearForm(0.0, 1.0)
 
     def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
-        """One feature, 1."""
+        """A single feature, 1."""
         n = X.shape[0]
         return Points(np.ones((n, 1), dtype=X.dtype), np.ones(n), 0.0, np.arange(n))
 

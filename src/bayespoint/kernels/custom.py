@@ -1,4 +1,4 @@
-"""Kernels of the user's own: a function, or the kernel matrix itself."""
+"""Custom kernels: a function, or a kernel matrix."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ ASYMMETRY = 1e-5  # relative; a Gram matrix computed in float32 is symmetric to 
 
 
 class FunctionKernel(Kernel):
-    """Any function of two arrays of points that returns the matrix of kernel values.
+    """A kernel given by a function of two arrays of points.
 
     Parameters
     ----------
     function : callable
-        Takes arrays of m and n points, returns an array of shape (m, n).
+        Takes arrays of m and n points, returns the kernel values, shape (m, n).
     normalize : bool, default=False
         Whether to divide by the lengths of the feature vectors.
 
@@ -44,13 +44,13 @@ class FunctionKernel(Kernel):
         self.function = function
 
     def check(self) -> None:
-        """Raise a ValueError, in scikit-learn's wording, for a parameter that is not allowed."""
+        """Raise a ValueError, in scikit-learn's wording, for an invalid parameter."""
         super().check()
         if not callable(self.function):
             raise parameter_error(self, "function", "a function of two arrays of points")
 
     def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
-        """Keep the inputs; ``side`` holds the factor that scales phi(x)."""
+        """Keep the inputs; ``side`` is the factor that scales phi(x)."""
         square = np.empty(len(X))
         for start in range(0, len(X), 64):  # small, since only the diagonal is kept
             part = slice(start, start + 64)
@@ -65,7 +65,7 @@ class FunctionKernel(Kernel):
         return Points(X, norm, log_unit, np.arange(len(X)), scale)
 
     def block(self, left: Points, right: Points) -> NDArray:
-        """The function's values, scaled."""
+        """The scaled values of the function."""
         assert left.side is not None and right.side is not None
         values = self._values(left.rows, right.rows)
         scaled = values * left.side[:, None] * right.side
@@ -80,17 +80,17 @@ class FunctionKernel(Kernel):
             )
         if not np.isfinite(values).all():
             raise KernelError(
-                "The kernel function returned NaN or infinity. Scale the features, or make the "
-                "function finite on them."
+                "The kernel function returned NaN or infinity. Scale the features, or correct the "
+                "function."
             )
         return values
 
 
 class PrecomputedKernel(Kernel):
-    """The input is the kernel matrix: (m, m) for training, (n, m) for n new points.
+    """A precomputed kernel matrix: (m, m) for training, (n, m) for n new points.
 
-    k(x, x) of new points is not known. Where the length of phi(x) is asked for, they are taken to
-    be as long as the training points are in the root mean square.
+    k(x, x) of new points is unknown. Where the length of phi(x) is needed, it is the root mean
+    square length of the training points.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class PrecomputedKernel(Kernel):
     Attributes
     ----------
     typical_length_ : float
-        Of a fitted kernel: the root mean square of the lengths of the training points.
+        Root mean square length of the training points. Set by :meth:`fitted`.
 
     Examples
     --------
@@ -117,7 +117,7 @@ class PrecomputedKernel(Kernel):
     typical_length_ = 1.0
 
     def check(self) -> None:
-        """Raise a KernelError if the normalised form is asked for."""
+        """Raise a KernelError for ``normalize=True``."""
         super().check()
         if self.normalize:
             raise KernelError(
@@ -126,12 +126,12 @@ class PrecomputedKernel(Kernel):
             )
 
     def check_state(self) -> None:
-        """Raise an error unless the length is a number."""
+        """Raise an error if the parameters or the fitted attributes are invalid."""
         super().check_state()
         number(self.typical_length_, 0)
 
     def fitted(self, X: NDArray) -> PrecomputedKernel:
-        """A new kernel that knows how long the training points are."""
+        """Return a new kernel with the length of the training points."""
         kernel = super().fitted(X)
         norm, log_unit = norms(np.diagonal(X).astype(np.float64))
         kernel.typical_length_ = float(np.sqrt((norm**2).mean()) * np.exp2(log_unit / 2)) or 1.0
@@ -139,11 +139,11 @@ class PrecomputedKernel(Kernel):
 
     @property
     def is_precomputed(self) -> bool:
-        """Points are rows of the kernel matrix."""
+        """True: points are rows of the kernel matrix."""
         return True
 
     def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
-        """Check a training matrix and find its unit; take the rows of new points as they are."""
+        """Check a training matrix and compute its unit; keep the rows of new points unchanged."""
         index = np.arange(len(X))
         if not training:
             scale = np.full(len(X), 1 / self.typical_length_, dtype=X.dtype) if unit else None
@@ -154,7 +154,7 @@ class PrecomputedKernel(Kernel):
         return Points(X, norm, log_unit, index, side)
 
     def block(self, left: Points, right: Points) -> NDArray:
-        """Look the columns up; ``side`` brings them to the unit of the training points."""
+        """Columns of the matrix, scaled by ``side`` to the unit of the training points."""
         values = left.rows[:, right.index]
         for side in (right.side, None if left.side is None else left.side[:, None]):
             values = values if side is None else values * side

@@ -1,4 +1,4 @@
-"""The factor gamma of inner products and squared distances, which may be read off the data."""
+"""The factor gamma of inner products and squared distances, which may depend on the data."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ NAMED = ("scale", "auto")
 
 
 def check_gamma(owner: Any) -> None:
-    """Raise an error unless gamma is a positive number or named."""
+    """Raise an error unless gamma is "scale", "auto" or a positive number."""
     if not isinstance(owner.gamma, str) or owner.gamma not in NAMED:
         check_number(owner, "gamma", low=0, closed="neither", words="'scale', 'auto' or ")
 
 
 def gamma_from_data(gamma: float | str, X: NDArray) -> float:
-    """The number that a gamma stands for at these training points."""
+    """The value of gamma for these training points."""
     if not isinstance(gamma, str):
         return float(gamma)
     return scale_gamma(X) if gamma == "scale" else 1 / X.shape[1]
@@ -41,10 +41,10 @@ def scale_gamma(X: NDArray) -> float:
 
 
 def known_gamma(owner: Any) -> float:
-    """Gamma as a number, or an error if it has not been read off training points."""
+    """Gamma as a number, or an error if it depends on training points."""
     if isinstance(owner.gamma, str):
         raise KernelError(
-            f"gamma={owner.gamma!r} depends on the training points. Use kernel.fitted(X), which "
-            "has the number, or set gamma to a number."
+            f"gamma={owner.gamma!r} depends on the training points. Call kernel.fitted(X) first, "
+            "or set gamma to a number."
         )
     return float(owner.gamma)

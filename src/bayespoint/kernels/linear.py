@@ -1,4 +1,4 @@
-"""Linear kernels by their two numbers, and the features whose inner products they are."""
+"""Linear kernels: their two coefficients, and their features."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class LinearForm(NamedTuple):
     Attributes
     ----------
     gamma, coef0 : float
-        The two numbers, not negative.
+        The coefficients, not negative.
     """
 
     gamma: float
     coef0: float
 
     def features(self, X: NDArray) -> NDArray:
-        """The vectors z, one row for each point."""
+        """The features z, one row for each point."""
         z = np.empty((X.shape[0], X.shape[1] + (self.coef0 > 0)), dtype=X.dtype)
         with np.errstate(over="ignore"):  # `lengths` raises the error
             np.multiply(X, X.dtype.type(np.sqrt(self.gamma)), out=z[:, : X.shape[1]])
@@ -37,9 +37,9 @@ class LinearForm(NamedTuple):
     def prepare(
         self, X: NDArray, *, unit: bool, degree: int = 1, columns: NDArray | None = None
     ) -> Points:
-        """Scaled vectors z, for a kernel that raises their inner products to a power.
+        """Scaled features z, for a kernel that raises their inner products to a power.
 
-        Only the given columns are kept. Norms are lengths of the whole vectors to that power.
+        Only the given columns are kept. Norms are lengths of the complete vectors to that power.
         """
         z = self.features(X)
         length = lengths(z)
@@ -57,9 +57,9 @@ class LinearForm(NamedTuple):
         return Points(rows, norm, log_unit, np.arange(len(z)))
 
     def derivative(self, rows: NDArray, change: LinearForm, normalize: bool) -> NDArray:
-        """How prepared rows z move while the two numbers move by ``change``.
+        """Change of the prepared rows z when the coefficients change by ``change``.
 
-        A normalised z keeps its length: the part of dz along z is lost.
+        A normalised z keeps its length, so the part of dz along z is dropped.
         """
         rate = np.full(rows.shape[1], 0.5 * ratio(change.gamma, self.gamma))
         if self.coef0 > 0:
@@ -79,5 +79,5 @@ class LinearForm(NamedTuple):
 
 
 def ratio(change: float, value: float) -> float:
-    """Relative change; 0 of what is 0 and stays so."""
+    """Relative change; 0 if the value is 0."""
     return change / value if value else 0.0

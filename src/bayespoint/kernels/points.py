@@ -1,4 +1,4 @@
-"""The points that kernels work on, and the units of kernel values."""
+"""Prepared points, and the units of kernel values."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from bayespoint.state import finite, need, number, optional, shaped
 
 @dataclass(frozen=True)
 class Points:
-    """Points as a kernel needs them.
+    """Points prepared by a kernel.
 
     Attributes
     ----------
     rows : ndarray of shape (n, width)
-        What blocks are computed from: scaled feature vectors, raw inputs or kernel rows.
+        Scaled feature vectors, raw inputs or kernel rows, from which blocks are computed.
     norm : ndarray of shape (n,)
-        ``|phi(x)| = sqrt(k(x, x))`` after scaling, so at most 1.
+        ``|phi(x)| = sqrt(k(x, x))`` after scaling, at most 1.
     log_unit : float
-        The unit of k, as its logarithm to base 2: plain values of k are 2**log_unit times larger.
+        Logarithm to base 2 of the unit of k: plain values of k are 2**log_unit times larger.
     index : ndarray of shape (n,)
         Positions among the points prepared together (columns of a precomputed kernel).
     side : ndarray of shape (n,) or None
-        One more number per point, where the kernel needs it.
+        One more number per point, if the kernel needs it.
     parts : tuple of Points
         The same points as prepared by each term of a sum of kernels.
 
@@ -52,7 +52,7 @@ class Points:
 
     @property
     def size(self) -> int:
-        """How many numbers a block of kernel values is computed from."""
+        """Number of values from which blocks are computed."""
         return self.rows.size + sum(part.size for part in self.parts)
 
     def take(self, which: Any) -> Points:
@@ -64,7 +64,7 @@ class Points:
         )
 
     def check_state(self) -> None:
-        """Raise an error unless there is one norm, position and further number for each row."""
+        """Raise an error unless norms, positions and side have one entry for each row."""
         n = finite(self.rows, "nw")["n"]
         finite(self.norm, "n", n=n)
         shaped(self.index, "iu", "n", n=n)
@@ -72,11 +72,11 @@ class Points:
         number(self.log_unit, -1e5, 1e5)
         optional(self.side, "n", n=n)
         for part in self.parts:
-            need(isinstance(part, Points) and len(part) == n, "a term of the sum has other points")
+            need(isinstance(part, Points) and len(part) == n, "a term has different points")
 
 
 def in_plain_units(values: NDArray, left_unit: float, right_unit: float) -> NDArray:
-    """Kernel values between points of these (logarithmic) units, or an error if they overflow.
+    """Convert kernel values to plain units; raise an error if they overflow.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Powers of inner products, the linear kernel among them."""
+"""Powers of inner products, including the linear kernel."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class PolynomialKernel(Kernel):
         Factor of the inner product. "scale" is 1 / (n_features Var X) and "auto" is 1 / n_features
         of the training points X.
     coef0 : float, default=0.0
-        Constant :math:`c_0`, not negative: with degree 1 the intercept's feature.
+        Constant :math:`c_0`, not negative. With degree 1 it is the feature of the intercept.
     normalize : bool, default=False
         Whether to divide by the lengths of the feature vectors.
 
     Attributes
     ----------
     columns_ : ndarray of int or None
-        Of a fitted kernel of degree 2 or more: the entries of z that are not zero at every training
-        point, if some are. Only they matter to an inner product with one (of 784 pixels of MNIST
-        67 never do).
+        Entries of z that are nonzero at some training point, if others are not; inner products with
+        training points need only these. (In MNIST 67 of 784 pixels are always zero.) Set by
+        :meth:`fitted` for degree 2 and above.
 
     Examples
     --------
@@ -63,39 +63,39 @@ class PolynomialKernel(Kernel):
         self.coef0 = coef0
 
     def check(self) -> None:
-        """Raise a ValueError, in scikit-learn's wording, for a parameter that is not allowed."""
+        """Raise a ValueError, in scikit-learn's wording, for an invalid parameter."""
         super().check()
         check_number(self, "degree", integer=True, low=1)
         check_gamma(self)
         check_number(self, "coef0", low=0)
 
     def check_state(self) -> None:
-        """Raise an error unless parameters and columns make sense."""
+        """Raise an error if the parameters or the fitted attributes are invalid."""
         super().check_state()
         if self.columns_ is not None:
             shaped(self.columns_, "iu", "c")
 
     def fitted(self, X: NDArray) -> PolynomialKernel:
-        """A new kernel that knows gamma, and which features are always zero."""
+        """Return a new kernel with gamma and the features that are not always zero."""
         kernel = super().fitted(X)
         kernel.gamma, kernel.columns_ = gamma_from_data(self.gamma, X), None
-        if self.degree > 1:  # features of a linear kernel keep their places
+        if self.degree > 1:  # a linear kernel keeps all its features, for coef_
             used = np.append(X.any(axis=0), [True] if self.coef0 > 0 else [])
             kernel.columns_ = None if used.all() else np.flatnonzero(used)
         return kernel
 
     @property
     def positive_parameters(self) -> tuple[str, ...]:
-        """Both numbers of the inner product."""
+        """Both coefficients of the inner product."""
         return "gamma", "coef0"
 
     @property
     def linear_form(self) -> LinearForm | None:
-        """The inner product itself, at degree 1."""
+        """The inner product, if the degree is 1."""
         return self._base if self.degree == 1 and not isinstance(self.gamma, str) else None
 
     def linear_change(self, name: str) -> LinearForm:
-        """Derivatives of the coefficients by the logarithm of one of them."""
+        """Derivatives of the coefficients in the logarithm of one of them."""
         gamma, coef0 = self._base
         return LinearForm(gamma * (name == "gamma"), coef0 * (name == "coef0"))
 
@@ -104,7 +104,7 @@ class PolynomialKernel(Kernel):
         return LinearForm(known_gamma(self), float(self.coef0))
 
     def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
-        """Scale the vectors z; their lengths to the power ``degree`` are the norms."""
+        """Scale the features z; norms are their lengths to the power ``degree``."""
         unit = unit or self.normalize
         return self._base.prepare(X, unit=unit, degree=self.degree, columns=self.columns_)
 

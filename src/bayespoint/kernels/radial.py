@@ -1,4 +1,4 @@
-"""The Gaussian kernel of distances."""
+"""The Gaussian (rbf) kernel."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from bayespoint.state import finite
 
 
 class RadialKernel(Kernel):
-    r"""The Gaussian of a distance, :math:`k(x, x') = \exp(-\gamma |x - x'|^2)`.
+    r"""The Gaussian kernel, :math:`k(x, x') = \exp(-\gamma |x - x'|^2)`.
 
-    Distances come from one matrix product.
+    Distances are computed by one matrix product.
 
     Parameters
     ----------
@@ -24,13 +24,13 @@ class RadialKernel(Kernel):
         Inverse of twice the squared width. "scale" is 1 / (n_features Var X) and "auto" is
         1 / n_features of the training points X.
     normalize : bool, default=False
-        Changes nothing: k(x, x) is 1.
+        Has no effect, since k(x, x) = 1.
 
     Attributes
     ----------
     centre_ : ndarray of shape (n_features,) or None
-        Of a fitted kernel: the mean of the training points. It is subtracted from all points, since
-        distances between small numbers are more accurate.
+        Mean of the training points, which is subtracted from all points to compute distances
+        accurately. Set by :meth:`fitted`.
 
     Examples
     --------
@@ -49,18 +49,18 @@ class RadialKernel(Kernel):
         self.gamma = gamma
 
     def check(self) -> None:
-        """Raise a ValueError, in scikit-learn's wording, for a parameter that is not allowed."""
+        """Raise a ValueError, in scikit-learn's wording, for an invalid parameter."""
         super().check()
         check_gamma(self)
 
     def check_state(self) -> None:
-        """Raise an error unless parameters and centre make sense."""
+        """Raise an error if the parameters or the fitted attributes are invalid."""
         super().check_state()
         if self.centre_ is not None:
             finite(self.centre_, "d")
 
     def fitted(self, X: NDArray) -> RadialKernel:
-        """A new kernel that knows gamma and the mean of the training points."""
+        """Return a new kernel with gamma and the mean of the training points."""
         kernel = super().fitted(X)
         kernel.gamma = gamma_from_data(self.gamma, X)
         kernel.centre_ = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
@@ -68,11 +68,11 @@ class RadialKernel(Kernel):
 
     @property
     def positive_parameters(self) -> tuple[str, ...]:
-        """The inverse width."""
+        """The factor gamma."""
         return ("gamma",)
 
     def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
-        """Centre and scale the inputs; ``side`` holds ``gamma |x - centre|^2``."""
+        """Centre and scale the inputs; ``side`` is ``gamma |x - centre|^2``."""
         gamma = known_gamma(self)
         z = X if self.centre_ is None else (X - self.centre_).astype(X.dtype, copy=False)
         with np.errstate(over="ignore"):
@@ -99,7 +99,7 @@ class RadialKernel(Kernel):
 
 
 def log_radial(left: Points, right: Points) -> NDArray:
-    """Log k = z.z' - |z|^2/2 - |z'|^2/2; rounding must not lift it above 0."""
+    """Log k = z.z' - |z|^2/2 - |z'|^2/2, at most 0 despite rounding."""
     assert left.side is not None and right.side is not None
     exponent = left.rows @ right.rows.T
     exponent -= left.side[:, None] + right.side  # one sum, so that k(x, x') = k(x', x)

@@ -15,7 +15,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags
 
-from bayespoint.classifier import BayesPointClassifier
+from bayespoint.classifier import BayesPointClassifier, unchanged_on_failure
 from bayespoint.delegation import Delegates
 from bayespoint.engines import KnapsackPropagation
 from bayespoint.pipelines import split_pipeline
@@ -114,16 +114,16 @@ class KnapsackCV(Delegates):
         scorer = None if self.scoring is None else check_scoring(machine, scoring=self.scoring)
         if y is None:
             raise ValueError("KnapsackCV requires y to be passed, but the target y is None.")
-        data = Data.of(X, y, sample_weight, pairwise=get_tags(machine).input_tags.pairwise)
-        folds = list(
-            check_cv(self.cv, data.labels, classifier=True).split(data.points, data.labels)
-        )
-        jobs = [(machine, data, C, betas, scorer, *fold) for C, fold in product(costs, folds)]
-        done = run_jobs(score_fold, jobs, self.n_jobs, n_fits=len(jobs))
-        # Warnings of the folds are of no use: scores are those of the classifiers as they were.
-        self._record(costs, betas, [fold for fold, _ in done], len(folds))
-        self.best_estimator_ = fit_one(machine, data, **self.best_params_)
-        self.classes_ = self.best_estimator_.classes_
+        with unchanged_on_failure(self):
+            data = Data.of(X, y, sample_weight, pairwise=get_tags(machine).input_tags.pairwise)
+            cv = check_cv(self.cv, data.labels, classifier=True)
+            folds = list(cv.split(data.points, data.labels))
+            jobs = [(machine, data, C, betas, scorer, *fold) for C, fold in product(costs, folds)]
+            done = run_jobs(score_fold, jobs, self.n_jobs, n_fits=len(jobs))
+            # Warnings of the folds are of no use: scores are those of the classifiers as they were.
+            self._record(costs, betas, [fold for fold, _ in done], len(folds))
+            self.best_estimator_ = fit_one(machine, data, **self.best_params_)
+            self.classes_ = self.best_estimator_.classes_
         return self
 
     def _inner(self) -> Any:

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state
 
+from bayespoint.classifier import unchanged_on_failure
 from bayespoint.delegation import Delegates
 from bayespoint.exceptions import warn_user
 from bayespoint.selection.ascent import Search, search
@@ -170,21 +171,15 @@ class EvidenceSearch(Delegates):
         bounds = check_bounds(self)
         choices = self._choices(bounds)
         data = Data(X, y, sample_weight)
-        evaluations = self._search(data, choices, bounds)
-        self.cv_results_ = as_table(evaluations)
-        self.best_index_ = int(self.cv_results_["rank"].argmin())
-        best = evaluations[self.best_index_]
-        warn_of_failures(evaluations, best)
-        warn_of_bounds(best, bounds, self.tol)
-        self.best_params_, self.best_score_ = best.params, best.log_evidence
-        if self.refit:
-            start = time.perf_counter()
-            estimator = with_params(self.estimator, best.params)
-            weight = {}
-            if sample_weight is not None:
-                weight[f"{split(estimator)[2]}sample_weight"] = sample_weight
-            self.best_estimator_ = estimator.fit(X, y, **weight)
-            self.refit_time_ = time.perf_counter() - start
+        with unchanged_on_failure(self):
+            evaluations = self._search(data, choices, bounds)
+            self.cv_results_ = as_table(evaluations)
+            self.best_index_ = int(self.cv_results_["rank"].argmin())
+            best = evaluations[self.best_index_]
+            warn_of_failures(evaluations, best)
+            warn_of_bounds(best, bounds, self.tol)
+            self.best_params_, self.best_score_ = best.params, best.log_evidence
+            self._refit(data)
         return self
 
     @property
@@ -203,6 +198,19 @@ class EvidenceSearch(Delegates):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "best_estimator_" if self.refit else "best_params_")
+
+    def _refit(self, data: Data) -> None:
+        """Fit the estimator with the best parameters, if it is wanted."""
+        for name in ("best_estimator_", "refit_time_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
+        if not self.refit:
+            return
+        start = time.perf_counter()
+        estimator, weight = with_params(self.estimator, self.best_params_), {}
+        if data.sample_weight is not None:
+            weight[f"{split(estimator).prefix}sample_weight"] = data.sample_weight
+        self.best_estimator_ = estimator.fit(data.X, data.y, **weight)
+        self.refit_time_ = time.perf_counter() - start
 
     def _choices(self, bounds: dict[str, tuple[float, float]]) -> list[Search]:
         """Every combination of the grid with every start."""

@@ -9,12 +9,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import eigvalsh, lapack, solve_triangular
 
-from bayespoint.exceptions import KernelError
+from bayespoint.exceptions import KernelError, in_bytes
 from bayespoint.kernels import Kernel, Points, in_plain_units
+from bayespoint.memory import check_fits
+from bayespoint.monitor import current_monitor
 from bayespoint.spaces.coordinates import Coordinates
 from bayespoint.state import finite, need, number
 
 RANK_TOLERANCE = 1e-10  # squared distances to the span below this share of the largest are rounding
+MATRICES = 6  # of the size of K that a fit holds at least: K, its factors, and the engine's own
+LARGE = 2000  # points from which the matrix takes a second or more, and 32 MB
 PSD_TOLERANCE = 1e-6  # what is left of K beyond its rank: rounding stays far below this share
 
 
@@ -65,6 +69,7 @@ class BasisSpace(Coordinates):
                 "feature of its own. Raise the engine's noise instead."
             )
         points = self.kernel.prepare(X, training=True)
+        check_room(len(points))
         unit = points.log_unit
         K = in_plain_units(self.kernel.block(points, points), unit, unit)
         ridge = K.trace() / len(K) if self.ridge == "mean" else float(self.ridge)
@@ -170,6 +175,22 @@ class BasisSpace(Coordinates):
         gamma, coef0 = self.kernel.linear_form
         X = sparse.csr_array(X) if gamma == 1 else sparse.csr_array(X * np.sqrt(gamma))
         return with_constant(X, np.sqrt(coef0)) if coef0 > 0 else X
+
+
+def check_room(n_points: int) -> None:
+    """Refuse a kernel matrix that memory cannot hold; say that a large one is being computed."""
+    if n_points < LARGE:
+        return
+    n_bytes = 8 * n_points**2
+    check_fits(
+        MATRICES * n_bytes,
+        f"A posterior from the kernel matrix of {n_points} points",
+        "take fewer points, or engine='perceptron', which computes rows of the matrix as it needs "
+        "them, or kernel='linear' after sklearn.kernel_approximation.Nystroem",
+    )
+    current_monitor().tell(
+        f"computing and factorising the kernel matrix of {n_points} points, {in_bytes(n_bytes)}"
+    )
 
 
 def check_space(space: Any) -> None:

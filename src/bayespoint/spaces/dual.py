@@ -96,8 +96,8 @@ class DualSpace:
             return float(self.diagonal.mean())
         return float(float(self.ridge) * np.exp2(-self.points.log_unit))
 
-    def rows(self, cache_size: float, pool: ThreadPool) -> RowCache:
-        """A cache of kernel rows, of at most ``cache_size`` megabytes."""
+    def rows(self, cache_size: float | str, pool: ThreadPool) -> RowCache:
+        """A cache of kernel rows: see there."""
         return RowCache(self.kernel, self.points, cache_size, pool)
 
     def restrict(self, support: NDArray) -> DualSpace:

@@ -12,11 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import Run
-from bayespoint.kernels import make_kernel
 from bayespoint.likelihoods import Likelihood
-from bayespoint.monitor import Monitor
 from bayespoint.posteriors import Posterior
-from bayespoint.testing.trial import Trial, circle, demand, silence
+from bayespoint.testing.trial import Trial, circle, demand
 
 RULES = ("bayes_point", "vote")
 
@@ -24,18 +22,9 @@ RULES = ("bayes_point", "vote")
 def check_result(trial: Trial) -> None:
     """An engine returns a posterior and a run, and changes neither itself nor its data."""
     X, y, _ = circle(3)
-    engine, classifier = clone(trial.engine), trial.classifier()
-    names = ("kernel", "degree", "gamma", "coef0", "normalize", "fit_intercept")
-    kernel = make_kernel(**{name: getattr(classifier, name) for name in names}).fitted(X)
-    targets = np.where(y[:, None] == np.arange(3), 1, -1).astype(np.int8)
-    before, given = vars(engine).copy(), targets.copy()
-    with silence():
-        result = engine.run(
-            engine.space(kernel, classifier.ridge).fit(X),
-            targets,
-            rng=np.random.default_rng(0),
-            monitor=Monitor(),
-        )
+    engine = clone(trial.engine)
+    before = vars(engine).copy()
+    _, result = trial.run(X, y, engine=engine)
     kinds = Posterior, Run
     demand(
         isinstance(result, tuple) and len(result) == 2 and all(map(isinstance, result, kinds)),
@@ -48,56 +37,59 @@ def check_result(trial: Trial) -> None:
         "run must change nothing in the engine: attributes are parameters, and what was found "
         "belongs to the posterior or the run.",
     )
-    demand((targets == given).all(), "run must not change the targets.")
 
 
 def check_posterior(trial: Trial) -> None:
     """Shapes and ranges of all that a posterior is asked."""
     for n_classes in (2, 3):
         X, y, new = circle(n_classes)
-        examine_posterior(trial.fit(X, y), len(X), new)
+        space, (posterior, _) = trial.run(X, y)
+        if posterior.support is not None:
+            space = space.restrict(posterior.support)
+        n_tasks = 1 if n_classes == 2 else n_classes
+        examine_posterior(posterior, space.transform(new), len(X), n_tasks)
 
 
-def examine_posterior(fitted: BayesPointClassifier, n_points: int, new: NDArray) -> None:
+def examine_posterior(posterior: Posterior, Z: NDArray, n_points: int, n_tasks: int) -> None:
     """Raise an AssertionError if a posterior breaks the promises of its base class."""
-    posterior = fitted.posterior_
     demand(
         isinstance(posterior.likelihood, Likelihood),
         "posterior.likelihood must be a Likelihood: set one of bayespoint.likelihoods.",
     )
-    n_tasks, n, Z = fitted.coding_.n_tasks, len(new), fitted._space.transform(new)
-    n_coordinates = len(posterior.mean)
-    latent_mean, latent_variance = posterior.latent(Z)
-    draws = [posterior.draw(5, np.random.default_rng(0)) for _ in range(2)]
-    found = {
-        "mean": (posterior.mean, (n_coordinates, n_tasks)),
-        "the mean of latent(Z)": (latent_mean, (n, n_tasks)),
-        "the variance of latent(Z)": (latent_variance, (n, n_tasks)),
-        "votes(Z)": (posterior.votes(Z), (n, n_tasks)),
-        "draw(5, rng)": (draws[0], (n_coordinates, 5, n_tasks)),
-    }
-    for rule in RULES:
-        found[f"decision(Z, {rule!r})"] = posterior.decision(Z, rule), (n, n_tasks)
-    if posterior.log_evidence is not None:
-        found["log_evidence"] = posterior.log_evidence, (n_tasks,)
-    if posterior.left_out_log_probability is not None:
-        left_out = posterior.left_out_log_probability
-        found["left_out_log_probability"] = left_out, (n_points, n_tasks)
-    for name, (array, shape) in found.items():
-        demand(
-            np.shape(array) == shape,
-            f"posterior.{name} must have the shape {shape}. Got {np.shape(array)}: see the "
-            "docstring of Posterior.",
-        )
-        demand(np.isfinite(array).all(), f"posterior.{name} must be finite. Got {array}.")
-    demand((latent_variance >= 0).all(), "the variance of posterior.latent must not be negative.")
-    demand(np.abs(posterior.votes(Z)).max() <= 1, "posterior.votes must be between -1 and 1.")
+    draws, again = (posterior.draw(5, np.random.default_rng(0)) for _ in range(2))
+    demand_shape(draws, "draw(5, rng)", (len(draws), 5, n_tasks))
     demand(
-        np.array_equal(draws[0], draws[1]),
+        np.array_equal(draws, again),
         "posterior.draw must use no other source of randomness than rng.",
     )
+    demand_shape(posterior.mean, "mean", (len(draws), n_tasks))
+    per_point = len(Z), n_tasks
+    mean, variance = posterior.latent(Z)
+    demand_shape(mean, "latent(Z)[0]", per_point)
+    demand_shape(variance, "latent(Z)[1]", per_point)
+    demand((variance >= 0).all(), "the variance of posterior.latent must not be negative.")
+    votes = posterior.votes(Z)
+    demand_shape(votes, "votes(Z)", per_point)
+    demand(np.abs(votes).max() <= 1, "posterior.votes must be between -1 and 1.")
     for rule in RULES:
-        examine_probabilities(posterior, posterior.decision(Z, rule), rule)
+        decision = posterior.decision(Z, rule)
+        demand_shape(decision, f"decision(Z, {rule!r})", per_point)
+        examine_probabilities(posterior, decision, rule)
+    if posterior.log_evidence is not None:
+        demand_shape(posterior.log_evidence, "log_evidence", (n_tasks,))
+    left_out = posterior.left_out_log_probability
+    if left_out is not None:
+        demand_shape(left_out, "left_out_log_probability", (n_points, n_tasks))
+
+
+def demand_shape(array: NDArray, name: str, shape: tuple[int, ...]) -> None:
+    """Raise an AssertionError unless an array of the posterior has this shape and is finite."""
+    demand(
+        np.shape(array) == shape,
+        f"posterior.{name} must have the shape {shape}. Got {np.shape(array)}: see the docstring "
+        "of Posterior.",
+    )
+    demand(np.isfinite(array).all(), f"posterior.{name} must be finite. Got {array}.")
 
 
 def examine_probabilities(posterior: Posterior, decision: NDArray, rule: str) -> None:

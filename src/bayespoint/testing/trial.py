@@ -12,8 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.classifier import BayesPointClassifier
+from bayespoint.coding import make_coding
 from bayespoint.engines import Engine
+from bayespoint.kernels import make_kernel
 from bayespoint.monitor import Monitor, watch
+from bayespoint.settings import KERNEL_PARAMETERS
 
 RADIUS = 2.0  # of the circle of classes
 N_SEEDS = 5  # fits that the mean and the spread of a random result are taken from
@@ -95,6 +98,22 @@ class Trial:
         with silence(), watch(monitor or Monitor()):
             return self.classifier(**changes).fit(X, y, sample_weight=sample_weight)
 
+    def run(
+        self, X: NDArray, y: NDArray, monitor: Monitor | None = None, engine: Engine | None = None
+    ) -> tuple[Any, Any]:
+        """The space that a classifier would make, and what the engine itself returns."""
+        engine, classifier = engine or self.engine, self.classifier()
+        kernel = make_kernel(**{name: getattr(classifier, name) for name in KERNEL_PARAMETERS})
+        space = engine.space(kernel.fitted(X), classifier.ridge).fit(X)
+        targets = make_coding(np.unique(y)).encode(y)
+        before = targets.copy()
+        with silence():
+            result = engine.run(
+                space, targets, rng=np.random.default_rng(0), monitor=monitor or Monitor()
+            )
+        demand(np.array_equal(targets, before), "run must not change the targets.")
+        return space, result
+
     def sample(self, answer: Callable[[int], NDArray]) -> NDArray[np.float64]:
         """What ``answer`` says of some seeds, or of one if the engine is not random."""
         return np.stack([answer(seed) for seed in range(N_SEEDS if self.engine.is_random else 1)])
@@ -118,11 +137,11 @@ def distance(one: NDArray, other: NDArray) -> tuple[float, float]:
     return float(difference.mean()), float(np.sqrt(spread).mean())
 
 
-def demand_same(one: NDArray, other: NDArray, message: str) -> None:
+def demand_same(one: NDArray, other: NDArray, message: str, tolerance: float = TOLERANCE) -> None:
     """Raise an AssertionError if probabilities differ by more than their spread over seeds."""
     difference, error = distance(one, other)
     demand(
-        difference <= TOLERANCE + ERRORS * error,
+        difference <= tolerance + ERRORS * error,
         f"{message} Probabilities differ by {difference:.2g} in the mean, "
         f"with a standard error of {error:.2g}.",
     )

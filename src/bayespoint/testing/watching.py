@@ -51,7 +51,7 @@ def check_monitor(trial: Trial) -> None:
     for n_classes in (2, 3):
         recorder = Recorder()
         X, y, _ = circle(n_classes)
-        trial.fit(X, y, monitor=recorder)
+        trial.run(X, y, recorder)
         demand(
             len(recorder.begun) == 1,
             f"monitor.begin was called {len(recorder.begun)} times: {TELL}.",
@@ -83,7 +83,7 @@ def check_stop(trial: Trial) -> None:
     whole, stopped = Recorder(), Recorder(stop=True)
     trial.fit(X, y, monitor=whole)
     fitted = trial.fit(X, y, monitor=stopped)
-    examine_posterior(fitted, len(X), new)
+    examine_posterior(fitted.posterior_, fitted._space.transform(new), len(X), 3)
     examine_run(fitted)
     demand(len(stopped.ends) == 1, "monitor.end was not called after a stop.")
     if len(set(whole.told)) < 2:

@@ -46,9 +46,10 @@ class PermutedPerceptron(Engine):
     max_time : float or None, default=None
         Seconds after which the run ends with the samples finished so far (at least one), with a
         ``StoppedEarlyWarning``.
-    cache_size : float, default=2000
+    cache_size : float or "auto", default="auto"
         Megabytes for kernel rows. The result does not depend on it; the time does, if it is much
-        smaller than the rows needed (at most m rows of m numbers).
+        smaller than the rows needed (at most m rows of m numbers). "auto" takes what is needed, up
+        to half of the memory that is free.
 
     Notes
     -----
@@ -90,7 +91,7 @@ class PermutedPerceptron(Engine):
         n_samples: int = 10,
         max_epochs: int = 100,
         max_time: float | None = None,
-        cache_size: float = 2000,
+        cache_size: float | str = "auto",
     ) -> None:
         self.n_samples = n_samples
         self.max_epochs = max_epochs
@@ -101,7 +102,8 @@ class PermutedPerceptron(Engine):
         """Raise a ValueError for a parameter that is not allowed."""
         check_number(self, "n_samples", low=1, integer=True)
         check_number(self, "max_epochs", low=1, integer=True)
-        check_number(self, "cache_size", low=0, closed="neither")
+        if not isinstance(self.cache_size, str) or self.cache_size != "auto":
+            check_number(self, "cache_size", low=0, closed="neither", words="'auto' or ")
         if self.max_time is not None:
             check_number(self, "max_time", low=0, closed="neither", words="None or ")
 

@@ -16,7 +16,6 @@ from bayespoint.experiments.base import Context, Experiment, Result, Row, Table
 from bayespoint.experiments.large_scale import figures, versions
 from bayespoint.experiments.large_scale.samples import SampleErrors, sample_errors
 from bayespoint.experiments.verdicts import PRINTED_AND_MEASURED, error_row
-from bayespoint.reports.environment import memory_size
 
 N_SAMPLES = 10  # N of section 4
 DEGREE = 5  # of equation (5)
@@ -24,7 +23,6 @@ RATES = np.arange(11) / 100  # the table of Figure 2: fractions rejected ...
 PRINTED = (1.46, 1.10, 0.87, 0.67, 0.49, 0.37, 0.32, 0.26, 0.21, 0.14, 0.11)  # ... errors in %
 PAPER_SIZES = (60_000, 10_000)
 KERNELS = {"plain kernel": False, "normalised kernel": True}
-CACHE_SIZE = 6000  # megabytes of kernel rows at most; less costs time and nothing else
 
 INTERVAL = (
     "The interval holds the rates from which the measured one is at most two binomial standard "
@@ -73,7 +71,7 @@ def run(context: Context) -> Result:
             gamma=problem.gamma,
             coef0=1,
             normalize=normalize,
-            engine=PermutedPerceptron(n_samples=N_SAMPLES, cache_size=cache_size()),
+            engine=PermutedPerceptron(n_samples=N_SAMPLES),
             random_state=context.seed,
         )
         measured.append(sample_errors(name, machine, problem.split, context))
@@ -90,12 +88,6 @@ def run(context: Context) -> Result:
             figures.anytime_figure(measured, problem.printed),
         ],
     )
-
-
-def cache_size() -> float:
-    """Megabytes for kernel rows: at most half of the memory."""
-    memory = memory_size()
-    return CACHE_SIZE / 3 if memory is None else min(CACHE_SIZE, memory / 2e6)
 
 
 def setting(problem: Problem, measured: Sequence[SampleErrors], seed: int) -> dict[str, str]:
