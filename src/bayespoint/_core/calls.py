@@ -73,13 +73,17 @@ def guarded(function: Any) -> Callable[..., Any]:
     Numba runs a little Python while it wraps arrays into results, and does not ask whether that
     raised something. A task of a pool that is cancelled ends here.
     """
+    is_new = True
 
     @wraps(function, updated=())
     def call(*arguments: Any, **named: Any) -> Any:
+        nonlocal is_new
         stop_if_cancelled()
-        if not getattr(function, "overloads", True):  # not compiled yet
+        if is_new:  # it may have to be compiled
             with interrupts_later():
-                return function(*arguments, **named)
+                result = function(*arguments, **named)
+                is_new = False
+                return result
         try:
             return function(*arguments, **named)
         except SystemError as error:
