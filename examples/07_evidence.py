@@ -27,7 +27,7 @@ X, y = make_circles(2120, noise=0.18, factor=0.6, random_state=0)
 X_train, y_train, X_test, y_test = X[:120], y[:120], X[120:], y[120:]
 
 search = EvidenceSearch(
-    BayesPointClassifier(kernel="rbf", gamma=1.0, engine=ExpectationPropagation(prior_scale=1.0)),
+    BayesPointClassifier(kernel="rbf", gamma=1.0),
     param_bounds={"engine__prior_scale": (0.1, 100), "gamma": (0.02, 50)},
 ).fit(X_train, y_train)
 

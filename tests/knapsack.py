@@ -24,13 +24,14 @@ def beliefs_of(x, C, *, gamma=1.0, damping=1.0, low=-5.0, high=5.0, bins=129, ex
     )  # fmt: skip
 
 
-def envelope_messages(x, C, grid, incoming, stop=1.0):
+def envelope_messages(x, C, grid, incoming, prune=True):
     """The compiled messages of one factor."""
-    messages, still = np.zeros((1, *grid.shape)), np.zeros(grid.shape)
-    _core.knapsack.one_pass(
-        x[None], np.array([float(C)]), np.ones(1), grid, incoming, messages, 1.0,
-        np.zeros(len(grid), dtype=bool), still.astype(np.int64), still, stop,
-    )  # fmt: skip
+    messages = np.zeros((1, *grid.shape))
+    graph = _core.knapsack.Graph(
+        x[None], np.array([float(C)]), np.ones(1), grid, incoming, messages
+    )
+    total = np.zeros(grid.shape)
+    _core.knapsack.pass_messages(graph, 1.0, _core.grids.stay(grid.shape), total, prune)
     return messages[0]
 
 

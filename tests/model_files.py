@@ -26,6 +26,7 @@ from bayespoint.engines import (
     PermutedPerceptron,
 )
 from bayespoint.exceptions import ModelFileError
+from bayespoint.kernels import PolynomialKernel, RadialKernel
 from bayespoint.reject import SelectiveClassifier
 from bayespoint.storage.archive import MANIFEST, SEAL
 
@@ -182,6 +183,7 @@ MUTABLE = {
     "linear": lambda: fitted("ep", "linear", 3),
     "ep": lambda: fitted("ep", "rbf", 2),
     "perceptron": lambda: fitted("perceptron", "rbf", 2),
+    "sum": lambda: fitted("perceptron", 2 * RadialKernel() + PolynomialKernel(degree=2), 2),
     "gibbs": lambda: fitted("gibbs", "rbf", 2),
     "knapsack": lambda: fitted("knapsack", "rbf", 2),
 }

@@ -243,7 +243,7 @@ def test_other_machines_have_no_partial_fit(parameters):
     assert not hasattr(clf, "partial_fit")
     with pytest.raises(AttributeError, match="has no attribute 'partial_fit'") as caught:
         clf.partial_fit([[0.0]], [0], classes=[0, 1])
-    assert "needs an engine that can learn from batches, and kernel='linear'" in str(
+    assert "needs an engine that supports batch learning, and kernel='linear'" in str(
         caught.value.__cause__
     )
     assert hasattr(BayesPointClassifier(), "partial_fit")

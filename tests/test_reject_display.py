@@ -130,6 +130,6 @@ def test_import_is_light():
 
 
 def test_without_matplotlib_the_error_names_the_extra(machine, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"bayespoint\[plot\]"):
         RejectionCurveDisplay.from_estimator(machine, X[TEST], Y[TEST])

@@ -160,15 +160,16 @@ def test_truncated_files(tmp_path, data):
         assert "was changed or damaged" in complaint(tmp_path, data[:-1], reader)
 
 
-def test_later_formats(tmp_path, data):
+def test_other_formats(tmp_path, data):
     contents = members(data)
     manifest = json.loads(contents["manifest.json"])
-    manifest["format_version"] = 7
     manifest["libraries"]["bayespoint"] = "9.9"
-    for reader in (bayespoint.load, describe):
-        found = complaint(tmp_path, forged(contents, manifest), reader)
-        assert "written by bayespoint 9.9 in format 7" in found
-        assert "formats up to 1. Upgrade bayespoint" in found
+    for number, remedy in ((1, "Fit and save the model again"), (7, "Upgrade bayespoint")):
+        manifest["format_version"] = number
+        for reader in (bayespoint.load, describe):
+            found = complaint(tmp_path, forged(contents, manifest), reader)
+            assert f"written by bayespoint 9.9 in format {number}" in found
+            assert f"reads format 2. {remedy}" in found
     # The sentence must come even if nothing else is as it is today.
     strange = {"format": manifest["format"], "format_version": 7}
     found = complaint(

@@ -18,12 +18,12 @@ PACKAGE = "bayespoint"
 
 # Top to bottom. A room (one file or folder of the package) may import the rooms of lower lines.
 LAYERS = (
-    ("cli", "experiments", "plots", "reports"),
+    ("cli", "experiments", "plots", "reports", "testing"),
     ("datasets",),
     ("storage",),
     ("reject", "active", "selection"),
     ("classifier",),
-    ("predictions", "problem"),
+    ("predictions", "problem", "settings"),
     ("engines",),
     ("posteriors", "likelihoods", "coding"),
     ("spaces", "kernels"),
@@ -39,7 +39,19 @@ SIDEWAYS = {
     "spaces": {"kernels"},
 }
 # Anyone may import these; they import nothing of the package but each other.
-LEAVES = {"exceptions", "validation", "monitor", "callbacks", "threads", "version"}
+LEAVES = {
+    "callbacks",
+    "exceptions",
+    "extras",
+    "files",
+    "memory",
+    "monitor",
+    "pipelines",
+    "state",
+    "threads",
+    "validation",
+    "version",
+}
 # The package itself and `python -m`: above all layers.
 ROOT = {"__init__", "__main__"}
 # Rooms with a closed list of importers.

@@ -1,4 +1,4 @@
-"""Classes as binary tasks, and the answers of tasks as classes."""
+"""Codings: classes as binary tasks, and the answers of the tasks as classes."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, softmax
 
 from bayespoint.likelihoods.quadrature import TINY, share_of_largest
+from bayespoint.state import need, shaped
 
 __all__ = ["BinaryCoding", "Coding", "OneVersusRest", "make_coding"]
 
-LARGEST = 1e300  # log-odds: their differences stay finite
+LARGEST = 1e300  # bound on log-odds, so that their differences stay finite
 
 
 class Coding(ABC):
-    """How classes are told apart by binary tasks.
+    """How several classes are reduced to binary tasks.
 
-    One rule drives all answers: :meth:`decide` takes the class of the largest of the
-    :meth:`scores`, and :meth:`probabilities` are ordered as the scores are. Arrays of the tasks'
-    numbers end with the axis of the tasks, arrays of classes with that of the classes.
+    All predictions follow one rule: :meth:`decide` takes the class with the largest of the
+    :meth:`scores`, and :meth:`probabilities` have the order of the scores. So the predicted class
+    is always the most probable one. The last axis of an array is the axis of the tasks, or of the
+    classes.
 
     Parameters
     ----------
@@ -50,43 +52,43 @@ class Coding(ABC):
 
     @abstractmethod
     def encode(self, codes: NDArray) -> NDArray[np.int8]:
-        """Labels -1, +1 of all tasks, shape (n, n_tasks), of points with these class numbers."""
+        """Labels -1, +1 of all tasks, shape (n, n_tasks), from the class index of each point."""
 
     @abstractmethod
     def scores(self, decision: NDArray, log_yes: NDArray, log_no: NDArray) -> NDArray:
-        """What decides, shape (n, n_tasks), from each task's decision and its probabilities."""
+        """Decision scores, shape (n, n_tasks), from the decision and probabilities of each task."""
 
     @abstractmethod
     def decide(self, scores: NDArray) -> NDArray[np.intp]:
-        """Numbers of the classes that scores, or the outputs of a single classifier, stand for."""
+        """Class index of each point, from its scores or from the outputs of a single classifier."""
 
     @abstractmethod
     def probabilities(self, log_yes: NDArray, log_no: NDArray) -> NDArray[np.float64]:
-        """Probabilities of the classes, from the logarithms of those of each task."""
+        """Probabilities of the classes, from the log-probabilities of each task."""
 
     @abstractmethod
     def vote_shares(self, yes: NDArray) -> NDArray:
-        """Shares of the classifiers that say yes to each class, from those of the tasks."""
+        """Share of the classifiers that say yes to each class, from the shares of the tasks."""
 
     @abstractmethod
     def sample_shares(self, outputs: NDArray) -> NDArray[np.float64]:
-        """Shares of classifiers that decide for each class, from outputs (n, N, n_tasks)."""
+        """Share of the classifiers that predict each class, from outputs (n, N, n_tasks)."""
 
     @abstractmethod
     def gaussian_shares(self, mean: NDArray, variance: NDArray) -> NDArray[np.float64]:
-        """The same of all classifiers whose outputs have this Gaussian law, each (n, n_tasks)."""
+        """Share of the classifiers that predict each class, if outputs are Gaussian."""
 
     def left_out_error(
         self, log_probability: NDArray, codes: NDArray, weight: NDArray | None = None
     ) -> float:
-        """Leave-one-out error: share of the points, by weight, that the others get wrong.
+        """Leave-one-out error: weighted share of points misclassified given all other points.
 
         Parameters
         ----------
         log_probability : ndarray of shape (n, n_tasks)
-            log p(label of a point | all other labels), of its label in each task.
+            log p(label of a point | all other labels) in each task.
         codes : ndarray of shape (n,)
-            Class numbers of the points.
+            Class index of each point.
         weight : ndarray of shape (n,), optional
             Weights of the points.
         """
@@ -97,9 +99,15 @@ class Coding(ABC):
         decided = self.decide(self.scores(log_yes - log_no, log_yes, log_no))
         return float(np.average(decided != codes, weights=weight))
 
+    def check_state(self) -> None:
+        """Raise an error if the stored attributes are invalid."""
+        (n_classes,) = shaped(self.classes, "biufUO", "c").values()
+        need(n_classes >= 2, "it has fewer than two classes")
+        need(type(make_coding(self.classes)) is type(self), "it does not match its classes")
+
 
 class BinaryCoding(Coding):
-    """Two classes, told apart by one task; "yes" is the second.
+    """Two classes, separated by one task; "yes" is the second class.
 
     Parameters
     ----------
@@ -129,7 +137,7 @@ class BinaryCoding(Coding):
         return np.where(codes[:, None] == 1, 1, -1).astype(np.int8)
 
     def scores(self, decision: NDArray, log_yes: NDArray, log_no: NDArray) -> NDArray:
-        """The decision of the task: its sign and its order are those of the probabilities."""
+        """The decision of the task, which has the sign and the order of the log-odds."""
         return decision
 
     def decide(self, scores: NDArray) -> NDArray[np.intp]:
@@ -141,11 +149,11 @@ class BinaryCoding(Coding):
         return np.exp(np.concatenate([log_no, log_yes], axis=-1))
 
     def vote_shares(self, yes: NDArray) -> NDArray:
-        """The shares of "no" and of "yes"."""
+        """The shares of "no" and "yes"."""
         return np.concatenate([1 - yes, yes], axis=-1)
 
     def sample_shares(self, outputs: NDArray) -> NDArray[np.float64]:
-        """Shares of the signs; an output of 0 is half a vote for each class."""
+        """Shares of the signs; an output of 0 counts as half a vote for each class."""
         return self.vote_shares((1 + np.sign(outputs).mean(axis=1)) / 2)
 
     def gaussian_shares(self, mean: NDArray, variance: NDArray) -> NDArray[np.float64]:
@@ -154,11 +162,11 @@ class BinaryCoding(Coding):
 
 
 class OneVersusRest(Coding):
-    r"""Several classes, each told from all others by a task of its own.
+    r"""Several classes, each separated from all others by one task.
 
-    A task gives the probability :math:`q_y` of "yes". Exactly one of the answers can be "yes", so
-    :math:`p_y \propto q_y \prod_{z \ne y} (1 - q_z) \propto q_y / (1 - q_y)`: the scores are the
-    log-odds of the tasks, and the probabilities their softmax.
+    Task y gives the probability :math:`q_y` of "yes". Exactly one answer can be "yes", so
+    :math:`p_y \propto q_y \prod_{z \ne y} (1 - q_z) \propto q_y / (1 - q_y)`. The scores are
+    therefore the log-odds of the tasks, and the probabilities are the softmax of the scores.
 
     Parameters
     ----------
@@ -184,15 +192,15 @@ class OneVersusRest(Coding):
 
     @property
     def task_names(self) -> list[str]:  # type: ignore[override]
-        """The class that is told from the rest."""
+        """The class that each task separates from the rest."""
         return [f"{label} against the rest" for label in self.classes]
 
     def encode(self, codes: NDArray) -> NDArray[np.int8]:
-        """+1 for the own class."""
+        """+1 in the task of the point's class, -1 in all others."""
         return np.where(codes[:, None] == np.arange(self.n_tasks), 1, -1).astype(np.int8)
 
     def scores(self, decision: NDArray, log_yes: NDArray, log_no: NDArray) -> NDArray:
-        """Log-odds of each class against the rest: they compare tasks of different scales."""
+        """Log-odds of each class against the rest, comparable between tasks of different scales."""
         return np.clip(log_yes - log_no, -LARGEST, LARGEST)
 
     def decide(self, scores: NDArray) -> NDArray[np.intp]:
@@ -208,12 +216,12 @@ class OneVersusRest(Coding):
         return yes
 
     def sample_shares(self, outputs: NDArray) -> NDArray[np.float64]:
-        """How often each output is the largest."""
+        """Share of the samples in which each output is the largest."""
         decided = self.decide(outputs)[..., None] == np.arange(self.n_tasks)
         return decided.mean(axis=1)
 
     def gaussian_shares(self, mean: NDArray, variance: NDArray) -> NDArray[np.float64]:
-        """How often each of the independent outputs is the largest, by quadrature."""
+        """Probability that each of the independent outputs is the largest, by quadrature."""
         return share_of_largest(mean, variance)
 
 

@@ -23,6 +23,10 @@ import scipy.linalg  # noqa: F401  SciPy has a BLAS of its own, which must be lo
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
+from bayespoint.memory import available_memory
+
+SMALL = 100_000_000  # bytes that are there without asking
+
 _cancelled: ContextVar[Event | None] = ContextVar("bayespoint_cancelled", default=None)
 
 
@@ -124,7 +128,7 @@ def thread_pool(n_jobs: int | None = None) -> Iterator[ThreadPool]:
 
 
 def in_parallel(
-    function: Callable[[Any], Any], items: Sequence, n_jobs: int | None = None
+    function: Callable[[Any], Any], items: Sequence, n_jobs: int | None = None, n_bytes: float = 0.0
 ) -> list[Any]:
     """Results of ``function(item)`` for each item, in order, computed side by side.
 
@@ -140,6 +144,8 @@ def in_parallel(
     n_jobs : int, optional
         Number of threads as in joblib, whose ``parallel_config`` decides if it is None; no fewer
         than BLAS would have used.
+    n_bytes : float, default=0
+        Memory that one item takes: no more of them run at a time than there is room for.
 
     Returns
     -------
@@ -155,7 +161,10 @@ def in_parallel(
     if len(items) <= 1:
         return [function(item) for item in items]
     blas = _blas()
-    pool = ThreadPool(min(len(items), max(blas.n_threads, effective_n_jobs(n_jobs))))
+    n_threads = min(len(items), max(blas.n_threads, effective_n_jobs(n_jobs)))
+    if n_threads * n_bytes > SMALL:
+        n_threads = max(1, int(min(n_threads, available_memory() / n_bytes)))
+    pool = ThreadPool(n_threads)
     try:
         with blas_threads(max(1, blas.n_unlimited // len(items))):
             return pool.map(function, items)

@@ -148,7 +148,7 @@ def test_a_run_that_fails(tmp_path):
     options = ["--target", "repaid", "--model", tmp_path / "m.bpm", "--engine", "billiard"]
     result = invoke("train", data, *options)
     assert result.exit_code == 1
-    assert "version space is empty" in error_line(result)
+    assert "Version space is empty" in error_line(result)
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,11 @@ from bayespoint.exceptions import (
     ChainsDisagreeWarning,
     EmptyVersionSpaceError,
     KernelError,
-    StoppedEarlyWarning,
 )
-from bayespoint.monitor import Monitor, watch
 from bayespoint.posteriors.diagnostics import effective_sample_size
 
 # Many chains here are as short as a test can be.
-pytestmark = pytest.mark.filterwarnings("ignore:Chains of task")
+pytestmark = pytest.mark.filterwarnings("ignore::bayespoint.exceptions.ChainsDisagreeWarning")
 
 
 def machine(n_jobs=None, seed=0, **parameters):
@@ -33,17 +31,11 @@ def machine(n_jobs=None, seed=0, **parameters):
 # Chains ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("directions", ["isotropic", "adapted"])
-def test_does_not_depend_on_the_number_of_threads(directions):
+def test_evidence_does_not_depend_on_the_number_of_threads():
     X, y = problem(30, n_flips=3)
-    parameters = {"directions": directions, "evidence": True}
-    fits = [machine(n, **parameters).fit(X, y) for n in (1, 3)]
-    for other in fits[1:]:
-        assert np.array_equal(fits[0].posterior_.weights, other.posterior_.weights)
-        assert np.array_equal(fits[0].log_evidence_, other.log_evidence_)
-    assert not np.array_equal(
-        fits[0].posterior_.weights, machine(seed=1, **parameters).fit(X, y).posterior_.weights
-    )
+    one, three = (machine(n, evidence=True).fit(X, y) for n in (1, 3))
+    assert np.array_equal(one.posterior_.weights, three.posterior_.weights)
+    assert np.array_equal(one.log_evidence_, three.log_evidence_)
 
 
 def test_shapes_and_diagnostics():
@@ -116,38 +108,6 @@ def test_what_is_said_of_chains(r_hat, size, good, words, advice):
     assert (run.converged, run.remedy) == (good, advice)
     assert words in run.summary
     assert len(run.warnings) == (not good)
-
-
-class StopAfter(Monitor):
-    def __init__(self, calls):
-        self.left, self.told = calls, []
-
-    def begin(self, total, unit):
-        self.total, self.unit = total, unit
-
-    def update(self, done):
-        self.told.append(done)
-        self.left -= 1
-
-    def should_stop(self):
-        return self.left <= 0
-
-
-def test_monitor_sees_progress():
-    with watch(StopAfter(10**9)) as monitor:
-        machine(evidence=True).fit(*problem(10))
-    assert (monitor.total, monitor.unit) == (100, "percent")
-    assert monitor.told == sorted(monitor.told)
-    assert monitor.told[-1] == pytest.approx(100)
-
-
-def test_monitor_can_stop():
-    X, y = problem(10)
-    with watch(StopAfter(4)), pytest.warns(StoppedEarlyWarning, match="fit again") as caught:
-        clf = machine().fit(X, y)
-    assert caught[0].message.n_wanted == 200
-    assert 4 <= clf.posterior_.n_samples < 200
-    assert np.isfinite(clf.predict_proba(X)).all()
 
 
 # The model -------------------------------------------------------------------------------------
@@ -301,7 +261,7 @@ def test_opposite_copies():
     posterior = machine(label_noise=0.05, n_samples=4000).fit(X, y).posterior_
     alone = machine(label_noise=0.05, n_samples=4000).fit(X[2:], y[2:]).posterior_
     np.testing.assert_allclose(posterior.mean, alone.mean, atol=0.05)
-    with pytest.raises(EmptyVersionSpaceError, match="twice with different labels") as caught:
+    with pytest.raises(EmptyVersionSpaceError, match="points with different labels") as caught:
         machine(label_noise=0).fit(X, y)
     assert caught.value.n_points == 4
     assert caught.value.n_wrong > 0
@@ -337,47 +297,10 @@ def test_a_thin_version_space_is_found_by_the_linear_program():
 # Bad input -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"label_noise": -0.1}, r"'label_noise' parameter of GibbsSampler must be 'auto' or a f"),
-        ({"label_noise": 0.6}, r"must be 'auto' or a float in the range \[0, 0.5\]. Got 0.6"),
-        ({"label_noise": "much"}, "Got 'much' instead"),
-        ({"label_noise": np.nan}, "Got nan instead"),
-        ({"n_samples": 3}, "'n_samples' parameter of GibbsSampler must be at least n_chains=4"),
-        ({"n_chains": 0}, "'n_chains' parameter"),
-        ({"thin": 0}, "'thin' parameter"),
-        ({"burn_in": -1}, "'burn_in' parameter"),
-        ({"target_ess": 0}, "'target_ess' parameter of GibbsSampler must be None or a float"),
-        ({"target_ess": 300}, "must be at most n_samples=200. Got 300 instead"),
-        ({"max_steps": 0}, "'max_steps' parameter"),
-        ({"directions": "all"}, "'directions' parameter"),
-        ({"evidence": 1}, "'evidence' parameter of GibbsSampler must be a bool"),
-    ],
-)
-def test_bad_parameters(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        machine(**parameters).fit(*problem(10))
-
-
-def test_weights_without_noise_are_refused():
-    X, y = problem(10)
-    with pytest.raises(ValueError, match="any number of copies"):
-        machine(label_noise=0).fit(X, y, sample_weight=np.arange(1, 11))
-    machine(label_noise=0).fit(X, y, sample_weight=np.full(10, 2.0))
-
-
 def test_kernels_that_are_no_inner_products():
     K = np.array([[1.0, 2.0], [2.0, 1.0]])
     with pytest.raises(KernelError, match="not positive semi-definite"):
         machine().set_params(kernel="precomputed").fit(K, [0, 1])
-
-
-def test_warm_start_is_refused():
-    X, y = problem(10)
-    clf = machine().set_params(warm_start=True).fit(X, y)
-    with pytest.raises(ValueError, match="GibbsSampler, which cannot"):
-        clf.fit(X, y)
 
 
 def test_the_exact_mean_of_many_seeds():

@@ -12,7 +12,7 @@ from bayespoint import BayesPointClassifier
 from bayespoint.engines import GibbsSampler
 from bayespoint.posteriors.flip_evidence import FlipEvidence, log_shares
 
-pytestmark = pytest.mark.filterwarnings("ignore:Chains of task")
+pytestmark = pytest.mark.filterwarnings("ignore::bayespoint.exceptions.ChainsDisagreeWarning")
 
 
 def fitted(X, y, sample_weight=None, **parameters):

@@ -44,12 +44,12 @@ def test_messages_of_wild_factors_are_linear_programmes_too():
 
 @pytest.mark.parametrize("make", [concave_factor, wild_factor])
 @pytest.mark.parametrize("D", [2, 8, 30, 61])
-def test_segments_that_are_not_looked_at_are_not_used(make, D):
+def test_items_that_are_not_merged_are_not_used(make, D):
     rng = np.random.default_rng(D)
     for _ in range(20):
         x, grid, incoming = make(rng, D, 128)
         pruned = envelope_messages(x, 1.0, grid, incoming)
-        complete = envelope_messages(x, 1.0, grid, incoming, stop=np.inf)
+        complete = envelope_messages(x, 1.0, grid, incoming, prune=False)
         np.testing.assert_array_equal(pruned, complete)
 
 
@@ -157,12 +157,12 @@ def test_a_curve_of_many_breakpoints_is_thinned_within_its_tolerance():
         s = np.sort(rng.uniform(0, 1, 400))
         s[1 : 1 + jumps] = s[:jumps] if jumps == 0 else s[1]
         d = np.sort(np.sin(1.5 * s) + 1e-3 * rng.normal(size=400))
-        kept_s, kept_d = _core.regions.thin(s, d, 5e-3)
-        assert len(kept_s) < 60
-        assert (np.diff(kept_s) >= 0).all()
-        assert (kept_s[0], kept_d[-1]) == (s[0], d[-1])
+        kept = _core.regions.thin(_core.regions.Curve(s, d), 5e-3)
+        assert len(kept.gain) < 60
+        assert (np.diff(kept.gain) >= 0).all()
+        assert (kept.gain[0], kept.loss[-1]) == (s[0], d[-1])
         smooth = slice(1 + jumps, None)
-        found = _core.regions.read(kept_s, kept_d, s[smooth], 10.0)
+        found = _core.regions.read(kept, s[smooth], 10.0)
         assert np.abs(found - d[smooth]).max() < 5.001e-3
 
 
@@ -201,11 +201,12 @@ def test_a_knot_that_is_a_bin_already():
 
 def test_values_move_by_interpolation_and_stay_flat_outside():
     old, new = np.linspace(0, 1, 11)[None], np.linspace(-0.5, 2, 33)[None]
-    left, share = np.empty(new.shape, dtype=np.int64), np.empty(new.shape)
-    _core.grids.locate(old[0], new[0], left[0], share[0])
+    move = _core.grids.stay(new.shape)
+    move.moved[0] = True
+    _core.grids.locate(old[0], new[0], move.left[0], move.share[0])
     values = np.pad(np.sin(3 * old), ((0, 0), (0, 22)))
     expected = np.interp(new, old[0], np.sin(3 * old[0]))
-    _core.grids.move(values, np.array([True]), left, share)
+    _core.grids.interpolate(values, move)
     np.testing.assert_allclose(values, expected, atol=1e-14)
 
 
@@ -214,9 +215,9 @@ def test_grids_follow_beliefs_to_their_depth():
     centre, width = np.array([[1.5], [-3.0], [0.0]]), np.array([[0.1], [30.0], [1.0]])
     for _ in range(60):
         belief = -0.5 * ((grid - centre) / width) ** 2
-        grid, moved, _, _ = _core.grids.renew(grid, belief, 20.0, np.zeros(0))
+        grid, new = _core.grids.renew(grid, belief, 20.0, np.zeros(0))
         assert (np.diff(grid, axis=1) > 0).all()
-    assert not moved.any()
+    assert not new.moved.any()
     reach = np.sqrt(40) * width
     for d in range(3):
         assert grid[d, 0] < centre[d] - 0.9 * reach[d]

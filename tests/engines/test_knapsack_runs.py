@@ -7,7 +7,7 @@ import pytest
 from sklearn.svm import LinearSVC
 from tests.knapsack import beliefs_of, exact_max_marginals, machine, toy, toy_error
 
-from bayespoint import BayesPointClassifier
+from bayespoint import BayesPointClassifier, _core
 from bayespoint.engines import KnapsackPropagation
 from bayespoint.engines.knapsack.beliefs import Beliefs
 from bayespoint.engines.knapsack.priors import PRIORS, Prior
@@ -116,13 +116,13 @@ def test_plain_and_heskes_rest_at_the_same_point():
 def inner_loop(x, C, n_sweeps, bins=65, exact=False):
     """Weights in turn, B held: the largest change, over C, of a message in the last sweep."""
     S, D = x.shape
-    beliefs, still = beliefs_of(x, C, gamma=1 / S, bins=bins, exact=exact), np.zeros((D, bins))
+    beliefs = beliefs_of(x, C, gamma=1 / S, bins=bins, exact=exact)
     for _ in range(n_sweeps):
         before = beliefs.messages.copy()
         for i in range(D):
             kept = beliefs.messages.copy()
             belief = (beliefs.log_prior + beliefs.messages.sum(axis=0)) / S
-            beliefs._pass(belief, np.zeros(D, dtype=bool), still.astype(np.int64), still)
+            beliefs._pass(belief, _core.grids.stay(belief.shape))
             kept[:, i] = beliefs.messages[:, i]  # only those to weight i are new
             beliefs.messages[:] = kept
         residual = np.abs(beliefs.messages - before).max() / C

@@ -386,7 +386,10 @@ def sample_outputs(
     point: NDArray,
     reach: NDArray,
     w: NDArray,
+    f: NDArray,
     path: Path,
+    first: int,
+    last: int,
     thin: int,
     rng: np.random.Generator,
     samples: NDArray,
@@ -395,9 +398,8 @@ def sample_outputs(
 ) -> None:
     """As ``sample``; a move is a circle, and then a line for each output."""
     inside = math.isinf(theta)
-    f = np.empty(len(Y))
     n_steps = len(samples) * thin
-    for step in range(n_steps):
+    for step in range(first, last):
         if step % RENEW_OUTPUTS == 0:
             np.dot(Y, w, f)
         if step % BLOCK == 0:
@@ -422,7 +424,10 @@ def sample(
     slopes: NDArray,
     lines_a_circle: int,
     w: NDArray,
+    f: NDArray,
     path: Path,
+    first: int,
+    last: int,
     thin: int,
     rng: np.random.Generator,
     samples: NDArray,
@@ -431,16 +436,17 @@ def sample(
 ) -> None:
     """Move w; every ``thin``-th w / |w| goes to ``samples``, all are added to ``total``.
 
+    Makes the moves from ``first`` up to ``last`` of those that fill ``samples``; f = Y w and
+    ``path`` keep from call to call what the next move needs.
     ``theta`` = log((1 - q) / q) is infinite without label noise: then w starts, and stays, inside
     version space. After each circle come ``lines_a_circle`` lines, in directions drawn from the
     rows of ``directions``; ``slopes`` = directions Y^T. Lines need w ~ N(0, I) before any label,
     circles do not mind the length of w: the law of w / |w| is the same.
     """
     inside = math.isinf(theta)
-    f = np.empty(len(Y))
     n_steps, period = len(samples) * thin, lines_a_circle + 1
     n_circles = (n_steps + lines_a_circle) // period
-    for step in range(n_steps):
+    for step in range(first, last):
         if step % RENEW == 0:
             if lines_a_circle == 0:
                 w /= math.sqrt(np.dot(w, w))

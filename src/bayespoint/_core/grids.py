@@ -1,6 +1,7 @@
 """Grids that follow beliefs: where bins go, and how values move from an old grid to a new one."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +15,24 @@ TIE = 1e-12  # of the depth, below which peaks are of the same height: rounding
 FARTHEST = 1e6  # weights beyond this are not represented; a prior that does not fall gets here
 
 
+class Interpolation(NamedTuple):
+    """How values on old grids are read on new ones: between bins ``left`` and ``left + 1``."""
+
+    moved: NDArray  # (variables,) whether a grid is new; the other fields count only there
+    left: NDArray  # (variables, bins) of the new grid: bins of the old one
+    share: NDArray  # (variables, bins) of the way from there to the next
+
+
+def stay(shape: tuple[int, int]) -> Interpolation:
+    """No grid is new."""
+    return Interpolation(np.zeros(shape[0], bool), np.zeros(shape, np.int64), np.zeros(shape))
+
+
 @compiled
 def renew(
     grid: NDArray, belief: NDArray, depth: float, knots: NDArray
-) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-    """New grids for beliefs that have changed: dense at the peak, down to ``depth`` below it.
-
-    Returns the grids, which of them are new, and :func:`locate` of the new bins in the old grid.
-    """
+) -> tuple[NDArray, Interpolation]:
+    """New grids for beliefs that have changed: dense at the peak, down to ``depth`` below it."""
     n_variables, n_bins = grid.shape
     new, moved = grid.copy(), np.zeros(n_variables, dtype=np.bool_)
     left, share = np.zeros(grid.shape, dtype=np.int64), np.zeros(grid.shape)
@@ -39,7 +50,7 @@ def renew(
         moved[d] = True
         place_bins(low, peak, high, knots, new[d])
         locate(w, new[d], left[d], share[d])
-    return new, moved, left, share
+    return new, Interpolation(moved, left, share)
 
 
 @compiled
@@ -105,13 +116,13 @@ def locate(old: NDArray, new: NDArray, left: NDArray, share: NDArray) -> None:
 
 
 @compiled
-def move(values: NDArray, moved: NDArray, left: NDArray, share: NDArray) -> None:
+def interpolate(values: NDArray, new: Interpolation) -> None:
     """Read values (variables, bins) on their new grids, in place."""
     fresh = np.empty(values.shape[1])
     for d in range(len(values)):
-        if moved[d]:
+        if new.moved[d]:
             row = values[d]
             for k in range(len(fresh)):
-                a = left[d, k]
-                fresh[k] = row[a] + share[d, k] * (row[a + 1] - row[a])
+                left = new.left[d, k]
+                fresh[k] = row[left] + new.share[d, k] * (row[left + 1] - row[left])
             row[:] = fresh

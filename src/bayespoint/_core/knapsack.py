@@ -1,18 +1,31 @@
-"""Max-product messages of 0-1 factors: linear multiple-choice knapsack problems, solved together.
+"""Messages of 0-1 factors as linear multiple-choice knapsack problems (L-MCKP).
 
-A factor is one training point x, its label folded in. Its message to variable i,
+B. Potetz, Estimating the Bayes Point Using Linear Knapsack Problems, ICML 2011, section 4. With
+logarithms divided by beta, and less the maximum under condition B (Eq. 17), the message of a factor
+to variable i is
 
-    nu_i(w) = max of sum_{j != i} M_j(w_j) subject to x.w >= 1, less its value without a condition,
+    m_i(w_i) = max(-C, max sum_{j != i} M_j(w_j) - max M_j  such that  x.w >= 1)   (Eq. 14 to 16).
 
-cut at -C, is a knapsack problem: every variable j starts at the peak of M_j, and moves from there
-to gain x.w at the least loss of M_j. A variable's *curve* is its loss against its gain, the convex
-envelope of the points of its grid; the segments of all curves in the order of their slopes are the
-solution for every capacity and, with the segments of i left out, for every message.
+The inner maximum is a knapsack problem (Eq. 18 to 20): each variable j takes one bin k, which has
+the profit M_j(w_jk) and the weight -x_j w_jk. If bins can be divided, only the concave envelope of
+M_j counts. Its segments are the items of weight w' and profit p' of the paper's greedy algorithm:
+the lists of items of all variables, merged by efficiency p' / w', solve the problem for every
+capacity.
 
-Arrays: ``grid``, ``belief`` (variables, bins), ``messages`` (factors, variables, bins). A function
-treats all variables of a factor at once and cuts no rows out of its arrays: Numba counts references
-at every call and every slice, at 20 cycles each, which took a quarter of the time. Places are
-unsigned, which spares it the question whether they count from the end: another quarter.
+The paper starts with an empty knapsack and takes the most efficient items first. Here it is full
+at first, with every variable at the peak of its M_j, and the least efficient items are given back
+until x.w >= 1. To give an item back is a *gain* of w' in x.w and a *loss* of p' in the sum. Since
+no loss above C matters, few items are looked at. One merged list serves all messages of a factor:
+the message to variable i leaves out the items of i.
+
+    on paper       in code                       on paper      in code
+    x_d of f       x[f, d], label folded in      w', p'        gain, loss
+    w_dk           grid[d, k]                    p' / w'       efficiency
+    m_i            messages[f, i]                -c            need: gain that is required
+    M_j            belief[j] - messages[f, j]
+
+Numba counts references to arrays at every call of a function that may raise an error, as ``/`` may
+(hence ``np.divide``), or that leaves its last loop by ``break``: a fifth of the time.
 """
 
 from typing import NamedTuple
@@ -21,299 +34,341 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint._core.compiler import compiled
+from bayespoint._core.grids import Interpolation
 
-NONE, ONE, TWO, THREE, FOUR = (np.uintp(n) for n in range(5))
+# Bins and places in lists are unsigned: for signed ones Numba asks at every access whether they
+# count from the end, which costs a quarter of the time. A step DOWN from bin 0 wraps around to the
+# largest number, so that k < n_bins tells at both ends whether k is on the grid.
+ZERO, ONE, TWO, THREE = (np.uintp(n) for n in range(4))
+UP, DOWN = ONE, ~ZERO
 
 
-class Curves(NamedTuple):
-    """Segments of every variable's curve, one variable after another, each by ascending slope.
+class Graph(NamedTuple):
+    """The factor graph (section 2): factors are training points, variables are weights."""
 
-    Those of variable j are at ``begin[j]`` up to ``begin[j + 1]``, and the first ones, up to
-    ``used[j]``, are at ``place`` in :class:`Ordered`. ``gained`` and ``lost`` are sums within a
-    variable, the own segment included.
+    x: NDArray  # (factors, variables) points times their labels
+    cost: NDArray  # (factors,) C
+    copies: NDArray  # (factors,) how often each factor counts
+    grid: NDArray  # (variables, bins) ascending
+    belief: NDArray  # (variables, bins) logarithms
+    messages: NDArray  # (factors, variables, bins) to the variables, logarithms
+
+
+class Maxima(NamedTuple):
+    """Largest beliefs towards the lower (0) and the upper (1) end of each grid."""
+
+    outer: NDArray  # (2, variables, bins) largest belief from this bin to that end
+    peak: NDArray  # (2, variables) bin of the largest belief, nearest to that end
+
+
+class Items(NamedTuple):
+    """Lists of items of a factor's variables, one after another, each by ascending efficiency.
+
+    The list of variable j is at ``begin[j]`` up to ``begin[j + 1]``, and its first items, up to
+    ``merged[j]``, are also at ``place`` in the merged list.
     """
 
-    slope: NDArray
+    efficiency: NDArray  # (items,)
+    gained: NDArray  # (items,) sum of gains of the same list, up to and with this item
+    lost: NDArray  # (items,) sum of losses
+    place: NDArray  # (items,)
+    begin: NDArray  # (variables + 1,)
+    merged: NDArray  # (variables,)
+    others: NDArray  # (variables,) x.w at the peaks of all M_j but that of the variable
+
+
+class Merged(NamedTuple):
+    """Items of all variables by ascending efficiency; sums are over the items *before* a place."""
+
+    efficiency: NDArray
     gained: NDArray
     lost: NDArray
-    place: NDArray
-    begin: NDArray
-    used: NDArray
 
 
-class Ordered(NamedTuple):
-    """Segments of all variables by ascending slope; ``gained[p]``, ``lost[p]`` sum those before."""
+class Heap(NamedTuple):
+    """Binary heap of variables: the one whose next item has the least efficiency is first."""
 
-    slope: NDArray
-    gained: NDArray
-    lost: NDArray
+    efficiency: NDArray  # (variables,) of the next item
+    variable: NDArray  # (variables,)
 
 
 @compiled
-def outer_maxima(belief: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-    """Largest belief up to each bin, and from each bin on; first and last bin with the largest."""
+def find_maxima(belief: NDArray) -> Maxima:
+    """Largest beliefs on both sides of every bin."""
     n_variables, n_bins = belief.shape
-    before, beyond = belief.copy(), belief.copy()
-    peaks = np.empty((n_variables, 2), dtype=np.uintp)
+    outer = np.empty((2, n_variables, n_bins))
+    peak = np.empty((2, n_variables), dtype=np.uintp)
     for d in range(n_variables):
-        for k in range(1, n_bins):
-            before[d, k] = max(before[d, k], before[d, k - 1])
-            beyond[d, n_bins - 1 - k] = max(beyond[d, n_bins - 1 - k], beyond[d, n_bins - k])
+        below = above = -np.inf
+        for k in range(n_bins):
+            below = max(below, belief[d, k])
+            above = max(above, belief[d, n_bins - 1 - k])
+            outer[0, d, k], outer[1, d, n_bins - 1 - k] = below, above
         first, last = 0, n_bins - 1
-        while before[d, first] < beyond[d, 0]:
+        while belief[d, first] < above:
             first += 1
-        while beyond[d, last] < beyond[d, 0]:
+        while belief[d, last] < above:
             last -= 1
-        peaks[d] = first, last
-    return before, beyond, peaks
+        peak[0, d], peak[1, d] = first, last
+    return Maxima(outer, peak)
 
 
 @compiled
-def draw_curves(
-    curves: Curves,
-    f: int,
-    x: NDArray,
-    grid: NDArray,
-    belief: NDArray,
-    messages: NDArray,
-    before: NDArray,
-    beyond: NDArray,
-    peaks: NDArray,
-    cost: float,
-    start: NDArray,
-) -> float:
-    """Write the curves of a factor's variables, from the peak of M = belief - message to a loss C.
+def find_peak(graph: Graph, maxima: Maxima, f: int, j: int) -> np.uintp:
+    """The bin with the largest M_j; of several, that with the largest x_j w_j dominates the others.
 
-    ``peaks`` are those of the belief; where several bins share one, that with the largest x w
-    counts. Writes x w at the peak of each M to ``start`` and returns their sum. A message rises
-    with x w, from -C to 0, so that the peak of M is not above that of the belief, and no point
-    whose belief is C below another's that it competes with can matter: most bins are never looked
-    at.
+    A message rises with x_j w_j, from -C to 0. So the peak of M_j = belief - message is that of the
+    belief or lies behind it, but not where all beliefs are more than C below.
     """
-    slopes, gained, lost, begins = curves.slope, curves.gained, curves.lost, curves.begin
-    n_variables, n_bins = np.uintp(grid.shape[0]), np.uintp(grid.shape[1])
-    end, all_starts = NONE, 0.0
-    for j in range(n_variables):
-        begin, x_j = end, x[f, j]
-        begins[j + ONE], start[j] = end, 0.0
-        if x_j == 0.0:
-            continue
-        size, up = abs(x_j), x_j > 0
-        step = ONE if up else NONE - ONE  # places wrap around: below 0 is beyond n_bins
-        peak = peaks[j, 1 if up else 0]
-        best, k = belief[j, peak] - messages[f, j, peak], peak - step
-        while k < n_bins:
-            below = before[j, k] if up else beyond[j, k]
-            if below + cost < best:
-                break
-            value = belief[j, k] - messages[f, j, k]
-            if value > best:
-                best, peak = value, k
-            k -= step
-        origin, last_needed = grid[j, peak], belief[j, peak] - cost
-        top_gain, top_loss, steepest = 0.0, 0.0, -1.0  # of the curve so far
-        last_gain, last_loss = 0.0, 0.0
-        k = peak + step
-        while k < n_bins:
-            gain = size * abs(grid[j, k] - origin)
-            loss = best - (belief[j, k] - messages[f, j, k])
-            g, l = gain, loss
-            if loss > cost and last_loss < cost:  # the point of the chord where the loss is C
-                l = cost
-                g = last_gain + (cost - last_loss) / (loss - last_loss) * (gain - last_gain)
-            if l <= cost and g > top_gain:
-                slope = (l - top_loss) / (g - top_gain)
-                while slope <= steepest:  # the last point is above the new chord
-                    end -= ONE
-                    top_gain = gained[end - ONE] if end > begin else 0.0
-                    top_loss = lost[end - ONE] if end > begin else 0.0
-                    steepest = slopes[end - ONE] if end > begin else -1.0
-                    slope = (l - top_loss) / (g - top_gain)
-                slopes[end], gained[end], lost[end] = slope, g, l
-                top_gain, top_loss, steepest = g, l, slope
-                end += ONE
-            above = beyond[j, k] if up else before[j, k]
-            if above < last_needed:
-                break
-            last_gain, last_loss = gain, loss
-            k += step
-        begins[j + ONE], start[j] = end, x_j * origin
-        all_starts += start[j]
-    return all_starts
+    belief, messages, n_bins = graph.belief, graph.messages, np.uintp(graph.grid.shape[1])
+    step, ahead, behind = (UP, 1, 0) if graph.x[f, j] > 0 else (DOWN, 0, 1)
+    peak = maxima.peak[ahead, j]
+    largest, k = belief[j, peak] - messages[f, j, peak], peak - step
+    while k < n_bins and maxima.outer[behind, j, k] + graph.cost[f] >= largest:
+        value = belief[j, k] - messages[f, j, k]
+        if value > largest:
+            largest, peak = value, k
+        k -= step
+    return peak
 
 
 @compiled
-def put_in_order(
-    curves: Curves, cost: float, need: float, key: NDArray, item: NDArray, ordered: Ordered
+def add_items(
+    graph: Graph, maxima: Maxima, f: int, j: int, peak: np.uintp, items: Items
 ) -> np.uintp:
-    """Merge the curves by slope, as far as any message can use them; returns how many segments.
+    """Write the list of variable j, from the peak of M_j to a loss of C; returns where it ends.
 
-    It ends where the segments so far, without those of any one variable, lose C or gain ``need``.
-    ``key`` and ``item`` are room for a heap of variables, by the slope of their next segment.
+    Points (gain, loss) of the bins; items are the segments of their lower convex envelope.
     """
-    begin, used, place = curves.begin, curves.used, curves.place
-    slope, gained, lost = curves.slope, curves.gained, curves.lost
-    size = NONE
-    for j in range(np.uintp(len(used))):
-        used[j] = begin[j]
-        if begin[j] < begin[j + ONE]:
-            own_key, k = slope[begin[j]], size
-            size += ONE
-            while k > NONE and key[(k - ONE) >> ONE] > own_key:
-                key[k], item[k] = key[(k - ONE) >> ONE], item[(k - ONE) >> ONE]
-                k = (k - ONE) >> ONE
-            key[k], item[k] = own_key, j
-    count, all_gain, all_loss, most_gain, most_loss = NONE, 0.0, 0.0, 0.0, 0.0
-    ordered.gained[NONE] = ordered.lost[NONE] = 0.0
-    while size > NONE:
-        j = item[NONE]
-        k = used[j]
-        gain, loss = gained[k], lost[k]
-        most_gain, most_loss = max(most_gain, gain), max(most_loss, loss)
-        if k > begin[j]:
-            gain, loss = gain - gained[k - ONE], loss - lost[k - ONE]
-        ordered.slope[count], place[k] = key[NONE], count
-        used[j] = k + ONE
-        count += ONE
-        all_gain, all_loss = all_gain + gain, all_loss + loss
-        ordered.gained[count], ordered.lost[count] = all_gain, all_loss
-        if all_loss - most_loss >= cost or all_gain - most_gain >= need:
+    grid, belief, messages = graph.grid, graph.belief, graph.messages
+    cost, n_bins, size = graph.cost[f], np.uintp(graph.grid.shape[1]), abs(graph.x[f, j])
+    step, ahead = (UP, 1) if graph.x[f, j] > 0 else (DOWN, 0)
+    largest = belief[j, peak] - messages[f, j, peak]
+    least_belief = belief[j, peak] - cost  # below it, losses are above C
+    begin = end = items.begin[j]
+    gained, lost, efficiency = 0.0, 0.0, -1.0  # last point of the envelope so far, last segment
+    last_gain, last_loss = 0.0, 0.0  # of the last bin
+    k, more = peak + step, True
+    while k < n_bins and more:
+        bin_gain = size * abs(grid[j, k] - grid[j, peak])
+        bin_loss = largest - (belief[j, k] - messages[f, j, k])
+        gain, loss = bin_gain, bin_loss
+        if bin_loss > cost and last_loss < cost:  # cut the chord where the loss is C
+            share = np.divide(cost - last_loss, bin_loss - last_loss)
+            gain, loss = last_gain + share * (bin_gain - last_gain), cost
+        if loss <= cost and gain > gained:
+            new_efficiency = np.divide(loss - lost, gain - gained)
+            while new_efficiency <= efficiency:  # the last point is not below the chord: drop it
+                end -= ONE
+                gained = items.gained[end - ONE] if end > begin else 0.0
+                lost = items.lost[end - ONE] if end > begin else 0.0
+                efficiency = items.efficiency[end - ONE] if end > begin else -1.0
+                new_efficiency = np.divide(loss - lost, gain - gained)
+            gained, lost, efficiency = gain, loss, new_efficiency
+            items.gained[end], items.lost[end], items.efficiency[end] = gained, lost, efficiency
+            end += ONE
+        more = maxima.outer[ahead, j, k] >= least_belief
+        last_gain, last_loss = bin_gain, bin_loss
+        k += step
+    return end
+
+
+@compiled
+def list_items(graph: Graph, maxima: Maxima, f: int, items: Items) -> None:
+    """Write the lists of all variables of a factor."""
+    n_variables, total = np.uintp(graph.grid.shape[0]), 0.0
+    for j in range(n_variables):
+        items.begin[j + ONE], items.others[j] = items.begin[j], 0.0
+        if graph.x[f, j] != 0.0:
+            peak = find_peak(graph, maxima, f, j)
+            items.begin[j + ONE] = add_items(graph, maxima, f, j, peak, items)
+            items.others[j] = graph.x[f, j] * graph.grid[j, peak]
+            total += items.others[j]
+    for i in range(n_variables):
+        items.others[i] = total - items.others[i]
+
+
+@compiled
+def rise(heap: Heap, k: np.uintp, efficiency: float, variable: np.uintp) -> None:
+    """Put a variable at place k of the heap, or above."""
+    while k > ZERO and heap.efficiency[(k - ONE) >> ONE] > efficiency:
+        parent = (k - ONE) >> ONE
+        heap.efficiency[k], heap.variable[k] = heap.efficiency[parent], heap.variable[parent]
+        k = parent
+    heap.efficiency[k], heap.variable[k] = efficiency, variable
+
+
+@compiled
+def sink(heap: Heap, size: np.uintp, efficiency: float, variable: np.uintp) -> None:
+    """Put a variable at the top of the heap, in place of the one there, or below."""
+    k, child = ZERO, ONE
+    while child < size:
+        if child + ONE < size and heap.efficiency[child + ONE] < heap.efficiency[child]:
+            child += ONE
+        if efficiency <= heap.efficiency[child]:
             break
-        if k + ONE < begin[j + ONE]:
-            own_key = slope[k + ONE]
+        heap.efficiency[k], heap.variable[k] = heap.efficiency[child], heap.variable[child]
+        k, child = child, child + child + ONE
+    heap.efficiency[k], heap.variable[k] = efficiency, variable
+
+
+@compiled
+def largest_need(graph: Graph, f: int, items: Items) -> float:
+    """Largest gain that a message of the factor requires."""
+    x, grid, need = graph.x, graph.grid, 0.0
+    last = np.uintp(grid.shape[1]) - ONE
+    for i in range(np.uintp(grid.shape[0])):
+        least = min(x[f, i] * grid[i, ZERO], x[f, i] * grid[i, last])
+        need = max(need, 1.0 - least - items.others[i])
+    return need
+
+
+@compiled
+def merge(items: Items, cost: float, need: float, heap: Heap, merged: Merged) -> np.uintp:
+    """Merge the lists by efficiency, as far as any message uses them; returns how many items.
+
+    It ends when the items so far, without those of any one variable, lose C or gain ``need``.
+    """
+    gained, lost, begin, size = items.gained, items.lost, items.begin, ZERO
+    for j in range(np.uintp(len(items.merged))):
+        items.merged[j] = begin[j]
+        if begin[j] < begin[j + ONE]:
+            rise(heap, size, items.efficiency[begin[j]], j)
+            size += ONE
+    count, all_gained, all_lost, most_gained, most_lost = ZERO, 0.0, 0.0, 0.0, 0.0
+    merged.gained[ZERO] = merged.lost[ZERO] = 0.0
+    while size > ZERO:
+        j = heap.variable[ZERO]
+        item = items.merged[j]
+        gain, loss = gained[item], lost[item]
+        most_gained, most_lost = max(most_gained, gain), max(most_lost, loss)
+        if item > begin[j]:
+            gain, loss = gain - gained[item - ONE], loss - lost[item - ONE]
+        merged.efficiency[count], items.place[item] = heap.efficiency[ZERO], count
+        items.merged[j] = item + ONE
+        count += ONE
+        all_gained, all_lost = all_gained + gain, all_lost + loss
+        merged.gained[count], merged.lost[count] = all_gained, all_lost
+        if all_lost - most_lost >= cost or all_gained - most_gained >= need:
+            size = ZERO
+        elif item + ONE < begin[j + ONE]:
+            sink(heap, size, items.efficiency[item + ONE], j)
         else:
             size -= ONE
-            own_key, j = key[size], item[size]
-        k, child = NONE, ONE  # the variable at the top of the heap sinks to its place
-        while child < size:
-            if child + ONE < size and key[child + ONE] < key[child]:
-                child += ONE
-            if own_key <= key[child]:
-                break
-            key[k], item[k] = key[child], item[child]
-            k, child = child, child + child + ONE
-        key[k], item[k] = own_key, j
+            sink(heap, size, heap.efficiency[size], heap.variable[size])
+    for place in range(count + ONE, count + ONE + THREE):
+        merged.gained[place] = np.inf  # write_messages looks up to three places beyond the end
     return count
 
 
 @compiled
-def write_messages(
-    f: int,
-    x: NDArray,
-    grid: NDArray,
-    start: NDArray,
-    all_starts: float,
-    cost: float,
-    curves: Curves,
-    ordered: Ordered,
-    count: np.uintp,
-    messages: NDArray,
-) -> None:
-    """Messages of a factor: for each walk the segments of the other variables as its need grows.
+def write_ends(graph: Graph, f: int, i: int, others: float) -> np.uintp:
+    """Write the message 0 where variable i requires no gain, and -C elsewhere.
 
-    The need of a bin of variable i is t = 1 - x_i w - rest (Eq. 16), where ``rest`` is what the
-    others' peaks give. What i's own segments gain, before the walk comes past them, is added to it.
+    Returns the first bin with a need, from which the need grows in the direction of falling x_i w.
     """
-    slope, gained, lost, place = ordered.slope, ordered.gained, ordered.lost, curves.place
-    n_variables, n_bins = np.uintp(grid.shape[0]), np.uintp(grid.shape[1])
-    for j in range(count + ONE, count + FOUR + TWO):
-        gained[j] = np.inf  # what the walk sees beyond the end
-    for i in range(n_variables):
-        x_i = x[f, i]
-        if x_i == 0.0:
-            for m in range(n_bins):
-                messages[f, i, m] = 0.0
-            continue
-        up, top = x_i > 0, 1.0 - (all_starts - start[i])
-        limit, near = top / x_i, NONE  # up to which bin, and where, the need is 0
-        for m in range(n_bins):
-            near += np.uintp(grid[i, m] <= limit)
-        left, right = (-cost, 0.0) if up else (0.0, -cost)
-        for m in range(n_bins):
-            messages[f, i, m] = left if m < near else right
-        own, last_own = curves.begin[i], curves.used[i]
-        next_own = place[own] if own < last_own else count + ONE
-        p, own_gain, own_loss = NONE, 0.0, 0.0
-        k, step = (near - ONE, NONE - ONE) if up else (near, ONE)
+    x_i, cost, n_bins = graph.x[f, i], graph.cost[f], np.uintp(graph.grid.shape[1])
+    border, n_below = np.divide(1.0 - others, x_i), ZERO
+    for k in range(n_bins):
+        n_below += np.uintp(graph.grid[i, k] <= border)
+    below = -cost if x_i > 0 else 0.0
+    above = -cost if x_i < 0 else 0.0
+    for k in range(n_bins):
+        graph.messages[f, i, k] = below if k < n_below else above
+    if x_i == 0.0:
+        return n_bins
+    return n_below - ONE if x_i > 0 else n_below
+
+
+@compiled
+def write_messages(graph: Graph, f: int, items: Items, merged: Merged, count: np.uintp) -> None:
+    """Write the messages of a factor: each is a walk along the merged list as its need grows.
+
+    At bin k of variable i the others have to gain 1 - x_i w_ik - sum_{j != i} x_j w_j, with w_j at
+    the peak of M_j (Eq. 16). The sums of the merged list contain the items of i, too: what those
+    already passed gain is added to the need, and what they lose is subtracted from the loss.
+    """
+    grid, cost, n_bins = graph.grid, graph.cost[f], np.uintp(graph.grid.shape[1])
+    efficiency, gained, lost = merged
+    for i in range(np.uintp(grid.shape[0])):
+        x_i, need_at_0 = graph.x[f, i], 1.0 - items.others[i]
+        place, own, own_gained, own_lost = ZERO, items.begin[i], 0.0, 0.0
+        next_own = items.place[own] if own < items.merged[i] else count + ONE
+        k, step = write_ends(graph, f, i, items.others[i]), DOWN if x_i > 0 else UP
         while k < n_bins:
-            need = top - x_i * grid[i, k] + own_gain
+            need = need_at_0 - x_i * grid[i, k] + own_gained
             while gained[next_own] < need:
-                length = gained[next_own + ONE] - gained[next_own]
-                own_gain, need = own_gain + length, need + length
-                own_loss += lost[next_own + ONE] - lost[next_own]
-                p, own = next_own + ONE, own + ONE
-                next_own = place[own] if own < last_own else count + ONE
-            # Counting instead of walking: the processor need not guess.
-            p += (
-                np.uintp(gained[p + ONE] < need)
-                + np.uintp(gained[p + TWO] < need)
-                + np.uintp(gained[p + THREE] < need)
+                gain = gained[next_own + ONE] - gained[next_own]
+                own_gained, need = own_gained + gain, need + gain
+                own_lost += lost[next_own + ONE] - lost[next_own]
+                place, own = next_own + ONE, own + ONE
+                next_own = items.place[own] if own < items.merged[i] else count + ONE
+            # Most walks to the next bin are short: to count places is faster than to branch.
+            place += (
+                np.uintp(gained[place + ONE] < need)
+                + np.uintp(gained[place + TWO] < need)
+                + np.uintp(gained[place + THREE] < need)
             )
-            while gained[p + ONE] < need:
-                p += ONE
-            value = lost[p] - own_loss + slope[p] * (need - gained[p])
-            if p >= count or value >= cost:
+            while gained[place + ONE] < need:
+                place += ONE
+            loss = lost[place] - own_lost + efficiency[place] * (need - gained[place])
+            if place >= count or loss >= cost:
                 break
-            messages[f, i, k] = -max(value, 0.0)
+            graph.messages[f, i, k] = -max(loss, 0.0)
             k += step
 
 
 @compiled
-def one_pass(
-    x: NDArray,
-    cost: NDArray,
-    copies: NDArray,
-    grid: NDArray,
-    belief: NDArray,
-    messages: NDArray,
-    damping: float,
-    moved: NDArray,
-    left: NDArray,
-    share: NDArray,
-    stop: float = 1.0,
-) -> NDArray:
-    """Renew all messages of all factors in place; returns their sum, copies counted.
+def interpolate(messages: NDArray, f: int, new: Interpolation, row: NDArray) -> None:
+    """Read the messages of a factor on new grids; ``row`` is room for one of them.
 
-    Variables with ``moved`` have a new grid: bin k of their messages is read from the old one
-    between bins ``left[k]`` and ``left[k] + 1``, at the given share of the way. ``stop=inf`` orders
-    all segments, also those that no message can use.
+    As in ``grids``, but factor by factor, while their messages are in the processor's cache.
     """
+    n_bins = np.uintp(len(row))
+    for j in range(np.uintp(len(new.moved))):
+        if new.moved[j]:
+            for k in range(n_bins):
+                left = np.uintp(new.left[j, k])
+                here, there = messages[f, j, left], messages[f, j, left + ONE]
+                row[k] = here + new.share[j, k] * (there - here)
+            for k in range(n_bins):
+                messages[f, j, k] = row[k]
+
+
+@compiled
+def pass_messages(
+    graph: Graph, damping: float, new: Interpolation, total: NDArray, prune: bool = True
+) -> None:
+    """Renew the messages of all factors in place (Eq. 12); adds them, copies counted, to ``total``.
+
+    ``new`` says which grids have moved since the last pass. Each message moves the share
+    ``damping`` of the way to its new value. ``prune=False`` merges all items, also those that no
+    message uses.
+    """
+    messages, copies = graph.messages, graph.copies
     n_factors, n_variables, n_bins = messages.shape
-    before, beyond, peaks = outer_maxima(belief)
-    capacity = n_variables * n_bins + 8  # and what the walk sees beyond the last segment
-    curves = Curves(
-        np.empty(capacity), np.empty(capacity), np.empty(capacity),
-        np.empty(capacity, dtype=np.uintp),
-        np.zeros(n_variables + 1, dtype=np.uintp), np.zeros(n_variables, dtype=np.uintp),
+    room = n_variables * n_bins + 4  # four places more than items: see merge
+    items = Items(
+        np.empty(room), np.empty(room), np.empty(room), np.empty(room, dtype=np.uintp),
+        np.zeros(n_variables + 1, dtype=np.uintp), np.empty(n_variables, dtype=np.uintp),
+        np.empty(n_variables),
     )  # fmt: skip
-    ordered = Ordered(np.zeros(capacity), np.zeros(capacity), np.zeros(capacity))
-    key, item = np.empty(n_variables), np.empty(n_variables, dtype=np.uintp)
-    start, fresh, old = np.empty(n_variables), np.empty(n_bins), np.empty(grid.shape)
-    total = np.zeros(grid.shape)
+    merged = Merged(np.zeros(room), np.zeros(room), np.zeros(room))
+    heap = Heap(np.empty(n_variables), np.empty(n_variables, dtype=np.uintp))
+    row, old = np.empty(n_bins), np.empty((n_variables, n_bins))
+    maxima = find_maxima(graph.belief)
     for f in range(np.uintp(n_factors)):
-        for j in range(np.uintp(n_variables)):
-            if moved[j]:
-                for k in range(np.uintp(n_bins)):
-                    a = np.uintp(left[j, k])
-                    here, there = messages[f, j, a], messages[f, j, a + ONE]
-                    fresh[k] = here + share[j, k] * (there - here)
-                for k in range(np.uintp(n_bins)):
-                    messages[f, j, k] = fresh[k]
+        interpolate(messages, f, new, row)
         if damping < 1.0:
             old[:] = messages[f]
-        c = cost[f]
-        all_starts = draw_curves(
-            curves, f, x, grid, belief, messages, before, beyond, peaks, c, start
-        )
-        need = 0.0
-        for i in range(np.uintp(n_variables)):
-            least = min(x[f, i] * grid[i, 0], x[f, i] * grid[i, n_bins - 1])
-            need = max(need, 1.0 - least - (all_starts - start[i]))
-        count = put_in_order(curves, stop * c, stop * need, key, item, ordered)
-        write_messages(f, x, grid, start, all_starts, c, curves, ordered, count, messages)
+        list_items(graph, maxima, f, items)
+        cost, need = graph.cost[f], largest_need(graph, f, items)
+        if not prune:
+            cost = need = np.inf
+        count = merge(items, cost, need, heap, merged)
+        write_messages(graph, f, items, merged, count)
         if damping < 1.0:
             messages[f] = (1.0 - damping) * old + damping * messages[f]
         for i in range(np.uintp(n_variables)):
             for k in range(np.uintp(n_bins)):
                 total[i, k] += copies[f] * messages[f, i, k]
-    return total

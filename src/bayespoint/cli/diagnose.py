@@ -10,9 +10,8 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from bayespoint.cli import options
-from bayespoint.cli.errors import errors_in_words
+from bayespoint.cli.messages import Notes, facts, numbers_table
 from bayespoint.cli.models import Model, read_model
-from bayespoint.cli.talk import Notes, facts, numbers_table, print_json, show
 from bayespoint.cli.training import run_facts
 
 SHOWN = 12  # iterations that are shown of a long run: the first and the last
@@ -25,21 +24,16 @@ def diagnose(model: options.ModelFile, as_json: options.AsJson = False) -> None:
 
     Example: bayespoint diagnose --model loans.bpm
     """
-    with errors_in_words():
-        notes = Notes(aloud=not as_json)
-        machine = read_model(model, notes, needs_table=False)
-        found = describe(machine)
-        if as_json:
-            print_json({**found, **notes.to_dict()})
-            return
-        lines = [
-            ("engine", f"{found['engine']}, {found['kernel']} kernel"),
-            ("classes", ", ".join(found["classes"])),
-            (found["run"]["unit"], str(found["run"]["iterations"])),
-        ]
-        if found["left_out_error"] is not None:
-            lines.append(("error", f"{found['left_out_error']:.1%} (leave-one-out)"))
-        show(facts(lines), *tables(found), facts([("verdict", verdict(found["run"]))]))
+    notes = Notes(aloud=not as_json)
+    found = describe(read_model(model, notes, needs_table=False))
+    lines = [
+        ("engine", f"{found['engine']}, {found['kernel']} kernel"),
+        ("classes", ", ".join(found["classes"])),
+        (found["run"]["unit"], str(found["run"]["iterations"])),
+    ]
+    if found["left_out_error"] is not None:
+        lines.append(("error", f"{found['left_out_error']:.1%} (leave-one-out)"))
+    notes.end(found, facts(lines), *tables(found), facts([("verdict", verdict(found["run"]))]))
 
 
 def describe(model: Model) -> dict[str, Any]:
@@ -49,7 +43,7 @@ def describe(model: Model) -> dict[str, Any]:
     return {
         "model": str(model.path),
         "engine": getattr(machine.engine, "alias", machine.engine),
-        "kernel": machine.kernel if isinstance(machine.kernel, str) else "own",
+        "kernel": " ".join(str(machine.kernel).split()),  # a sum is printed on several lines
         "classes": [str(label) for label in machine.classes_],
         "tasks": machine.coding_.task_names,
         "log_evidence": None if evidence is None else evidence.tolist(),

@@ -11,17 +11,10 @@ from bayespoint.cli.recipe import KERNELS
 from bayespoint.engines.base import ENGINES
 
 Data = Annotated[
-    Path,
-    typer.Argument(
-        metavar="DATA", show_default=False, help="Table with a header: .csv, .csv.gz or .parquet."
-    ),
+    Path, typer.Argument(metavar="DATA", help="Table with a header: .csv, .csv.gz or .parquet.")
 ]
-Target = Annotated[
-    str, typer.Option(metavar="COL", show_default=False, help="Column with the classes.")
-]
-ModelFile = Annotated[
-    Path, typer.Option("--model", metavar="FILE", show_default=False, help="File of the model.")
-]
+Target = Annotated[str, typer.Option(metavar="COL", help="Column with the classes.")]
+ModelFile = Annotated[Path, typer.Option("--model", metavar="FILE", help="File of the model.")]
 Engine = Annotated[
     str, typer.Option(metavar="NAME", help=f"Algorithm: {', '.join(sorted(ENGINES))}.")
 ]
@@ -30,7 +23,6 @@ Param = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME=VALUE",
-        show_default=False,
         help="Parameter of the classifier or of the engine, such as noise=0.5, gamma=0.1 or "
         "engine__noise=0.5; may be repeated.",
     ),
@@ -45,8 +37,7 @@ def check_seed(seed: int) -> int:
 
 
 Seed = Annotated[
-    int,
-    typer.Option(metavar="N", callback=check_seed, help="Seed; the same, the same result."),
+    int, typer.Option(metavar="N", callback=check_seed, help="Seed; the same, the same result.")
 ]
 
 
@@ -59,31 +50,14 @@ def check_jobs(jobs: int | None) -> int | None:
 
 Jobs = Annotated[
     int | None,
-    typer.Option(
-        metavar="N",
-        callback=check_jobs,
-        show_default=False,
-        help="Threads; -1 is one for each core.",
-    ),
+    typer.Option(metavar="N", callback=check_jobs, help="Threads; -1 is one for each core."),
 ]
 Drop = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COL", show_default=False, help="Column not to learn from; may be repeated."
-    ),
+    list[str] | None, typer.Option(metavar="COL", help="Column not to learn from; may be repeated.")
 ]
 TABLES = "CSV, or .csv.gz or .parquet by its name, or - for standard output."
-Out = Annotated[
-    Path, typer.Option(metavar="FILE", show_default=False, help=f"Where to write: {TABLES}")
-]
-OptionalOut = Annotated[
-    Path | None, typer.Option(metavar="FILE", show_default=False, help=f"Where to write: {TABLES}")
-]
-ArrayOut = Annotated[
-    Path,
-    typer.Option(metavar="FILE", show_default=False, help=f"Where to write: .npy, {TABLES}"),
-]
+Out = Annotated[Path, typer.Option(metavar="FILE", help=f"Where to write: {TABLES}")]
+OptionalOut = Annotated[Path | None, typer.Option(metavar="FILE", help=f"Where to write: {TABLES}")]
+ArrayOut = Annotated[Path, typer.Option(metavar="FILE", help=f"Where to write: .npy, {TABLES}")]
 Encoding = Annotated[str, typer.Option(metavar="NAME", help="How CSV files are encoded.")]
-AsJson = Annotated[
-    bool, typer.Option("--json", show_default=False, help="Print JSON, for programs.")
-]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]

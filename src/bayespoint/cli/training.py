@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from bayespoint.cli.columns import CATEGORY, NUMBER, prepare, sort_columns, tell_missing
-from bayespoint.cli.errors import ExitCode, fail
+from bayespoint.cli.errors import bad_usage
 from bayespoint.cli.labels import check_classes, check_column, class_array, rows_with_labels
+from bayespoint.cli.messages import Notes, class_words, count
 from bayespoint.cli.reading import read_table
-from bayespoint.cli.talk import Notes, class_words, count
 from bayespoint.engines import Run
 
 
@@ -40,7 +40,7 @@ def read_training_data(
     for name in drop:
         check_column(frame, name, "--drop")
         if name == target:
-            fail(f"--drop and --target name the same column, {name!r}", ExitCode.USAGE)
+            bad_usage(f"--drop and --target name the same column, {name!r}")
     frame, labels = rows_with_labels(frame, target, notes)
     counts = check_classes(labels, target) if classes else labels.value_counts().to_dict()
     features = frame.drop(columns=[target, *dict.fromkeys(drop)])
@@ -63,7 +63,7 @@ def describe(model: Pipeline, data: TrainingData) -> dict[str, Any]:
         "missing": data.missing,
         "features": machine.n_features_in_,
         "classes": {str(label): n for label, n in data.counts.items()},
-        **describe_machine(model),
+        **describe_classifier(model),
         "log_evidence": None if evidence is None else evidence.tolist(),
         "training_error": float(np.mean(model.predict(data.X) != data.y)),
         "left_out_error": getattr(machine, "left_out_error_", None),
@@ -85,7 +85,7 @@ def run_facts(run: Run) -> dict[str, Any]:
     }
 
 
-def describe_machine(model: Pipeline) -> dict[str, Any]:
+def describe_classifier(model: Pipeline) -> dict[str, Any]:
     """Engine and kernel with their parameters."""
     machine = model[-1]
     return {
@@ -96,13 +96,8 @@ def describe_machine(model: Pipeline) -> dict[str, Any]:
 
 def summary(found: dict[str, Any]) -> list[tuple[str, str]]:
     """The same for people."""
-    columns = found["columns"]
-    kinds = [
-        count(len(columns["numbers"]), "number") if columns["numbers"] else "",
-        count(len(columns["categories"]), "category", "categories")
-        if columns["categories"]
-        else "",
-    ]
+    nouns = {"numbers": ("number",), "categories": ("category", "categories")}
+    kinds = [count(len(found["columns"][kind]), *noun) for kind, noun in nouns.items()]
     errors = f"{found['training_error']:.1%} of the training rows"
     left_out = found["left_out_error"]
     if left_out is not None:
@@ -110,7 +105,7 @@ def summary(found: dict[str, Any]) -> list[tuple[str, str]]:
     evidence = found["log_evidence"]
     lines = [
         ("rows", str(found["rows"])),
-        ("columns", f"{', '.join(filter(None, kinds))}: {count(found['features'], 'feature')}"),
+        ("columns", f"{', '.join(kinds)}: {count(found['features'], 'feature')}"),
         ("classes", class_words(found["classes"])),
         ("engine", engine_words(found)),
         ("evidence", "" if evidence is None else evidence_words(evidence)),

@@ -31,6 +31,11 @@ class Engine(BaseEstimator):
         Short name; ``BayesPointClassifier(engine=alias)`` takes the engine with its defaults.
     space : type
         Where the weights live: ``DualSpace`` or ``BasisSpace``.
+    is_random : bool
+        Whether the result depends on the seed.
+    weights_are_copies : bool
+        Whether a sample of weight k is exactly as good as k copies of it. If not, it must count
+        about as much, or ``run`` must refuse weights that differ.
     can_extend : bool
         Whether ``run(..., start=posterior)`` adds to an earlier result (``warm_start``).
     can_update : bool
@@ -40,6 +45,7 @@ class Engine(BaseEstimator):
     See Also
     --------
     bayespoint.BayesPointClassifier : Runs it.
+    bayespoint.testing.check_engine : Checks that it keeps this protocol.
 
     Examples
     --------
@@ -52,6 +58,8 @@ class Engine(BaseEstimator):
 
     alias: ClassVar[str]
     space: ClassVar[type]
+    is_random: ClassVar[bool] = False
+    weights_are_copies: ClassVar[bool] = True
     can_extend: ClassVar[bool] = False
     can_update: ClassVar[bool] = False
 

@@ -9,6 +9,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bayespoint.state import integer, need
+
 
 @dataclass(frozen=True)
 class Run:
@@ -61,4 +63,10 @@ class Run:
     seconds: float = np.nan
 
     def check_state(self) -> None:
-        """Raise an error if the attributes, read from a file, make no sense."""
+        """Raise an error if the stored attributes make no sense."""
+        integer(self.n_iter, 0)
+        need(type(self.converged) is bool, "converged is not a bool")
+        for words in (self.unit, self.summary, self.remedy):
+            need(isinstance(words, str), "its words are not text")
+        need(isinstance(self.history, (list, tuple)), "its history is not a sequence")
+        need(isinstance(self.measures, dict), "its measures are not a dict")

@@ -1,4 +1,4 @@
-"""How labels come from outputs: p(label given f), and its integrals over Gaussian outputs."""
+"""Likelihoods: p(label | output), and its expectations over Gaussian outputs."""
 
 from bayespoint.likelihoods.base import Likelihood
 from bayespoint.likelihoods.logistic import LogisticLikelihood

@@ -1,4 +1,4 @@
-"""What every likelihood can be asked."""
+"""The interface of a likelihood."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 
 class Likelihood(ABC):
-    r"""The probability of the label "yes" of a task, given its output f.
+    """The probability of the label "yes" of a binary task, given its output f.
 
-    The only place that knows how labels come from outputs: engines learn with it, posteriors
-    predict with it. Arrays of outputs end with the axis of the tasks.
+    Engines learn with a likelihood and posteriors predict with it. The last axis of an array of
+    outputs is the axis of the tasks.
 
     Examples
     --------
@@ -24,7 +24,7 @@ class Likelihood(ABC):
            [0.881]])
     >>> score = likelihood.predictive(np.array([[2.0]]), np.array([[4.0]]))  # f ~ N(2, 4)
     >>> np.exp(likelihood.log_predictive(score)[0]).round(3)
-    array([[0.781]])
+    array([[0.777]])
     """
 
     @abstractmethod
@@ -33,7 +33,7 @@ class Likelihood(ABC):
 
     @abstractmethod
     def predictive(self, mean: NDArray, variance: NDArray) -> NDArray:
-        """Score of outputs f ~ N(mean, variance): its sign decides, its size is the certainty."""
+        """Score of an output f ~ N(mean, variance): its sign decides, its size is the certainty."""
 
     @abstractmethod
     def log_predictive(self, score: NDArray) -> tuple[NDArray, NDArray]:

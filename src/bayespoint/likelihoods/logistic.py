@@ -9,11 +9,11 @@ from scipy.special import entr, expit, log_expit, ndtr
 from bayespoint.likelihoods.base import Likelihood
 from bayespoint.likelihoods.quadrature import expectation_of_bump
 
-SLOPE = np.sqrt(np.pi / 8)  # Phi(SLOPE f) and sigma(f) have the same slope at 0
+SLOPE = np.sqrt(np.pi / 8)  # Phi(SLOPE f) and sigma(f) have equal slopes at 0
 
 
 class LogisticLikelihood(Likelihood):
-    r"""Labels that are "yes" with probability :math:`\sigma(f) = 1 / (1 + e^{-f})`.
+    r"""The logistic likelihood, :math:`p(\text{yes} | f) = \sigma(f) = 1 / (1 + e^{-f})`.
 
     For :math:`f \sim N(m, s^2)` the score is :math:`t = m / \sqrt{1 + \pi s^2 / 8}`, and
     :math:`\sigma(t)` is within 0.018 of the mean of :math:`\sigma(f)` [1]_.
@@ -37,14 +37,15 @@ class LogisticLikelihood(Likelihood):
         return log_expit(outputs), log_expit(-outputs)
 
     def derivatives(self, margin: NDArray) -> tuple[NDArray, NDArray]:
-        """First and negative second derivative of log sigma(y f) by y f: 1 - p and p (1 - p)."""
+        """First and negative second derivative of log sigma(y f) in y f: 1 - p and p (1 - p)."""
         miss = expit(-margin)
         return miss, miss * expit(margin)
 
     def predictive(self, mean: NDArray, variance: NDArray) -> NDArray:
-        """The output whose sigma is nearly the mean of sigma(f).
+        """The score t with sigma(t) close to the mean of sigma(f).
 
-        sigma(f) is close to Phi(f sqrt(pi / 8)), of the same slope at 0, for which it is exact.
+        sigma(f) is close to Phi(f sqrt(pi / 8)), which has the same slope at 0. For that function
+        the score is exact.
         """
         return mean / np.sqrt(1 + SLOPE**2 * variance)
 
@@ -55,8 +56,8 @@ class LogisticLikelihood(Likelihood):
     def information(self, mean: NDArray, variance: NDArray) -> NDArray[np.float64]:
         r"""Entropy of the predictive label less the expected entropy of the label given f.
 
-        The mean of :math:`\sigma(f)` is that of :math:`\Phi(f \sqrt{\pi / 8})`, known exactly, plus
-        that of their difference, a bump; the entropy given f is a bump, too.
+        The mean of :math:`\sigma(f)` is the mean of :math:`\Phi(f \sqrt{\pi / 8})`, known exactly,
+        plus the mean of their difference. That difference is a bump, and so is the entropy given f.
         """
         conditional = expectation_of_bump(label_entropy, mean, variance)
         probit = ndtr(SLOPE * mean / np.sqrt(1 + SLOPE**2 * variance))
@@ -66,6 +67,6 @@ class LogisticLikelihood(Likelihood):
 
 
 def label_entropy(outputs: NDArray) -> NDArray[np.float64]:
-    """Entropy of a label, of an output f: log(1 + exp(-|f|)) + |f| sigma(-|f|)."""
+    """Entropy of the label at output f: log(1 + exp(-|f|)) + |f| sigma(-|f|)."""
     size = np.abs(outputs)
     return size * expit(-size) - log_expit(size)

@@ -1,7 +1,7 @@
-r"""Expectations over a standard normal number, by quadrature.
+r"""Expectations over a standard normal variable, by quadrature.
 
-The trapezoidal rule converges exponentially for analytic functions that die out at both ends, and
-needs no more than equal steps: :math:`E[F(t)] \approx h \sum_k \varphi(t_k) F(t_k)`.
+The trapezoidal rule with equal steps, :math:`E[F(t)] \approx h \sum_k \varphi(t_k) F(t_k)`,
+converges exponentially for analytic functions that vanish at both ends.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-STEP = 0.25  # right to 1e-8 for functions as steep as Phi(4 t)
-NODES = np.arange(-7.5, 7.5 + STEP, STEP)  # beyond lie 6e-14 of a standard normal
+STEP = 0.25  # accurate to 1e-8 for functions as steep as Phi(4 t)
+NODES = np.arange(-7.5, 7.5 + STEP, STEP)  # 6e-14 of the standard normal lies outside
 WEIGHTS = STEP * np.exp(-(NODES**2) / 2) / np.sqrt(2 * np.pi)
-GRID = np.arange(-40, 40 + STEP, STEP)  # of outputs: exp(-40) = 4e-18
-TINY = np.finfo(np.float64).tiny  # stands for the variance of an output that is always 0
+GRID = np.arange(-40, 40 + STEP, STEP)  # outputs; exp(-40) = 4e-18
+TINY = np.finfo(np.float64).tiny  # replaces a variance of 0, so that nothing is divided by 0
 
 
 def expectation_of_bump(
@@ -24,8 +24,8 @@ def expectation_of_bump(
 ) -> NDArray[np.float64]:
     """E bump(f) for f ~ N(mean, variance) and a smooth bump of width 1 or more at f = 0.
 
-    Narrow outputs are integrated over their standard normal number, wide ones over f, as far as
-    the bump reaches. Right to 1e-8 for bumps that fall like exp(-|f|).
+    Narrow Gaussians are integrated over their standardised variable, wide ones over f, as far as
+    the bump reaches. Accurate to 1e-8 for bumps that fall like exp(-|f|).
     """
     mean, s = mean[..., None], np.sqrt(variance)[..., None]
     narrow = bump(mean + np.minimum(s, 1.0) * NODES) @ WEIGHTS
@@ -40,13 +40,13 @@ def share_of_largest(mean: NDArray, variance: NDArray) -> NDArray[np.float64]:
     .. math:: P(y) = E_t \prod_{z \ne y} \Phi\left( \frac{m_y + s_y t - m_z}{s_z} \right),
         \quad t \sim N(0, 1)
 
-    Right to 1e-8 where the standard deviations at a point differ by a factor of up to four, as
-    those of one classifier do; to 1e-3 at a factor of ten.
+    Accurate to 1e-8 where the standard deviations at a point differ by a factor of up to four, as
+    those of one classifier do, and to 1e-3 at a factor of ten.
 
     Parameters
     ----------
     mean, variance : ndarray of shape (n_points, n_classes)
-        Of the outputs.
+        Means and variances of the outputs.
 
     Returns
     -------

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.pipeline import Pipeline
 
+from bayespoint.pipelines import split_pipeline
 from bayespoint.plots.style import BLUE, INK, VERMILION
 from bayespoint.posteriors import MarginalPosterior
 
@@ -88,7 +88,7 @@ class MarginalDisplay:
         -------
         MarginalDisplay
         """
-        classifier = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+        classifier = split_pipeline(estimator).last
         posterior = getattr(classifier, "posterior_", None)
         if not isinstance(posterior, MarginalPosterior):
             raise ValueError(

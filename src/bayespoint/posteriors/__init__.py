@@ -1,4 +1,4 @@
-"""What an engine knows at the end: a distribution over weight vectors."""
+"""Posteriors: distributions over weight vectors."""
 
 from bayespoint.posteriors.base import Posterior
 from bayespoint.posteriors.chains import ChainPosterior

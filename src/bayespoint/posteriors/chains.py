@@ -1,4 +1,4 @@
-"""A posterior known by the samples of Markov chains."""
+"""The posterior of samples from Markov chains."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from numpy.typing import NDArray
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors.flip_evidence import FlipEvidence
 from bayespoint.posteriors.samples import Samples
+from bayespoint.state import finite, integer, need, optional, shaped
 
 
 class ChainPosterior(Samples):
-    r"""Classifiers of unit length from chains, and labels that are flipped with probability q.
+    r"""Classifiers of unit length from Markov chains, with labels flipped with probability q.
 
-    A label of x is the sign of :math:`f(x) = z(x)^T w`, turned around with probability q. Two rules
-    make one score of the N outputs :math:`f_n(x)`, and of a score a share s of classifiers that say
-    "yes"; the probability of "yes" is :math:`q + (1 - 2 q) s`.
+    The label of x is the sign of :math:`f(x) = z(x)^T w`, flipped with probability q. A rule turns
+    the N outputs :math:`f_n(x)` into one score, and the score into a share s of classifiers that
+    say "yes". The probability of "yes" is :math:`q + (1 - 2 q) s`.
 
-    * ``"bayes_point"``: :math:`\bar f / \sqrt{var f + \bar f^2 / N}`, the output of the Bayes point
-      over its standard deviation; :math:`s = \Phi(score)`, the share if outputs were Gaussian.
-      The second term lets N samples claim no more than N samples can know.
-    * ``"vote"``: the mean of the signs, ties broken by the score of the Bayes point;
-      :math:`s = (n_+ + 1/2) / (N + 1)`.
+    * ``"bayes_point"``: the score is the output of the Bayes point over its standard deviation,
+      :math:`\bar f / \sqrt{var f + \bar f^2 / N}`, and :math:`s = \Phi(score)`, the share for
+      Gaussian outputs. The term :math:`\bar f^2 / N` bounds the certainty that N samples can give.
+    * ``"vote"``: the score is the mean of the signs, with ties broken by the score of the Bayes
+      point, and :math:`s = (n_+ + 1/2) / (N + 1)`.
 
     Parameters
     ----------
@@ -32,7 +33,7 @@ class ChainPosterior(Samples):
     label_noise : ndarray of shape (n_tasks,)
         The flip rate q of each task.
     mean : ndarray of shape (n_coordinates, n_tasks), optional
-        The Bayes point, if it is known better than from the samples.
+        The Bayes point, if it is known more accurately than from the samples.
     evidence : sequence of FlipEvidence, optional
         One for each task.
 
@@ -80,9 +81,9 @@ class ChainPosterior(Samples):
         return self._mean
 
     def log_evidence_at(self, q: float) -> NDArray[np.float64]:
-        """Evidence log p(labels) of each task for another flip rate q, from the same chains."""
+        """Evidence log p(labels) of each task at another flip rate q, from the same chains."""
         if self.evidence is None:
-            raise ValueError("The evidence was not asked for: set evidence=True of GibbsSampler.")
+            raise ValueError("The evidence was not estimated: set evidence=True of GibbsSampler.")
         if not 0 <= q <= 0.5:
             raise ValueError(f"q must be a float in the range [0, 0.5]. Got {q!r} instead.")
         return np.array([task.at(q) for task in self.evidence])
@@ -100,12 +101,27 @@ class ChainPosterior(Samples):
         score = np.divide(centre, np.sqrt(square), out=np.zeros_like(centre), where=square > 0)
         if rule == "bayes_point":
             return score
-        # Votes differ by steps of 2/N, and scores are at most sqrt(N): a tie-break, no more.
+        # Votes differ by steps of 2/N and scores are at most sqrt(N), so this only breaks ties.
         return np.sign(outputs).mean(axis=1) + score / self.n_samples**1.5
 
     def log_probability(self, decision: NDArray, rule: str) -> tuple[NDArray, NDArray]:
-        """Logarithms of q + (1 - 2 q) times the share of classifiers that say so."""
+        """Logarithms of q + (1 - 2 q) s for "yes" and "no"."""
         if rule == "bayes_point":
             return self.likelihood.log_predictive(decision)
         log_yes, log_no = self.log_vote_shares(decision)
         return self.likelihood.flipped(log_yes), self.likelihood.flipped(log_no)
+
+    def check_state(self) -> None:
+        """Raise an error if the stored attributes are invalid."""
+        sizes = finite(self.weights, "dst")
+        integer(self.n_chains, 1)
+        integer(self.n_draws, 1)
+        need(self.n_chains * self.n_draws == sizes["s"], "its chains have the wrong length")
+        finite(self.mean, "dt", d=sizes["d"], t=sizes["t"])
+        need(isinstance(self.likelihood, ProbitLikelihood), "its likelihood is not probit")
+        shaped(self.label_noise, "f", "t", t=sizes["t"])
+        optional(self.log_evidence, "t", t=sizes["t"])
+        if self.evidence is not None:
+            need(len(self.evidence) == sizes["t"], "some evidence is missing")
+            known = all(isinstance(one, FlipEvidence) for one in self.evidence)
+            need(known, "its evidence is not FlipEvidence")

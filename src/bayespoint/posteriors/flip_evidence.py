@@ -1,11 +1,12 @@
-"""The evidence of labels that may be flipped, from chains at several levels of noise.
+"""The evidence for every flip rate, from chains at several noise levels.
 
-With k of m labels wrong, the likelihood is q^k (1 - q)^(m - k). So one list of numbers answers for
-all q: A_k, the share of the sphere on which k labels are wrong,
+With k of m labels wrong, the likelihood is q^k (1 - q)^(m - k). So the evidence for all q follows
+from the shares A_k of the sphere on which k labels are wrong,
 
     log Z(q) = m log(1 - q) + log rho(theta),    rho(theta) = sum_k A_k exp(-theta k),
 
-with theta = log((1 - q) / q). Chains on the rungs theta = 0 ... theta_max each see a part of it.
+with theta = log((1 - q) / q). Chains run at the rungs theta = 0 ... theta_max, and each estimates
+some of the A_k.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-TOLERANCE = 1e-10  # of log rho at the rungs
-MOST = 10_000  # iterations; about a hundred are needed
+from bayespoint.state import finite, number, shaped
+
+TOLERANCE = 1e-10  # on log rho at the rungs
+MOST = 10_000  # iterations; about a hundred suffice
 
 
 class FlipEvidence:
@@ -28,14 +31,14 @@ class FlipEvidence:
     rungs : ndarray of shape (n_rungs,)
         The :math:`\theta` of the chains, ascending from 0.
     histograms : ndarray of shape (n_chains, n_rungs, m + 1)
-        Time that a chain spent at each number of errors on each rung.
+        Time that each chain spent at each number of errors on each rung.
     n_coins : float, default=0
-        Labels (by weight) of points that are zero in feature space, which no weights explain: they
-        have probability 1/2.
+        Total weight of the points that are zero in feature space. No classifier explains their
+        labels, so each has probability 1/2.
 
     Examples
     --------
-    Three labels whose eight cells are equally large: log Z(q) = log(1/8) for every q.
+    Three labels that cut the sphere into eight equal cells: log Z(q) = log(1/8) for every q.
 
     >>> import numpy as np
     >>> from bayespoint.posteriors import FlipEvidence
@@ -58,31 +61,31 @@ class FlipEvidence:
 
     @cached_property
     def _without_one(self) -> NDArray[np.float64]:
-        """Logarithms of A_k without each chain in turn, shape (n_chains, m + 1)."""
+        """Logarithms of A_k with each chain left out in turn, shape (n_chains, m + 1)."""
         total = self.histograms.sum(axis=0)
-        return np.stack([log_shares(self.rungs, total - own) for own in self.histograms])
+        return np.stack([log_shares(self.rungs, total - chain) for chain in self.histograms])
 
     def at(self, q: float) -> float:
         """Evidence log Z(q), for q from 0 to 1/2."""
         return float(log_evidence(self.log_shares, q)) - self.n_coins * np.log(2)
 
     def error_at(self, q: float) -> float:
-        """Standard error of log Z(q) by the jackknife over chains; NaN for a single chain."""
+        """Jackknife standard error of log Z(q) over the chains; NaN for a single chain."""
         n = len(self.histograms)
         if n < 2:
             return np.nan
         return float(np.sqrt((n - 1) ** 2 / n) * log_evidence(self._without_one, q).std(ddof=1))
 
     def most_likely(self, smallest: float) -> float:
-        """The q of the largest evidence, from ``smallest`` to 1/2."""
+        """The q in [``smallest``, 1/2] with the largest evidence."""
         rates = np.geomspace(smallest, 0.5, 1000)  # steps of 0.6 %, far below any error
         return float(rates[np.argmax(log_evidence(self.log_shares[None], rates[:, None]))])
 
     def by_integration(self) -> NDArray[np.float64]:
-        r"""Integral for log rho at the rungs by another way, :math:`-\int_0^\theta E[k] d\theta`.
+        r"""Log rho at the rungs by thermodynamic integration, :math:`-\int_0^\theta E[k] d\theta`.
 
-        The trapezoidal rule, with the correction of Euler and Maclaurin for the slope
-        :math:`-Var[k]` at the ends of every step.
+        The trapezoidal rule with the Euler-Maclaurin correction for the slope :math:`-Var[k]` at
+        the ends of every step.
         """
         k = np.arange(self.histograms.shape[2])
         law = self.histograms.sum(axis=0)
@@ -92,6 +95,11 @@ class FlipEvidence:
         step = np.diff(self.rungs)
         area = step * (mean[1:] + mean[:-1]) / 2 + step**2 * (variance[1:] - variance[:-1]) / 12
         return -np.append(0.0, np.cumsum(area))
+
+    def check_state(self) -> None:
+        """Raise an error if the stored attributes are invalid."""
+        shaped(self.histograms, "f", "crk", **finite(self.rungs, "r"))
+        number(self.n_coins, 0)
 
 
 def log_evidence(log_shares: NDArray[np.float64], q: float | NDArray) -> NDArray[np.float64]:
@@ -103,12 +111,12 @@ def log_evidence(log_shares: NDArray[np.float64], q: float | NDArray) -> NDArray
 
 
 def log_shares(rungs: NDArray[np.float64], histogram: NDArray[np.float64]) -> NDArray[np.float64]:
-    r"""Logarithms of the A_k that make the histograms of all rungs, (n_rungs, m + 1), likeliest.
+    r"""Maximum likelihood estimate of log A_k from the histograms of all rungs, (n_rungs, m + 1).
 
-    These are the multi-histogram equations: at rung l the law of k is
+    It solves the multi-histogram equations: at rung l, k has the distribution
     :math:`A_k \exp(-\theta_l k - F_l)`. The sphere is symmetric, :math:`A_k = A_{m-k}`, so every
-    chain also counts as one with all labels turned around. To average the A_k afterwards instead
-    would ruin them, where one of the two is badly known.
+    chain also counts as one with all labels flipped. Averaging :math:`A_k` and :math:`A_{m-k}`
+    afterwards would be wrong, since one of the two may be known badly.
     """
     k = np.arange(histogram.shape[1])
     steps = np.log(histogram.sum(axis=1))[:, None]

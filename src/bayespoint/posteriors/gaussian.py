@@ -10,8 +10,9 @@ from scipy.special import log_ndtr, ndtr
 
 from bayespoint.likelihoods import Likelihood
 from bayespoint.posteriors.base import Posterior
+from bayespoint.state import finite, need, optional, shaped
 
-TINY = np.finfo(np.float64).tiny  # stands for the variance of an output that is always 0
+TINY = np.finfo(np.float64).tiny  # replaces a variance of 0, so that nothing is divided by 0
 
 
 class Messages(NamedTuple):
@@ -20,7 +21,7 @@ class Messages(NamedTuple):
     Attributes
     ----------
     shift, rate : ndarray of shape (n_points, n_tasks)
-        :math:`h` and :math:`r` of every point and task.
+        :math:`h` and :math:`r` of each point and task.
 
     Examples
     --------
@@ -35,33 +36,34 @@ class Messages(NamedTuple):
 
 
 class GaussianPosterior(Posterior):
-    r"""Weights :math:`w \sim N(\mu, \Sigma)` of each task.
+    r"""Gaussian weights :math:`w \sim N(\mu, \Sigma)` of each task, for any likelihood.
 
     The output :math:`f(x) = z(x)^T w` has the mean :math:`m = z^T \mu` and the variance
     :math:`s^2 = z^T \Sigma z`. The two rules are
 
-    * ``"bayes_point"``: the likelihood's predictive score and probability, which count the noise
-      of labels as well;
-    * ``"vote"``: decision :math:`m / s`, and its :math:`\Phi`, the share of classifiers that say
-      "yes".
+    * ``"bayes_point"``: the predictive score and probability of the likelihood, which include the
+      noise of the labels;
+    * ``"vote"``: the decision is :math:`m / s`, and :math:`\Phi(m / s)` is the share of classifiers
+      that say "yes".
 
-    Both have the sign of m: the Bayes point of a Gaussian is its majority.
+    Both decisions have the sign of m: under a Gaussian posterior the Bayes point agrees with the
+    majority.
 
     Parameters
     ----------
     mean : ndarray of shape (n_coordinates, n_tasks)
         :math:`\mu` of each task.
     factor : ndarray of shape (n_tasks, n_coordinates, n_coordinates) or (n_tasks, n_coordinates)
-        F of each task, with :math:`\Sigma = F F^T`, or the standard deviations of weights that are
-        independent.
+        F of each task, with :math:`\Sigma = F F^T`, or the standard deviations of independent
+        weights.
     likelihood : Likelihood
-        How labels come from outputs.
+        p(label | output).
     log_evidence : ndarray of shape (n_tasks,), optional
         log p(labels).
     left_out_log_probability : ndarray of shape (n_points, n_tasks), optional
         log p(label of a training point | all other labels).
     messages : Messages, optional
-        What each training point says of its output, by which the posterior is the prior times
+        Messages of the training points: the posterior is the prior times
         :math:`\prod_i \exp(h_i f_i - r_i f_i^2 / 2)`.
 
     Examples
@@ -114,7 +116,7 @@ class GaussianPosterior(Posterior):
 
     @property
     def is_diagonal(self) -> bool:
-        """Whether the weights are independent of each other."""
+        """Whether the weights are independent."""
         return self.factor.ndim == 2
 
     def latent(self, Z: NDArray) -> tuple[NDArray, NDArray]:
@@ -142,7 +144,20 @@ class GaussianPosterior(Posterior):
         return self.likelihood.predictive(mean, variance)
 
     def log_probability(self, decision: NDArray, rule: str) -> tuple[NDArray, NDArray]:
-        """Logarithms of Phi(+-decision) where classifiers vote, else of the likelihood's answer."""
+        """Logarithms of Phi(+-decision) for votes, else of the predictive probabilities."""
         if rule == "vote":
             return log_ndtr(decision), log_ndtr(-decision)
         return self.likelihood.log_predictive(decision)
+
+    def check_state(self) -> None:
+        """Raise an error if the stored attributes are invalid."""
+        sizes = finite(self.mean, "dt")
+        n_tasks = sizes["t"]
+        finite(self.factor, "td" if self.is_diagonal else "tdd", **sizes)
+        optional(self.log_evidence, "t", t=n_tasks)
+        optional(self.left_out_log_probability, "nt", t=n_tasks)
+        need(isinstance(self.likelihood, Likelihood), "its likelihood is not a Likelihood")
+        if self.messages is not None:
+            need(isinstance(self.messages, Messages), "its messages are not Messages")
+            sizes = shaped(self.messages.shift, "f", "nt", t=n_tasks)
+            shaped(self.messages.rate, "f", "nt", **sizes)

@@ -1,4 +1,4 @@
-"""A posterior known by the max-marginal of every weight."""
+"""The posterior given by the max-marginal of every weight."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from bayespoint.exceptions import CutMarginalsWarning, warn_user
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors.base import Posterior
 from bayespoint.posteriors.sampled import most_likely_scale
+from bayespoint.state import finite, number, optional, shaped
 
-CUT = 0.01  # of a marginal's height, at an end of its grid: the mean is then off by about 1 %
-TINY = np.finfo(np.float64).tiny  # stands for the variance of an output that is always the same
+CUT = 0.01  # height of a marginal at an end of its grid at which the mean is off by about 1 %
+TINY = np.finfo(np.float64).tiny  # replaces a variance of 0, so that nothing is divided by 0
 
 
 class MarginalPosterior(Posterior):
@@ -22,29 +23,30 @@ class MarginalPosterior(Posterior):
 
     A marginal is a histogram: bin k of weight d has the mass
     :math:`p_{dk} \propto h_{dk} \exp(\beta b_d(w_{dk}))`, where :math:`h_{dk}` is half the distance
-    between its neighbours (the trapezoid rule). All answers follow from these, with the weights
-    taken as independent of each other:
+    between its neighbours (the trapezoid rule). Everything else follows from these masses, with
+    the weights treated as independent:
 
     * ``mean``: the Bayes point, :math:`\bar w_d = \sum_k p_{dk} w_{dk}`; for ``beta=inf`` the mode;
     * ``latent``: :math:`f(x) = z^T w` has mean :math:`m = z^T \bar w` and variance
       :math:`s^2 = \sum_d z_d^2 \mathrm{var}\, w_d`;
-    * ``"bayes_point"``: decision :math:`m / \sigma`, which has the sign of m as in the paper, and
-      its :math:`\Phi` as probability of "yes". One :math:`\sigma` a task makes the labels of the
-      training points (and one more, of typical size, on the wrong side) likeliest. The spread of
-      max-marginals is not used for it: its scale depends on beta and on the number of passes;
-    * ``"vote"``: decision m / s, and its :math:`\Phi`, the share of classifiers that say "yes" if
-      f is nearly Gaussian, as sums of many weights are.
+    * ``"bayes_point"``: the decision is :math:`m / \sigma`, with the sign of m as in the paper, and
+      :math:`\Phi(m / \sigma)` is the probability of "yes". One :math:`\sigma` per task maximises
+      the likelihood of the training labels, and of one more point of typical size on the wrong
+      side. The spread of the max-marginals is not used: it depends on beta and on the number of
+      passes;
+    * ``"vote"``: the decision is m / s, and :math:`\Phi(m / s)` is the share of classifiers that
+      say "yes" if f is nearly Gaussian, as sums of many weights are.
 
     Both rules have the sign of m.
 
     Parameters
     ----------
     grids, log_marginals : ndarray of shape (n_tasks, n_coordinates, n_bins)
-        Ascending weights :math:`w_{dk}`, and :math:`b_d` at these, with a largest value of 0.
+        Ascending weights :math:`w_{dk}`, and :math:`b_d` at these, with a maximum of 0.
     beta : float
-        Sharpness; may be inf.
+        Sharpness :math:`\beta`; may be inf.
     Z : ndarray of shape (n_points, n_coordinates)
-        The training points, for :math:`\sigma`.
+        The training points, from which :math:`\sigma` is computed.
     targets : ndarray of shape (n_points, n_tasks)
         Their labels, -1 and +1.
     weight : ndarray of shape (n_points,), optional
@@ -78,13 +80,13 @@ class MarginalPosterior(Posterior):
         self._training = (Z, targets, weight)
 
     def at(self, beta: float) -> MarginalPosterior:
-        """The same max-marginals, read with another beta."""
+        """The posterior for another beta, from the same max-marginals."""
         return MarginalPosterior(self.grids, self.log_marginals, float(beta), *self._training)
 
     def means(self, betas: ArrayLike) -> NDArray[np.float64]:
         """Bayes points for several betas, shape (n_betas, n_coordinates, n_tasks).
 
-        Warns if one is so low that a marginal is cut off by the ends of its grid.
+        Warns if a beta is so low that the ends of a grid cut off its marginal.
         """
         betas = np.atleast_1d(np.asarray(betas, dtype=np.float64))
         if betas.ndim != 1 or not (betas > 0).all():
@@ -111,18 +113,18 @@ class MarginalPosterior(Posterior):
 
     @property
     def skew(self) -> NDArray[np.float64]:
-        """Third standardised moment of each weight; 0 for one that is certain."""
+        """Skewness of each weight; 0 if its variance is 0."""
         return self._central_moment(3) / np.maximum(self.variance, TINY ** (2 / 3)) ** 1.5
 
     @cached_property
     def scale(self) -> NDArray[np.float64]:
-        """The sigma of the probabilities, one a task."""
+        """The sigma of the probabilities, one per task."""
         Z, targets, weight = self._training
         margins = targets * (Z @ self.mean)
-        return np.array([most_likely_scale(own, weight) for own in margins.T])
+        return np.array([most_likely_scale(of_task, weight) for of_task in margins.T])
 
     def latent(self, Z: NDArray) -> tuple[NDArray, NDArray]:
-        """Mean and variance of the outputs, weights taken as independent."""
+        """Mean and variance of the outputs, with weights treated as independent."""
         return Z @ self.mean, np.square(Z) @ self.variance
 
     def votes(self, Z: NDArray) -> NDArray:
@@ -130,19 +132,19 @@ class MarginalPosterior(Posterior):
         return 2 * ndtr(self.decision(Z, "vote")) - 1
 
     def draw(self, n: int, rng: np.random.Generator) -> NDArray:
-        """Weights drawn from the histograms, independent of each other."""
+        """Weights drawn independently from the histograms."""
         n_tasks, n_coordinates, _ = self.grids.shape
         cumulative = self._masses(self.beta).cumsum(axis=2)
         drawn = np.empty((n_coordinates, n, n_tasks))
         for task in range(n_tasks):
             for d in range(n_coordinates):
-                own = cumulative[task, d]
-                bins = np.searchsorted(own, rng.random(n) * own[-1], side="right")
+                masses = cumulative[task, d]
+                bins = np.searchsorted(masses, rng.random(n) * masses[-1], side="right")
                 drawn[d, :, task] = self.grids[task, d, bins]
         return drawn
 
     def decision(self, Z: NDArray, rule: str) -> NDArray:
-        """The output of the Bayes point, over sigma or over its own standard deviation."""
+        """The output of the Bayes point, over sigma or over the output's standard deviation."""
         if rule == "bayes_point":
             return Z @ self.mean / self.scale
         mean, variance = self.latent(Z)
@@ -154,7 +156,7 @@ class MarginalPosterior(Posterior):
 
     @cached_property
     def likelihood(self) -> ProbitLikelihood:  # type: ignore[override]
-        """Probit with the scale that fits the Bayes point, for want of a scale of single ones."""
+        """Probit with the scale of the Bayes point, used for single classifiers as well."""
         return ProbitLikelihood(self.scale)
 
     def _mean(self, beta: float) -> NDArray[np.float64]:
@@ -168,7 +170,7 @@ class MarginalPosterior(Posterior):
             np.put_along_axis(masses, peaks, 1.0, axis=2)
             return masses
         ends = np.concatenate([self.grids[..., :1], self.grids, self.grids[..., -1:]], axis=2)
-        heights = np.exp(np.maximum(beta * self.log_marginals, -700.0))  # exp(-700) is not yet 0
+        heights = np.exp(np.maximum(beta * self.log_marginals, -700.0))  # exp(-700) is above 0
         masses = heights * (ends[..., 2:] - ends[..., :-2])
         return masses / masses.sum(axis=2, keepdims=True)
 
@@ -178,3 +180,13 @@ class MarginalPosterior(Posterior):
     def _central_moment(self, order: int) -> NDArray[np.float64]:
         distances = self.grids - self.mean.T[..., None]
         return self._expect(self._masses(self.beta), distances**order)
+
+    def check_state(self) -> None:
+        """Raise an error if the stored attributes are invalid."""
+        sizes = finite(self.grids, "tdb")
+        shaped(self.log_marginals, "f", "tdb", **sizes)
+        number(self.beta, 0)
+        Z, targets, weight = self._training
+        n_points = finite(Z, "nd", d=sizes["d"])["n"]
+        shaped(targets, "i", "nt", n=n_points, t=sizes["t"])
+        optional(weight, "n", n=n_points)

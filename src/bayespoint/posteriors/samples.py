@@ -1,4 +1,4 @@
-"""What every posterior known by samples can be asked."""
+"""What all posteriors that consist of samples have in common."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Samples(Posterior):
         return self.weights[:, rng.integers(self.n_samples, size=n)]
 
     def log_vote_shares(self, decision: NDArray) -> tuple[NDArray, NDArray]:
-        """Logarithms of the shares of "yes" and "no" by Laplace's rule, (n + 1/2) / (N + 1).
+        """Logarithms of the smoothed shares of "yes" and "no", (n + 1/2) / (N + 1).
 
         ``decision`` is the mean vote.
         """

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayespoint.state import integer, need, shaped
+
 # Rates such as 1 - 0.9 miss the fraction they mean by a few units in the last place.
 _ROUNDING = 8 * np.finfo(np.float64).eps
 
@@ -164,6 +166,14 @@ class RejectionCurve:
     def _point(self, index: int) -> OperatingPoint:
         columns = (self.threshold, self.rate, self.error)
         return OperatingPoint(*(float(column[index]) for column in columns))
+
+    def check_state(self) -> None:
+        """Raise an error if the stored attributes make no sense."""
+        sizes = shaped(self.rate, "f", "n")
+        shaped(self.error, "f", "n", **sizes)
+        shaped(self.threshold, "f", "n", **sizes)
+        need(isinstance(self.aurc, (float, np.floating)), "its AURC is not a number")
+        integer(self.n_samples, 1)
 
 
 def _present_points(

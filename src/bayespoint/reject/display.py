@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bayespoint.extras import axes_or_new
 from bayespoint.reject.curve import OperatingPoint, RejectionCurve
 from bayespoint.reject.evaluate import rejection_curve
 from bayespoint.reject.scores import estimator_outputs, get_score
@@ -79,9 +80,6 @@ class RejectionCurveDisplay:
         *,
         score: str | None = None,
         name: str | None = None,
-        ax: "Axes | None" = None,
-        max_rate: float = 1.0,
-        log_error: bool = False,
         **kwargs: Any,
     ) -> "RejectionCurveDisplay":
         """The curve of a fitted classifier on test data.
@@ -101,8 +99,8 @@ class RejectionCurveDisplay:
             :class:`SelectiveClassifier`, and ``"max"`` for other classifiers.
         name : str, default=None
             Name for the legend. By default the name of the class.
-        ax, max_rate, log_error, **kwargs
-            See :meth:`plot`.
+        **kwargs
+            Passed to :meth:`plot`.
 
         Returns
         -------
@@ -128,7 +126,7 @@ class RejectionCurveDisplay:
             operating_point=point,
             threshold_source=source,
         )
-        return display.plot(ax=ax, max_rate=max_rate, log_error=log_error, **kwargs)
+        return display.plot(**kwargs)
 
     @classmethod
     def from_predictions(
@@ -140,15 +138,12 @@ class RejectionCurveDisplay:
         classes: ArrayLike | None = None,
         score: str = "max",
         name: str | None = None,
-        ax: "Axes | None" = None,
-        max_rate: float = 1.0,
-        log_error: bool = False,
         **kwargs: Any,
     ) -> "RejectionCurveDisplay":
-        """The curve of outputs: see :func:`rejection_curve` and, for the rest, :meth:`plot`."""
+        """The curve of outputs: see :func:`rejection_curve`; the rest goes to :meth:`plot`."""
         curve = rejection_curve(y_true, outputs, y_pred=y_pred, classes=classes, score=score)
         display = cls(curve, score=score, name=name)
-        return display.plot(ax=ax, max_rate=max_rate, log_error=log_error, **kwargs)
+        return display.plot(**kwargs)
 
     def plot(
         self,
@@ -183,15 +178,7 @@ class RejectionCurveDisplay:
                 "The 'max_rate' parameter of RejectionCurveDisplay.plot must be a float in the "
                 f"range (0.0, 1.0]. Got {max_rate!r} instead."
             )
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise ImportError(
-                "RejectionCurveDisplay needs matplotlib: pip install 'bayespoint[plot]'."
-            ) from error
-
-        if ax is None:
-            _, ax = plt.subplots(layout="constrained")
+        ax = axes_or_new(ax, type(self).__name__)
         # Every rate k/n, not only those a threshold reaches: between them ties bend the curve.
         rates = np.arange(self.curve.n_samples) / self.curve.n_samples
         rates = rates[rates <= max_rate]

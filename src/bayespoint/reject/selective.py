@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.exceptions import NotFittedError, UndefinedMetricWarning
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import check_cv, cross_val_predict
 from sklearn.utils.metaestimators import available_if
@@ -23,6 +23,10 @@ from bayespoint.reject.curve import RejectionCurve
 from bayespoint.reject.labels import encode, joint_dtype, resolve_reject_label
 from bayespoint.reject.parameters import check_labels, check_parameters
 from bayespoint.reject.scores import SCORES, estimator_outputs
+from bayespoint.state import need, shaped
+
+# What there is without a fit, if the estimator is fitted and the threshold given.
+WITHOUT_FIT = {"estimator_", "classes_", "reject_label_", "threshold_", "threshold_source_"}
 
 
 def _estimator_has(method: str) -> Callable[[Any], bool]:
@@ -50,7 +54,8 @@ class SelectiveClassifier(ClassifierMixin, WrapsClassifier):
 
       .. math:: \tfrac1n \bigl( \#\{\text{accepted and wrong}\} + c\,\#\{\text{rejected}\} \bigr).
 
-    * ``threshold=t``: known beforehand. For true class probabilities Chow's rule [1]_ is optimal:
+    * ``threshold=t``: known beforehand. Around a classifier that is fitted already there is nothing
+      to learn, and no `fit` is needed. For true class probabilities Chow's rule [1]_ is optimal:
       reject where :math:`1 - \max_y p(y|x) > c`. Where probabilities can be trusted,
       ``confidence="proba", threshold=1 - c`` does just this, without calibration; ``cost=c`` does
       not need to trust them, and finds nearly the same threshold where they are right.
@@ -58,7 +63,8 @@ class SelectiveClassifier(ClassifierMixin, WrapsClassifier):
     Parameters
     ----------
     estimator : classifier
-        The classifier that answers.
+        The classifier that answers. `fit` fits a clone of it, unless it is a scikit-learn
+        ``FrozenEstimator``, or ``cv="prefit"``.
     rate : float in [0, 1), default=None
         Fraction to reject.
     threshold : float, default=None
@@ -140,6 +146,12 @@ class SelectiveClassifier(ClassifierMixin, WrapsClassifier):
     '99.5% of the accepted right'
     >>> f"{machine.estimator_.score(X_test, y_test):.1%} right without rejections"
     '98.3% right without rejections'
+
+    A threshold, around a classifier that is fitted already:
+
+    >>> by_gap = SelectiveClassifier(machine.estimator_, threshold=1.0, confidence="gap")
+    >>> by_gap.predict(X_test[118:126])
+    array([-1,  5,  2,  5, -1,  4, -1,  7])
     """
 
     def __init__(
@@ -199,17 +211,38 @@ class SelectiveClassifier(ClassifierMixin, WrapsClassifier):
             if sample_weight is not None:
                 fit_params["sample_weight"] = sample_weight
             self.estimator_ = self._fit_clone(X, labels, fit_params)
-        self.classes_ = np.asarray(self.estimator_.classes_)
-        self.reject_label_ = resolve_reject_label(self.reject_label, self.classes_)
+        self.__dict__.update(self._known_of(self.estimator_))
         # Nothing of an earlier fit may stay, where this one has no calibration.
         for name in ("rejection_curve_", "calibration_rate_", "calibration_error_"):
             self.__dict__.pop(name, None)
         if self.threshold is None:
             self._calibrate(X, labels, sample_weight, fit_params)
-        else:
-            self.threshold_ = float(self.threshold)
-            self.threshold_source_ = SOURCES["given"]
         return self
+
+    def _known_of(self, fitted: Any) -> dict[str, Any]:
+        """The attributes that a fitted classifier, and the threshold if it is given, decide."""
+        classes = np.asarray(fitted.classes_)
+        label = resolve_reject_label(self.reject_label, classes)
+        known = {"estimator_": fitted, "classes_": classes, "reject_label_": label}
+        if self.threshold is not None:
+            known |= {"threshold_": float(self.threshold), "threshold_source_": SOURCES["given"]}
+        return known
+
+    def __getattr__(self, name: str) -> Any:
+        # Reached where no fit has set the attribute, and maybe none is needed.
+        if name in WITHOUT_FIT and self.__sklearn_is_fitted__():
+            check_parameters(self)
+            return self._known_of(self.estimator)[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        if "estimator_" in vars(self):
+            return True
+        try:
+            check_is_fitted(self.estimator)
+        except NotFittedError:
+            return False
+        return self.threshold is not None
 
     def _calibrate(self, X: Any, y: NDArray, weight: ArrayLike | None, fit_params: dict) -> None:
         classes = self.classes_.tolist()
@@ -301,3 +334,14 @@ class SelectiveClassifier(ClassifierMixin, WrapsClassifier):
         """The vote shares of the estimator, rejected points included."""
         check_is_fitted(self)
         return self.estimator_.vote_shares(X)
+
+    def check_state(self) -> None:
+        """Raise an error if the stored attributes make no sense."""
+        if "estimator_" not in vars(self):
+            return
+        need(hasattr(self.estimator_, "predict"), "its estimator cannot predict")
+        need(self.confidence in SCORES, "its confidence is unknown")
+        need(isinstance(self.threshold_, (float, np.floating)), "its threshold is not a number")
+        shaped(self.classes_, "biufUO", "c")
+        label = self.reject_label_
+        need(label is None or np.isscalar(label), "its reject label is not a single value")

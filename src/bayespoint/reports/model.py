@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import get_engine
+from bayespoint.pipelines import split_pipeline
 
 WRAPPED = ("best_estimator_", "estimator_")  # where searches and refusals keep what they fitted
 
@@ -32,15 +32,11 @@ def describe_model(estimator: Any) -> dict[str, str]:
 
 def fitted_layers(estimator: Any) -> list[Any]:
     """The estimator, then what is within it: steps of pipelines, winners of searches."""
-    layers = [estimator]
-    if isinstance(estimator, Pipeline):
-        *steps, last = estimator
-        return [*layers, *steps, *fitted_layers(last)]
-    for name in WRAPPED:
-        inner = getattr(estimator, name, None)
-        if inner is not None:
-            return [*layers, *fitted_layers(inner)]
-    return layers
+    before, inner, _ = split_pipeline(estimator)
+    if inner is estimator:
+        found = (getattr(estimator, name, None) for name in WRAPPED)
+        inner = next((one for one in found if one is not None), None)
+    return [estimator, *(before or []), *([] if inner is None else fitted_layers(inner))]
 
 
 def facts(fitted: Any) -> dict[str, str]:

@@ -10,10 +10,10 @@ import numpy as np
 
 from bayespoint.plots import BLUE, VERMILION, house_style, new_axes, new_panels
 from bayespoint.reject import OperatingPoint, RejectionCurveDisplay
-from bayespoint.reports import parts
+from bayespoint.reports import html
+from bayespoint.reports.answers import Bin
 from bayespoint.reports.evaluation import Evaluation
 from bayespoint.reports.intervals import score_interval
-from bayespoint.reports.metrics import Bin
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,8 +30,8 @@ Draw = Callable[[Evaluation, str], "Figure"]  # what to show, and the colour of 
 
 def picture(draw: Draw, evaluation: Evaluation, alternative: str, caption: str) -> str:
     """A drawing as a figure of the page; ``caption`` is HTML."""
-    light, dark = (parts.svg_address(as_svg(draw, evaluation, dark)) for dark in (False, True))
-    return parts.figure(light, alternative, caption, dark=dark)
+    light, dark = (html.svg_address(as_svg(draw, evaluation, dark)) for dark in (False, True))
+    return html.figure(light, alternative, caption, dark=dark)
 
 
 def as_svg(draw: Draw, evaluation: Evaluation, dark: bool) -> bytes:
@@ -73,7 +73,7 @@ def draw_rejection(evaluation: Evaluation, colour: str) -> Figure:
 def draw_reliability(evaluation: Evaluation, colour: str) -> Figure:
     """How often answers of each confidence are right, above how many of them there are."""
     drawing, ((upper,), (lower,)) = new_panels(2, 1, *SIZE, heights=[5, 2])
-    bins = [one for one in evaluation.reliability if one.weight > 0]
+    bins = [one for one in evaluation.answers.bins if one.weight > 0]
     draw_accuracies(upper, bins, colour)
     draw_histogram(lower, bins, colour)
     for ax in (upper, lower):

@@ -7,7 +7,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import uniform_filter
 from scipy.stats import rankdata
@@ -17,9 +16,11 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bayespoint.classifier import BayesPointClassifier
+from bayespoint.classifier import BayesPointClassifier, unchanged_on_failure
 from bayespoint.engines import KnapsackPropagation
-from bayespoint.selection.knapsack_folds import Data, Fold, fit_one, last_step, score_fold
+from bayespoint.pipelines import split_pipeline
+from bayespoint.selection.jobs import run_jobs
+from bayespoint.selection.knapsack_folds import Data, Fold, fit_one, score_fold
 from bayespoint.validation import parameter_error
 
 COSTS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
@@ -48,7 +49,8 @@ class KnapsackCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     scoring : str, callable or None, default=None
         What to maximise; None is the share of right answers.
     n_jobs : int or None, default=None
-        Threads for folds and costs side by side.
+        Folds and costs that run in parallel, as in joblib: in threads, unless
+        ``joblib.parallel_config`` chooses another backend.
 
     Attributes
     ----------
@@ -110,18 +112,17 @@ class KnapsackCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         machine = self._machine()
         costs, betas = self._axis("Cs", finite=True), self._axis("betas", finite=False)
         scorer = None if self.scoring is None else check_scoring(machine, scoring=self.scoring)
-        validate_data(self, X, y, skip_check_array=True)
-        data = Data.of(X, y, sample_weight, pairwise=get_tags(machine).input_tags.pairwise)
-        folds = list(
-            check_cv(self.cv, data.labels, classifier=True).split(data.points, data.labels)
-        )
-        done = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(score_fold)(machine, data, C, betas, scorer, *fold)
-            for C, fold in product(costs, folds)
-        )
-        self._record(costs, betas, done, len(folds))
-        self.best_estimator_ = fit_one(machine, data, **self.best_params_)
-        self.classes_ = self.best_estimator_.classes_
+        with unchanged_on_failure(self):
+            validate_data(self, X, y, skip_check_array=True)
+            data = Data.of(X, y, sample_weight, pairwise=get_tags(machine).input_tags.pairwise)
+            cv = check_cv(self.cv, data.labels, classifier=True)
+            folds = list(cv.split(data.points, data.labels))
+            jobs = [(machine, data, C, betas, scorer, *fold) for C, fold in product(costs, folds)]
+            done = run_jobs(score_fold, jobs, self.n_jobs, n_fits=len(jobs))
+            # Warnings of the folds are of no use: scores are those of the classifiers as they were.
+            self._record(costs, betas, [fold for fold, _ in done], len(folds))
+            self.best_estimator_ = fit_one(machine, data, **self.best_params_)
+            self.classes_ = self.best_estimator_.classes_
         return self
 
     def predict(self, X: ArrayLike) -> NDArray:
@@ -143,7 +144,7 @@ class KnapsackCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """The estimator to be cloned, checked: its last step has the engine of this class."""
         if self.estimator is None:
             return BayesPointClassifier(engine=KnapsackPropagation())
-        classifier = last_step(self.estimator)
+        classifier = split_pipeline(self.estimator).last
         engine = getattr(classifier, "engine", None)
         named = isinstance(engine, KnapsackPropagation) or engine == KnapsackPropagation.alias
         if isinstance(classifier, BayesPointClassifier) and named:

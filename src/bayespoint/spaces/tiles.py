@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.kernels import Kernel, Points
-from bayespoint.threads import ThreadPool
+from bayespoint.threads import ThreadPool, stop_if_cancelled
 
 UNIT = 128  # rows a product; 512 would be a fifth faster, but asks for more rows than are needed
 EDGE = 64  # smaller products have multiples of this: BLAS sums what its own tiles leave otherwise
@@ -53,6 +53,7 @@ def _multiply_units(
     units = [slice(start, start + UNIT) for start in starts]
     points = [left.take(unit) for unit in units]
     for start in range(0, len(right), TILE):
+        stop_if_cancelled()
         columns = slice(start, start + TILE)
         tile = right.take(columns)
         for unit, some in zip(units, points, strict=True):
@@ -76,6 +77,7 @@ def _fill_tiles(
     where: NDArray,
 ) -> None:
     for start in starts:
+        stop_if_cancelled()
         end = min(start + TILE, len(right))
         begin = max(end - TILE, 0)  # the last tile overlaps its neighbour rather than be narrower
         tile = padded(right.take(slice(begin, end)), EDGE)

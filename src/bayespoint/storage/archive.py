@@ -5,18 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, BinaryIO
 
-from bayespoint.storage.content import ContentError
+from bayespoint.state import ContentError
 
 MANIFEST = "manifest.json"
 FORMAT = "bayespoint model"
-VERSION = 1  # of the format; raised when older releases could not read what is written
+VERSION = 2  # of the format; raised when older releases could not read what is written
 SEAL = "bayespoint model, manifest sha256 "  # the archive's comment, before the digits
 LARGEST_MANIFEST = 64 * 2**20  # bytes: JSON takes up to thirty times as much memory when read
 THE_SAME_DAY = (1980, 1, 1, 0, 0, 0)  # of all members: a model has the same bytes every time
@@ -164,31 +160,16 @@ def check_version(manifest: dict[str, Any]) -> None:
     version = manifest.get("format_version")
     if type(version) is not int or version < 1:
         raise ContentError(f"its format version is {version!r}, and not a positive number")
-    if version > VERSION:
+    if version != VERSION:
         libraries = manifest.get("libraries")
         writer = libraries.get("bayespoint") if isinstance(libraries, dict) else None
+        remedy = "Upgrade bayespoint" if version > VERSION else "Fit and save the model again"
         raise ContentError(
             f"it was written by bayespoint {writer or 'of unknown version'} in format {version}, "
-            f"and this release reads formats up to {VERSION}. Upgrade bayespoint"
+            f"and this release reads format {VERSION}. {remedy}"
         )
 
 
 def refuse_constant(token: str) -> None:
     """Refuse the words NaN and Infinity, which are not JSON."""
     raise ContentError(f"its manifest contains {token}, which is not JSON")
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A new file that takes the place of ``path`` when it is complete, and not before."""
-    target = Path(os.path.realpath(path))  # a link stays a link
-    draft = target.with_name(f".bayespoint-{secrets.token_hex(8)}.tmp")
-    try:
-        with open(draft, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, target)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from bayespoint.storage.content import ContentError
+from bayespoint.state import ContentError
 
 KINDS = "biufU"  # bool, integers, floats, strings of one width: no pointers, nothing to unpickle
 VERSION = (1, 0)  # of the .npy format

@@ -18,21 +18,23 @@ from bayespoint.coding import Coding
 from bayespoint.engines import Engine, Run
 from bayespoint.exceptions import one_line
 from bayespoint.posteriors import Posterior
-from bayespoint.reject import RejectionCurve, SelectiveClassifier
-from bayespoint.reject.scores import SCORES
 from bayespoint.spaces import BasisSpace, DualSpace
-from bayespoint.storage.checks_parts import PARTS
+from bayespoint.state import ContentError, integer, need, shaped
 from bayespoint.storage.checks_sklearn import TRANSFORMERS
-from bayespoint.storage.content import ContentError
-from bayespoint.storage.needs import integer, need, shaped
 
 TRIAL = 10_000_000  # features at most: a point for the trial prediction then takes 80 MB
 
 
 def check(value: Any, place: str) -> None:
-    """Raise a ContentError if the attributes of an object of a known class make no sense."""
+    """Raise a ContentError if the attributes of an object of a known class make no sense.
+
+    Classes of this library check themselves, by ``check_state``.
+    """
     try:
-        CHECKS.get(type(value), bool)(value)
+        if type(value) in CHECKS:
+            CHECKS[type(value)](value)
+        elif hasattr(type(value), "check_state"):
+            value.check_state()
     except ContentError as error:
         raise ContentError(f"{place} makes no sense: {error}") from error
     except Exception as error:
@@ -55,7 +57,7 @@ def machine(value: BayesPointClassifier) -> None:
     need(isinstance(value.coding_, Coding), "its coding is none")
     need(np.array_equal(value.classes_, value.coding_.classes), "its coding has other classes")
     n_tasks = value.coding_.n_tasks
-    if value.kernel == "linear":
+    if space.kernel.is_linear:
         shaped(value.coef_, "f", "td", t=n_tasks, d=n_features)
         shaped(value.intercept_, "f", "t", t=n_tasks)
     names = vars(value).get("feature_names_in_")
@@ -66,8 +68,8 @@ def machine(value: BayesPointClassifier) -> None:
     else:
         shaped(columns, "iu", "m")
         need(columns.min() >= 0 and columns.max() < n_features, "its columns are unknown")
-    # Of a linear machine, the coefficients in the file have proved the number.
-    need(n_features <= TRIAL or value.kernel == "linear", f"it has {n_features} features")
+    # Of a linear classifier, the coefficients in the file have proved the number.
+    need(n_features <= TRIAL or space.kernel.is_linear, f"it has {n_features} features")
     trial(value, np.zeros((1, n_features)), n_tasks)
 
 
@@ -82,31 +84,7 @@ def trial(value: BayesPointClassifier, X: np.ndarray, n_tasks: int) -> None:
     need(all(one.shape == (1, n_tasks) for one in answers), "it does not answer for its classes")
 
 
-def selective(value: SelectiveClassifier) -> None:
-    """A fitted one has a threshold, classes and a label for the rest."""
-    if "estimator_" not in vars(value):
-        return
-    need(hasattr(value.estimator_, "predict"), "its classifier is none")
-    need(value.confidence in SCORES, "its confidence is unknown")
-    need(isinstance(value.threshold_, (float, np.floating)), "its threshold is no number")
-    shaped(value.classes_, "biufUO", "c")
-    label = value.reject_label_
-    need(label is None or np.isscalar(label), "its reject label is none")
-
-
-def curve(value: RejectionCurve) -> None:
-    """Three arrays of one length."""
-    sizes = shaped(value.rate, "f", "n")
-    shaped(value.error, "f", "n", **sizes)
-    shaped(value.threshold, "f", "n", **sizes)
-    need(isinstance(value.aurc, (float, np.floating)), "its AURC is no number")
-    integer(value.n_samples, 1)
-
-
 CHECKS: dict[type, Callable[[Any], object]] = {
-    **PARTS,
     **TRANSFORMERS,
     BayesPointClassifier: machine,
-    SelectiveClassifier: selective,
-    RejectionCurve: curve,
 }

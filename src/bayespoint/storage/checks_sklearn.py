@@ -12,7 +12,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from bayespoint.storage.needs import integer, need, shaped
+from bayespoint.state import integer, need, shaped
 
 
 def step(name: Any, value: Any) -> None:

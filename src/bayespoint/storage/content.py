@@ -7,12 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
+from bayespoint.state import ContentError
+
 DEPTH = 100  # of nested values at most; a pipeline in a pipeline has about 20
 SINGLE = (bool, int, float, str, type(None), np.generic)  # what entries of object arrays may be
-
-
-class ContentError(ValueError):
-    """A value that cannot be kept in a model file, or that a model file should not contain."""
 
 
 def check_names(cls: type, names: Iterable[str], place: str) -> None:

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from bayespoint.state import ContentError
 from bayespoint.storage.arrays import from_bytes, is_plain
 from bayespoint.storage.checks import check
-from bayespoint.storage.content import DEPTH, SINGLE, ContentError, check_names
+from bayespoint.storage.content import DEPTH, SINGLE, check_names
 from bayespoint.storage.registry import CLASSES, TYPES
 
 NOT_FINITE = {"nan", "inf", "-inf"}

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from bayespoint.state import ContentError
 from bayespoint.storage.arrays import axis_order, is_plain, to_bytes
 from bayespoint.storage.checks import check
-from bayespoint.storage.content import DEPTH, SINGLE, ContentError, check_names, is_cached
+from bayespoint.storage.content import DEPTH, SINGLE, check_names, is_cached
 from bayespoint.storage.registry import NAMES, TYPE_NAMES
 
 CALLBACKS = "_skl_callbacks"  # of scikit-learn: who watched the fit is not part of the model

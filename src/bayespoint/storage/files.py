@@ -15,8 +15,9 @@ import numpy as np
 import sklearn
 
 from bayespoint.exceptions import ModelFileError, ModelVersionWarning, one_line
-from bayespoint.storage.archive import COPY, Reader, Writer, replacing
-from bayespoint.storage.content import ContentError
+from bayespoint.files import replacing
+from bayespoint.state import ContentError
+from bayespoint.storage.archive import COPY, Reader, Writer
 from bayespoint.storage.decode import Decoder
 from bayespoint.storage.encode import Encoder
 from bayespoint.version import __version__
@@ -96,8 +97,7 @@ def save(
     >>> bayespoint.save(lambda x: x, path)
     Traceback (most recent call last):
         ...
-    bayespoint.exceptions.ModelFileError: ...iris.bpm: model is <function ... cannot be kept in a
-    model file...
+    bayespoint.exceptions.errors.ModelFileError: ...iris.bpm: model is <function ...
     >>> folder.cleanup()
     """
     target = Path(path)
@@ -107,7 +107,7 @@ def save(
         reason = f"its metadata must be what JSON can say ({one_line(error):.200})"
         raise ModelFileError(target, reason) from error
     try:
-        with replacing(target) as file, Writer(file) as writer:
+        with replacing(target) as draft, draft.open("wb") as file, Writer(file) as writer:
             tree = Encoder(writer.add).encode(model, "model")
             if not hasattr(model, "get_params"):
                 raise ContentError(f"model is {model!r:.80}, and not an estimator")
@@ -192,7 +192,7 @@ def describe(path: str | os.PathLike[str]) -> ModelFile:
     ...     bayespoint.save(bayespoint.BayesPointClassifier(), path, metadata={"data": "none yet"})
     ...     found = describe(path)
     >>> found.model, found.format_version, found.metadata
-    ('bayespoint.BayesPointClassifier', 1, {'data': 'none yet'})
+    ('bayespoint.BayesPointClassifier', 2, {'data': 'none yet'})
     """
     with opened(path) as reader:
         manifest = reader.manifest

@@ -41,12 +41,7 @@ MODULES: dict[str, tuple[type, ...]] = {
     ),
     "bayespoint.coding": (coding.BinaryCoding, coding.OneVersusRest),
     "bayespoint.likelihoods": (likelihoods.LogisticLikelihood, likelihoods.ProbitLikelihood),
-    "bayespoint.kernels": (
-        kernels.Points,
-        kernels.PolynomialKernel,
-        kernels.PrecomputedKernel,
-        kernels.RadialKernel,
-    ),
+    "bayespoint.kernels": kernels.STORED,
     "bayespoint.spaces": (
         spaces.BasisSpace,
         spaces.DualSpace,

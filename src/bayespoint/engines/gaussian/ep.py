@@ -241,7 +241,10 @@ class ExpectationPropagation(Engine):
             remedy = self._remedy(reason, result.training_error, sites.radius)
             return result, Ending(changes, reason, remedy)
 
-        results, endings = learn_tasks(learn, n_tasks, self.max_iter, "sweeps", monitor, n_jobs)
+        size = space.n_coordinates**2 if is_full else 0
+        results, endings = learn_tasks(
+            learn, n_tasks, self.max_iter, "sweeps", monitor, n_jobs, size
+        )
         run = run_of(results, endings, "sweeps", self.tol, independence_warnings(ratios))
         if self.max_iter == 1:
             run = replace(run, summary="a single pass, as asked")

@@ -30,7 +30,6 @@ from bayespoint.spaces import BasisSpace, Coordinates
 
 PRIOR_PARAMETERS = ("prior_scale", "intercept_scale")
 LABEL_PARAMETERS = ("noise", "label_noise")
-KERNEL_PARAMETERS = ("gamma", "coef0", "ridge")
 ENGINES_AT_REST = ("ep", "laplace")
 
 
@@ -58,8 +57,11 @@ class Task(NamedTuple):
         return self.factor @ (self.factor.T @ self.space.pull(self.by_output))
 
 
-def has_gradient(engine: Engine, name: str) -> bool:
-    """Whether the gradient is known: of a full covariance, if the run goes on until it rests."""
+def has_gradient(engine: Engine, name: str | None = None) -> bool:
+    """Whether the gradient is known: of a full covariance, if the run goes on until it rests.
+
+    ``name`` is that of a parameter of the engine; None stands for those of the space.
+    """
     settings: Any = engine
     if engine.alias not in ENGINES_AT_REST or settings.max_iter == 1:
         return False
@@ -67,7 +69,7 @@ def has_gradient(engine: Engine, name: str) -> bool:
         return False
     if name in PRIOR_PARAMETERS:
         return is_number(settings.prior_scale) and settings.prior_covariance is None
-    return name in KERNEL_PARAMETERS or (name in LABEL_PARAMETERS and hasattr(engine, name))
+    return name is None or (name in LABEL_PARAMETERS and hasattr(engine, name))
 
 
 def evidence_gradient(
@@ -88,7 +90,7 @@ def evidence_gradient(
     posterior : GaussianPosterior
         What came out.
     names : tuple of str
-        Parameters of the engine, or "gamma", "coef0" or "ridge".
+        Parameters of the engine, or of the space: "ridge" and what the kernel calls positive.
 
     Returns
     -------
@@ -105,13 +107,13 @@ def evidence_gradient(
     if any(name in LABEL_PARAMETERS for name in names):
         by_label = np.sum([by_label_noise(task, posterior.likelihood) for task in tasks], axis=0)
         gradient |= dict(zip(LABEL_PARAMETERS, by_label.tolist(), strict=True))
-    of_kernel = [name for name in names if name in KERNEL_PARAMETERS]
-    if of_kernel:
+    of_space = [name for name in names if name not in PRIOR_PARAMETERS + LABEL_PARAMETERS]
+    if of_space:
         derivative = by_features if space.is_linear else by_kernel
         pull = derivative(tasks[0])
         for task in tasks[1:]:
             pull += derivative(task)
-    for name in of_kernel:
+    for name in of_space:
         change = space.derivative(points, name)
         gradient[name] = 0.0 if change is None else float(np.vdot(pull, change))
     return {name: gradient[name] for name in names}

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 
 from bayespoint import _core
+from bayespoint._core.calls import Slices
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.engines.gaussian.tasks import TaskResult
 from bayespoint.likelihoods import ProbitLikelihood
@@ -56,6 +57,7 @@ class FactorisedSites:
         self._change = np.inf
         self.pull, self.precision = prior.pull.copy(), prior.root**-2.0
         self.last = np.zeros((len(target), 2))
+        self._slices = Slices()
         variance = (self.Z * self.Z) @ prior.root**2
         self.radius = float(np.sqrt(variance.max(initial=0.0)))
 
@@ -66,10 +68,16 @@ class FactorisedSites:
     def sweep(self, share: float) -> float:
         """Visit all sites, one after another; the largest move."""
         before = self.a.copy(), self.b.copy()
-        self._change = _core.ep.sweep_rows(
-            *self._rows, self.weight, self._removed, self.a, self.b, self.pull, self.precision,
-            self.last, *self.likelihood.constants, share,
-        )  # fmt: skip
+        begins, columns, x, y = self._rows
+        self._change = 0.0
+        for begin, end in self._slices.of(len(y)):
+            own = slice(begin, end)
+            moved = _core.ep.sweep_rows(
+                begins[begin : end + 1], columns, x, y[own], self.weight[own], self._removed[own],
+                self.a, self.b, self.pull, self.precision, self.last[own],
+                *self.likelihood.constants, share,
+            )  # fmt: skip
+            self._change = float(np.maximum(self._change, moved))  # NaN stays NaN
         sound = (self.precision * self.prior.root**2 < 1 / COLLAPSED).all()
         if np.isnan(self._change) or not sound:
             self.a, self.b = before
@@ -126,15 +134,16 @@ class FactorisedSites:
     @cached_property
     def _summary(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
         """Left-out probabilities, constants, and a, b of each output, when all sweeps are done."""
-        return _core.ep.summary_rows(
-            *self._rows,
-            self._removed,
-            self.a,
-            self.b,
-            self.pull,
-            self.precision,
-            *self.likelihood.constants,
-        )
+        begins, columns, x, y = self._rows
+        parts = [
+            _core.ep.summary_rows(
+                begins[begin : end + 1], columns, x, y[begin:end], self._removed[begin:end],
+                self.a, self.b, self.pull, self.precision, *self.likelihood.constants,
+            )
+            for begin, end in self._slices.of(len(y))
+        ]  # fmt: skip
+        left_out, constant, a, b = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return left_out, constant, a, b
 
 
 def solve(Z: Any, rate: NDArray, diagonal: NDArray, right: NDArray) -> NDArray:

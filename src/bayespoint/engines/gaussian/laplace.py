@@ -161,7 +161,9 @@ class LaplaceApproximation(Engine):
             last, changes, reason = self._iterate(mode, progress)
             return span.lift(mode.result(last), prior), Ending(changes, reason, REMEDY)
 
-        results, endings = learn_tasks(learn, n_tasks, self.max_iter, "steps", monitor, n_jobs)
+        results, endings = learn_tasks(
+            learn, n_tasks, self.max_iter, "steps", monitor, n_jobs, space.n_coordinates**2
+        )
         run = run_of(results, endings, "steps", self.tol)
         return gather(results, LogisticLikelihood(), start), run
 

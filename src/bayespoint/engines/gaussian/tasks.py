@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 from bayespoint.engines.run import Run
 from bayespoint.exceptions import NotConvergedWarning
 from bayespoint.likelihoods import Likelihood
+from bayespoint.memory import check_fits
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import GaussianPosterior, Messages
 from bayespoint.threads import in_parallel, stop_if_cancelled
 
 STOPPED = "stopped by the monitor"
 NO_ITERATIONS_LEFT = "max_iter was reached"
+WORK = 3  # matrices that a task works with, besides those of the result
+LARGE = 4_000_000  # numbers from which a matrix is large enough to ask for the memory there is
 
 
 class TaskResult(NamedTuple):
@@ -114,9 +117,22 @@ def learn_tasks(
     unit: str,
     monitor: Monitor,
     n_jobs: int | None,
+    size: int = 0,
 ) -> tuple[list[TaskResult], list[Ending]]:
-    """Learn all tasks side by side, of at most ``max_iter`` iterations each."""
+    """Learn all tasks side by side, of at most ``max_iter`` iterations each.
+
+    Each of them works with some matrices of ``size`` numbers, and two of all remain at the end.
+    """
+    if size > LARGE:
+        check_fits(
+            8.0 * size * (2 * n_tasks + WORK),
+            f"The posterior of {n_tasks} binary task{'s' * (n_tasks > 1)} and all pairs of weights",
+            "take fewer points or features, or covariance='diagonal' of ExpectationPropagation "
+            "with a linear kernel, or engine='perceptron'",
+        )
     progress = Progress(monitor)
     with monitor.running(n_tasks * max_iter, unit):
-        learned = in_parallel(lambda task: learn(task, progress), range(n_tasks), n_jobs)
+        learned = in_parallel(
+            lambda task: learn(task, progress), range(n_tasks), n_jobs, 8.0 * size * WORK
+        )
     return [result for result, _ in learned], [ending for _, ending in learned]

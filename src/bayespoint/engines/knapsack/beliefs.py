@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint import _core
+from bayespoint._core.calls import Slices
 from bayespoint.engines.knapsack.priors import Prior
+
+if TYPE_CHECKING:
+    from bayespoint._core.grids import Interpolation
 
 START = 5.0  # the first grid is [-5, 5]; from 2 to 20 made no difference on UCI sets
 DEPTH = 20.0  # below its peak to which a belief is followed, at least ...
@@ -14,17 +20,18 @@ DEPTH_IN_COSTS = 4.0  # ... and in units of C: a message can lift a bin by C, an
 
 
 class Beliefs:
-    r"""Log max-marginals :math:`P_d` of the weights of one task, on grids that follow them.
+    r"""Log beliefs :math:`b_d` of the weights of one task, on grids that follow them.
 
-    All logarithms are divided by beta. With :math:`\nu_{fd} \in [-C, 0]` the message of factor f
-    (a training point) to weight d, and n factors in all,
+    All logarithms are divided by beta. With :math:`m_{fd} \in [-C, 0]` the message of factor f (a
+    training point) to weight d (Eq. 12), :math:`M_{df}` the message back, and n factors in all,
 
-    .. math:: P_d = (1 - \gamma) \log B_d + \gamma (\log p_d + \sum_f \nu_{fd}), \qquad
-              M_{d \to f} = P_d - \nu_{fd},
+    .. math:: b_d = (1 - \gamma) B_d + \gamma (\log p_d + \sum_f m_{fd}), \qquad
+              M_{df} = b_d - m_{fd}.
 
-    and :math:`\log B_d` becomes :math:`P_d` before each pass. Heskes' algorithm has
-    :math:`\gamma = 1 / n`, ordinary belief propagation :math:`\gamma = 1`; both have the same
-    fixed points, where :math:`P_d = \log p_d + \sum_f \nu_{fd}`.
+    These are Eq. 11 and 9, the exponents of the latter corrected; :math:`B_d` is the belief in
+    Heskes' potentials (end of section 3), which becomes :math:`b_d` before each pass. Heskes'
+    algorithm has :math:`\gamma = 1 / n`, ordinary belief propagation :math:`\gamma = 1`. Both have
+    the same fixed points, where :math:`b_d = \log p_d + \sum_f m_{fd}`.
 
     Parameters
     ----------
@@ -41,7 +48,7 @@ class Beliefs:
     bins : int
         Bins of a grid.
     exact : bool, default=False
-        Whether curves that are not convex count as they are, instead of by their envelope.
+        Whether messages that are not concave count as they are, instead of by their envelope.
     grid : ndarray of shape (n_weights, bins), optional
         A grid that stays as it is.
     """
@@ -73,41 +80,48 @@ class Beliefs:
         self.depth = max(DEPTH, DEPTH_IN_COSTS * cost.max())
         shape = self.grid.shape
         self.messages = np.zeros((n_factors, *shape))
-        self.total = np.zeros(shape)  # sum over the factors of nu
-        self.past = np.zeros(shape)  # log B without the prior ...
+        self.total = np.zeros(shape)  # sum over the factors of m
+        self.past = np.zeros(shape)  # B without the prior ...
         self.past_prior = 0.0  # ... of which it has this share: kept apart, a parabola stays one
         self.n_passes = 0
+        self._slices = Slices()
 
     def log_beliefs(self) -> NDArray[np.float64]:
-        """P on the grids."""
+        """The beliefs b on their grids (Eq. 11)."""
         past = self.past_prior * self.log_prior + self.past
         return (1 - self.gamma) * past + self.gamma * (self.log_prior + self.total)
 
     def step(self) -> float:
         """Pass messages along all edges at once; returns the largest change of a sum, over C."""
-        if self.n_passes and self.follows:
-            self.grid, moved, left, share = _core.grids.renew(
-                self.grid, self.log_beliefs(), self.depth, self.knots
-            )
-            if moved.any():
-                self.log_prior = self.prior.on(self.grid)
-                for values in (self.total, self.past):
-                    _core.grids.move(values, moved, left, share)
-        else:
-            moved = np.zeros(len(self.grid), dtype=np.bool_)
-            left, share = np.zeros(self.grid.shape, dtype=np.int64), np.zeros(self.grid.shape)
+        new = self._renew_grids()
         gamma = self.gamma
         self.past = (1 - gamma) * self.past + gamma * self.total
         self.past_prior = (1 - gamma) * self.past_prior + gamma
-        total = self._pass(self.log_beliefs(), moved, left, share)
+        total = self._pass(self.log_beliefs(), new)
         change = float(np.abs(total - self.total).max() / self.cost.max())
         self.total = total
         self.n_passes += 1
         return change
 
-    def _pass(self, beliefs: NDArray, moved: NDArray, left: NDArray, share: NDArray) -> NDArray:
+    def _renew_grids(self) -> Interpolation:
+        """Let the grids follow the beliefs; messages move to them in the next pass."""
+        if not self.follows or self.n_passes == 0:
+            return _core.grids.stay(self.grid.shape)
+        self.grid, new = _core.grids.renew(self.grid, self.log_beliefs(), self.depth, self.knots)
+        if new.moved.any():
+            self.log_prior = self.prior.on(self.grid)
+            for values in (self.total, self.past):
+                _core.grids.interpolate(values, new)
+        return new
+
+    def _pass(self, beliefs: NDArray, new: Interpolation) -> NDArray:
+        """Renew all messages; returns their sum."""
         core = _core.regions if self.exact else _core.knapsack
-        return core.one_pass(
-            self.x, self.cost, self.copies, self.grid, beliefs, self.messages, self.damping,
-            moved, left, share,
-        )  # fmt: skip
+        total = np.zeros(self.grid.shape)
+        for begin, end in self._slices.of(len(self.x)):
+            x, cost, copies, messages = (
+                values[begin:end] for values in (self.x, self.cost, self.copies, self.messages)
+            )
+            graph = _core.knapsack.Graph(x, cost, copies, self.grid, beliefs, messages)
+            core.pass_messages(graph, self.damping, new, total)
+        return total

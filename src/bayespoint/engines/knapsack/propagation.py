@@ -15,6 +15,7 @@ from bayespoint.engines.base import Engine
 from bayespoint.engines.knapsack.beliefs import Beliefs
 from bayespoint.engines.knapsack.priors import PRIORS, get_prior
 from bayespoint.engines.run import Run
+from bayespoint.exceptions import StoppedEarlyWarning
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import MarginalPosterior, Posterior
 from bayespoint.spaces import BasisSpace, PrincipalSpace
@@ -118,6 +119,7 @@ class KnapsackPropagation(Engine):
 
     alias = "knapsack"
     space = PrincipalSpace
+    weights_are_copies = False  # where the kernel is not linear copies turn the basis
 
     def __init__(
         self,
@@ -172,20 +174,29 @@ class KnapsackPropagation(Engine):
         self._check_size(Z)
         n_tasks = targets.shape[1]
         weight = np.ones(len(Z)) if sample_weight is None else sample_weight.astype(np.float64)
-        grids, log_beliefs, changes = [], [], []
+        grids, log_beliefs = [], []
+        changes: list[list[float]] = []
         with monitor.running(n_tasks * self.n_iter, "passes"):
             for task in range(n_tasks):
                 beliefs = self._beliefs(Z * targets[:, task, None], weight)
-                changes.append(self._iterate(beliefs, monitor, task * self.n_iter))
+                changes.append(self._iterate(beliefs, monitor, sum(len(own) for own in changes)))
                 values = beliefs.log_beliefs()
                 grids.append(beliefs.grid)
                 log_beliefs.append(values - values.max(axis=1, keepdims=True))
-                monitor.update((task + 1) * self.n_iter)
         posterior = MarginalPosterior(
             np.stack(grids), np.stack(log_beliefs), float(self.beta), Z, targets, weight
         )
-        n_iter = max(map(len, changes))
-        return posterior, Run("passes", n_iter, f"{n_iter} passes, as asked", history=changes)
+        return posterior, self._how_it_went(changes)
+
+    def _how_it_went(self, changes: list[list[float]]) -> Run:
+        """The run; only a monitor can end it before all passes are made."""
+        n_iter, fewest = max(map(len, changes)), min(map(len, changes))
+        if fewest == self.n_iter:
+            return Run("passes", n_iter, f"{n_iter} passes, as asked", history=changes)
+        early = StoppedEarlyWarning(
+            fewest, self.n_iter, "the monitor", "fit again to make them all", "passes"
+        )
+        return Run("passes", n_iter, early.summary, False, early.remedy, changes, warnings=[early])
 
     def _beliefs(self, x: NDArray[np.float64], weight: NDArray[np.float64]) -> Beliefs:
         copies = np.maximum(weight, 1.0)

@@ -17,6 +17,7 @@ AGREE = 1.05  # R-hat up to which chains agree, and target_ess may end a run
 DISAGREE = 1.1  # R-hat above which a warning is due; independent chains of 100 draws stay below
 ENOUGH = 100  # independent samples from which a second digit of a probability means something
 MONITORED = 100  # training points whose outputs tell whether chains agree
+SHORT = 1_000_000  # outputs that are sorted at once, between two chances to interrupt
 
 
 class Task(NamedTuple):
@@ -43,7 +44,11 @@ def agreement(draws: NDArray, normals: NDArray) -> tuple[float, float]:
     """Largest R-hat and smallest effective sample size of the outputs at some training points."""
     some = normals[:: -(-len(normals) // MONITORED)]
     outputs = draws @ some.T
-    return float(np.max(r_hat(outputs))), float(np.min(effective_sample_size(outputs)))
+    parts = np.array_split(outputs, min(len(some), -(-outputs.size // SHORT)), axis=2)
+    return (
+        float(np.max([np.max(r_hat(part)) for part in parts])),
+        float(np.min([np.min(effective_sample_size(part)) for part in parts])),
+    )
 
 
 def gather(tasks: list[Task], n_coordinates: int) -> ChainPosterior:
@@ -73,16 +78,6 @@ def chain_run(
     }
     measures["chain_cosine"] = chain_cosines(posterior)
     warnings: list[Warning] = []
-    if posterior.n_draws < n_draws:
-        n_chains = posterior.n_chains
-        warnings.append(
-            StoppedEarlyWarning(
-                posterior.n_draws * n_chains,
-                n_draws * n_chains,
-                "the monitor",
-                "fit again to have them all",
-            )
-        )
     bad = [t for t, task in enumerate(tasks) if is_bad(task, target)]
     if bad:
         worst = max(bad, key=lambda t: tasks[t].r_hat)
@@ -108,7 +103,16 @@ def chain_run(
     else:
         words, remedy = "the chains agree", ""
     summary = f"{words}: R-hat {spread:.2f}, worth {size:.0f} independent samples"
-    return Run("steps", n_steps, summary, not bad, remedy, measures=measures, warnings=warnings)
+    if posterior.n_draws < n_draws:
+        remedy, n_chains = "fit again to have them all", posterior.n_chains
+        early = StoppedEarlyWarning(
+            posterior.n_draws * n_chains, n_draws * n_chains, "the monitor", remedy
+        )
+        summary = f"{early.summary}; {summary}"
+        warnings.append(early)
+    return Run(
+        "steps", n_steps, summary, not warnings, remedy, measures=measures, warnings=warnings
+    )
 
 
 def is_bad(task: Task, target: float | None) -> bool:

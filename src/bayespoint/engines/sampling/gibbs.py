@@ -121,6 +121,7 @@ class GibbsSampler(Engine):
 
     alias = "gibbs"
     space = BasisSpace
+    is_random = True
 
     def __init__(
         self,
@@ -261,9 +262,11 @@ class GibbsSampler(Engine):
         """
         thin = pace.thin
         for steps in np.diff(np.linspace(0, pace.burn_in, ADAPTATIONS + 1).astype(int)):
-            if steps:
+            if steps and not progress.stopped:
                 apart = -(-steps // ENOUGH)
-                moves.adapt(chains.draw(theta, steps // apart, apart))
+                draws = chains.draw(theta, steps // apart, apart)
+                if not progress.stopped:
+                    moves.adapt(draws)
         while True:
             draws = chains.draw(theta, self._n_draws(), thin)
             spread, size = agreement(draws, normals)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ BALANCE = 100  # coordinates for which a circle takes as long again as a line
 
 
 class Moves(Protocol):
-    """A way to move. A state is changed in place by ``sample``."""
+    """A way to move. A state, which belongs to one chain, is changed in place by ``sample``."""
 
     def state(self, w: NDArray, rng: np.random.Generator) -> Any:
         """A state in the direction of the unit vector w."""
@@ -25,6 +25,7 @@ class Moves(Protocol):
         self,
         theta: float,
         state: Any,
+        steps: tuple[int, int],
         thin: int,
         rng: np.random.Generator,
         samples: NDArray,
@@ -33,9 +34,19 @@ class Moves(Protocol):
     ) -> None:
         """Fill ``samples`` with every ``thin``-th unit vector; add all of them to ``total``.
 
+        That takes ``thin * len(samples)`` moves, of which this call makes those from ``steps[0]``
+        up to ``steps[1]``: calls in a row that cover all of them come to the same as a single one.
         ``theta`` is what an error costs. Time at each number of errors is added to ``histogram``,
         unless it is empty.
         """
+
+
+class Walk(NamedTuple):
+    """Where a chain is, and room to work in."""
+
+    w: NDArray[np.float64]
+    f: NDArray[np.float64]  # outputs of w at the training points
+    path: Any  # of the next move
 
 
 class Circles:
@@ -54,14 +65,16 @@ class Circles:
         m, d = halfspaces.normals.shape
         self._directions, self._slopes, self._lines = np.empty((0, d)), np.empty((0, m)), 0
 
-    def state(self, w: NDArray, rng: np.random.Generator) -> NDArray[np.float64]:
+    def state(self, w: NDArray, rng: np.random.Generator) -> Walk:
         """A state in the direction w."""
-        return w.copy()
+        m, d = self._halfspaces.normals.shape
+        return Walk(w.copy(), np.empty(m), _core.gibbs.new_path(m, d))
 
     def sample(
         self,
         theta: float,
-        state: NDArray,
+        state: Walk,
+        steps: tuple[int, int],
         thin: int,
         rng: np.random.Generator,
         samples: NDArray,
@@ -70,10 +83,9 @@ class Circles:
     ) -> None:
         """See :class:`Moves`."""
         Y, weight, _ = self._halfspaces
-        path = _core.gibbs.new_path(*Y.shape)
         _core.gibbs.sample(
-            Y, weight, theta, self._directions, self._slopes, self._lines, state, path, thin, rng,
-            samples, total, histogram,
+            Y, weight, theta, self._directions, self._slopes, self._lines, *state, *steps, thin,
+            rng, samples, total, histogram,
         )  # fmt: skip
 
     def adapt(self, draws: NDArray) -> None:
@@ -103,9 +115,9 @@ class Lines(Circles):
         self._lines = max(1, len(factor) // BALANCE)
         self._fill_pool(factor)
 
-    def state(self, w: NDArray, rng: np.random.Generator) -> NDArray[np.float64]:
+    def state(self, w: NDArray, rng: np.random.Generator) -> Walk:
         """A state in the direction w, of a length that a Gaussian vector has."""
-        return w * np.sqrt(rng.chisquare(len(w)))
+        return super().state(w * np.sqrt(rng.chisquare(len(w))), rng)
 
     def adapt(self, draws: NDArray) -> None:
         """Take new directions from draws: their covariance, and the guess while they are few."""
@@ -156,14 +168,15 @@ class Outputs(Circles):
         self._begin = (self._directions != 0).argmax(axis=1)
         self.freedom = float(np.median(self._reach))
 
-    def state(self, w: NDArray, rng: np.random.Generator) -> NDArray[np.float64]:
+    def state(self, w: NDArray, rng: np.random.Generator) -> Walk:
         """A state in the direction w, of a length that a Gaussian vector has."""
-        return w * np.sqrt(rng.chisquare(len(w)))
+        return super().state(w * np.sqrt(rng.chisquare(len(w))), rng)
 
     def sample(
         self,
         theta: float,
-        state: NDArray,
+        state: Walk,
+        steps: tuple[int, int],
         thin: int,
         rng: np.random.Generator,
         samples: NDArray,
@@ -172,10 +185,9 @@ class Outputs(Circles):
     ) -> None:
         """See :class:`Moves`."""
         Y, weight, _ = self._halfspaces
-        path = _core.gibbs.new_path(*Y.shape)
         _core.gibbs.sample_outputs(
-            Y, weight, theta, self._directions, self._begin, self._point, self._reach, state, path,
-            thin, rng, samples, total, histogram,
+            Y, weight, theta, self._directions, self._begin, self._point, self._reach, *state,
+            *steps, thin, rng, samples, total, histogram,
         )  # fmt: skip
 
 

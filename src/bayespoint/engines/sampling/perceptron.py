@@ -46,9 +46,10 @@ class PermutedPerceptron(Engine):
     max_time : float or None, default=None
         Seconds after which the run ends with the samples finished so far (at least one), with a
         ``StoppedEarlyWarning``.
-    cache_size : float, default=2000
+    cache_size : float or "auto", default="auto"
         Megabytes for kernel rows. The result does not depend on it; the time does, if it is much
-        smaller than the rows needed (at most m rows of m numbers).
+        smaller than the rows needed (at most m rows of m numbers). "auto" takes what is needed, up
+        to half of the memory that is free.
 
     Notes
     -----
@@ -80,6 +81,8 @@ class PermutedPerceptron(Engine):
 
     alias = "perceptron"
     space = DualSpace
+    is_random = True
+    weights_are_copies = False  # copies err one by one
     can_extend = True
 
     def __init__(
@@ -88,7 +91,7 @@ class PermutedPerceptron(Engine):
         n_samples: int = 10,
         max_epochs: int = 100,
         max_time: float | None = None,
-        cache_size: float = 2000,
+        cache_size: float | str = "auto",
     ) -> None:
         self.n_samples = n_samples
         self.max_epochs = max_epochs
@@ -99,7 +102,8 @@ class PermutedPerceptron(Engine):
         """Raise a ValueError for a parameter that is not allowed."""
         check_number(self, "n_samples", low=1, integer=True)
         check_number(self, "max_epochs", low=1, integer=True)
-        check_number(self, "cache_size", low=0, closed="neither")
+        if not isinstance(self.cache_size, str) or self.cache_size != "auto":
+            check_number(self, "cache_size", low=0, closed="neither", words="'auto' or ")
         if self.max_time is not None:
             check_number(self, "max_time", low=0, closed="neither", words="None or ")
 
@@ -143,9 +147,15 @@ class PermutedPerceptron(Engine):
                 n_epochs = max(n_epochs, int(trained.epochs.max(initial=0)))
                 outputs += (trained.outputs / trained.lengths[:, :, None]).sum(axis=0)
         warnings: list[Warning] = []
-        if n_done < self.n_samples:
-            warnings.append(StoppedEarlyWarning(n_done, self.n_samples, clock.reason))
         n_runs, remedy = (n_done - n_before) * n_tasks, ""
+        summary = (
+            f"{n_runs - n_failed.sum():.0f} of {n_runs} perceptrons separate the classes, after at "
+            f"most {n_epochs} epochs"
+        )
+        if n_done < self.n_samples:
+            early = StoppedEarlyWarning(n_done, self.n_samples, clock.reason)
+            warnings.append(early)
+            summary, remedy = f"{early.summary}; {summary}", early.remedy
         if n_failed.any():
             training_error = (targets.T * outputs <= 0).mean(axis=1).max()
             failure = NotSeparableWarning(
@@ -154,10 +164,9 @@ class PermutedPerceptron(Engine):
             )  # fmt: skip
             warnings.append(failure)
             remedy = failure.remedy
-        separated = f"{n_runs - n_failed.sum():.0f} of {n_runs} perceptrons separate the classes"
         run = Run(
-            "epochs", n_epochs, f"{separated}, after at most {n_epochs} epochs",
-            not n_failed.any(), remedy, measures={"n_failed": n_failed}, warnings=warnings,
+            "epochs", n_epochs, summary, not warnings, remedy, measures={"n_failed": n_failed},
+            warnings=warnings,
         )  # fmt: skip
         return SampledPosterior.join(parts), run
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.datasets import Split
-from bayespoint.experiments.base import Figure
+from bayespoint.experiments.base import Figure, rounded
 from bayespoint.experiments.ep.bumps import FEATURES, BumpsRun, bumps
 from bayespoint.experiments.ep.exact import points_of_grid
-from bayespoint.experiments.ep.methods import EP, rounded
+from bayespoint.experiments.ep.methods import EP
 from bayespoint.experiments.ep.uncertainty import Uncertainty, uncertainty
 from bayespoint.plots import BLUE, INK, PURPLE, VERMILION, colours, new_panels, paint
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.experiments.base import Figure
+from bayespoint.experiments.base import Figure, rounded
 from bayespoint.experiments.ep.digits import SHOWN, DigitsRun, Weights, best
-from bayespoint.experiments.ep.methods import Method, rounded
+from bayespoint.experiments.ep.methods import Method
 from bayespoint.plots import BLUE, GREEN, VERMILION, colours, new_panels
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.experiments.base import Figure
+from bayespoint.experiments.base import Figure, rounded
 from bayespoint.experiments.ep.exact import Moments, log_joint, points_of_grid
-from bayespoint.experiments.ep.methods import Method, rounded
+from bayespoint.experiments.ep.methods import Method
 from bayespoint.experiments.ep.two_weights import PRIOR_SCALE, Learned
 from bayespoint.plots import INK, colours, new_panels, paint
 

@@ -38,9 +38,7 @@ PRINTED_STYLE: dict[str, Any] = {
 
 
 def rejection_figure(
-    measured: Sequence[SampleErrors],
-    rates: NDArray[np.float64],
-    printed: Sequence[float] | None,
+    measured: Sequence[SampleErrors], rates: NDArray[np.float64], printed: Sequence[float] | None
 ) -> Figure:
     """Figure 2 of the paper, with one curve for each kernel."""
     last = float(rates[-1])

@@ -1,0 +1,113 @@
+"""Checks that every engine has to pass, also one that is not part of the library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from bayespoint.engines import Engine
+from bayespoint.testing import equality, parameters, results, watching
+from bayespoint.testing.trial import Trial
+
+__all__ = ["check_engine", "engine_checks"]
+
+CHECKS: tuple[Callable[[Trial], None], ...] = (
+    parameters.check_parameters,
+    parameters.check_bad_parameters,
+    parameters.check_alias,
+    results.check_result,
+    results.check_posterior,
+    results.check_run,
+    results.check_classes,
+    equality.check_seed,
+    equality.check_n_jobs,
+    equality.check_order,
+    equality.check_labels,
+    equality.check_weights,
+    equality.check_zero_weights,
+    equality.check_tasks,
+    equality.check_warm_start,
+    equality.check_batches,
+    equality.check_sparse,
+    watching.check_monitor,
+    watching.check_stop,
+    watching.check_interrupt,
+    watching.check_warnings,
+    parameters.check_pickle,
+    parameters.check_model_file,
+)
+
+
+def check_engine(engine: Engine, **classifier: Any) -> None:
+    """Run an engine through all checks of the protocol; an AssertionError says what fails.
+
+    Parameters
+    ----------
+    engine : Engine
+        The engine, with parameters that make a run short: it runs some hundred times, on 24 to 160
+        points in two dimensions.
+    **classifier
+        Parameters of the :class:`~bayespoint.BayesPointClassifier` that runs it, such as ``kernel``
+        and ``ridge``.
+
+    See Also
+    --------
+    engine_checks : The same checks, to be run one by one.
+
+    Examples
+    --------
+    >>> from bayespoint.engines import LaplaceApproximation
+    >>> from bayespoint.testing import check_engine
+    >>> check_engine(LaplaceApproximation(), kernel="rbf")
+    >>> class Forgetful(LaplaceApproximation):
+    ...     def run(self, space, targets, *, sample_weight=None, **others):
+    ...         return super().run(space, targets, **others)
+    >>> check_engine(Forgetful())
+    Traceback (most recent call last):
+        ...
+    AssertionError: check_weights of Forgetful(): Weights that favour a class raise its mean
+    probability by 0, with a standard error of 0: use sample_weight, or raise a ValueError where
+    weights differ.
+    """
+    for _, check in engine_checks(engine, **classifier):
+        check()
+
+
+def engine_checks(engine: Engine, **classifier: Any) -> list[tuple[str, Callable[[], None]]]:
+    """The checks of :func:`check_engine` one by one, for ``pytest.mark.parametrize``.
+
+    Parameters
+    ----------
+    engine : Engine
+        The engine.
+    **classifier
+        Parameters of the classifier that runs it.
+
+    Returns
+    -------
+    list of (str, callable)
+        Names, and functions without arguments, which raise an AssertionError.
+
+    Examples
+    --------
+    >>> from bayespoint.engines import LaplaceApproximation
+    >>> from bayespoint.testing import engine_checks
+    >>> checks = dict(engine_checks(LaplaceApproximation()))
+    >>> checks["check_seed"]()
+    >>> list(checks)[:3]
+    ['check_parameters', 'check_bad_parameters', 'check_alias']
+    """
+    trial = Trial(engine, classifier)
+    return [(check.__name__, partial(perform, check, trial)) for check in CHECKS]
+
+
+def perform(check: Callable[[Trial], None], trial: Trial) -> None:
+    """Run a check; whatever goes wrong is an AssertionError that names it."""
+    place = f"{check.__name__} of {trial.engine}"
+    try:
+        check(trial)
+    except AssertionError as error:
+        raise AssertionError(f"{place}: {error}") from error
+    except Exception as error:
+        raise AssertionError(f"{place}: {type(error).__name__}: {error}") from error
