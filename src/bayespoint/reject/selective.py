@@ -1,16 +1,13 @@
 """A classifier that refuses to answer where it is not sure."""
 
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError, UndefinedMetricWarning
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import check_cv, cross_val_predict
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from bayespoint.reject.calibration import (
@@ -23,22 +20,12 @@ from bayespoint.reject.curve import RejectionCurve
 from bayespoint.reject.labels import encode, joint_dtype, resolve_reject_label
 from bayespoint.reject.parameters import check_labels, check_parameters
 from bayespoint.reject.scores import SCORES, estimator_outputs
-from bayespoint.state import need, shaped
 
 # What there is without a fit, if the estimator is fitted and the threshold given.
 WITHOUT_FIT = {"estimator_", "classes_", "reject_label_", "threshold_", "threshold_source_"}
 
 
-def _estimator_has(method: str) -> Callable[[Any], bool]:
-    def check(self: Any) -> bool:
-        # The error of the attribute itself says what is missing.
-        getattr(getattr(self, "estimator_", self.estimator), method)
-        return True
-
-    return check
-
-
-class SelectiveClassifier(ClassifierMixin, WrapsClassifier):
+class SelectiveClassifier(WrapsClassifier):
     r"""A classifier that answers where it is sure and returns a reject label elsewhere.
 
     A point is rejected when its score s(x) is below a threshold. Exactly one of `rate`, `cost` and
@@ -273,16 +260,6 @@ class SelectiveClassifier(ClassifierMixin, WrapsClassifier):
                 stacklevel=3,
             )
 
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features, where the fitted estimator knows it."""
-        return self.estimator_.n_features_in_
-
-    @property
-    def feature_names_in_(self) -> NDArray:
-        """Names of the features, where the fitted estimator knows them."""
-        return self.estimator_.feature_names_in_
-
     def rejects(self, X: Any) -> NDArray[np.bool_]:
         """Whether each point is rejected: a mask of shape (n_samples,)."""
         check_is_fitted(self)
@@ -316,32 +293,3 @@ class SelectiveClassifier(ClassifierMixin, WrapsClassifier):
         answers = np.asarray(self.estimator_.predict(X))[accepted]
         weight = None if sample_weight is None else np.asarray(sample_weight)[accepted]
         return accuracy_score(np.asarray(y)[accepted], answers, sample_weight=weight)
-
-    @available_if(_estimator_has("decision_function"))
-    def decision_function(self, X: Any) -> NDArray:
-        """The decision function of the estimator, rejected points included."""
-        check_is_fitted(self)
-        return self.estimator_.decision_function(X)
-
-    @available_if(_estimator_has("predict_proba"))
-    def predict_proba(self, X: Any) -> NDArray:
-        """The class probabilities of the estimator, rejected points included."""
-        check_is_fitted(self)
-        return self.estimator_.predict_proba(X)
-
-    @available_if(_estimator_has("vote_shares"))
-    def vote_shares(self, X: Any) -> NDArray:
-        """The vote shares of the estimator, rejected points included."""
-        check_is_fitted(self)
-        return self.estimator_.vote_shares(X)
-
-    def check_state(self) -> None:
-        """Raise an error if the stored attributes make no sense."""
-        if "estimator_" not in vars(self):
-            return
-        need(hasattr(self.estimator_, "predict"), "its estimator cannot predict")
-        need(self.confidence in SCORES, "its confidence is unknown")
-        need(isinstance(self.threshold_, (float, np.floating)), "its threshold is not a number")
-        shaped(self.classes_, "biufUO", "c")
-        label = self.reject_label_
-        need(label is None or np.isscalar(label), "its reject label is not a single value")
