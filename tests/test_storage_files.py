@@ -98,7 +98,7 @@ def test_describe(tmp_path):
 
 @pytest.mark.parametrize("metadata", [{"a": object()}, {"a": float("nan")}, {"a": {1, 2}}])
 def test_metadata_is_json(tmp_path, metadata):
-    with pytest.raises(ModelFileError, match="metadata must be what JSON can say"):
+    with pytest.raises(ModelFileError, match="metadata must be valid JSON"):
         bayespoint.save(BayesPointClassifier(), tmp_path / "model", metadata=metadata)
     assert not os.listdir(tmp_path)
 

@@ -1,4 +1,4 @@
-"""What a selective classifier is given: parameters in their ranges, one rule, labels of classes."""
+"""Checks of the parameters and labels of a selective classifier."""
 
 from numbers import Integral, Real
 from typing import Any
@@ -13,7 +13,7 @@ from bayespoint.validation import parameter_error
 
 
 def check_parameters(selective: Any) -> None:
-    """Raise an error in scikit-learn's wording for the first parameter that is not allowed."""
+    """Raise an error, in scikit-learn's wording, for the first invalid parameter."""
     owner = type(selective).__name__
     rules = {name: getattr(selective, name) for name in ("rate", "threshold", "cost")}
     given = {name: value for name, value in rules.items() if value is not None}
@@ -21,18 +21,18 @@ def check_parameters(selective: Any) -> None:
         got = ", ".join(f"{name}={value!r}" for name, value in given.items()) or "none of them"
         raise ValueError(
             f"{owner} needs exactly one of 'rate', 'threshold' and 'cost'. Got {got} instead: "
-            "rate=0.05 rejects 5 % of the points, cost=0.1 lets ten rejections cost as much as one "
-            "error, threshold=t rejects scores below t."
+            "rate=0.05 rejects 5 % of the points, cost=0.1 makes ten rejections cost as much as "
+            "one error, threshold=t rejects scores below t."
         )
     ((name, value),) = given.items()
-    words, allowed = {
+    range_of, is_allowed = {
         "rate": ("a float in the range [0.0, 1.0)", lambda x: 0 <= x < 1),
         "threshold": ("a float that is not NaN", lambda x: not np.isnan(x)),
         "cost": ("a float in the range (0.0, 1.0)", lambda x: 0 < x < 1),
     }[name]
     is_number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
-    if not is_number or not allowed(value):
-        raise parameter_error(selective, name, words)
+    if not is_number or not is_allowed(value):
+        raise parameter_error(selective, name, range_of)
     get_score(selective.confidence, owner, parameter="confidence")
     _check_cv(selective)
 
@@ -46,8 +46,8 @@ def _check_cv(selective: Any) -> None:
     else:
         allowed = cv is None or hasattr(cv, "split") or hasattr(cv, "__iter__")
     if not allowed:
-        words = "an int of at least 2, a splitter, an iterable of splits, 'prefit' or 'train'"
-        raise parameter_error(selective, "cv", words)
+        choices = "an int of at least 2, a splitter, an iterable of splits, 'prefit' or 'train'"
+        raise parameter_error(selective, "cv", choices)
 
 
 def check_labels(selective: Any, X: Any, y: ArrayLike | None) -> NDArray:
