@@ -206,7 +206,7 @@ def test_prefit_calibrates_on_held_out_data():
     assert frozen.threshold_ == pytest.approx(machine.threshold_)
     with pytest.raises(NotFittedError):
         SelectiveClassifier(LogisticRegression(), rate=0.1, cv="prefit").fit(X[SMALL], Y[SMALL])
-    with pytest.raises(ValueError, match=r"y holds labels.*\[9\].*that the estimator was fitted"):
+    with pytest.raises(ValueError, match=r"y contains labels.*\[9\].*the estimator was fitted"):
         machine.fit(X[SMALL], np.where(Y[SMALL] == 2, 9, Y[SMALL]))
 
 

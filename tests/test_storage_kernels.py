@@ -49,7 +49,7 @@ def test_a_classifier_that_is_not_fitted(tmp_path):
 
 def test_functions_are_refused(tmp_path):
     clf, _ = fitted("ep", FunctionKernel(lambda A, B: A @ B.T), 2)
-    with pytest.raises(ModelFileError, match=r"model\.kernel .*A model file holds no code"):
+    with pytest.raises(ModelFileError, match=r"model\.kernel .*A model file contains no code"):
         bayespoint.save(clf, tmp_path / "model")
 
 
@@ -74,7 +74,7 @@ def states(node, name):
         ("ConstantKernel", "normalize", 3, "'normalize' parameter of ConstantKernel"),
         ("SumKernel", "terms", [], "'terms' parameter of SumKernel"),
         ("SumKernel", "weights", [1.0], "'weights' parameter of SumKernel"),
-        ("Points", "parts", {"tuple": []}, "makes no sense"),
+        ("Points", "parts", {"tuple": []}, "is invalid"),
         ("Points", "parts", {"tuple": [3]}, "different points"),
         ("Points", "log_unit", 1e6, "1000000"),
     ],

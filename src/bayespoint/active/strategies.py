@@ -145,9 +145,8 @@ def query(
     worth = rule.worth(classifier, X, n_draws=n_draws, random_state=seed)
 
     def answers_on(candidates: NDArray[np.intp]) -> NDArray:
-        return rule.answers(
-            classifier, drawn_outputs(classifier, rows(X, candidates), n_draws, seed)
-        )
+        outputs = drawn_outputs(classifier, rows(X, candidates), n_draws, seed)
+        return rule.answers(classifier, outputs)
 
     together = n > 1 and rule.together
     kind = kinds(points)

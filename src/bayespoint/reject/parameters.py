@@ -1,4 +1,4 @@
-"""What a selective classifier is given: parameters in their ranges, one rule, labels of classes."""
+"""Checks of the parameters and labels of a selective classifier."""
 
 from numbers import Integral
 from typing import Any
@@ -20,7 +20,7 @@ RULES: dict[str, Any] = {
 
 
 def check_parameters(selective: Any) -> None:
-    """Raise an error in scikit-learn's wording for the first parameter that is not allowed."""
+    """Raise an error, in scikit-learn's wording, for the first invalid parameter."""
     owner = type(selective).__name__
     given = {name: getattr(selective, name) for name in RULES}
     given = {name: value for name, value in given.items() if value is not None}
@@ -28,8 +28,8 @@ def check_parameters(selective: Any) -> None:
         got = ", ".join(f"{name}={value!r}" for name, value in given.items()) or "none of them"
         raise ValueError(
             f"{owner} needs exactly one of 'rate', 'threshold' and 'cost'. Got {got} instead: "
-            "rate=0.05 rejects 5 % of the points, cost=0.1 lets ten rejections cost as much as one "
-            "error, threshold=t rejects scores below t."
+            "rate=0.05 rejects 5 % of the points, cost=0.1 makes ten rejections cost as much as "
+            "one error, threshold=t rejects scores below t."
         )
     for name in given:
         check_number(selective, name, **RULES[name])
@@ -46,8 +46,8 @@ def _check_cv(selective: Any) -> None:
     else:
         allowed = cv is None or hasattr(cv, "split") or hasattr(cv, "__iter__")
     if not allowed:
-        words = "an int of at least 2, a splitter, an iterable of splits, 'prefit' or 'train'"
-        raise parameter_error(selective, "cv", words)
+        choices = "an int of at least 2, a splitter, an iterable of splits, 'prefit' or 'train'"
+        raise parameter_error(selective, "cv", choices)
 
 
 def check_labels(selective: Any, X: Any, y: ArrayLike | None) -> NDArray:

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayespoint.engines.progress import Progress
 from bayespoint.engines.run import Run
 from bayespoint.exceptions import NotConvergedWarning
 from bayespoint.likelihoods import Likelihood
 from bayespoint.memory import check_fits
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import GaussianPosterior, Messages
-from bayespoint.threads import in_parallel, stop_if_cancelled
+from bayespoint.threads import in_parallel
 
 STOPPED = "stopped by the monitor"
 NO_ITERATIONS_LEFT = "max_iter was reached"
 WORK = 3  # matrices that a task works with, besides those of the result
-LARGE = 4_000_000  # numbers from which a matrix is large enough to ask for the memory there is
 
 
 class TaskResult(NamedTuple):
@@ -44,21 +43,6 @@ class Ending(NamedTuple):
     changes: list[float]  # the largest change of each iteration
     reason: str = ""  # why they ended; empty if they converged
     remedy: str = ""  # what to do if they did not
-
-
-class Progress:
-    """Counts the iterations of all tasks for the monitor."""
-
-    def __init__(self, monitor: Monitor) -> None:
-        self._monitor, self._lock, self._done = monitor, Lock(), 0
-
-    def advance(self) -> bool:
-        """Count one more iteration; whether the monitor wants the run to stop."""
-        stop_if_cancelled()
-        with self._lock:
-            self._done += 1
-            self._monitor.update(self._done)
-            return self._monitor.should_stop()
 
 
 def gather(
@@ -123,13 +107,12 @@ def learn_tasks(
 
     Each of them works with some matrices of ``size`` numbers, and two of all remain at the end.
     """
-    if size > LARGE:
-        check_fits(
-            8.0 * size * (2 * n_tasks + WORK),
-            f"The posterior of {n_tasks} binary task{'s' * (n_tasks > 1)} and all pairs of weights",
-            "take fewer points or features, or covariance='diagonal' of ExpectationPropagation "
-            "with a linear kernel, or engine='perceptron'",
-        )
+    check_fits(
+        8.0 * size * (2 * n_tasks + WORK),
+        f"The posterior of {n_tasks} binary task{'s' * (n_tasks > 1)} and all pairs of weights",
+        "take fewer points or features, or covariance='diagonal' of ExpectationPropagation "
+        "with a linear kernel, or engine='perceptron'",
+    )
     progress = Progress(monitor)
     with monitor.running(n_tasks * max_iter, unit):
         learned = in_parallel(
