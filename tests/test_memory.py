@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from bayespoint import BayesPointClassifier, memory, threads
-from bayespoint.engines import PermutedPerceptron
-from bayespoint.engines.gaussian import tasks
+from bayespoint.engines import KnapsackPropagation, PermutedPerceptron
 from bayespoint.exceptions import CacheTooSmallError, NotEnoughMemoryError
 from bayespoint.kernels import PolynomialKernel
 from bayespoint.memory import available_memory, check_fits
-from bayespoint.spaces import DualSpace, basis, rows
+from bayespoint.spaces import DualSpace, rows
 from bayespoint.spaces.tiles import UNIT
 from bayespoint.threads import ThreadPool, in_parallel
 
@@ -111,7 +110,7 @@ def problem(n=50, n_classes=2):
 
 @pytest.mark.parametrize("engine", ["ep", "laplace", "gibbs", "billiard", "knapsack"])
 def test_a_kernel_matrix_that_does_not_fit_is_not_begun(monkeypatch, engine):
-    monkeypatch.setattr(basis, "LARGE", 50)
+    monkeypatch.setattr(memory, "SMALL", 0)
     monkeypatch.setattr(memory, "available_memory", lambda: 6 * 50**2 * 8 - 1)
     classifier = BayesPointClassifier(kernel="rbf", engine=engine)
     with pytest.raises(NotEnoughMemoryError, match="kernel matrix of 50 points") as caught:
@@ -119,9 +118,8 @@ def test_a_kernel_matrix_that_does_not_fit_is_not_begun(monkeypatch, engine):
     assert isinstance(caught.value, MemoryError)
     for remedy in ("fewer points", "engine='perceptron'", "Nystroem"):
         assert remedy in caught.value.remedy
-    classifier.set_params(kernel="linear")
-    if engine != "billiard":  # the others need no separable classes
-        classifier.fit(*problem())
+    monkeypatch.setattr(memory, "SMALL", 10**8)  # so little is always there
+    classifier.set_params(ridge=0.1).fit(*problem())
 
 
 def test_200_000_points(monkeypatch):
@@ -135,13 +133,24 @@ def test_200_000_points(monkeypatch):
 @pytest.mark.parametrize("engine", ["ep", "laplace"])
 def test_posteriors_of_many_classes_that_do_not_fit(monkeypatch, engine):
     """Two matrices of 4 x 4 weights for each of ten classes, and three to work with."""
-    monkeypatch.setattr(tasks, "LARGE", 15)
+    monkeypatch.setattr(memory, "SMALL", 0)
     monkeypatch.setattr(memory, "available_memory", lambda: 23 * 16 * 8 - 1)
     X, y = problem()[0], np.arange(50) % 10
     with pytest.raises(NotEnoughMemoryError, match="The posterior of 10 binary tasks"):
         BayesPointClassifier(engine=engine).fit(X, y)
     monkeypatch.setattr(memory, "available_memory", lambda: 23 * 16 * 8)
     BayesPointClassifier(engine=engine).fit(X, y)
+
+
+def test_messages_that_do_not_fit(monkeypatch):
+    """Of 50 points to 4 weights, in 10 bins."""
+    monkeypatch.setattr(memory, "SMALL", 0)
+    classifier = BayesPointClassifier(engine=KnapsackPropagation(bins=10, n_iter=2))
+    monkeypatch.setattr(memory, "available_memory", lambda: 50 * 4 * 10 * 8 - 1)
+    with pytest.raises(NotEnoughMemoryError, match="from each of 50 points to each of 4 weights"):
+        classifier.fit(*problem())
+    monkeypatch.setattr(memory, "available_memory", lambda: 50 * 4 * 10 * 8)
+    classifier.fit(*problem())
 
 
 def test_no_more_items_side_by_side_than_memory_allows(monkeypatch):

@@ -5,6 +5,8 @@ import pickle
 import numpy as np
 import pytest
 from scipy.special import log_ndtr, ndtr
+from sklearn.datasets import load_iris
+from sklearn.preprocessing import scale
 from tests.probit import problem
 
 from bayespoint import BayesPointClassifier
@@ -147,16 +149,50 @@ def test_scale_makes_the_training_labels_likeliest():
         assert np.argmax(likelihood) == 1
 
 
-@pytest.mark.parametrize("beta", [1e-3, 1.0, 1e9, np.inf])
+@pytest.mark.parametrize("beta", [5e-324, 1e-300, 1e-3, 1.0, 1e9, 1e308, np.inf])
+@pytest.mark.filterwarnings("error")
 def test_every_beta_gives_numbers(beta):
     posterior, Z = posterior_of(beta=beta), new_points()
-    for rule in ("bayes_point", "vote"):
-        answers = posterior.log_probability(posterior.decision(Z, rule), rule)
-        assert not np.isnan(answers).any()
+    for unit in (1e-150, 1.0, 1e100):
+        for rule in ("bayes_point", "vote"):
+            yes, no = posterior.log_probability(posterior.decision(unit * Z, rule), rule)
+            assert np.isfinite(yes - no).all()
     assert np.isfinite(posterior.skew).all()
     assert np.isfinite(posterior.draw(3, np.random.default_rng(0))).all()
     assert (posterior.variance >= 0).all()
-    assert (posterior.variance == 0).all() == np.isinf(beta) or beta == 1e9
+    assert (posterior.variance < 1e-300).all() == (beta >= 1e9)
+
+
+@pytest.mark.parametrize("beta", [0.2, 1.0, np.inf])
+def test_certain_outputs_keep_their_order(beta):
+    """Whatever the unit of the outputs; without a spread the decision is hard."""
+    posterior, Z = posterior_of(beta=beta), new_points()
+    for unit in (1e-120, 1.0, 1e100):
+        own = MarginalPosterior(
+            posterior.grids * unit, posterior.log_marginals, beta, *posterior._training
+        )
+        np.testing.assert_allclose(own.decision(Z, "vote"), posterior.decision(Z, "vote"))
+    if np.isinf(beta):
+        outputs, decision = Z @ posterior.mean, posterior.decision(Z, "vote")
+        np.testing.assert_array_equal(decision.argmax(axis=0), outputs.argmax(axis=0))
+        assert np.isin(posterior.votes(Z), (-1, 1)).all()
+
+
+@pytest.mark.parametrize("beta", [5e-324, 1e-300, np.inf])
+@pytest.mark.parametrize("C", [1.0, 100.0])
+@pytest.mark.filterwarnings("error")
+def test_extreme_betas_have_probabilities(beta, C):
+    X, y = load_iris(return_X_y=True)
+    X = scale(X)
+    engine = KnapsackPropagation(beta=beta, C=C, bins=64)
+    clf = BayesPointClassifier(engine=engine, decision="vote").fit(X, y)
+    p = clf.predict_proba(X)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    np.testing.assert_array_equal(clf.classes_[p.argmax(axis=1)], clf.predict(X))
+    if np.isinf(beta):
+        assert np.isin(p, (0, 1)).all()
+    drawn = clf.sample_proba(X, n_samples=20, random_state=0)
+    assert np.isfinite(drawn).all()
 
 
 def test_deep_marginals_do_not_underflow():

@@ -319,7 +319,7 @@ def test_a_label_that_is_a_class_is_refused(labels, reject_label):
         ({"cost": 1.0}, "Got 1.0 instead"),
         (
             {"threshold": np.nan},
-            "'threshold' parameter of SelectiveClassifier must be a float that",
+            "'threshold' parameter of SelectiveClassifier must be a float in the range",
         ),
         ({"rate": 0.1, "confidence": "best"}, "'confidence' parameter of SelectiveClassifier must"),
         ({"rate": 0.1, "cv": "loo"}, "'cv' parameter of SelectiveClassifier must be an int of"),

@@ -237,7 +237,7 @@ def test_a_classifier_that_refuses_all():
 @pytest.mark.parametrize(
     ("y", "options", "message"),
     [
-        (["a", "b", "c"], {}, r"y holds labels that are not among the classes: \['c'\]"),
+        (["a", "b", "c"], {}, r"y contains labels that are not among the classes: \['c'\]"),
         ([0, 1, 0], {}, "of the same type"),
         (["a", "b"], {}, "inconsistent numbers of samples"),
         (["a", "b", "a"], {"sample_weight": [1.0, 2.0]}, r"must have shape \(3,\)"),

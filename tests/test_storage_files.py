@@ -1,7 +1,6 @@
 """Files of models: their bytes, how they are written and described, what is refused."""
 
 import os
-import pickle
 import subprocess
 import sys
 import warnings
@@ -143,8 +142,3 @@ def test_names_of_the_package():
     assert {"load", "save"} <= set(dir(bayespoint))
     with pytest.raises(AttributeError, match="no attribute 'lod'"):
         bayespoint.lod  # noqa: B018
-
-
-def test_errors_survive_pickling():
-    for error in (ModelFileError(Path("a"), "b"), ModelVersionWarning(Path("a"), "1", "2")):
-        assert str(pickle.loads(pickle.dumps(error))) == str(error)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bayespoint.exceptions import NotEnoughMemoryError
 
+SMALL = 100_000_000  # bytes that are there without asking
 MEMINFO, OWN_SIZE = Path("/proc/meminfo"), Path("/proc/self/statm")
 OWN_GROUP, GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 
@@ -35,6 +36,8 @@ def available_memory() -> float:
 def check_fits(n_bytes: float, what: str, remedy: str) -> None:
     """Raise a NotEnoughMemoryError if so many bytes are more than there are.
 
+    Less than 100 MB are taken to be there: to ask costs time.
+
     Parameters
     ----------
     n_bytes : float
@@ -56,8 +59,7 @@ def check_fits(n_bytes: float, what: str, remedy: str) -> None:
     A list of 1e17 numbers needs at least 1e+06 TB of memory, and ... are available. Remedy: make it
     shorter.
     """
-    available = available_memory()
-    if n_bytes > available:
+    if n_bytes > SMALL and n_bytes > (available := available_memory()):
         raise NotEnoughMemoryError(what, float(n_bytes), available, remedy)
 
 

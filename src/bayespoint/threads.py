@@ -23,9 +23,7 @@ import scipy.linalg  # noqa: F401  SciPy has a BLAS of its own, which must be lo
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
-from bayespoint.memory import available_memory
-
-SMALL = 100_000_000  # bytes that are there without asking
+from bayespoint.memory import SMALL, available_memory
 
 _cancelled: ContextVar[Event | None] = ContextVar("bayespoint_cancelled", default=None)
 

@@ -32,7 +32,7 @@ def test_hard_labels_are_the_limit_of_soft_ones(schedule):
 def test_hard_labels_that_cannot_be_separated_are_reported(schedule):
     X, y = problem()
     clf = machine(noise=0, schedule=schedule)
-    with pytest.warns(NotConvergedWarning, match="set a larger noise, these classes") as caught:
+    with pytest.warns(NotConvergedWarning, match="or more, these classes cannot") as caught:
         clf.fit(X, y)
     assert caught[0].message.training_error == pytest.approx(1 - clf.score(X, y))
     assert len(caught[0].message.changes) == clf.n_iter_

@@ -164,7 +164,7 @@ def test_hard_labels_that_cannot_be_had_are_reported(make, kind):
     found = [warning.message for warning in caught if "Not converged" in str(warning.message)]
     assert len(found) == 1
     assert found[0].reason == "the posterior collapsed"
-    assert "set a larger noise, these classes cannot be separated" in found[0].remedy
+    assert "or more, these classes cannot be separated" in found[0].remedy
 
 
 @KINDS

@@ -53,7 +53,7 @@ def lines_alone(X, y, q, n_sweeps, *, weight=None, gaussian=True):
     for n in range(n_sweeps):
         f = Y @ w
         _core.gibbs.move_each_output(
-            moves._directions, moves._begin, moves._point, moves._reach, halfspaces.weight,
+            *moves._lines, halfspaces.weight,
             log_odds(q), w, f, shares[20 * n // n_sweeps], rng,
         )  # fmt: skip
         assert np.abs(f - Y @ w).max() < 1e-9

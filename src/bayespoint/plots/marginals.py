@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.pipelines import split_pipeline
-from bayespoint.plots.style import BLUE, INK, VERMILION
+from bayespoint.plots.style import BLUE, INK, VERMILION, Axes
 from bayespoint.posteriors import MarginalPosterior
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 class MarginalDisplay:

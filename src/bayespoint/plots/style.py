@@ -10,8 +10,10 @@ if TYPE_CHECKING:
     import numpy as np
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
     from matplotlib.image import AxesImage
+else:  # names for annotations: matplotlib is not imported before something is drawn
+    Axes = Colormap = Drawing = AxesImage = Any
 
 # M. Okabe and K. Ito, Color Universal Design, 2008: distinct for all kinds of colour vision.
 BLUE, VERMILION, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
@@ -78,7 +80,7 @@ def house_style(dark: bool = False) -> Iterator[None]:
         yield
 
 
-def new_axes(width: float = 6.8, height: float = 4.2) -> tuple[Figure, Axes]:
+def new_axes(width: float = 6.8, height: float = 4.2) -> tuple[Drawing, Axes]:
     """A figure with one pair of axes, independent of pyplot.
 
     Parameters
@@ -111,7 +113,7 @@ def new_panels(
     height: float,
     shared: bool = False,
     heights: Sequence[float] | None = None,
-) -> tuple[Figure, np.ndarray]:
+) -> tuple[Drawing, np.ndarray]:
     """A figure with a grid of axes.
 
     Parameters

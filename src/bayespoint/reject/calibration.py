@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.utils import get_tags
+from sklearn.base import clone
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
+from bayespoint.delegation import Delegates
 from bayespoint.reject.labels import encode
 from bayespoint.reject.scores import SCORES, estimator_outputs
 
@@ -21,23 +21,16 @@ SOURCES = {
 }
 
 
-class WrapsClassifier(MetaEstimatorMixin, BaseEstimator):
+class WrapsClassifier(Delegates):
     """An estimator that wraps the classifier `estimator` and passes metadata to it."""
 
-    estimator: Any
+    _fitted = "estimator_"
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Metadata passed to `fit` is routed to the `fit` of the classifier."""
         down = MethodMapping().add(caller="fit", callee="fit")
         router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
         return router.add(estimator=self.estimator, method_mapping=down)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        tags.input_tags = inner.input_tags
-        tags.non_deterministic = inner.non_deterministic
-        return tags
 
     def _fit_clone(self, X: Any, y: NDArray, params: dict[str, Any]) -> Any:
         if get_config()["enable_metadata_routing"]:

@@ -1,6 +1,6 @@
 """Checks of the parameters and labels of a selective classifier."""
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -9,14 +9,21 @@ from sklearn.utils import assert_all_finite, check_consistent_length, column_or_
 from sklearn.utils.multiclass import check_classification_targets
 
 from bayespoint.reject.scores import get_score
-from bayespoint.validation import parameter_error
+from bayespoint.validation import check_number, parameter_error
+
+# How a threshold can be found, and which numbers each way takes.
+RULES: dict[str, Any] = {
+    "rate": {"low": 0.0, "high": 1.0, "closed": "left"},
+    "threshold": {"low": -np.inf, "high": np.inf, "closed": "both"},
+    "cost": {"low": 0.0, "high": 1.0, "closed": "neither"},
+}
 
 
 def check_parameters(selective: Any) -> None:
     """Raise an error, in scikit-learn's wording, for the first invalid parameter."""
     owner = type(selective).__name__
-    rules = {name: getattr(selective, name) for name in ("rate", "threshold", "cost")}
-    given = {name: value for name, value in rules.items() if value is not None}
+    given = {name: getattr(selective, name) for name in RULES}
+    given = {name: value for name, value in given.items() if value is not None}
     if len(given) != 1:
         got = ", ".join(f"{name}={value!r}" for name, value in given.items()) or "none of them"
         raise ValueError(
@@ -24,15 +31,8 @@ def check_parameters(selective: Any) -> None:
             "rate=0.05 rejects 5 % of the points, cost=0.1 makes ten rejections cost as much as "
             "one error, threshold=t rejects scores below t."
         )
-    ((name, value),) = given.items()
-    range_of, is_allowed = {
-        "rate": ("a float in the range [0.0, 1.0)", lambda x: 0 <= x < 1),
-        "threshold": ("a float that is not NaN", lambda x: not np.isnan(x)),
-        "cost": ("a float in the range (0.0, 1.0)", lambda x: 0 < x < 1),
-    }[name]
-    is_number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
-    if not is_number or not is_allowed(value):
-        raise parameter_error(selective, name, range_of)
+    for name in given:
+        check_number(selective, name, **RULES[name])
     get_score(selective.confidence, owner, parameter="confidence")
     _check_cv(selective)
 

@@ -1,16 +1,13 @@
 """A classifier with a reject option."""
 
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError, UndefinedMetricWarning
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import check_cv, cross_val_predict
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from bayespoint.reject.calibration import (
@@ -29,16 +26,7 @@ from bayespoint.state import need, shaped
 WITHOUT_FIT = {"estimator_", "classes_", "reject_label_", "threshold_", "threshold_source_"}
 
 
-def _estimator_has(method: str) -> Callable[[Any], bool]:
-    def check(self: Any) -> bool:
-        # Raises the error of the attribute, which says what is missing.
-        getattr(getattr(self, "estimator_", self.estimator), method)
-        return True
-
-    return check
-
-
-class SelectiveClassifier(ClassifierMixin, WrapsClassifier):
+class SelectiveClassifier(WrapsClassifier):
     r"""A classifier with a reject option: returns a reject label where it is uncertain.
 
     A point is rejected if its score s(x) is below a threshold. Set exactly one of `rate`, `cost`
@@ -271,16 +259,6 @@ class SelectiveClassifier(ClassifierMixin, WrapsClassifier):
                 stacklevel=3,
             )
 
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features, if the fitted estimator has it."""
-        return self.estimator_.n_features_in_
-
-    @property
-    def feature_names_in_(self) -> NDArray:
-        """Names of the features, if the fitted estimator has them."""
-        return self.estimator_.feature_names_in_
-
     def rejects(self, X: Any) -> NDArray[np.bool_]:
         """Whether each point is rejected, a boolean array of shape (n_samples,)."""
         check_is_fitted(self)
@@ -314,24 +292,6 @@ class SelectiveClassifier(ClassifierMixin, WrapsClassifier):
         answers = np.asarray(self.estimator_.predict(X))[accepted]
         weight = None if sample_weight is None else np.asarray(sample_weight)[accepted]
         return accuracy_score(np.asarray(y)[accepted], answers, sample_weight=weight)
-
-    @available_if(_estimator_has("decision_function"))
-    def decision_function(self, X: Any) -> NDArray:
-        """The decision function of the estimator, rejected points included."""
-        check_is_fitted(self)
-        return self.estimator_.decision_function(X)
-
-    @available_if(_estimator_has("predict_proba"))
-    def predict_proba(self, X: Any) -> NDArray:
-        """The class probabilities of the estimator, rejected points included."""
-        check_is_fitted(self)
-        return self.estimator_.predict_proba(X)
-
-    @available_if(_estimator_has("vote_shares"))
-    def vote_shares(self, X: Any) -> NDArray:
-        """The vote shares of the estimator, rejected points included."""
-        check_is_fitted(self)
-        return self.estimator_.vote_shares(X)
 
     def check_state(self) -> None:
         """Raise an error if the stored attributes are invalid."""

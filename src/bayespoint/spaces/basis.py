@@ -18,7 +18,7 @@ from bayespoint.state import finite, need, number
 
 RANK_TOLERANCE = 1e-10  # squared distances to the span below this share of the largest are rounding
 MATRICES = 6  # of the size of K that a fit holds at least: K, its factors, and the engine's own
-LARGE = 2000  # points from which the matrix takes a second or more, and 32 MB
+LARGE = 2000  # points from which the matrix takes a second or more
 PSD_TOLERANCE = 1e-6  # what is left of K beyond its rank: rounding stays far below this share
 
 
@@ -85,8 +85,10 @@ class BasisSpace(Coordinates):
         """Z Z^T: the kernel matrix with its ridge, as it was computed where it was kept."""
         if self._gram is None:
             return super().gram()
-        lower = np.tril(self._gram, -1)  # one triangle decides, as for the basis
-        return lower + lower.T + np.diag(self._gram.diagonal())
+        lower = np.tril(self._gram)  # one triangle decides, as for the basis
+        K = lower + lower.T
+        K[np.diag_indices_from(K)] /= 2
+        return K
 
     def transform(self, X: NDArray) -> NDArray:
         """Coordinates z(x) of new points."""
@@ -179,8 +181,6 @@ class BasisSpace(Coordinates):
 
 def check_room(n_points: int) -> None:
     """Refuse a kernel matrix that memory cannot hold; say that a large one is being computed."""
-    if n_points < LARGE:
-        return
     n_bytes = 8 * n_points**2
     check_fits(
         MATRICES * n_bytes,
@@ -188,9 +188,10 @@ def check_room(n_points: int) -> None:
         "take fewer points, or engine='perceptron', which computes rows of the matrix as it needs "
         "them, or kernel='linear' after sklearn.kernel_approximation.Nystroem",
     )
-    current_monitor().tell(
-        f"computing and factorising the kernel matrix of {n_points} points, {in_bytes(n_bytes)}"
-    )
+    if n_points >= LARGE:
+        current_monitor().tell(
+            f"computing and factorising the kernel matrix of {n_points} points, {in_bytes(n_bytes)}"
+        )
 
 
 def check_space(space: Any) -> None:

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from threading import Lock
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayespoint.engines.progress import Progress
 from bayespoint.engines.run import Run
 from bayespoint.exceptions import NotConvergedWarning
 from bayespoint.likelihoods import Likelihood
 from bayespoint.memory import check_fits
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import GaussianPosterior, Messages
-from bayespoint.threads import in_parallel, stop_if_cancelled
+from bayespoint.threads import blas_threads, in_parallel
 
 STOPPED = "stopped by the monitor"
 NO_ITERATIONS_LEFT = "max_iter was reached"
 WORK = 3  # matrices that a task works with, besides those of the result
-LARGE = 4_000_000  # numbers from which a matrix is large enough to ask for the memory there is
+SEVERAL_THREADS = 1_000_000  # numbers in a matrix from which several BLAS threads save time
 
 
 class TaskResult(NamedTuple):
@@ -44,21 +45,6 @@ class Ending(NamedTuple):
     changes: list[float]  # the largest change of each iteration
     reason: str = ""  # why they ended; empty if they converged
     remedy: str = ""  # what to do if they did not
-
-
-class Progress:
-    """Counts the iterations of all tasks for the monitor."""
-
-    def __init__(self, monitor: Monitor) -> None:
-        self._monitor, self._lock, self._done = monitor, Lock(), 0
-
-    def advance(self) -> bool:
-        """Count one more iteration; whether the monitor wants the run to stop."""
-        stop_if_cancelled()
-        with self._lock:
-            self._done += 1
-            self._monitor.update(self._done)
-            return self._monitor.should_stop()
 
 
 def gather(
@@ -110,6 +96,16 @@ def run_of(
     )
 
 
+@contextmanager
+def useful_threads(size: int) -> Iterator[None]:
+    """Limit BLAS to one thread where matrices have ``size`` numbers and more do not help."""
+    if size >= SEVERAL_THREADS:
+        yield
+    else:
+        with blas_threads(1):
+            yield
+
+
 def learn_tasks(
     learn: Callable[[int, Progress], tuple[TaskResult, Ending]],
     n_tasks: int,
@@ -123,16 +119,18 @@ def learn_tasks(
 
     Each of them works with some matrices of ``size`` numbers, and two of all remain at the end.
     """
-    if size > LARGE:
-        check_fits(
-            8.0 * size * (2 * n_tasks + WORK),
-            f"The posterior of {n_tasks} binary task{'s' * (n_tasks > 1)} and all pairs of weights",
-            "take fewer points or features, or covariance='diagonal' of ExpectationPropagation "
-            "with a linear kernel, or engine='perceptron'",
-        )
+    check_fits(
+        8.0 * size * (2 * n_tasks + WORK),
+        f"The posterior of {n_tasks} binary task{'s' * (n_tasks > 1)} and all pairs of weights",
+        "take fewer points or features, or covariance='diagonal' of ExpectationPropagation "
+        "with a linear kernel, or engine='perceptron'",
+    )
     progress = Progress(monitor)
+
+    def learn_one(task: int) -> tuple[TaskResult, Ending]:
+        with useful_threads(size):
+            return learn(task, progress)
+
     with monitor.running(n_tasks * max_iter, unit):
-        learned = in_parallel(
-            lambda task: learn(task, progress), range(n_tasks), n_jobs, 8.0 * size * WORK
-        )
+        learned = in_parallel(learn_one, range(n_tasks), n_jobs, 8.0 * size * WORK)
     return [result for result, _ in learned], [ending for _, ending in learned]
