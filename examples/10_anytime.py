@@ -45,7 +45,7 @@ ax.minorticks_off()
 ax.legend()
 
 # %%
-# With ``max_time`` a fit stops at a time limit. The classifier is then valid, and a warning says how
+# With ``max_time`` a fit stops at a time limit. The classifier is valid, and a warning says how
 # many samples it has.
 
 clf = BayesPointClassifier(
