@@ -8,56 +8,71 @@ endif
 
 VENV  := .venv
 BIN   := $(VENV)/bin
-STAMP := $(VENV)/.stamp
 PIP_INSTALL = -m pip install --quiet --disable-pip-version-check --no-input
 
 # Tests share the cores between processes, so each process keeps its linear algebra on one thread.
 WORKERS ?= 2
 PYTEST_ARGS ?=
 ONE_THREAD = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
+PYTEST = $(ONE_THREAD) $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format docs bench build lock clean
+.PHONY: help venv demo test test-bounds lint format docs bench build lock clean
 
 help:  ## List the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1	\2/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1	\2/p' Makefile | expand -t 15
 
-venv: $(STAMP)  ## Create .venv with the locked versions
+# Three sets of packages, each on top of the one before: a target installs no more than it needs.
+DEMO := $(VENV)/.demo
+DEV  := $(VENV)/.dev
+DOCS := $(VENV)/.docs
+$(DEMO): EXTRAS := plot,cli
+$(DEV):  EXTRAS := dev
+$(DOCS): EXTRAS := docs
+$(DEV): $(DEMO)
+$(DOCS): $(DEV)
 
-$(STAMP): pyproject.toml constraints.txt
+$(DEMO) $(DEV) $(DOCS): pyproject.toml constraints.txt
 	@$(call RUNS,$(PYTHON)) || { \
 	    echo "error: Python >= 3.11 is needed; '$(PYTHON)' is $$($(PYTHON) --version 2>&1 || true)" >&2; \
 	    echo "       name another one: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
-	@echo "installing into $(VENV) ..."
+	@echo "installing $(EXTRAS) into $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e ".[dev,plot,cli,docs]"
+	@$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e ".[$(EXTRAS)]"
 	@touch $@
 
-demo: $(STAMP)  ## Reproduce the papers in small; writes results/index.html
+venv: $(DOCS)  ## Create .venv with the locked versions of everything
+
+demo: $(DEMO)  ## Reproduce the papers in small; writes results/index.html
 	$(BIN)/bayespoint reproduce all --quick --out results
 
-test: lint  ## Lint, then all tests and doctests
-	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+test: $(DOCS) lint  ## Lint, then all tests and doctests
+	$(PYTEST) -n $(WORKERS) $(PYTEST_ARGS)
 
-lint: $(STAMP)  ## Style, format, types and import directions
+# Compiled code with bounds checks is other code, which Numba's cache does not know: it has its own.
+test-bounds: $(DOCS)  ## All tests, with every index into an array checked
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/numba-bounds $(PYTEST) -n $(WORKERS) $(PYTEST_ARGS)
+
+lint: $(DEV)  ## Style, format, types, import directions and length of files
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
 	$(BIN)/python tools/check_imports.py src/bayespoint
+	$(BIN)/python tools/check_length.py src tests tools benchmarks examples
 
-format: $(STAMP)  ## Rewrite the code in the house format
+format: $(DEV)  ## Rewrite the code in the house format
 	$(BIN)/python -m ruff check --fix .
 	$(BIN)/python -m ruff format .
 
-docs: $(STAMP)  ## Run every example of the pages and the gallery; writes docs/_build/index.html
-	$(ONE_THREAD) $(BIN)/python -m pytest -q tests/test_pages.py
+docs: $(DOCS)  ## Run every example of the pages and the gallery; writes docs/_build/index.html
+	$(PYTEST) -q tests/test_pages.py
 	$(ONE_THREAD) $(BIN)/python -m sphinx -W --keep-going -n -q docs docs/_build
 
 BENCHMARKS = $(filter-out benchmarks/_%,$(sort $(wildcard benchmarks/*.py)))
-bench: $(STAMP)  ## Run every benchmarks/*.py
+bench: $(DEV)  ## Run every benchmarks/*.py
 	@$(if $(BENCHMARKS),,echo "no benchmarks yet";) set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(BIN)/python "$$script"; done
 
-build: $(STAMP)  ## Wheel and source archive in dist/
+build: $(DEV)  ## Wheel and source archive in dist/
 	$(BIN)/python -m hatchling build
 
 lock: pyproject.toml  ## Renew constraints.txt from the registry

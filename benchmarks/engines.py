@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import Engine, ExpectationPropagation
-from bayespoint.reports.machine import describe_machine
+from bayespoint.reports.environment import describe_environment
 
 ENGINES: dict[str, Engine | str] = {
     "ep": "ep",
@@ -59,8 +59,8 @@ def main() -> None:
         digits("3 against 8, rbf, 178", [3, 8]),
         digits("ten digits, rbf, 898", range(10), too_slow=("gibbs", "knapsack")),
     ]
-    machine = describe_machine()
-    print(f"{machine['processor']}, {machine['cores']} cores, one of them used")
+    computer = describe_environment()
+    print(f"{computer['processor']}, {computer['cores']} cores, one of them used")
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # engines say when they have not come to rest
         for name in ENGINES:  # compile

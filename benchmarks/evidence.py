@@ -27,7 +27,6 @@ from threadpoolctl import threadpool_limits
 
 from bayespoint import BayesPointClassifier
 from bayespoint.datasets import UCI, load_uci
-from bayespoint.engines import ExpectationPropagation
 from bayespoint.selection import EvidenceSearch
 
 LINEAR = {"engine__prior_scale": (0.01, 100.0)}
@@ -36,8 +35,7 @@ POINTS = 5  # of the grid, for each parameter of two: 25 combinations
 
 
 def by_evidence(kernel: str, bounds: dict) -> EvidenceSearch:
-    machine = BayesPointClassifier(kernel=kernel, engine=ExpectationPropagation())
-    return EvidenceSearch(machine, param_bounds=bounds)
+    return EvidenceSearch(BayesPointClassifier(kernel=kernel), param_bounds=bounds)
 
 
 def by_validation(machine: Any, bounds: dict, points: int) -> GridSearchCV:
@@ -46,8 +44,7 @@ def by_validation(machine: Any, bounds: dict, points: int) -> GridSearchCV:
 
 
 def ep_by_validation(kernel: str, bounds: dict, points: int) -> GridSearchCV:
-    machine = BayesPointClassifier(kernel=kernel, engine=ExpectationPropagation())
-    return by_validation(machine, bounds, points)
+    return by_validation(BayesPointClassifier(kernel=kernel), bounds, points)
 
 
 METHODS: dict[str, Callable[[], Any]] = {

@@ -28,8 +28,10 @@ from bayespoint import BayesPointClassifier
 from bayespoint.datasets import load_mnist
 from bayespoint.engines import GibbsSampler
 from bayespoint.engines.sampling.billiard import Billiard
+from bayespoint.engines.sampling.chains import Progress
 from bayespoint.engines.sampling.halfspaces import Halfspaces
 from bayespoint.engines.sampling.moves import Circles, Lines
+from bayespoint.monitor import Monitor
 from bayespoint.posteriors.diagnostics import effective_sample_size, r_hat
 
 try:
@@ -77,17 +79,18 @@ def steps() -> None:
         circles, lines = Circles(halfspaces), Lines(halfspaces, np.eye(m), rng)
         n = max(50, int(2e8 / m**2))
         samples, total, nothing = np.empty((1, m)), np.zeros(m), np.empty(0)
-        state = w.copy()
-        circles.sample(math.log(19), state, 2000 if m < 2000 else 200, rng, samples, total, nothing)
+        start, n_burn = circles.state(w, rng), 2000 if m < 2000 else 200
+        circles.sample(math.log(19), start, (0, n_burn), n_burn, rng, samples, total, nothing)
         floor, noisy, hard, mixed = [], [], [], []
         for _ in range(ROUNDS):
             floor.append(spent(products, Y, w, np.empty(m), n))
-            for times, moves, start, theta in (
-                (noisy, circles, state, math.log(19)),
+            for times, moves, direction, theta in (
+                (noisy, circles, start.w, math.log(19)),
                 (hard, circles, w, math.inf),
-                (mixed, lines, math.sqrt(m) * state, math.log(19)),
+                (mixed, lines, start.w, math.log(19)),
             ):
-                arguments = (theta, start.copy(), n, rng, samples, total, nothing)
+                state = moves.state(direction, rng)
+                arguments = (theta, state, (0, n), n, rng, samples, total, nothing)
                 times.append(spent(moves.sample, *arguments))
         best = [min(times) / n * 1e6 for times in (floor, noisy, hard, mixed)]
         rows.append(
@@ -117,7 +120,7 @@ def rivals() -> None:
         halfspaces = Halfspaces.of(*separable(m, d), None)
         samplers = {
             "circles": ours(Circles(halfspaces), halfspaces),
-            "billiard": ours(Billiard(halfspaces, 1000, 10.0), halfspaces),
+            "billiard": ours(Billiard(halfspaces, 1000, 10.0, Progress(Monitor())), halfspaces),
         }
         if hopsy is not None:
             samplers["hopsy hit-and-run"] = theirs(hopsy.UniformHitAndRunProposal, halfspaces)
@@ -143,7 +146,7 @@ def ours(moves: Circles | Billiard, halfspaces: Halfspaces) -> Callable[[int], n
 
     def draw(n: int) -> np.ndarray:
         samples = np.empty((n, d))
-        moves.sample(math.inf, state, THIN, rng, samples, np.zeros(d), np.empty(0))
+        moves.sample(math.inf, state, (0, n * THIN), THIN, rng, samples, np.zeros(d), np.empty(0))
         return samples
 
     return draw

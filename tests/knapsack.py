@@ -30,7 +30,8 @@ def envelope_messages(x, C, grid, incoming, prune=True):
     graph = _core.knapsack.Graph(
         x[None], np.array([float(C)]), np.ones(1), grid, incoming, messages
     )
-    _core.knapsack.pass_messages(graph, 1.0, _core.grids.stay(grid.shape), prune)
+    total = np.zeros(grid.shape)
+    _core.knapsack.pass_messages(graph, 1.0, _core.grids.stay(grid.shape), total, prune)
     return messages[0]
 
 

@@ -26,6 +26,7 @@ from bayespoint.engines import (
     PermutedPerceptron,
 )
 from bayespoint.exceptions import ModelFileError
+from bayespoint.kernels import PolynomialKernel, RadialKernel
 from bayespoint.reject import SelectiveClassifier
 from bayespoint.storage.archive import MANIFEST, SEAL
 
@@ -128,6 +129,7 @@ def without_cache(value):
         name: part
         for name, part in vars(value).items()
         if not isinstance(getattr(cls, name, None), cached_property)
+        and name not in getattr(cls, "not_stored", ())
     }
 
 
@@ -181,6 +183,7 @@ MUTABLE = {
     "linear": lambda: fitted("ep", "linear", 3),
     "ep": lambda: fitted("ep", "rbf", 2),
     "perceptron": lambda: fitted("perceptron", "rbf", 2),
+    "sum": lambda: fitted("perceptron", 2 * RadialKernel() + PolynomialKernel(degree=2), 2),
     "gibbs": lambda: fitted("gibbs", "rbf", 2),
     "knapsack": lambda: fitted("knapsack", "rbf", 2),
 }

@@ -16,6 +16,12 @@ from pathlib import Path
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 VARIABLE = "BAYESPOINT_BROWSER"
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1600,1000",
+    # No conversations of the browser's own.
+    "--no-first-run", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync", "--disable-quic",
+)  # fmt: skip
 EMPTY = {"br", "hr", "img", "link", "meta", "source"}  # elements without an end tag
 LOADS = {"src", "srcset", "data", "poster"}  # attributes that make a browser load something
 
@@ -116,8 +122,7 @@ def look(browser, pages, dark=False):
         )
         done = subprocess.run(
             [
-                browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-                f"--user-data-dir={folder}/profile", "--window-size=1600,1000",
+                browser, *FLAGS, f"--user-data-dir={folder}/profile",
                 "--host-resolver-rules=MAP * ~NOTFOUND",  # whatever a page asks for, nobody answers
                 f"--blink-settings=preferredColorScheme={0 if dark else 1}",
                 "--dump-dom", path.as_uri(),

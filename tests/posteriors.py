@@ -3,6 +3,7 @@
 import numpy as np
 
 from bayespoint import BayesPointClassifier
+from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors import GaussianPosterior, SampledPosterior
 from bayespoint.posteriors.sampled import TrainingMoments
 
@@ -19,7 +20,9 @@ def machine_with(posterior, n_features, n_classes=2):
 def gaussian_machine(d=3, n_tasks=1, noise=1.0, seed=0):
     rng = np.random.default_rng(seed)
     posterior = GaussianPosterior(
-        rng.normal(size=(d, n_tasks)), rng.normal(size=(n_tasks, d, d)) / np.sqrt(d), noise=noise
+        rng.normal(size=(d, n_tasks)),
+        rng.normal(size=(n_tasks, d, d)) / np.sqrt(d),
+        ProbitLikelihood(noise),
     )
     return machine_with(posterior, d, n_classes=max(2, n_tasks))
 

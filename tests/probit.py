@@ -4,7 +4,11 @@ import numpy as np
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation
+from bayespoint.engines.gaussian.gaussians import WeightGaussian
 from bayespoint.engines.gaussian.prior import GaussianPrior
+from bayespoint.engines.gaussian.sites import Sites
+from bayespoint.likelihoods import ProbitLikelihood
+from bayespoint.spaces import Coordinates
 
 
 def machine(**parameters):
@@ -16,6 +20,14 @@ def machine(**parameters):
 
 def prior(d, scale=1.0):
     return GaussianPrior(np.zeros(d), np.full(d, scale))
+
+
+def full_sites(Z, y, before, weight=None, *, kind=WeightGaussian, at_once=False, **noise):
+    """The sites of one task, in float64 from the first sweep on."""
+    weight = np.ones(len(y)) if weight is None else weight
+    gaussian = kind(Coordinates(Z), before)
+    gaussian.renew(np.zeros(len(y)), np.zeros(len(y)))
+    return Sites(gaussian, y, weight, ProbitLikelihood(**noise), at_once=at_once)
 
 
 def problem(n=60, d=4, noise=1.0, seed=0):

@@ -7,9 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 from bayespoint.experiments import (
     Column,
-    Comparison,
     Context,
-    Entry,
     Experiment,
     Figure,
     Result,
@@ -58,14 +56,16 @@ def names_page(folder):
 
 def reproduce_page(folder):
     """A page of all that an experiment can bring about, with long words."""
-    rows = [Row(f"a quantity {EVIL}", 1.46, 1.5, (1.2, 1.7), "agrees within two standard errors")]
+    compared = [Column("printed"), Column("measured"), Column("interval")]
+    values = (1.5, 1.46, (1.2, 1.7))
+    rows = [Row(f"a quantity {EVIL}", values, "agrees within two standard errors")]
     columns = [Column(f"column\n{j}") for j in range(8)]
-    entries = [Entry("a line", [*range(8)], "better, by 2.5 standard errors", [0.5] * 8)]
+    lines = [Row("a line", [*range(8)], "better, by 2.5 standard errors", [0.5] * 8)]
     result = Result(
         setting={"data": "many words " * 20},
         tables=[
-            Table("printed and measured", "A caption.", rows),
-            Comparison("side by side", "A caption.", columns, entries),
+            Table("printed and measured", "A caption.", compared, rows),
+            Table("side by side", "A caption.", columns, lines),
         ],
         figures=[Figure("line", f"a line {EVIL}", "A caption.", {"y": [1, 2]}, draw_line)],
     )

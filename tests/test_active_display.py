@@ -36,7 +36,7 @@ def test_mean_and_standard_error_where_all_runs_have_a_score():
     band = display.band_.get_paths()[0].vertices
     assert band[:, 1].min() == pytest.approx(0.7 - 0.1)  # sd 0.1 sqrt(2), over sqrt(2)
     assert display.line_.get_color() == "black"
-    assert display.ax_.get_xlabel() == "Labels asked for"
+    assert display.ax_.get_xlabel() == "Number of labels"
     assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == ["entropy"]
 
 
@@ -65,6 +65,6 @@ def test_import_is_light():
 
 
 def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"bayespoint\[plot\]"):
         LearningCurveDisplay.from_curves(RUNS)

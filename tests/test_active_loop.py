@@ -92,7 +92,7 @@ def test_a_start_of_one_class_goes_on_until_it_sees_two(batch_size):
 
 def test_one_class_in_all():
     for n_queries in (3, 28):
-        with pytest.raises(ValueError, match=r"All \d+ labels .* are .*1.*needs two classes"):
+        with pytest.raises(ValueError, match=r"needs two classes, but all \d+ labels .* are .*1"):
             learn_actively(EP, POOL, Oracle(np.ones(30)), n_queries=n_queries)
 
 
@@ -215,11 +215,11 @@ def test_active_beats_random_with_samples():
 @pytest.mark.parametrize(
     ("oracle", "message"),
     [
-        (lambda i: ["yes"], r"one label for each of the 4 indices .* Got an array of shape \(1,\)"),
+        (lambda i: ["yes"], r"one label for each of the 4 indices\. Got an array of shape \(1,\)"),
         (lambda i: "yes", r"shape \(\)"),
         (lambda i: LABELS[i][:, None], r"shape \(4, 1\)"),
-        (lambda i: np.where(i == i[1], np.nan, 1.0), r"no label \(NaN or None\) for 1 of the 4"),
-        (lambda i: np.array([None, "yes", None, "no"]), "no label .* for 2 of the 4 points"),
+        (lambda i: np.where(i == i[1], np.nan, 1.0), r"no label \(NaN or None\) for 1 of 4"),
+        (lambda i: np.array([None, "yes", None, "no"]), "no label .* for 2 of 4 points"),
     ],
 )
 def test_bad_oracles(oracle, message):
@@ -235,13 +235,13 @@ def test_bad_oracles(oracle, message):
         ({"start": 0}, r"start must be an int in the range \[1, 30\].* Got 0"),
         ({"start": 31}, "Got 31"),
         ({"start": []}, "at least one index"),
-        ({"start": [1, 1]}, "Got 2 indices, 1 of them different"),
+        ({"start": [1, 1]}, "Got 2 indices, 1 of them distinct"),
         ({"start": [30]}, "from 0 to 29"),
         ({"batch_size": 0}, "batch_size must be"),
         ({"n_draws": 1}, "n_draws must be"),
         ({"strategy": "best"}, "Got 'best'"),
-        ({"X_test": POOL}, "belong together. Got only X_test"),
-        ({"y_test": LABELS}, "belong together. Got only y_test"),
+        ({"X_test": POOL}, "must be passed together. Got only X_test"),
+        ({"y_test": LABELS}, "must be passed together. Got only y_test"),
         ({"X_test": POOL, "y_test": LABELS[:3]}, "inconsistent numbers of samples"),
     ],
 )

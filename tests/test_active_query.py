@@ -17,7 +17,7 @@ from tests.posteriors import gaussian_machine, sampled_machine
 from bayespoint import BayesPointClassifier
 from bayespoint.active import bald, entropy, query
 from bayespoint.active.batch import SLACK, Committee, kinds
-from bayespoint.active.machine import drawn_outputs, probabilities, votes
+from bayespoint.active.classifiers import drawn_outputs, probabilities, votes
 from bayespoint.active.scores import seed_from
 from bayespoint.engines import ExpectationPropagation
 
@@ -118,7 +118,7 @@ def test_a_batch_is_the_slow_one(make, n_tasks, strategy):
         worth = bald(clf, POOL, n_draws=200, random_state=seed)
         answers = probabilities(clf, drawn_outputs(clf, POOL, 200, seed))
     else:
-        worth, answers = entropy(clf, POOL), votes(drawn_outputs(clf, POOL, 200, seed))
+        worth, answers = entropy(clf, POOL), votes(clf, drawn_outputs(clf, POOL, 200, seed))
     found = query(clf, POOL, 6, strategy=strategy, random_state=0)
     assert found.tolist() == slow_batch(worth, answers, 6)
 
@@ -321,7 +321,7 @@ def test_the_cost_of_a_batch_grows_linearly():
         ({"n": 1.5}, "Got 1.5"),
         ({"n": True}, "Got True"),
         ({"n": 38, "exclude": [1, 2, 3]}, r"\[1, 37\]"),
-        ({"exclude": [40]}, "indices of the pool, from 0 to 39. Got indices from 40 to 40"),
+        ({"exclude": [40]}, "indices into the pool, from 0 to 39. Got indices from 40 to 40"),
         ({"exclude": [-1]}, "from -1 to -1"),
         ({"exclude": [0.5]}, "array of integers.*float64"),
         ({"exclude": POOL > 0}, "one-dimensional"),

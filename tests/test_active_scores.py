@@ -7,18 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
-from scipy.special import entr, log_ndtr, ndtr, softmax
+from scipy.special import entr, expit, log_ndtr, ndtr, softmax
 from scipy.stats import norm
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from tests.posteriors import gaussian_machine, machine_with, sampled_machine
+from tests.posteriors import gaussian_machine, sampled_machine
 from tests.probit import problem
 
 from bayespoint import BayesPointClassifier
 from bayespoint.active import bald, entropy
-from bayespoint.active.normal import flat_entropy, probit_information, share_of_largest
+from bayespoint.likelihoods import LogisticLikelihood, ProbitLikelihood
+from bayespoint.likelihoods.quadrature import share_of_largest
 
 POINTS = np.random.default_rng(1).normal(size=(50, 3))
 
@@ -62,7 +63,7 @@ def test_entropy_of_samples_of_several_classes_by_counting():
 def test_chunks_change_nothing(monkeypatch):
     clf = sampled_machine(n_tasks=3, noise=0.1)
     whole = entropy(clf, POINTS), bald(clf, POINTS)
-    monkeypatch.setattr("bayespoint.active.machine.CHUNK", 7)
+    monkeypatch.setattr("bayespoint.active.classifiers.CHUNK", 7)
     np.testing.assert_array_equal(entropy(clf, POINTS), whole[0])
     np.testing.assert_array_equal(bald(clf, POINTS), whole[1])
 
@@ -149,7 +150,7 @@ def information_by_quadrature(mean, deviation, noise, flips=0.0):
 )
 def test_information_of_the_probit_by_adaptive_quadrature(mean, deviation, noise, flips):
     expected = information_by_quadrature(mean, deviation, noise, flips)
-    found = probit_information(np.array([mean]), np.array([deviation**2]), noise, flips)
+    found = ProbitLikelihood(noise, flips).information(np.array([mean]), np.array([deviation**2]))
     np.testing.assert_allclose(found, expected, atol=2e-9)
 
 
@@ -166,15 +167,17 @@ def test_plain_quadrature_would_miss_a_narrow_bump():
 
 def test_information_at_its_ends():
     mean, variance = np.array([0.0, 1.0, 60.0]), np.array([1.0, 4.0, 1.0])
-    hard = probit_information(mean, variance, 0.0)
+    hard = ProbitLikelihood(0.0).information(mean, variance)
     np.testing.assert_allclose(hard, coin(ndtr(mean / np.sqrt(variance))), atol=1e-15)
-    np.testing.assert_allclose(probit_information(mean, 0 * variance, 1.0), 0, atol=1e-12)
-    np.testing.assert_allclose(probit_information(mean, 0 * variance, 0.0)[1:], 0, atol=1e-12)
+    soft = ProbitLikelihood(1.0)
+    np.testing.assert_allclose(soft.information(mean, 0 * variance), 0, atol=1e-12)
+    sure = ProbitLikelihood(0.0).information(mean, 0 * variance)
+    np.testing.assert_allclose(sure[1:], 0, atol=1e-12)
 
 
 def test_flat_entropy_far_out():
     u = np.array([0.0, 1.0, -1.0, 30.0, 37.0, 39.0, 1000.0])
-    flat = flat_entropy(u)
+    flat = ProbitLikelihood()._flat_entropy(u)
     assert flat[0] == pytest.approx(np.log(2))
     np.testing.assert_allclose(flat[1:3], np.exp(0.5) * coin(ndtr(1.0)))
     # q ~ phi(u) / u and -log q ~ u^2 / 2: the entropy times sqrt(2 pi) e^(u^2/2) is ~ u / 2.
@@ -184,7 +187,7 @@ def test_flat_entropy_far_out():
 @pytest.mark.parametrize("flips", [0.0, 0.05])
 def test_bald_of_a_gaussian_posterior_is_that_of_its_outputs(flips):
     clf = gaussian_machine(noise=0.7)
-    clf.posterior_.label_noise = flips
+    clf.posterior_.likelihood = ProbitLikelihood(0.7, flips)
     mean, variance = clf.latent_mean_and_variance(POINTS)
     expected = [
         information_by_quadrature(m, np.sqrt(v), 0.7, flips)
@@ -198,7 +201,7 @@ def test_bald_of_a_gaussian_posterior_is_that_of_its_outputs(flips):
 def test_flips_alone_do_not_change_the_order():
     """Without other noise, information and entropy of the vote are monotone in |p - 1/2|."""
     clf = gaussian_machine(noise=0.0)
-    clf.posterior_.label_noise = 0.1
+    clf.posterior_.likelihood = ProbitLikelihood(0.0, 0.1)
     np.testing.assert_array_equal(np.argsort(bald(clf, POINTS)), np.argsort(entropy(clf, POINTS)))
 
 
@@ -239,23 +242,31 @@ def test_bald_of_several_classes_by_draws():
     np.testing.assert_array_equal(bald(clf, points, random_state=0), repeats[0])
 
 
-def test_another_likelihood_goes_by_draws():
-    """A Gaussian posterior with a likelihood of its own must not get the integral of the probit."""
+@pytest.mark.parametrize("deviation", [1e-3, 0.3, 0.999, 1.001, 4.0, 1e3])
+@pytest.mark.parametrize("mean", [0.0, 0.7, -6.0])
+def test_information_of_the_logistic_by_adaptive_quadrature(mean, deviation):
+    def integrate(function):
+        ends = [mean - 10 * deviation, mean + 10 * deviation]
+        inner = [x for x in (-45.0, 0.0, 45.0, mean) if ends[0] < x < ends[1]]
+        return sum(
+            quad(lambda f: function(f) * norm.pdf(f, mean, deviation), a, b, epsabs=1e-13)[0]
+            for a, b in itertools.pairwise(sorted({*ends, *inner}))
+        )
 
+    expected = coin(integrate(expit)) - integrate(lambda f: coin(expit(f)))
+    found = LogisticLikelihood().information(np.array([mean]), np.array([deviation**2]))
+    np.testing.assert_allclose(found, expected, atol=1e-8)
+
+
+def test_bald_asks_the_likelihood_of_the_posterior():
     clf = gaussian_machine(noise=1.0)
-
-    class Certain(type(clf.posterior_)):
-        def log_likelihood(self, outputs):
-            with np.errstate(divide="ignore"):
-                return np.log(outputs > 0), np.log(outputs <= 0)
-
-    old = clf.posterior_
-    other = machine_with(Certain(old.mean, old.factor, noise=1.0), 3)
-    drawn = bald(other, POINTS, n_draws=4000, random_state=0)
-    shares = clf.vote_shares(POINTS)[:, 1]
-    error = np.sqrt(shares * (1 - shares) / 4000) * np.abs(np.log(shares / (1 - shares)))
-    assert (np.abs(drawn - entropy(clf, POINTS)) <= 5 * error + 0.005).all()
-    assert np.abs(drawn - bald(clf, POINTS)).max() > 0.05
+    by_probit = bald(clf, POINTS)
+    clf.posterior_.likelihood = LogisticLikelihood()
+    mean, variance = clf.latent_mean_and_variance(POINTS)
+    np.testing.assert_array_equal(
+        bald(clf, POINTS), LogisticLikelihood().information(mean, variance)
+    )
+    assert np.abs(bald(clf, POINTS) - by_probit).max() > 0.05
 
 
 # What must not matter, and what must be refused ---------------------------------------------------

@@ -8,10 +8,13 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 from bayespoint import BayesPointClassifier
-from bayespoint.engines import PermutedPerceptron
-from bayespoint.exceptions import KernelError, NotSeparableWarning
+from bayespoint.engines import ExpectationPropagation, PermutedPerceptron
+from bayespoint.exceptions import KernelError, NotSeparableWarning, SparseInputWarning
+from bayespoint.kernels import ConstantKernel, PrecomputedKernel, RadialKernel, SumKernel
 
 X = np.random.default_rng(0).normal(size=(60, 2))
 Y = (X[:, 0] > 0).astype(int)
@@ -52,8 +55,28 @@ def test_points(points, match):
     fails(match, points, Y[: len(points)])
 
 
-def test_sparse_points():
-    fails(r"Sparse data was passed.*Use '\.toarray\(\)'", sparse.csr_array(X), error=TypeError)
+@pytest.mark.parametrize(
+    ("parameters", "match"),
+    [
+        ({"engine": ExpectationPropagation()}, r"engine=ExpectationPropagation\(covariance='diag"),
+        ({"engine": "laplace"}, r"LaplaceApproximation\(\) does not.*covariance='diagonal'"),
+        ({"kernel": "rbf"}, r"kernel='linear'.*X.toarray\(\)"),
+    ],
+)
+def test_sparse_points(parameters, match):
+    with pytest.raises(TypeError, match=match):
+        BayesPointClassifier(**parameters).fit(sparse.csr_array(X), Y)
+
+
+def test_an_engine_that_is_only_named_takes_sparse_points():
+    with pytest.warns(SparseInputWarning, match="covariance='diagonal'.*keeps rows sparse"):
+        clf = make_pipeline(OneHotEncoder(), BayesPointClassifier()).fit(X.round(), Y)
+    assert clf[-1].posterior_.is_diagonal
+    assert clf.score(X.round(), Y) > 0.8
+    clf.set_params(bayespointclassifier__engine=ExpectationPropagation(covariance="diagonal"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SparseInputWarning)
+        clf.fit(X.round(), Y)
 
 
 @pytest.mark.parametrize(
@@ -81,15 +104,15 @@ def test_one_sample():
 @pytest.mark.parametrize(
     ("weight", "match"),
     [
-        (np.where(np.arange(60) < 3, -1.5, 1), r"not negative\. Got -1\.5 at sample 0 \(3 such"),
-        (np.where(np.arange(60) == 7, np.nan, 1), r"must be finite.* Got nan at sample 7 \(1 such"),
-        (np.where(np.arange(60) == 7, np.inf, 1), r"must be finite.* Got inf at sample 7 \(1 such"),
+        (np.where(np.arange(60) < 3, -1.5, 1), r"not negative\. Got -1\.5 at sample 0 \(3 invalid"),
+        (np.where(np.arange(60) == 7, np.nan, 1), r"finite.* Got nan at sample 7 \(1 invalid"),
+        (np.where(np.arange(60) == 7, np.inf, 1), r"finite.* Got inf at sample 7 \(1 invalid"),
         (np.ones((60, 1)), r"must be 1D array\. Got shape \(60, 1\)"),
         (1.0, r"must be 1D array\. Got shape \(\)"),
-        (np.zeros(60), "must not be all zero: samples of weight 0 are left out"),
+        (np.zeros(60), "must not be all zero: samples of weight 0 are ignored"),
         (np.ones(59), r"inconsistent numbers of samples: \[60, 59\]"),
         (["a"] * 60, "could not convert string to float: 'a'"),
-        (Y.astype(float), r"Got one class, 1, in \d+ samples \(of positive weight\)"),
+        (Y.astype(float), r"Got one class, 1, in \d+ samples of positive weight"),
     ],
     ids=["negative", "NaN", "inf", "2-D", "number", "zero", "length", "words", "one class left"],
 )
@@ -123,7 +146,9 @@ def test_weights_that_leave_nothing_together():
 
 # Parameters ------------------------------------------------------------------------------------
 
-KERNEL_NAMES = r"a str among \{'linear', 'poly', 'rbf', 'precomputed'\} or a callable"
+KERNEL_NAMES = (
+    r"a str among \{'linear', 'poly', 'rbf', 'precomputed'\}, a kernel such as .*callable"
+)
 ENGINES = r"an engine instance, such as PermutedPerceptron\(\), or one of the names \{.*perceptron"
 
 
@@ -132,6 +157,7 @@ ENGINES = r"an engine instance, such as PermutedPerceptron\(\), or one of the na
     [
         ("kernel", "gauss", KERNEL_NAMES),
         ("kernel", None, KERNEL_NAMES),
+        ("kernel", RadialKernel, KERNEL_NAMES),
         ("engine", "svm", ENGINES),
         ("engine", PermutedPerceptron, ENGINES),
         ("degree", 0, r"an int in the range \[1, inf\)"),
@@ -172,6 +198,19 @@ def test_number_of_draws(n_samples):
 # Kernels that are none -------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("kernel", "match"),
+    [
+        (RadialKernel(gamma=-1.0), "'gamma' parameter of RadialKernel must be .*Got -1.0 instead"),
+        (RadialKernel() + -2 * ConstantKernel(), "'weights' parameter of SumKernel .*2 positive"),
+        (SumKernel([PrecomputedKernel()]), "'terms' parameter .*sum kernel matrices yourself"),
+        (ConstantKernel(normalize="yes"), "'normalize' parameter of ConstantKernel must be a bool"),
+    ],
+)
+def test_parameters_of_kernels(kernel, match):
+    fails(match, kernel=kernel)
+
+
 def gram():
     return X @ X.T + 1
 
@@ -193,7 +232,8 @@ def test_precomputed(change, match):
 
 
 def test_precomputed_normalised():
-    fails("Divide the matrix by", gram(), kernel="precomputed", normalize=True, error=KernelError)
+    for kernel in ("precomputed", PrecomputedKernel()):
+        fails("Divide the matrix by", gram(), kernel=kernel, normalize=True, error=KernelError)
 
 
 def test_precomputed_with_the_wrong_width_of_new_rows():
@@ -321,68 +361,3 @@ def test_duplicates_with_opposite_labels():
     assert np.isfinite(clf.predict_proba(X)).all()
     with pytest.warns(NotSeparableWarning, match="training error of the Bayes point: [4-6].*%"):
         BayesPointClassifier(engine="perceptron", random_state=0).fit(twice, both)
-
-
-# Warm starts -----------------------------------------------------------------------------------
-
-
-def warm(n_samples=2, **parameters):
-    engine = PermutedPerceptron(n_samples=n_samples)
-    return BayesPointClassifier(
-        engine=engine, ridge=1.0, warm_start=True, random_state=0, **parameters
-    )
-
-
-CHANGED = "warm_start=True needs the data, the weights, .* Set warm_start=False to start anew"
-
-
-@pytest.mark.parametrize("before", [None, 1.0 + Y])
-@pytest.mark.parametrize("after", [1.0 + 2 * Y, 2.0 - Y])
-def test_warm_start_with_other_weights(before, after):
-    clf = warm().fit(X, Y, sample_weight=before)
-    with refused(CHANGED):
-        clf.set_params(engine__n_samples=4).fit(X, Y, sample_weight=after)
-
-
-def test_warm_start_with_other_class_weights():
-    clf = warm().fit(X, Y)
-    with refused(CHANGED):
-        clf.set_params(engine__n_samples=4, class_weight={0: 1, 1: 5}).fit(X, Y)
-
-
-def test_warm_start_with_weights_of_one_is_the_same_problem():
-    clf = warm().fit(X, Y)
-    clf.set_params(engine__n_samples=4).fit(X, Y, sample_weight=np.ones(60))
-    assert clf.posterior_.n_samples == 4
-
-
-def test_a_refused_warm_start_leaves_the_machine_as_it_was():
-    clf = warm().fit(X, Y)
-    before = clf.predict_proba(X)
-    with refused(CHANGED):
-        clf.fit(X[::-1].copy(), np.where(Y, "yes", "no"))
-    with refused(CHANGED):
-        clf.fit(X, np.arange(60) % 3)
-    with refused("X has 1 features, but BayesPointClassifier is expecting 2"):
-        clf.fit(X[:, :1], Y)
-    assert clf.classes_.tolist() == [0, 1]
-    assert np.array_equal(clf.predict_proba(X), before)
-
-
-def test_a_failed_fit_leaves_nothing_to_be_extended():
-    """Else a warm start could join samples of two problems."""
-    clf = warm(2).fit(X, Y)
-    other, labels = np.zeros((60, 2)), 1 - Y
-    clf.set_params(warm_start=False, ridge=0.0, fit_intercept=False)
-    with refused("zero in feature space"):
-        clf.fit(other, labels)
-    with pytest.raises(NotFittedError):
-        clf.predict(X)
-    clf.set_params(warm_start=True, engine__n_samples=3)
-    with refused("zero in feature space"):
-        clf.fit(other, labels)
-
-
-def test_a_new_start_may_have_fewer_samples():
-    clf = warm(4).fit(X, Y).set_params(warm_start=False, engine__n_samples=3)
-    assert clf.fit(X, Y).posterior_.n_samples == 3

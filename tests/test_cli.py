@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 from tests.cli.running import error_line, invoke
 
-from bayespoint import __version__, cli
+from bayespoint import __version__, cli, extras
 from bayespoint.cli import reproduce
 from bayespoint.cli.app import EXIT_CODES, app
 from bayespoint.cli.errors import ExitCode
@@ -118,7 +118,7 @@ def test_the_command_itself(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["reproduce"], 2, "name an experiment. There are: large-scale"),
+        (["reproduce"], 2, "name an experiment. There are large-scale"),
         (["reproduce", "large-scal"], 2, "Did you mean large-scale?"),
         (["reproduce", "Large-Scale"], 2, "Did you mean large-scale?"),
         (["reproduce", "xyz"], 2, "no experiment is named 'xyz'. There are"),
@@ -126,7 +126,7 @@ def test_the_command_itself(tmp_path):
         (["reproduce", "all", "--data", "{folder}/gone"], 3, "gone: no such folder"),
         (["reproduce", "all", "--data", "{folder}/file"], 3, "file: not a folder"),
         (["reproduce", "ep", "--full", "--data", "{folder}"], 3, "mnist.npz: no such file"),
-        (["reproduce", "ep", "--full", "--data", "{folder}/broken"], 3, "No usable mnist.npz"),
+        (["reproduce", "ep", "--full", "--data", "{folder}/broken"], 3, "Cannot load mnist.npz"),
         (["reproduce", "all", "--out", "{folder}/file"], 2, "file: it is not a folder"),
         (["reproduce", "all", "--out", "{folder}/file/below"], 2, "cannot write to --out"),
     ],
@@ -212,7 +212,10 @@ def test_traceback_on_request(tmp_path, swap):
 
     swap(run)
     result = invoke("reproduce", "large-scale", "--out", tmp_path, "--traceback")
-    assert isinstance(result.exception, ValueError)
+    assert result.exit_code == ExitCode.FAILED
+    assert "Traceback" in result.stderr
+    assert "in run" in result.stderr
+    assert "error: large-scale: ValueError: no" in result.stderr
 
 
 def test_warnings_are_shown(tmp_path, swap):
@@ -230,7 +233,7 @@ def test_warnings_are_shown(tmp_path, swap):
 
 
 def test_without_matplotlib(tmp_path, monkeypatch):
-    monkeypatch.setattr(reproduce, "find_spec", lambda name: None)
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
     result = invoke("reproduce", "large-scale", "--out", tmp_path)
     assert result.exit_code == ExitCode.NO_EXTRA
     assert 'pip install "bayespoint[plot]"' in error_line(result)
@@ -273,4 +276,5 @@ def test_progress_bar_moves():
         assert "title: fitting" in screen.getvalue()
         assert "25%" in screen.getvalue()
         monitor.end()
+        assert monitor._progress.finished  # there may be less to do than was expected
         assert not monitor.should_stop()

@@ -5,7 +5,11 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 
+import bayespoint
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import (
     ExpectationPropagation,
@@ -21,10 +25,12 @@ X, y = load_iris(return_X_y=True)
 @pytest.mark.parametrize("engine", [ExpectationPropagation(), LaplaceApproximation()])
 def test_changes_of_a_run_that_comes_to_rest(engine):
     machine = BayesPointClassifier(engine=engine).fit(X, y)
-    posterior = machine.posterior_
-    assert posterior.endings == ["", "", ""]
-    assert max(map(len, posterior.changes)) == machine.n_iter_
-    for changes in posterior.changes:
+    run = machine.run_
+    assert (run.converged, run.remedy, list(run.warnings)) == (True, "", [])
+    assert run.summary == f"converged after {machine.n_iter_} {run.unit}"
+    assert run.seconds > 0
+    assert max(map(len, run.history)) == machine.n_iter_
+    for changes in run.history:
         assert changes[-1] < 10 * engine.tol < changes[0]  # rest is judged afresh, after a sweep
 
 
@@ -33,28 +39,53 @@ def test_changes_of_a_run_that_comes_to_rest(engine):
 )
 def test_changes_of_a_run_that_does_not(engine):
     with pytest.warns(NotConvergedWarning) as caught:
-        posterior = BayesPointClassifier(engine=engine).fit(X, y).posterior_
-    assert posterior.endings == ["max_iter was reached"] * 3
-    assert [one.message.changes for one in caught] == [tuple(c) for c in posterior.changes]
+        run = BayesPointClassifier(engine=engine).fit(X, y).run_
+    assert not run.converged
+    assert run.summary.startswith("not converged, max_iter was reached after 2 ")
+    (warning,) = [one.message for one in caught]  # one for all tasks
+    assert (warning.n_others, warning.remedy) == (2, run.remedy)
+    assert list(warning.changes) == list(run.history[warning.task])
+    assert f"of {warning.task} against the rest (and 2 others)" in str(warning)
+
+
+@pytest.mark.parametrize(
+    "engine", [ExpectationPropagation(max_iter=2), PermutedPerceptron(max_epochs=2)]
+)
+@pytest.mark.parametrize(
+    "wrap", [lambda clf: clf, make_pipeline, lambda clf: GridSearchCV(clf, {})]
+)
+def test_warnings_point_at_the_line_of_the_user(engine, wrap):
+    with pytest.warns(ConvergenceWarning) as caught:
+        wrap(BayesPointClassifier(engine=engine)).fit(X, y)
+    assert {one.filename for one in caught} == {__file__}
+
+
+def test_a_run_is_kept_in_model_files(tmp_path):
+    with pytest.warns(NotConvergedWarning):
+        machine = BayesPointClassifier(engine=ExpectationPropagation(max_iter=2)).fit(X, y)
+    bayespoint.save(machine, tmp_path / "m.bpm")
+    again = bayespoint.load(tmp_path / "m.bpm").run_
+    assert again.warnings == ()
+    for name in ("unit", "n_iter", "summary", "converged", "remedy", "history", "seconds"):
+        assert getattr(again, name) == getattr(machine.run_, name)
 
 
 def test_changes_after_a_batch_are_those_of_the_batch():
     machine = BayesPointClassifier()
     for batch in (slice(0, None, 2), slice(1, None, 2)):
         machine.partial_fit(X[batch], y[batch], classes=[0, 1, 2])
-        assert max(map(len, machine.posterior_.changes)) == machine.n_iter_
+        assert max(map(len, machine.run_.history)) == machine.n_iter_
 
 
-def test_perceptrons_that_failed_are_counted_over_all_fits():
+def test_perceptrons_that_failed_are_counted():
     engine = PermutedPerceptron(n_samples=2, max_epochs=5)
-    machine = BayesPointClassifier(engine=engine, warm_start=True, random_state=0)
+    machine = BayesPointClassifier(engine=engine, random_state=0)
     with pytest.warns(NotSeparableWarning) as caught:
         machine.fit(X, y)
-        machine.set_params(engine__n_samples=5).fit(X, y)
-    failed = sum(one.message.n_failed for one in caught)
-    assert machine.posterior_.n_failed == failed > 0
+    assert machine.run_.measures["n_failed"].sum() == caught[0].message.n_failed > 0
     separable = BayesPointClassifier(engine="perceptron").fit(X, y == 0)
-    assert separable.posterior_.n_failed == 0
+    assert separable.run_.measures["n_failed"].tolist() == [0]
+    assert separable.run_.summary.startswith("10 of 10 perceptrons separate the classes")
 
 
 @pytest.mark.parametrize("intercept", [True, False])

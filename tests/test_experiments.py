@@ -6,6 +6,7 @@ import subprocess
 import sys
 import warnings
 from dataclasses import asdict, replace
+from itertools import chain
 from math import sqrt
 from pathlib import Path
 
@@ -26,7 +27,8 @@ from bayespoint.experiments import (
 from bayespoint.experiments.cells import table_rows, verdict_word
 from bayespoint.experiments.large_scale import experiment as large_scale
 from bayespoint.experiments.large_scale.samples import sample_errors
-from bayespoint.experiments.summary import plain
+from bayespoint.experiments.report import FORMAT
+from bayespoint.experiments.summary import plain, summary_text
 from bayespoint.experiments.verdicts import compare, error_row, two_errors_around
 
 
@@ -112,7 +114,9 @@ def test_verdicts(rate, printed, verdict):
     assert compare(rate, printed, 10_000) == verdict
     row = error_row("error", rate, 10_000, 100 * printed)
     assert row.verdict == verdict
-    assert (row.interval[0] <= row.printed <= row.interval[1]) == verdict.startswith("agrees")
+    shown, measured, (low, high) = row.values
+    assert (shown, measured) == (100 * printed, 100 * rate)
+    assert (low <= shown <= high) == verdict.startswith("agrees")
 
 
 # Large scale -----------------------------------------------------------------------------------
@@ -129,11 +133,12 @@ def test_first_samples_are_the_machine_with_fewer_samples(normalize):
         engine=PermutedPerceptron(n_samples=6),
         random_state=3,
     )
-    errors = sample_errors("machine", machine, split)
+    errors = sample_errors("machine", machine, split, Context())
     for n in range(1, 7):
         fewer = clone(machine).set_params(engine=PermutedPerceptron(n_samples=n))
         fewer.fit(split.X_train, split.y_train)
-        wrong = (fewer.predict(split.X_test) != split.y_test).mean()
+        outputs = fewer.sample_outputs(split.X_test).mean(axis=1)  # the paper takes the largest
+        wrong = (fewer.classes_[outputs.argmax(axis=1)] != split.y_test).mean()
         assert errors.first[n - 1] == wrong
     assert errors.first[0] == errors.alone[0]
     assert errors.curve.error_at(0.0) == pytest.approx(errors.first[-1], abs=1e-12)
@@ -142,8 +147,8 @@ def test_first_samples_are_the_machine_with_fewer_samples(normalize):
 
 
 def test_quick_run_claims_nothing_about_the_paper(run):
-    rows = [row for table in run.result.tables[1:] for row in table.rows]
-    assert all(row.printed is None for row in rows)
+    printed = chain(*(table.column("printed") for table in run.result.tables[1:]))
+    assert all(value is None for value in printed)
     assert {row.verdict for row in run.result.tables[1].rows} == {"other data, not comparable"}
     assert "do not apply" in run.result.setting["data"]
     assert all(figure.data["printed"] is None for figure in run.result.figures[1:])
@@ -153,10 +158,11 @@ def test_tables_and_figures_tell_the_same(run):
     _, plain, normalised, *samples = run.result.tables
     rejection, anytime = (figure.data["kernels"] for figure in run.result.figures[1:])
     for table, curve in zip((plain, normalised), rejection, strict=True):
-        assert table.rows[0].measured == pytest.approx(curve["error_percent"][0], abs=1e-6)
-        assert table.rows[-1].measured < table.rows[0].measured
+        first, *_, last = table.column("measured")
+        assert first == pytest.approx(curve["error_percent"][0], abs=1e-6)
+        assert last < first
     for table, curve in zip(samples, anytime, strict=True):
-        measured = [row.measured for row in table.rows]
+        measured = table.column("measured")
         assert measured[:10] == pytest.approx(curve["error_percent_of_first"], abs=1e-6)
         assert measured[10] == pytest.approx(min(curve["error_percent_alone"]), abs=1e-6)
         assert measured[12] == pytest.approx(max(curve["error_percent_alone"]), abs=1e-6)
@@ -171,14 +177,14 @@ def test_full_run_reads_the_data_folder(tmp_path, monkeypatch):
 
     result = large_scale.run(Context(full=True, data=tmp_path))
     assert "MNIST, 100 training and 50 test images" in result.setting["data"]
-    assert result.tables[1].rows[0].printed is None  # the paper had more
+    assert result.tables[1].column("printed")[0] is None  # the paper had more
 
     monkeypatch.setattr(large_scale, "PAPER_SIZES", (100, 50))
     result = large_scale.run(Context(full=True, data=tmp_path))
     table = result.tables[1]
-    assert [row.printed for row in table.rows] == list(large_scale.PRINTED)
+    assert table.column("printed") == list(large_scale.PRINTED)
     assert {verdict_word(row.verdict) for row in table.rows} <= {"agrees", "better", "worse"}
-    assert [row.printed for row in result.tables[3].rows].count(1.46) == 1
+    assert result.tables[3].column("printed").count(1.46) == 1
     assert result.figures[1].data["printed"]["error_percent"] == list(large_scale.PRINTED)
     for figure in result.figures[1:]:
         labels = figure.draw().axes[0].get_legend_handles_labels()[1]
@@ -208,7 +214,7 @@ def test_results_match_the_tables(run, out):
             assert row == json.loads(json.dumps(asdict(expected)))
     assert document["mode"] == "quick"
     assert document["seconds"]["all"] > 0
-    assert document["machine"]["versions"]["numpy"] == np.__version__
+    assert document["environment"]["versions"]["numpy"] == np.__version__
 
 
 def test_page_needs_nothing_else(run, out):
@@ -254,9 +260,17 @@ def test_summary_has_every_number(run, out):
         for cells in table_rows(table):
             assert f"| {' | '.join(cells)} |" in words
         assert table["title"] in words
-    assert run.document["machine"]["processor"] in words
+    assert run.document["environment"]["processor"] in words
     written = json.loads((out / "summary.json").read_text(encoding="utf-8"))
     assert written["runs"] == [json.loads(json.dumps(run.document))]
+
+
+def test_published_results_are_those_of_this_format():
+    folder = Path(__file__).parents[1] / "docs" / "results"
+    runs = json.loads((folder / "summary.json").read_text(encoding="utf-8"))["runs"]
+    assert {run["format"] for run in runs} == {FORMAT}
+    assert {run["name"] for run in runs} == set(EXPERIMENTS)
+    assert (folder / "summary.md").read_text(encoding="utf-8") == summary_text(runs)
 
 
 def test_summary_is_safe_markdown():

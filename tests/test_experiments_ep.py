@@ -15,10 +15,10 @@ from scipy.special import log_expit, log_ndtr, ndtr
 from scipy.stats import entropy, multivariate_normal, norm
 
 from bayespoint import BayesPointClassifier
-from bayespoint.cli.tables import result_table
+from bayespoint.cli.reproduce import result_table
 from bayespoint.engines import ExpectationPropagation
 from bayespoint.experiments import Context, perform, write_index, write_run
-from bayespoint.experiments.base import Column, Comparison, Entry
+from bayespoint.experiments.base import Column, Row, Table
 from bayespoint.experiments.cells import table_heads, table_rows
 from bayespoint.experiments.ep import bumps as plane
 from bayespoint.experiments.ep import digits, two_weights
@@ -369,9 +369,9 @@ def parallel(prior_scale):
     return ExpectationPropagation(prior_scale=prior_scale, schedule="parallel")
 
 
-def test_cells_of_a_comparison():
+def test_cells_of_a_table():
     columns = (Column("a", 1), Column("b", 3))
-    rows = (Entry("x", (1.25, None), "better"), Entry("y", (2.0, 0.5)))
-    content = asdict(Comparison("title", "caption", columns, rows))
+    rows = (Row("x", (1.25, None), "better"), Row("y", (2.0, 0.5)))
+    content = asdict(Table("title", "caption", columns, rows))
     assert table_heads(content) == ["", "a", "b", "verdict"]
     assert table_rows(content) == [["x", "1.2", "–", "better"], ["y", "2.0", "0.500", ""]]

@@ -25,7 +25,7 @@ def run():
         return perform(gibbs.EXPERIMENT, Context())
 
 
-@pytest.mark.filterwarnings("ignore:Chains of task")
+@pytest.mark.filterwarnings("ignore::bayespoint.exceptions.ChainsDisagreeWarning")
 def test_quick_run(run):
     titles = [table.title for table in run.result.tables]
     assert any(title.startswith("Figure 3") for title in titles)

@@ -80,12 +80,12 @@ def test_verdicts_count_both_standard_errors(shift, verdict):
     printed = (30 - shift * np.hypot(own, 0.2), 0.2)
     row = tables.error_row(splits.SVM, errors, printed)
     assert row.verdict.startswith(verdict)
-    assert row.measured == 30
+    assert row.values[1] == 30
 
 
 def test_quick_run_claims_nothing_about_the_paper(run):
     shown = [t for t in run.result.tables if t.title.startswith(("Table 1", "knapsack"))]
-    assert all(row.printed is None for table in shown for row in table.rows)
+    assert all(value is None for table in shown for value in table.column("printed"))
     assert "do not apply" in run.result.setting["data"]
     assert len(shown) == 2 + len(tables.PAIRS)
 
@@ -157,7 +157,7 @@ def test_interrupted_runs_go_on(tmp_path, monkeypatch):
 
 def test_number_of_splits_and_state_come_from_the_context(tmp_path, monkeypatch):
     sets = splits.load_sets(Context())[:1]
-    monkeypatch.setattr(knapsack, "load_sets", lambda context: sets)
+    monkeypatch.setattr(splits, "load_sets", lambda context: sets)
     context = Context(n_splits=2, out=tmp_path)
     result = knapsack.run(context)
     assert "2 splits" in result.tables[0].caption

@@ -7,7 +7,9 @@ be the ``text`` block that follows, up to rounding. (Blocks marked ``py`` are on
 import contextlib
 import io
 import re
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -43,12 +45,13 @@ def known_engines():
 
 @pytest.mark.usefixtures("known_engines")
 @pytest.mark.parametrize("name", PAGES)
-def test_examples_of(name):
-    namespace = {"__name__": "page"}
+def test_examples_of(name, monkeypatch):
+    page = ModuleType("page")
+    monkeypatch.setitem(sys.modules, "page", page)  # as __main__ is: what it defines can be pickled
     for number, (code, expected) in enumerate(examples(PAGES[name])):
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile(code, f"{name}, example {number}", "exec"), namespace)
+            exec(compile(code, f"{name}, example {number}", "exec"), vars(page))
         found = printed.getvalue()
         assert NUMBER.split(found) == NUMBER.split(expected), f"example {number} prints\n{found}"
         # Rounding differs between machines, and with it, at times, the choice of a query.

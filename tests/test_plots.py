@@ -47,7 +47,7 @@ def test_axes_of_the_user_and_pipelines():
 
 @pytest.mark.parametrize("features", [[], [3], [-1]])
 def test_weights_that_are_not_there(machine, features):
-    with pytest.raises(ValueError, match="features must be numbers of weights, 0 to 2"):
+    with pytest.raises(ValueError, match="features must be indices of weights, from 0 to 2"):
         MarginalDisplay.from_estimator(machine, features=features)
 
 

@@ -9,9 +9,7 @@ from scipy.special import log_ndtr
 from scipy.stats import norm
 
 from bayespoint.posteriors import SampledPosterior
-from bayespoint.posteriors.probit import log_probit
 from bayespoint.posteriors.sampled import TrainingMoments
-from bayespoint.predictions import class_probabilities
 
 RULES = pytest.mark.parametrize("rule", ["bayes_point", "vote"])
 
@@ -30,12 +28,12 @@ def moments_of(margins, noise):
     )
 
 
-def posterior_of(n_samples=5, n_tasks=3, width=6, noise=0.2, seed=0, support=None, n_iter=1):
+def posterior_of(n_samples=5, n_tasks=3, width=6, noise=0.2, seed=0, support=None):
     rng = np.random.default_rng(seed)
     weights = unit(rng.normal(size=(width, n_samples, n_tasks)), axis=0)
     margins = rng.normal(0.1, 0.2, (n_samples, 20, n_tasks))
     moments = moments_of(margins, noise * rng.normal(size=margins.shape))
-    return SampledPosterior(weights, moments, support, n_iter)
+    return SampledPosterior(weights, moments, support)
 
 
 def new_points(n=30, width=6, seed=1):
@@ -90,13 +88,13 @@ def test_drawn_classifiers_are_samples_equally_often():
 
 def test_joined_samples_keep_their_order_and_their_points():
     parts = [
-        posterior_of(2, width=3, seed=0, support=np.array([1, 4, 7]), n_iter=3),
-        posterior_of(1, width=2, seed=1, support=np.array([0, 4]), n_iter=9),
-        posterior_of(3, width=4, seed=2, support=np.array([4, 5, 7, 8]), n_iter=5),
+        posterior_of(2, width=3, seed=0, support=np.array([1, 4, 7])),
+        posterior_of(1, width=2, seed=1, support=np.array([0, 4])),
+        posterior_of(3, width=4, seed=2, support=np.array([4, 5, 7, 8])),
     ]
     joined = SampledPosterior.join(parts)
     assert joined.support.tolist() == [0, 1, 4, 5, 7, 8]
-    assert (joined.n_samples, joined.n_iter) == (6, 9)
+    assert joined.n_samples == 6
     expected = []
     for part in parts:
         for n in range(part.n_samples):
@@ -183,10 +181,10 @@ def test_a_single_classifier_knows_the_label_noise_only():
     outputs = np.random.default_rng(0).uniform(-1, 1, (50, 3))
     scale = np.sqrt(posterior.moments.noise / posterior.n_samples)
     assert scale.min() > 0.1
-    yes, no = np.exp(posterior.log_likelihood(outputs))
+    yes, no = np.exp(posterior.likelihood.log_likelihood(outputs))
     np.testing.assert_allclose(yes, norm.cdf(outputs / scale), atol=1e-12)
     np.testing.assert_allclose(yes + no, 1, atol=1e-12)
-    yes, _ = np.exp(posterior_of(noise=0.0).log_likelihood(outputs))
+    yes, _ = np.exp(posterior_of(noise=0.0).likelihood.log_likelihood(outputs))
     assert np.array_equal(yes, outputs > 0)
 
 
@@ -251,52 +249,3 @@ def test_the_smaller_scale_counts():
         total = np.sqrt(moments.model_variance + noise**2)
         expected = np.minimum(total, moments.margin_scale)
         np.testing.assert_allclose(moments.predictive_scale, expected, rtol=1e-12)
-
-
-# Several classes -------------------------------------------------------------------------------
-
-
-def test_two_classes_reduce_to_phi():
-    decisions = np.linspace(-3, 3, 50)[:, None]
-    probabilities = class_probabilities(*log_probit(decisions, np.array([0.7])))
-    np.testing.assert_allclose(probabilities[:, 1], norm.cdf(decisions[:, 0] / 0.7), atol=1e-14)
-    np.testing.assert_allclose(probabilities[:, 0], norm.cdf(-decisions[:, 0] / 0.7), atol=1e-14)
-
-
-@settings(deadline=None)
-@given(
-    decisions=st.integers(1, 5).flatmap(
-        lambda n: arrays(float, (4, n), elements=st.floats(-1e9, 1e9))
-    ),
-    scale=st.sampled_from([0.0, 1e-12, 0.3, 1e6]),
-)
-def test_any_decisions_give_probabilities(decisions, scale):
-    n_tasks = decisions.shape[1]
-    probabilities = class_probabilities(*log_probit(decisions, np.full(n_tasks, scale)))
-    assert probabilities.shape == (4, max(2, n_tasks))
-    assert ((probabilities >= 0) & (probabilities <= 1)).all()
-    np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-9)
-    if n_tasks > 1:
-        best = np.take_along_axis(probabilities, decisions.argmax(axis=1)[:, None], axis=1)
-        np.testing.assert_allclose(best[:, 0], probabilities.max(axis=1), atol=1e-9)
-
-
-def by_odds(q):
-    return class_probabilities(np.log(q), np.log1p(-q))
-
-
-def by_normalising(q):
-    """A wrong rule."""
-    return q / q.sum()
-
-
-@pytest.mark.parametrize(("rule", "is_right"), [(by_odds, True), (by_normalising, False)])
-def test_exactly_one_yes(rule, is_right):
-    """p_y is the share of y where independent answers of chances q happen to have one yes."""
-    q = np.array([0.85, 0.5, 0.3, 0.05])
-    rng = np.random.default_rng(0)
-    yes = rng.random((200_000, 4)) < q
-    alone = yes[yes.sum(axis=1) == 1]
-    share = alone.mean(axis=0)
-    error = np.sqrt(share * (1 - share) / len(alone))
-    assert (np.abs(share - rule(q)) < 5 * error).all() == is_right

@@ -5,6 +5,7 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import multivariate_normal
 
+from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors import GaussianPosterior
 
 RULES = pytest.mark.parametrize("rule", ["bayes_point", "vote"])
@@ -13,7 +14,8 @@ RULES = pytest.mark.parametrize("rule", ["bayes_point", "vote"])
 def posterior_of(n_tasks=2, width=4, noise=0.7, seed=0):
     rng = np.random.default_rng(seed)
     mean = rng.normal(size=(width, n_tasks))
-    return GaussianPosterior(mean, 0.5 * rng.normal(size=(n_tasks, width, width)), noise=noise)
+    factor = 0.5 * rng.normal(size=(n_tasks, width, width))
+    return GaussianPosterior(mean, factor, ProbitLikelihood(noise))
 
 
 def new_points(n=30, width=4, seed=1):
@@ -70,7 +72,7 @@ def test_probability_is_the_mean_over_the_posterior():
     nodes, weights = np.polynomial.legendre.leggauss(400)
     nodes, weights = 10 * nodes, weights * np.exp(-0.5 * (10 * nodes) ** 2)
     outputs = mean[..., None] + np.sqrt(variance)[..., None] * nodes
-    likelihood, _ = np.exp(posterior.log_likelihood(outputs))
+    likelihood, _ = np.exp(posterior.likelihood.log_likelihood(outputs))
     np.testing.assert_allclose(yes, likelihood @ weights / weights.sum(), atol=1e-12)
     np.testing.assert_allclose(yes + no, 1, atol=1e-14)
 
@@ -111,8 +113,7 @@ def test_a_point_without_features_is_a_coin(rule):
 
 
 def test_without_noise_the_sign_decides():
-    yes, no = np.exp(
-        posterior_of(noise=0.0).log_likelihood(np.array([[[0.3, -2.0]], [[-1e-3, 1]]]))
-    )
+    outputs = np.array([[[0.3, -2.0]], [[-1e-3, 1]]])
+    yes, no = np.exp(ProbitLikelihood(0.0).log_likelihood(outputs))
     assert np.array_equal(yes, [[[1, 0]], [[0, 1]]])
     assert np.array_equal(no, 1 - yes)

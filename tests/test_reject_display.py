@@ -76,8 +76,8 @@ def test_axes_are_in_words_and_percent(machine):
     ("parameters", "words"),
     [
         ({"rate": 0.1}, "threshold set by cross-validation on the training data"),
-        ({"cost": 0.2, "cv": "train"}, "threshold set on the training data themselves"),
-        ({"threshold": 1.0, "confidence": "gap"}, "threshold given beforehand"),
+        ({"cost": 0.2, "cv": "train"}, "threshold set on the training data"),
+        ({"threshold": 1.0, "confidence": "gap"}, "threshold given"),
     ],
 )
 def test_the_operating_point_says_where_its_threshold_comes_from(parameters, words):
@@ -114,7 +114,7 @@ def test_a_point_beyond_the_figure_is_not_drawn(machine):
 def test_predictions_with_rejections_in_them_are_refused():
     selective = SelectiveClassifier(LogisticRegression(), rate=0.2)
     pipeline = make_pipeline(selective).fit(X[TRAIN], Y[TRAIN])
-    with pytest.raises(ValueError, match=r"y_pred holds labels.*\[-1\].*before anything is reject"):
+    with pytest.raises(ValueError, match=r"y_pred contains labels.*\[-1\].*before rejection"):
         RejectionCurveDisplay.from_estimator(pipeline, X[TEST], Y[TEST])
 
 
@@ -130,6 +130,6 @@ def test_import_is_light():
 
 
 def test_without_matplotlib_the_error_names_the_extra(machine, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"bayespoint\[plot\]"):
         RejectionCurveDisplay.from_estimator(machine, X[TEST], Y[TEST])

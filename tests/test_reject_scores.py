@@ -63,7 +63,7 @@ class NoOutputs:
     [
         (NoOutputs(), "max", "decision_function or predict_proba, which NoOutputs does not have"),
         (Perceptron(), "proba", "needs the method predict_proba, .*CalibratedClassifierCV"),
-        (LogisticRegression(), "vote", r"needs the method vote_shares, .*vote_shares\(X\) that"),
+        (LogisticRegression(), "vote", r"needs the method vote_shares, .*vote_shares\(X\) to"),
     ],
 )
 def test_a_missing_method_is_named_with_the_remedy(estimator, score, message):

@@ -3,14 +3,15 @@
 import re
 
 import pytest
-from tests.pages import NAMES, VARIABLE, find_browser, look, problems_in_browser
+from tests.pages import VARIABLE, find_browser, look, problems_in_browser
 from tests.pages import problems_in_source as source_problems
 from tests.reports import digits_page, names_page, reproduce_page
 
 WIDTHS = (1400, 390)
 
 needs_browser = pytest.mark.skipif(
-    find_browser() is None, reason=f"no browser: none of {', '.join(NAMES)}, nor {VARIABLE}"
+    find_browser() is None,
+    reason=f"no browser: run tools/install_chromium (Debian), or name a Chromium in {VARIABLE}",
 )
 
 

@@ -23,7 +23,7 @@ from tests.reports import Oracle, ask, random_answers
 
 from bayespoint import BayesPointClassifier
 from bayespoint.reject import SelectiveClassifier, rejection_curve
-from bayespoint.reports import intervals, measure, metrics, sections, write_evaluation
+from bayespoint.reports import Answers, intervals, measure, metrics, sections, write_evaluation
 
 N_SETS = 300  # data sets to count how often intervals hold the truth
 
@@ -38,19 +38,17 @@ def test_numbers_are_those_of_scikit_learn(n_classes, weighted):
     weight = weight if weighted else None
     found = ask(p, y, classes, sample_weight=weight)
     answers, options = classes[p.argmax(axis=1)], {"sample_weight": weight}
-    assert found.accuracy == pytest.approx(reference.accuracy_score(y, answers, **options))
-    assert found.balanced_accuracy == pytest.approx(
-        reference.balanced_accuracy_score(y, answers, **options)
-    )
-    assert found.log_loss == pytest.approx(reference.log_loss(y, p, **options))
     two = n_classes == 2
-    assert found.brier_score == pytest.approx(
-        reference.brier_score_loss(y, p[:, 1], pos_label="b", **options)
-        if two
-        else reference.brier_score_loss(y, p, labels=classes, **options)
-    )
+    brier = {"y_proba": p[:, 1], "pos_label": "b"} if two else {"y_proba": p, "labels": classes}
     scores = {"y_score": p[:, 1]} if two else {"y_score": p, "multi_class": "ovr"}
-    assert found.auc == pytest.approx(reference.roc_auc_score(y, **scores, **options))
+    expected = {
+        "accuracy": reference.accuracy_score(y, answers, **options),
+        "balanced_accuracy": reference.balanced_accuracy_score(y, answers, **options),
+        "log_loss": reference.log_loss(y, p, **options),
+        "brier_score": reference.brier_score_loss(y, **brier, **options),
+        "auc": reference.roc_auc_score(y, **scores, **options),
+    }
+    assert {name: found.metrics[name].value for name in expected} == pytest.approx(expected)
     assert_array_equal(found.confusion, reference.confusion_matrix(y, answers, **options))
     precision, recall, _, support = reference.precision_recall_fscore_support(y, answers, **options)
     assert_allclose([one.precision for one in found.per_class], precision)
@@ -98,21 +96,31 @@ def rounded(value):
 def test_a_case_by_hand():
     p = [[0.9, 0.1], [0.8, 0.2], [0.6, 0.4], [0.3, 0.7]]
     found = ask(p, [0, 0, 1, 1], [0, 1])
-    assert found.accuracy == 0.75
-    assert found.log_loss == pytest.approx(-np.log([0.9, 0.8, 0.4, 0.7]).mean())
-    assert found.brier_score == pytest.approx((0.1**2 + 0.2**2 + 0.6**2 + 0.3**2) / 4)
+    assert found.metrics["accuracy"].value == 0.75
+    assert found.metrics["log_loss"].value == pytest.approx(-np.log([0.9, 0.8, 0.4, 0.7]).mean())
+    assert found.metrics["brier_score"].value == pytest.approx(
+        (0.1**2 + 0.2**2 + 0.6**2 + 0.3**2) / 4
+    )
     # The bins (0.5, 0.6], (0.6, 0.7], (0.7, 0.8] and (0.8, 0.9] hold one point each.
-    assert [one.weight for one in found.reliability] == [0, 0, 0, 0, 0, 1, 1, 1, 1, 0]
-    assert found.calibration_error == pytest.approx((0.6 + 0.3 + 0.2 + 0.1) / 4)
-    assert found.auc == 1.0
-    assert found.intervals["auc"] is None  # no variation to judge by
+    assert [one.weight for one in found.answers.bins] == [0, 0, 0, 0, 0, 1, 1, 1, 1, 0]
+    assert found.metrics["calibration_error"].value == pytest.approx((0.6 + 0.3 + 0.2 + 0.1) / 4)
+    assert found.metrics["auc"].value == 1.0
+    assert found.metrics["auc"].interval is None  # no variation to judge by
     assert found.confusion.tolist() == [[2, 0], [1, 1]]
     assert found.rejection.error_at([0, 0.25]) == pytest.approx([0.25, 0])
 
 
+def sure_answers(confidence, right):
+    """Answers "class 1" of this confidence."""
+    ones = np.ones(len(confidence), dtype=int)
+    return Answers(
+        right.astype(int), ones, np.column_stack([1 - confidence, confidence]), 1.0 * ones
+    )
+
+
 def test_bins_hold_their_upper_ends():
     confidence = np.append(np.arange(1, 11) / 10, 0.0)  # 0.3 * 10 is more than 3
-    bins = metrics.calibration_bins(confidence, confidence > 0, np.ones(11))
+    bins = sure_answers(confidence, confidence > 0).bins
     assert [one.weight for one in bins] == [2, *[1] * 9]
 
 
@@ -120,11 +128,11 @@ def test_calibration_error_of_true_probabilities_is_small():
     rng = np.random.default_rng(0)
     p = rng.uniform(0.5, 1, 50_000)
     right = rng.random(50_000) < p
-    bins = metrics.calibration_bins(p, right, np.ones(50_000))
-    assert metrics.calibration_error(bins) < 0.01
+    assert metrics.calibration_error(sure_answers(p, right)).value < 0.01
     # The control: the same answers, said to be surer than they are.
-    bins = metrics.calibration_bins((1 + p) / 2, right, np.ones(50_000))
-    assert metrics.calibration_error(bins) == pytest.approx(0.125, abs=0.01)
+    found = metrics.calibration_error(sure_answers((1 + p) / 2, right))
+    assert found.value == pytest.approx(0.125, abs=0.01)
+    assert found.interval is None
 
 
 def test_intervals_cover_the_truth():
@@ -145,9 +153,9 @@ def test_intervals_cover_the_truth():
         rng = np.random.default_rng(seed)
         y = rng.integers(0, 2, 150)
         p = scores(y, rng)
-        found.append(ask(np.column_stack([1 - p, p]), y, [0, 1]).intervals)
+        found.append(ask(np.column_stack([1 - p, p]), y, [0, 1]).metrics)
     for name, value in truth.items():
-        low, high = np.array([ends[name] for ends in found]).T
+        low, high = np.array([metrics[name].interval for metrics in found]).T
         share = ((low <= value) & (value <= high)).mean()
         assert abs(share - 0.95) < 5 * np.sqrt(0.95 * 0.05 / N_SETS), name
         # The control: a value half an interval away is covered too seldom.
@@ -169,20 +177,20 @@ def test_a_class_may_be_absent():
     p, y, classes, _ = random_answers(100, 3)
     there = y != "c"
     found = ask(p[there], y[there], classes)
-    assert found.auc is None
-    assert found.intervals["auc"] is None
+    assert found.metrics["auc"].value is None
+    assert found.metrics["auc"].interval is None
     assert found.per_class[2].recall is None
     assert found.per_class[2].auc is None
     assert found.per_class[0].auc is not None
     recalls = [one.recall for one in found.per_class[:2]]
-    assert found.balanced_accuracy == pytest.approx(np.mean(recalls))
+    assert found.metrics["balanced_accuracy"].value == pytest.approx(np.mean(recalls))
     json.dumps(found.to_dict(), allow_nan=False)
 
 
 def test_one_point_is_enough(tmp_path):
     found = ask([[0.2, 0.8]], ["b"], ["a", "b"])
-    assert found.accuracy == 1.0
-    assert found.intervals["log_loss"] is None
+    assert found.metrics["accuracy"].value == 1.0
+    assert found.metrics["log_loss"].interval is None
     page = write_evaluation(found, tmp_path / "one.html").read_text(encoding="utf-8")
     assert problems_in_source(page) == []
     assert "None: all answers are right." in page
@@ -194,7 +202,7 @@ def test_labels_of_any_type(labels):
     X, y = load_iris(return_X_y=True, as_frame=True)
     names = pd.Series(np.array(labels)[y])
     found = measure(LogisticRegression(max_iter=500).fit(X, names), X, names)
-    assert found.accuracy > 0.95
+    assert found.metrics["accuracy"].value > 0.95
     assert found.to_dict()["classes"] == labels
 
 
@@ -207,7 +215,7 @@ def test_a_pipeline_that_refuses():
     answers = pipeline[-1].estimator_.predict(pipeline[0].transform(X))
     assert found.selective.rejected == pytest.approx(refused.mean())
     assert found.selective.accuracy == pytest.approx((answers == y)[~refused].mean())
-    assert found.accuracy == pytest.approx((answers == y).mean())
+    assert found.metrics["accuracy"].value == pytest.approx((answers == y).mean())
     assert found.rejection_score == "gap"
     bare = measure(pipeline[-1], pipeline[0].transform(X), y)
     assert bare.selective == found.selective
@@ -229,7 +237,7 @@ def test_a_classifier_that_refuses_all():
 @pytest.mark.parametrize(
     ("y", "options", "message"),
     [
-        (["a", "b", "c"], {}, r"y holds labels that are not among the classes: \['c'\]"),
+        (["a", "b", "c"], {}, r"y contains labels that are not among the classes: \['c'\]"),
         ([0, 1, 0], {}, "of the same type"),
         (["a", "b"], {}, "inconsistent numbers of samples"),
         (["a", "b", "a"], {"sample_weight": [1.0, 2.0]}, r"must have shape \(3,\)"),
@@ -262,7 +270,9 @@ def test_bad_estimators():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(TypeError, match="LinearSVC has no predict_proba: wrap it in"):
         measure(LinearSVC().fit(X, y), X, y)
-    assert measure(CalibratedClassifierCV(LinearSVC()).fit(X, y), X, y).accuracy > 0.9
+    assert (
+        measure(CalibratedClassifierCV(LinearSVC()).fit(X, y), X, y).metrics["accuracy"].value > 0.9
+    )
     with pytest.raises(NotFittedError):
         measure(LogisticRegression(), X, y)
     with pytest.raises(NotFittedError):

@@ -34,7 +34,8 @@ def test_words_on_models():
     chains = describe_model(
         BayesPointClassifier(engine="gibbs", random_state=0).fit(X[:100], y[:100])
     )
-    assert {"samples", "R-hat", "effective samples"} <= chains.keys()
+    assert {"samples", "steps"} <= chains.keys()
+    assert "R-hat" in chains["convergence"]
     search = GridSearchCV(make_pipeline(StandardScaler(), LogisticRegression()), {
         "logisticregression__C": [0.1, 1.0]
     }).fit(X, y)  # fmt: skip
@@ -113,8 +114,8 @@ def test_page_tells_all(tmp_path):
     page = digits_page(tmp_path).read_text(encoding="utf-8")
     assert problems_in_source(page) == []
     for name in ("accuracy", "balanced_accuracy", "log_loss", "brier_score", "auc"):
-        low, high = evaluation.intervals[name]
-        cells = f"<td>{getattr(evaluation, name):.3f}</td><td>{low:.3f}–{high:.3f}</td>"
+        value, (low, high) = evaluation.metrics[name]
+        cells = f"<td>{value:.3f}</td><td>{low:.3f}–{high:.3f}</td>"
         assert cells in page
     assert page.count('alt="row ') == 24  # twelve of each kind, as pictures
     assert "LogisticRegression(C=0.01" in page

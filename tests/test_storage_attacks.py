@@ -178,12 +178,12 @@ def other_groups(state):
     ],
 )  # fmt: skip
 def test_columns_that_are_not_there(tmp_path, change):
-    # SciPy would write the categories of an encoder beside the memory of the result.
+    # SciPy would write the categories of an encoder outside the memory of the result.
     path = tmp_path / "encoder"
     bayespoint.save(encoder(), path)
     contents = members(path.read_bytes())
     manifest = json.loads(contents[MANIFEST])
     change(manifest["model"]["state"])
     path.write_bytes(forged(contents, manifest))
-    with pytest.raises(ModelFileError, match="model makes no sense"):
+    with pytest.raises(ModelFileError, match="model is invalid"):
         bayespoint.load(path)

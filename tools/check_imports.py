@@ -18,14 +18,14 @@ PACKAGE = "bayespoint"
 
 # Top to bottom. A room (one file or folder of the package) may import the rooms of lower lines.
 LAYERS = (
-    ("cli", "experiments", "plots", "reports"),
+    ("cli", "experiments", "plots", "reports", "testing"),
     ("datasets",),
     ("storage",),
     ("reject", "active", "selection"),
     ("classifier",),
-    ("predictions", "problem"),
+    ("predictions", "problem", "settings"),
     ("engines",),
-    ("posteriors",),
+    ("posteriors", "likelihoods", "coding"),
     ("spaces", "kernels"),
     ("_core",),
 )
@@ -34,10 +34,25 @@ SIDEWAYS = {
     "cli": {"experiments", "plots", "reports"},
     "experiments": {"plots", "reports"},
     "reports": {"plots"},
+    "posteriors": {"likelihoods"},
+    "coding": {"likelihoods"},
     "spaces": {"kernels"},
 }
 # Anyone may import these; they import nothing of the package but each other.
-LEAVES = {"exceptions", "validation", "monitor", "callbacks", "version"}
+LEAVES = {
+    "callbacks",
+    "delegation",
+    "exceptions",
+    "extras",
+    "files",
+    "memory",
+    "monitor",
+    "pipelines",
+    "state",
+    "threads",
+    "validation",
+    "version",
+}
 # The package itself and `python -m`: above all layers.
 ROOT = {"__init__", "__main__"}
 # Rooms with a closed list of importers.

@@ -1,4 +1,4 @@
-"""Bayes point machines: classifiers that average over all classifiers the data allow."""
+"""Bayes point machines for scikit-learn."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ __all__ = ["BayesPointClassifier", "__version__", "load", "save"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import what model files need, most of scikit-learn's preprocessing, when it is asked for."""
+    """Import ``storage`` on first use, since it loads much of scikit-learn."""
     if name in ("load", "save"):
         from bayespoint import storage
 

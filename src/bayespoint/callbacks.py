@@ -1,4 +1,4 @@
-"""scikit-learn's callbacks, where they exist (from 1.9 on), seen as a monitor."""
+"""scikit-learn's callbacks (from 1.9 on) as a monitor."""
 
 from __future__ import annotations
 
@@ -15,29 +15,33 @@ try:
 except ImportError:
 
     class CallbackSupport:  # type: ignore[no-redef]
-        """Nothing to support before scikit-learn 1.9."""
+        """Placeholder for releases before 1.9."""
 
     def with_callbacks(method: Method) -> Method:
-        """Leave the method as it is."""
+        """Return the method unchanged."""
         return method
 
 
 class CallbackMonitor(Monitor):
-    """Tells the estimator's callbacks of each finished unit; they may ask to stop."""
+    """Calls the estimator's callbacks for each finished unit; they can stop the fit."""
 
     def __init__(self, estimator: Any, inner: Monitor) -> None:
         self._estimator, self._inner = estimator, inner
         self._stop = False
 
+    def tell(self, message: str) -> None:
+        """Callbacks count; only the monitor inside is told."""
+        self._inner.tell(message)
+
     def begin(self, total: int, unit: str) -> None:
-        """Open one task with ``total`` sub-tasks."""
+        """Open one task with at most ``total`` sub-tasks."""
         self._inner.begin(total, unit)
         self._told, self._unit = 0, unit
         self._context = self._estimator._init_callback_context(max_subtasks=total)
         self._context.call_on_fit_task_begin(estimator=self._estimator)
 
     def update(self, done: float) -> None:
-        """Close the sub-tasks that are done."""
+        """End the sub-tasks that are done."""
         self._inner.update(done)
         while self._told < int(done):
             self._told += 1
@@ -46,17 +50,17 @@ class CallbackMonitor(Monitor):
             self._stop |= task.call_on_fit_task_end(estimator=self._estimator)
 
     def should_stop(self) -> bool:
-        """Whether a callback, or the monitor inside, wants to stop."""
+        """Whether a callback or the inner monitor stops the fit."""
         return self._stop or self._inner.should_stop()
 
     def end(self) -> None:
-        """Close the task."""
+        """End the task."""
         self._inner.end()
         self._context.call_on_fit_task_end(estimator=self._estimator)
 
 
 def monitor_for(estimator: Any) -> Monitor:
-    """Whoever watches the fit of this estimator: the callbacks set on it, and the monitor."""
+    """The monitor of an estimator's fit, which includes the callbacks set on it."""
     monitor = current_monitor(estimator.verbose)
     has_callbacks = hasattr(estimator, "_init_callback_context")
     return CallbackMonitor(estimator, monitor) if has_callbacks else monitor

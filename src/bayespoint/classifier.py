@@ -1,58 +1,59 @@
-"""The one estimator: a Bayes point machine in scikit-learn's manner."""
+"""The classifier: a Bayes point machine with scikit-learn's interface."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
 from bayespoint.callbacks import CallbackSupport, monitor_for, with_callbacks
-from bayespoint.engines import Engine, get_engine
-from bayespoint.engines.base import ENGINES
-from bayespoint.kernels import NAMES, Kernel, make_kernel
-from bayespoint.monitor import Monitor, current_monitor
+from bayespoint.engines import Engine, Run
+from bayespoint.exceptions import TaskWarning, warn_user
+from bayespoint.kernels import Kernel
+from bayespoint.monitor import Monitor, current_monitor, watch
 from bayespoint.posteriors import Posterior
 from bayespoint.predictions import Predictions
 from bayespoint.problem import Problem, known_classes
-from bayespoint.validation import check_choice, check_flag, check_number
-
-KERNEL_PARAMETERS = ("kernel", "degree", "gamma", "coef0", "normalize", "fit_intercept")
+from bayespoint.settings import Settings, can_update
 
 
-def can_update(classifier: BayesPointClassifier) -> bool:
-    """Whether kernel and engine allow to learn from batches; an AttributeError says why not."""
-    engine = classifier.engine
-    named = ENGINES.get(engine) if isinstance(engine, str) else engine
-    if getattr(named, "can_update", False) and classifier.kernel == "linear":
-        return True
-    raise AttributeError(
-        f"partial_fit needs an engine that can learn from batches, and kernel='linear': other "
-        f"features depend on all training points. Got engine={engine!r} and "
-        f"kernel={classifier.kernel!r}. Features that do not can be computed before, for instance "
-        "with scikit-learn's Nystroem; or use fit."
-    )
+@contextmanager
+def unchanged_on_failure(estimator: Any) -> Iterator[None]:
+    """Leave the estimator as it was if the block fails or is interrupted."""
+    before = vars(estimator).copy()
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
-class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEstimator):
-    r"""Classifier that averages over all classifiers the data allow.
+class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Settings):
+    r"""Bayes point machine: predicts with the mean of all classifiers that fit the data.
 
-    A classifier is a weight vector :math:`w`, with output
-    :math:`f(x) = \langle w, \phi(x) \rangle`; an ``engine`` finds its distribution given the
-    data, and the mean of that distribution, the *Bayes point*, classifies. Several classes are
-    told apart one against the rest, all in one run of the engine.
+    A classifier is a weight vector :math:`w` with output :math:`f(x) = \langle w, \phi(x) \rangle`.
+    An ``engine`` computes the posterior distribution of :math:`w` given the training data. The mean
+    of this distribution, the *Bayes point*, is the classifier that predicts. Several classes are
+    separated one against the rest, in a single run of the engine.
 
     Parameters
     ----------
-    kernel : {"linear", "poly", "rbf", "precomputed"} or callable, default="linear"
+    kernel : {"linear", "poly", "rbf", "precomputed"}, Kernel or callable, default="linear"
         Inner product of the features :math:`\phi`. ``poly`` is
         :math:`(\gamma x \cdot x' + c_0)^d`, ``rbf`` is :math:`\exp(-\gamma |x - x'|^2)`. A
-        callable takes two arrays of points and returns the matrix of all pairs.
+        :class:`~bayespoint.kernels.Kernel` object, such as ``RadialKernel() + PolynomialKernel()``,
+        holds its parameters itself: ``degree``, ``gamma``, ``coef0`` and ``fit_intercept`` do not
+        apply. A callable takes two arrays of points and returns the matrix of all pairs.
     degree : int, default=3
         Degree :math:`d` of ``poly``.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -63,51 +64,62 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
     normalize : bool, default=False
         Use :math:`k(x, x') / \sqrt{k(x, x) k(x', x')}` instead of :math:`k(x, x')`.
     ridge : float or "mean", default=0.0
-        :math:`\lambda` of :math:`k_\lambda(x, x') = k(x, x') + \lambda [x = x']`, the slack that
-        lets every training point be wrong at a price. "mean" is the mean of k(x, x). Engines whose
-        model has noise of its own, as the default one, do not need it.
+        :math:`\lambda` of :math:`k_\lambda(x, x') = k(x, x') + \lambda [x = x']`. It permits
+        training errors at a price, like the slack of a support vector machine. "mean" is the mean
+        of k(x, x). Engines with a noise model, such as the default, do not need it.
     engine : Engine or str, default="ep"
         The algorithm, or its alias: ``"ep"`` is ``ExpectationPropagation()``.
     decision : {"bayes_point", "vote"}, default="bayes_point"
-        Whether ``predict`` and all probabilities follow the mean of the weights or the majority
-        of the classifiers (which is Bayes' optimal decision, but is itself no linear classifier).
+        Whether predictions and probabilities follow the mean of the weights or the majority vote of
+        the classifiers. The vote is the Bayes-optimal decision, but not itself a linear classifier.
     fit_intercept : bool, default=True
-        Add a constant feature to the linear kernel. Other kernels ignore it: ``poly`` has one
-        through ``coef0``.
+        Add a constant feature to ``kernel="linear"``. Other kernels ignore it; ``poly`` has a
+        constant through ``coef0``.
     class_weight : dict, "balanced" or None, default=None
-        Weights of classes, multiplied into ``sample_weight``.
+        Weights of the classes; they multiply ``sample_weight``.
     warm_start : bool, default=False
-        Let ``fit`` add samples to the posterior of the last fit on the same data, up to the
-        engine's ``n_samples``, instead of starting anew. Four and then six more equal ten at once.
+        Whether ``fit`` adds samples to the posterior of the previous fit on the same data, up to
+        the engine's ``n_samples``, instead of starting again. Fitting 4 samples and then 6 more
+        gives the same result as fitting 10.
     n_jobs : int or None, default=None
-        Threads for the parts that run side by side, beyond those that BLAS uses anyway. Results do
+        Number of threads for independent parts of a fit, in addition to those of BLAS. Results do
         not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Seed of the engine. Used in ``fit`` alone.
+        Seed of the engine, used in ``fit`` only. Equal seeds give equal results.
     verbose : int, default=0
-        Write progress to standard error. For bars or a stop button see ``bayespoint.monitor`` and,
-        from scikit-learn 1.9 on, ``set_callbacks``.
+        Write progress to standard error. For progress bars, or to stop a fit, see
+        ``bayespoint.monitor`` and, from scikit-learn 1.9 on, ``set_callbacks``.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
+    coding_ : Coding
+        How the classes are reduced to binary tasks.
     posterior_ : Posterior
-        The distribution over weights, of one task for two classes, else of one for each class.
+        The distribution over the weights of each task.
     coef_, intercept_ : ndarray of shape (n_tasks, n_features) and (n_tasks,)
-        The Bayes point, if the kernel is linear: ``X @ coef_.T + intercept_`` has the sign of the
-        decisions. (Those of samples are cosines, so it is divided by the length of x, or of (x, 1)
-        with an intercept; those of a Gaussian posterior by the standard deviation of the output.)
+        The Bayes point, if the kernel is linear. ``X @ coef_.T + intercept_`` has the sign of the
+        decision of each task, which is scaled: by the length of x, or of (x, 1) with an intercept,
+        for samples; by the standard deviation of the output for a Gaussian posterior.
+    run_ : Run
+        How the fit went: iterations, whether it converged, and what to do if not.
     log_evidence_ : ndarray of shape (n_tasks,)
-        log p(y), if the engine knows it.
+        Log evidence log p(y), if the engine computes it.
+    left_out_error_ : float
+        Leave-one-out error of the classifier, if the engine computes it.
     n_iter_ : int
-        Iterations of the engine: most passes through the data.
-    n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        Largest number of iterations of a task.
+    kernel_ : Kernel
+        The fitted kernel, with everything computed from the training points.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if all are strings.
 
     See Also
     --------
-    bayespoint.reject.SelectiveClassifier : Refuses to answer where the machine is not sure.
+    bayespoint.reject.SelectiveClassifier : Rejects points where the classifier is uncertain.
 
     References
     ----------
@@ -133,20 +145,20 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
     >>> print(f"{clf[-1].log_evidence_[0]:.2f}")
     -43.54
 
-    In batches:
+    Learning in batches:
 
-    >>> machine = BayesPointClassifier()
+    >>> online = BayesPointClassifier()
     >>> for batch in range(3):
     ...     part = slice(142 * batch, 142 * (batch + 1))
-    ...     _ = machine.partial_fit(clf[0].transform(X_train[part]), y_train[part], classes=[0, 1])
-    >>> print(f"{machine.score(clf[0].transform(X_test), y_test):.3f}")
+    ...     _ = online.partial_fit(clf[0].transform(X_train[part]), y_train[part], classes=[0, 1])
+    >>> print(f"{online.score(clf[0].transform(X_test), y_test):.3f}")
     0.951
     """
 
     def __init__(
         self,
         *,
-        kernel: str | Callable[[NDArray, NDArray], NDArray] = "linear",
+        kernel: str | Kernel | Callable[[NDArray, NDArray], NDArray] = "linear",
         degree: int = 3,
         gamma: float | str = "scale",
         coef0: float = 1.0,
@@ -180,32 +192,31 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> BayesPointClassifier:
-        """Find the posterior of the weights.
+        """Fit the classifier: compute the posterior of the weights.
 
         Parameters
         ----------
         X : array-like or sparse array of shape (n_samples, n_features)
             Training points, float32 or float64. With ``kernel="precomputed"``: the kernel matrix,
-            (n_samples, n_samples). Sparse where the engine takes it, without being made dense.
+            of shape (n_samples, n_samples). Sparse input needs a linear kernel and an engine that
+            supports it, and is never made dense. If the engine is given by name, such as ``"ep"``,
+            a form of it that supports sparse rows is chosen, with a warning.
         y : array-like of shape (n_samples,)
             Labels of any type, of two or more classes.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights; points of weight 0 are left out. What other weights mean, and whether they are
-            allowed, is the engine's matter.
+            Sample weights; points of weight 0 are ignored. The engine defines the meaning of other
+            weights, and whether it supports them.
 
         Returns
         -------
         self : BayesPointClassifier
         """
-        self._check_parameters()
-        engine = self._make_engine()
-        points, labels = self._validate(X, y, engine, reset=not self._extends)
-        is_matrix = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        problem = Problem.pose(
-            points, labels, sample_weight, self.class_weight, precomputed=is_matrix
-        )
-        start = self._start(engine, problem)
-        self._run(engine, problem, start, monitor_for(self))
+        with unchanged_on_failure(self):
+            self._check_parameters()
+            engine = self._make_engine(X)
+            problem = self._pose(X, y, sample_weight, engine, reset=not self._extends)
+            start = self._start(engine, problem)
+            self._run(engine, problem, start, monitor_for(self))
         return self
 
     @available_if(can_update)
@@ -216,95 +227,107 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> BayesPointClassifier:
-        """Learn from one more batch, with what is known from all earlier ones as prior.
+        """Learn from one more batch, with the posterior of all earlier batches as prior.
 
-        Within a batch the engine works as in ``fit``; a batch is never seen again. So one call with
-        all data equals ``fit``, and many small batches come close to it. After ``fit`` the first
-        batch finds the posterior of that fit as its prior. ``log_evidence_`` is the sum over the
-        batches, of each given those before it.
+        Each batch is used once. One call with all data is the same as ``fit``, and many small
+        batches come close to it. After ``fit``, the posterior of that fit is the prior of the first
+        batch. ``log_evidence_`` is the sum over the batches, each given those before it.
 
         Only for ``kernel="linear"`` without a ridge: the features of other kernels depend on all
-        training points. Features that do not, such as those of scikit-learn's ``Nystroem``, can be
-        computed before.
+        training points. To use another kernel, compute approximate features first, for example with
+        scikit-learn's ``Nystroem``.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The points of the batch.
+            Points of the batch.
         y : array-like of shape (n_samples,)
-            Their labels; a batch need not contain all classes.
+            Labels of the batch, which need not contain all classes.
         classes : array-like of shape (n_classes,), optional
-            All labels that will ever come. Needed in the first call, unless ``fit`` came before.
+            Classes of all batches. Required in the first call, unless ``fit`` was called before.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights, as in ``fit``.
+            Sample weights, as in ``fit``.
 
         Returns
         -------
         self : BayesPointClassifier
         """
         self._check_parameters()
-        engine = self._make_engine()
         if self.ridge != 0:
             raise ValueError(
-                f"partial_fit needs ridge=0: a ridge gives every training point a feature of its "
-                f"own. Got ridge={self.ridge!r}; raise the engine's noise instead, or use fit."
+                f"partial_fit needs ridge=0: a ridge adds a feature for every training point. "
+                f"Got ridge={self.ridge!r}; raise the engine's noise instead, or use fit."
             )
         if self.class_weight == "balanced":
             raise ValueError(
-                "class_weight='balanced' needs all labels, and partial_fit sees one batch. Pass "
+                "class_weight='balanced' needs all labels, but partial_fit sees one batch. Pass "
                 "the weights of the classes as a dict."
             )
         first = not hasattr(self, "posterior_")
-        points, labels = self._validate(X, y, engine, reset=first)
-        known = known_classes(None if first else self.classes_, classes)
-        problem = Problem.pose(points, labels, sample_weight, self.class_weight, classes=known)
-        if first:
-            self._seed = int(check_random_state(self.random_state).randint(2**31))
-        self._fingerprint: tuple | None = None  # no later fit may add samples to this posterior
-        start = None if first else self.posterior_
-        self._run(engine, problem, start, current_monitor(self.verbose))
+        with unchanged_on_failure(self):
+            engine = self._make_engine(X)
+            points, labels = self._validate(X, y, engine, reset=first)
+            known = known_classes(None if first else self.classes_, classes)
+            problem = Problem.pose(points, labels, sample_weight, self.class_weight, classes=known)
+            if first:
+                self._seed = int(check_random_state(self.random_state).randint(2**31))
+            self._fingerprint: tuple | None = None  # no later fit can extend this posterior
+            start = None if first else self.posterior_
+            self._run(engine, problem, start, current_monitor(self.verbose))
         return self
 
-    def _check_parameters(self) -> None:
-        if not callable(self.kernel):
-            check_choice(self, "kernel", NAMES, "or a callable")
-        check_number(self, "degree", integer=True, low=1)
-        if not isinstance(self.gamma, str) or self.gamma not in ("scale", "auto"):
-            check_number(self, "gamma", low=0, closed="neither", words="'scale', 'auto' or ")
-        check_number(self, "coef0", low=0)
-        if not isinstance(self.ridge, str) or self.ridge != "mean":
-            check_number(self, "ridge", low=0, words="'mean' or ")
-        for name in ("normalize", "fit_intercept", "warm_start"):
-            check_flag(self, name)
-        check_choice(self, "decision", ("bayes_point", "vote"))
-        if self.class_weight is not None and not isinstance(self.class_weight, dict):
-            check_choice(self, "class_weight", ("balanced",), "or a dict or None")
-
-    def _make_engine(self) -> Engine:
-        engine = get_engine(self.engine)
-        engine.check()
-        return engine
-
     def _validate(self, X: Any, y: Any, engine: Engine, *, reset: bool) -> tuple[Any, NDArray]:
-        """Points and labels as arrays; sparse ones only where engine and kernel take them."""
+        """Points and labels as arrays; sparse points only if engine and kernel support them."""
         return validate_data(
             self, X, y, dtype=(np.float64, np.float32), order="C", reset=reset,
             accept_sparse="csr" if self._takes_sparse(engine) else False,
         )  # fmt: skip
 
-    def _takes_sparse(self, engine: Engine) -> bool:
-        return engine.accepts_sparse and self.kernel == "linear"
+    def _pose(
+        self, X: Any, y: Any, sample_weight: Any, engine: Engine, *, reset: bool = True
+    ) -> Problem:
+        """The problem of all data at once."""
+        points, labels = self._validate(X, y, engine, reset=reset)
+        is_matrix = self._make_kernel().is_precomputed
+        return Problem.pose(points, labels, sample_weight, self.class_weight, precomputed=is_matrix)
 
-    def _make_kernel(self, X: Any) -> Kernel:
-        return make_kernel(X=X, **{name: getattr(self, name) for name in KERNEL_PARAMETERS})
+    @property
+    def kernel_(self) -> Kernel:
+        """The fitted kernel, with everything computed from the training points."""
+        return self._space.kernel
 
     def _run(
         self, engine: Engine, problem: Problem, start: Posterior | None, monitor: Monitor
     ) -> None:
-        """Let the engine find the posterior, and publish it."""
-        self.classes_, self._columns = problem.classes, problem.columns
-        space = engine.space(self._make_kernel(problem.points), self.ridge).fit(problem.points)
-        posterior = engine.run(
+        """Run the engine and set the fitted attributes."""
+        began = time.perf_counter()
+        with watch(monitor):
+            space = self._make_space(engine, problem)
+        posterior, run = self._solve(engine, problem, space, start, monitor)
+        self._accepts_sparse = self._takes_sparse(engine)
+        self.run_ = replace(run, seconds=time.perf_counter() - began)
+        self._publish(space, posterior, problem)
+        for warning in run.warnings:
+            if isinstance(warning, TaskWarning):
+                names = self.coding_.task_names
+                warning.name = names[warning.task] if len(names) > 1 else None
+            warn_user(warning)
+
+    def _make_space(self, engine: Engine, problem: Problem) -> Any:
+        """The engine's space, fitted to the training points."""
+        kernel = self._make_kernel().fitted(problem.points)
+        return engine.space(kernel, self.ridge).fit(problem.points)
+
+    def _solve(
+        self,
+        engine: Engine,
+        problem: Problem,
+        space: Any,
+        start: Posterior | None,
+        monitor: Monitor,
+    ) -> tuple[Posterior, Run]:
+        """Run the engine."""
+        return engine.run(
             space,
             problem.targets,
             rng=np.random.default_rng(self._seed),
@@ -313,59 +336,55 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, BaseEs
             start=start,
             n_jobs=self.n_jobs,
         )
-        self._accepts_sparse = self._takes_sparse(engine)
-        self._publish(space, posterior)
 
     @property
     def _extends(self) -> bool:
-        """Whether a fit would add to the one before."""
+        """Whether ``fit`` extends the previous fit."""
         return self.warm_start and hasattr(self, "posterior_")
 
     def _start(self, engine: Engine, problem: Problem) -> Posterior | None:
-        """The posterior to extend, if there is one and it may be."""
+        """The posterior to extend, or None to start again."""
         fingerprint: tuple | None = None
         if engine.can_extend:
-            kernel = [repr(getattr(self, name)) for name in KERNEL_PARAMETERS]
-            fingerprint = (*problem.fingerprint, *kernel, self.ridge)
+            kernel = self._make_kernel()
+            parameters = (type(kernel).__name__, repr(kernel.get_params()))
+            fingerprint = (*problem.fingerprint, *parameters, self.ridge)
         if not self._extends:
-            self.__dict__.pop("posterior_", None)  # if this run fails, none is left to be extended
             self._fingerprint = fingerprint
             self._seed = int(check_random_state(self.random_state).randint(2**31))
             return None
         if not engine.can_extend:
             raise ValueError(
-                f"warm_start=True needs an engine that can add to a posterior. Got "
+                f"warm_start=True needs an engine that can extend a posterior. Got "
                 f"{type(engine).__name__}, which cannot: set warm_start=False."
             )
         if fingerprint != self._fingerprint:
             raise ValueError(
-                "warm_start=True needs the data, the weights, the kernel, the ridge and an engine "
-                "of the same kind as the fit before, and something of these has changed. Set "
-                "warm_start=False to start anew."
+                "warm_start=True needs the same data, weights, kernel and ridge as the previous "
+                "fit, but some of these have changed. Set warm_start=False to start again."
             )
         return self.posterior_
 
-    def _publish(self, space: Any, posterior: Posterior) -> None:
+    def _publish(self, space: Any, posterior: Posterior, problem: Problem) -> None:
         """Set the fitted attributes."""
         self.posterior_ = posterior
-        self.n_iter_ = posterior.n_iter
+        self.classes_, self.coding_ = problem.classes, problem.coding
+        self._columns = problem.columns
+        self.n_iter_ = self.run_.n_iter
         self._space = space if posterior.support is None else space.restrict(posterior.support)
         self._space.forget()
-        for name in ("coef_", "intercept_", "log_evidence_"):  # of an earlier fit
-            self.__dict__.pop(name, None)
+        for name in ("coef_", "intercept_", "log_evidence_", "left_out_error_"):
+            self.__dict__.pop(name, None)  # from an earlier fit
         if posterior.log_evidence is not None:
             self.log_evidence_ = posterior.log_evidence
-        if self.kernel == "linear":
+        if posterior.left_out_log_probability is not None:
+            self.left_out_error_ = self.coding_.left_out_error(
+                posterior.left_out_log_probability, problem.codes, problem.weight
+            )
+        if self.kernel_.is_linear:
             weights = self._space.primal(posterior.mean).T
-            self.coef_ = weights[:, : self.n_features_in_]
-            self.intercept_ = weights[:, -1] if self.fit_intercept else np.zeros(len(weights))
+            self.coef_, constant = np.hsplit(weights, [self.n_features_in_])
+            self.intercept_ = constant.sum(axis=1)  # one column, or none
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "posterior_")
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        if isinstance(self.engine, Engine):
-            tags.input_tags.sparse = self._takes_sparse(self.engine)
-        return tags

@@ -5,8 +5,8 @@ The folder is named by an argument or by the environment variable ``BAYESPOINT_D
 * ``mnist.npz``: the arrays ``Xtr``, ``ytr``, ``Xte``, ``yte`` of type uint8;
 * ``uci/<name>.csv``: columns ``x1, ..., xd, y`` with a header, the label last.
 
-A folder that is named is the only place to look: what it lacks is an error, not a reason to load
-other data silently. Where none is named, OpenML is asked.
+If a folder is named, it is the only source: a missing file is an error, not a reason to load other
+data silently. If none is named, data sets are fetched from OpenML.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MNIST_FILE = "mnist.npz"
 MNIST_ARRAYS = ("Xtr", "ytr", "Xte", "yte")
 MNIST_TRAIN = 60_000  # OpenML has the standard training set first, then the test set
 
-# What a file that is cut short, or is no archive at all, raises depends on where it breaks off.
+# A truncated or invalid file raises one of these, depending on where it ends.
 BROKEN = (OSError, EOFError, KeyError, ValueError, TypeError, zipfile.BadZipFile, zlib.error)
 
 
@@ -77,7 +77,7 @@ class Samples(NamedTuple):
 
 
 class Source(NamedTuple):
-    """The size of a set of the UCI repository, and where OpenML has it."""
+    """The size of a data set, and its name, version and target column on OpenML."""
 
     shape: tuple[int, int]
     name: str
@@ -98,7 +98,7 @@ UCI = {
 
 
 def data_folder(path: str | Path | None = None) -> Path | None:
-    """The folder to read from: ``path``, else the one ``BAYESPOINT_DATA`` names, else None.
+    """The folder to read from: ``path``, else that of ``BAYESPOINT_DATA``, else None.
 
     Parameters
     ----------
@@ -108,8 +108,8 @@ def data_folder(path: str | Path | None = None) -> Path | None:
     Returns
     -------
     Path or None
-        A folder that exists; a :class:`~bayespoint.exceptions.DataUnavailableError` is raised if
-        the one that is named does not.
+        A folder that exists. If the named folder does not, a
+        :class:`~bayespoint.exceptions.DataUnavailableError` is raised.
 
     Examples
     --------
@@ -124,13 +124,13 @@ def data_folder(path: str | Path | None = None) -> Path | None:
     if not folder.is_dir():
         by = "" if path is not None else f", named by {VARIABLE}"
         what = "not a folder" if folder.exists() else "no such folder"
-        remedy = f"name a folder that holds {MNIST_FILE} and uci/, or none, to ask OpenML"
-        raise DataUnavailableError("data folder", f"{folder}{by}: {what}", remedy)
+        remedy = f"name a folder with {MNIST_FILE} and uci/, or none, to use OpenML"
+        raise DataUnavailableError("the data folder", f"{folder}{by}: {what}", remedy)
     return folder
 
 
 def available(folder: Path) -> list[str]:
-    """Names of the data sets whose files are in a folder.
+    """Names of the data sets in a folder.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def available(folder: Path) -> list[str]:
 
 
 def load_mnist(folder: str | Path | None = None) -> Split:
-    """The handwritten digits of MNIST, in the standard split.
+    """Load the handwritten digits of MNIST, in the standard split.
 
     Parameters
     ----------
@@ -187,19 +187,19 @@ def load_mnist(folder: str | Path | None = None) -> Split:
 
 
 def load_uci(name: str, folder: str | Path | None = None) -> Samples:
-    """One of the sets of the UCI repository: a name among the keys of ``UCI``.
+    """Load a data set of the UCI repository.
 
     Parameters
     ----------
     name : {"australian", "breast", "contraceptive", "heart", "liver", "pima", "sonar"}
-        Which.
+        Name of the data set, a key of ``UCI``.
     folder : str or Path, optional
         Data folder; by default see :func:`data_folder`.
 
     Returns
     -------
     Samples
-        Labels are strings, spelled as in the source that they come from.
+        Labels are strings, spelled as in the source.
 
     Examples
     --------
@@ -227,7 +227,7 @@ def read_mnist(path: Path) -> Split:
         if any(array.shape != (len(X),) for X, array in zip(points, labels, strict=True)):
             raise ValueError("there must be one label for each image")
         if points[0].shape[1:] != points[1].shape[1:] or not all(X.size for X in points):
-            raise ValueError("training and test images must have one size")
+            raise ValueError("training and test images must have the same size")
     except BROKEN as error:
         raise broken(path, error) from error
     X_train, X_test = (X.reshape(len(X), -1) for X in points)
@@ -252,36 +252,36 @@ def read_csv(path: Path, shape: tuple[int, int]) -> Samples:
 
 
 def from_openml(name: str, source: Source) -> Samples:
-    """Fetch a set from OpenML, without the rows that lack a value."""
+    """Fetch a data set from OpenML, without rows that have missing values."""
     from sklearn.datasets import fetch_openml  # loads pandas where that is installed
 
     def unavailable(problem: str) -> DataUnavailableError:
         tried = f"OpenML ({source.name}, version {source.version}): {problem}"
         remedy = f"connect to the network, or name a folder with the file ({VARIABLE} or --data)"
-        return DataUnavailableError(f"data set {name}", tried, remedy)
+        return DataUnavailableError(f"the data set {name}", tried, remedy)
 
     try:
         X, y = fetch_openml(
             source.name, version=source.version, target_column=source.target, return_X_y=True
         )
         points = X.to_numpy(dtype=np.float64, na_value=np.nan)
-    # The network, the service, the checksum, a missing pandas: whatever it is, it is told.
+    # The network, the service, the checksum or a missing pandas: report whatever it is.
     except Exception as error:
         raise unavailable(one_line(error)) from error
     kept = ~np.isnan(points).any(axis=1)
     if points[kept].shape != source.shape:
-        raise unavailable(f"a table of {points[kept].shape}, where {source.shape} was expected")
+        raise unavailable(f"the table has shape {points[kept].shape}, expected {source.shape}")
     return Samples(points[kept], y.to_numpy()[kept].astype(str))
 
 
 def require(path: Path) -> None:
-    """Raise an error if there is no such file."""
+    """Raise an error if the file does not exist."""
     if not path.is_file():
-        remedy = "put it there, name another folder, or none, to ask OpenML"
-        raise DataUnavailableError(f"file {path.name}", f"{path}: no such file", remedy)
+        remedy = "put it there, name another folder, or none, to use OpenML"
+        raise DataUnavailableError(path.name, f"{path}: no such file", remedy)
 
 
 def broken(path: Path, error: Exception) -> DataUnavailableError:
-    """The error for a file that is there but cannot be read."""
+    """The error for a file that exists but cannot be read."""
     tried = f"{path}: {one_line(error)}"
-    return DataUnavailableError(f"usable {path.name}", tried, "replace the file by a whole copy")
+    return DataUnavailableError(path.name, tried, "replace the file with a complete copy")

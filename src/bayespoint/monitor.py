@@ -18,6 +18,9 @@ __all__ = ["Monitor", "TextMonitor", "current_monitor", "watch"]
 class Monitor:
     """Watches nothing and never stops a run. Subclass to do either.
 
+    An engine calls its methods some times a second, from any of its threads but never from two at
+    once.
+
     Examples
     --------
     >>> from bayespoint.monitor import Monitor
@@ -32,8 +35,11 @@ class Monitor:
     False
     """
 
+    def tell(self, message: str) -> None:
+        """Say what is being done, where nothing can be counted."""
+
     def begin(self, total: int, unit: str) -> None:
-        """Say that a run of ``total`` units (for example "samples") starts."""
+        """Say that a run of at most ``total`` units (for example "samples") starts."""
 
     def update(self, done: float) -> None:
         """Say that ``done`` of the units are done; fractions are allowed."""
@@ -43,7 +49,7 @@ class Monitor:
         return False
 
     def end(self) -> None:
-        """Say that the run is over."""
+        """Say that the run is over, with as many units as the last update told."""
 
     @contextmanager
     def running(self, total: int, unit: str) -> Iterator[None]:
@@ -69,27 +75,37 @@ class TextMonitor(Monitor):
     >>> from bayespoint.monitor import TextMonitor
     >>> monitor = TextMonitor()
     >>> with contextlib.redirect_stderr(sys.stdout), monitor.running(10, "samples"):
-    ...     monitor.update(10)
-    bayespoint: 10.0 of 10 samples, 0.0 s
+    ...     monitor.update(9)
+    bayespoint: 9 samples, 0.0 s
     """
 
     def __init__(self, seconds: float = 2.0) -> None:
         self.seconds = seconds
 
+    def tell(self, message: str) -> None:
+        """Write the message."""
+        sys.stderr.write(f"bayespoint: {message}\n")
+
     def begin(self, total: int, unit: str) -> None:
         """Remember what is counted."""
-        self._total, self._unit = total, unit
+        self._total, self._unit, self._done = total, unit, 0.0
         self._started = self._told = time.monotonic()
 
     def update(self, done: float) -> None:
         """Write the state of the run, if the last line is old enough."""
-        now = time.monotonic()
-        if now - self._told >= self.seconds or done >= self._total:
-            self._told = now
-            sys.stderr.write(
-                f"bayespoint: {done:.1f} of {self._total} {self._unit}, "
-                f"{now - self._started:.1f} s\n"
-            )
+        self._done = done
+        if time.monotonic() - self._told >= self.seconds:
+            self._told = time.monotonic()
+            self._write(f" of {self._total}")
+
+    def end(self) -> None:
+        """Write what was done in all."""
+        self._write()
+
+    def _write(self, of: str = "") -> None:
+        done = f"{self._done:.1f}".removesuffix(".0")
+        seconds = time.monotonic() - self._started
+        self.tell(f"{done}{of} {self._unit}, {seconds:.1f} s")
 
 
 _current: ContextVar[Monitor | None] = ContextVar("bayespoint_monitor", default=None)

@@ -1,4 +1,4 @@
-"""What a fitted classifier is asked."""
+"""The predictions of a fitted classifier."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import softmax
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from bayespoint.coding import Coding
 from bayespoint.posteriors import Posterior
 
-CHUNK = 8192  # points transformed at a time while predicting
+CHUNK = 8192  # points transformed at a time
 
 
 class Predictions:
-    """Everything that can be read off a posterior, written once for all engines.
+    """All predictions from a posterior, written once for all engines.
 
-    The class that inherits it sets ``classes_``, ``posterior_``, and where points go before the
-    posterior sees them: ``_space``, and ``_columns`` of a kernel matrix.
+    A subclass sets ``classes_``, ``posterior_``, ``coding_``, the ``_space`` that transforms
+    points, and the ``_columns`` of a kernel matrix to use.
     """
 
     classes_: NDArray
     posterior_: Posterior
-    kernel: str | Callable[[NDArray, NDArray], NDArray]
     decision: str
+    coding_: Coding
     _space: Any
     _columns: slice | NDArray[np.int64]
     _accepts_sparse: bool
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Scores that order points by how surely they belong to a class.
+        """Confidence scores of the classes.
 
         Parameters
         ----------
@@ -43,13 +43,14 @@ class Predictions:
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Two classes: positive for ``classes_[1]``. Several: the largest decides.
+            Two classes: a score that is positive for ``classes_[1]``. Several classes: the log-odds
+            of each class against the rest; the class with the largest is predicted.
         """
-        scores = self._in_chunks(X, lambda Z: self.posterior_.decision(Z, self.decision))
-        return scores[:, 0] if len(self.classes_) == 2 else scores
+        scores, _, _ = self._answers(X)
+        return scores[:, 0] if self.coding_.n_tasks == 1 else scores
 
     def predict(self, X: ArrayLike) -> NDArray:
-        """Labels of new points.
+        """Predict the most probable class of each point.
 
         Parameters
         ----------
@@ -59,18 +60,18 @@ class Predictions:
         Returns
         -------
         ndarray of shape (n_samples,)
-            One of ``classes_`` for each point.
+            Predicted labels, from ``classes_``.
         """
-        scores = self.decision_function(X)
-        codes = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[codes.astype(np.intp)]
+        scores, _, _ = self._answers(X)
+        return self.classes_[self.coding_.decide(scores)]
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         r"""Probabilities of the classes, in the order of ``classes_``.
 
         The posterior gives the probability :math:`q_y` of "yes" for each class against the rest
-        (two classes: of the second). Exactly one of several answers can be "yes", so
-        :math:`p_y \propto q_y \prod_{z \ne y} (1 - q_z) \propto q_y / (1 - q_y)`.
+        (two classes: for the second). Exactly one of several answers can be "yes", so
+        :math:`p_y \propto q_y \prod_{z \ne y} (1 - q_z) \propto q_y / (1 - q_y)`. This is the
+        softmax of ``decision_function``, so ``predict`` returns the most probable class.
 
         Parameters
         ----------
@@ -82,12 +83,11 @@ class Predictions:
         ndarray of shape (n_samples, n_classes)
             Rows sum to 1.
         """
-        scores = self.decision_function(X)
-        decision = scores[:, None] if scores.ndim == 1 else scores
-        return class_probabilities(*self.posterior_.log_probability(decision, self.decision))
+        _, log_yes, log_no = self._answers(X)
+        return self.coding_.probabilities(log_yes, log_no)
 
     def vote_shares(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Share of the posterior's classifiers that say yes to each class, one against the rest.
+        """Share of the posterior's classifiers that say yes to each class against the rest.
 
         Parameters
         ----------
@@ -97,14 +97,13 @@ class Predictions:
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Shares; for more than two classes rows need not sum to 1.
+            Shares. With more than two classes rows need not sum to 1.
         """
         votes = self._in_chunks(X, lambda Z: self.posterior_.votes(Z))
-        share = (1 + votes) / 2
-        return np.hstack([1 - share, share]) if len(self.classes_) == 2 else share
+        return self.coding_.vote_shares((1 + votes) / 2)
 
     def latent_mean_and_variance(self, X: ArrayLike) -> tuple[NDArray, NDArray]:
-        """Mean and variance over the posterior of the outputs f(x).
+        """Posterior mean and variance of the outputs f(x).
 
         Parameters
         ----------
@@ -114,15 +113,15 @@ class Predictions:
         Returns
         -------
         mean, variance : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Of the one task of two classes, or of each class against the rest.
+            For the single task of two classes, or for each class against the rest.
         """
         both = self._in_chunks(X, lambda Z: np.stack(self.posterior_.latent(Z), axis=1))
-        both = both[:, :, 0] if len(self.classes_) == 2 else both
+        both = both[:, :, 0] if self.coding_.n_tasks == 1 else both
         return both[:, 0], both[:, 1]
 
-    @available_if(lambda self: hasattr(self.posterior_, "outputs"))
+    @available_if(lambda self: self.posterior_.n_samples is not None)
     def sample_outputs(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Outputs f_n(x) of every sample of the posterior, if it is known by samples.
+        """Outputs f_n(x) of every sample of the posterior, if it consists of samples.
 
         Parameters
         ----------
@@ -172,9 +171,9 @@ class Predictions:
         Returns
         -------
         ndarray of shape (n_samples, n_tasks, n_weights)
-            With a linear kernel one weight for each feature, and the intercept last, if there is
-            one. With other kernels the coordinates of the weights in the basis that the engine
-            works in, which belong to no feature.
+            With a linear kernel, one weight for each feature, followed by the intercept, if there
+            is one. With other kernels, coordinates in the engine's basis, which do not correspond
+            to features.
 
         Examples
         --------
@@ -187,11 +186,11 @@ class Predictions:
         """
         drawn = self._draw(n_samples, random_state)
         flat = drawn.reshape(len(drawn), -1)
-        weights = self._space.primal(flat) if self.kernel == "linear" else flat
+        weights = self._space.primal(flat) if self._space.kernel.is_linear else flat
         return np.moveaxis(weights.reshape(-1, *drawn.shape[1:]), 0, 2)
 
     def _draw(self, n_samples: int, random_state: int | np.random.RandomState | None) -> NDArray:
-        """Coordinates of classifiers from the posterior, (n_coordinates, n_samples, n_tasks)."""
+        """Classifiers drawn from the posterior, (n_coordinates, n_samples, n_tasks)."""
         check_is_fitted(self)
         if not n_samples >= 1 or n_samples % 1:
             raise ValueError(
@@ -220,14 +219,20 @@ class Predictions:
         Returns
         -------
         ndarray of shape (n_samples, n_points, n_classes)
-            What each of them says; certain (0 or 1) if the model knows no label noise.
+            Probabilities of each drawn classifier; 0 or 1 if the model has no label noise.
         """
         outputs = self.draw_outputs(X, n_samples, random_state)
-        probabilities = class_probabilities(*self.posterior_.log_likelihood(outputs))
-        return np.moveaxis(probabilities, 1, 0)
+        log_yes, log_no = self.posterior_.likelihood.log_likelihood(outputs)
+        return np.moveaxis(self.coding_.probabilities(log_yes, log_no), 1, 0)
+
+    def _answers(self, X: ArrayLike) -> tuple[NDArray, NDArray, NDArray]:
+        """Scores, and log-probabilities of yes and no, each (n, n_tasks)."""
+        decision = self._in_chunks(X, lambda Z: self.posterior_.decision(Z, self.decision))
+        log_yes, log_no = self.posterior_.log_probability(decision, self.decision)
+        return self.coding_.scores(decision, log_yes, log_no), log_yes, log_no
 
     def _in_chunks(self, X: ArrayLike, function: Callable[[NDArray], NDArray]) -> NDArray:
-        """Apply a function of transformed points, some points at a time."""
+        """Apply a function of transformed points, chunk by chunk."""
         check_is_fitted(self)
         points: Any = validate_data(
             self, X, dtype=(np.float64, np.float32), order="C", reset=False,
@@ -239,10 +244,3 @@ class Predictions:
         return np.concatenate(
             [function(self._space.transform(chunk)) for chunk in chunks], dtype=np.float64
         )
-
-
-def class_probabilities(log_yes: NDArray, log_no: NDArray) -> NDArray[np.float64]:
-    """p_y from log q_y and log (1 - q_y) along the last axis; one task means two classes."""
-    if log_yes.shape[-1] == 1:
-        return np.exp(np.concatenate([log_no, log_yes], axis=-1))
-    return softmax(log_yes - log_no, axis=-1)

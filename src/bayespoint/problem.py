@@ -1,15 +1,18 @@
-"""A classification problem as engines want it: points, binary tasks, weights."""
+"""A classification problem as engines take it: points, binary tasks, weights."""
 
 from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
+
+from bayespoint.coding import Coding, make_coding
 
 
 @dataclass(frozen=True)
@@ -23,9 +26,9 @@ class Problem:
     classes : ndarray of shape (n_classes,)
         The labels, sorted.
     codes : ndarray of shape (n_samples,)
-        Which of the classes each point belongs to.
+        Index of the class of each point.
     weight : ndarray of shape (n_samples,) or None
-        Weights of the points; None if all count alike.
+        Weights of the points; None if all are equal.
     columns : slice or ndarray
         Columns of a kernel matrix that belong to these points.
     """
@@ -47,9 +50,9 @@ class Problem:
         precomputed: bool = False,
         classes: NDArray | None = None,
     ) -> Problem:
-        """Make a problem of validated data; points of weight 0 are left out.
+        """Make a problem of validated data; points of weight 0 are ignored.
 
-        ``classes`` are those of the labels, two at least, unless they are given.
+        By default the classes are those of the labels, which must be at least two.
         """
         check_classification_targets(labels)
         weight = weights(labels, sample_weight, class_weight, classes)
@@ -63,7 +66,7 @@ class Problem:
             if len(seen) < 2:
                 raise ValueError(
                     "A classifier needs samples of at least two classes. Got one class, "
-                    f"{seen.tolist()[0]!r}, in {len(codes)} samples (of positive weight)."
+                    f"{seen.tolist()[0]!r}, in {len(codes)} samples of positive weight."
                 )
             return cls(points, seen, codes, weight, columns)
         unknown = np.setdiff1d(seen, classes)
@@ -74,25 +77,26 @@ class Problem:
             )
         return cls(points, classes, np.searchsorted(classes, seen)[codes], weight, columns)
 
+    @cached_property
+    def coding(self) -> Coding:
+        """How the classes are reduced to binary tasks."""
+        return make_coding(self.classes)
+
     @property
     def targets(self) -> NDArray[np.int8]:
-        """Labels -1, +1 of all binary tasks, shape (n_samples, n_tasks).
-
-        Two classes make one task, several classes one each, against the rest.
-        """
-        yes = np.arange(len(self.classes)) if len(self.classes) > 2 else np.array([1])
-        return np.where(self.codes[:, None] == yes, 1, -1).astype(np.int8)
+        """Labels -1, +1 of all binary tasks, shape (n_samples, n_tasks)."""
+        return self.coding.encode(self.codes)
 
     @property
     def fingerprint(self) -> tuple:
-        """What tells this problem from others, in a few numbers."""
+        """A few numbers that identify the problem."""
         weight = np.ones(len(self.codes)) if self.weight is None else self.weight
         parts = (self.points, self.codes, weight)
         return (self.points.shape, *(zlib.crc32(np.ascontiguousarray(a).data) for a in parts))
 
 
 def known_classes(before: NDArray | None, given: ArrayLike | None) -> NDArray:
-    """All classes of a sequence of batches: named in the first call, never changed later."""
+    """All classes of a sequence of batches: given in the first call, and never changed."""
     if given is None:
         if before is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
@@ -114,22 +118,22 @@ def weights(
     class_weight: dict | str | None,
     classes: NDArray | None = None,
 ) -> NDArray[np.float64] | None:
-    """Weights of samples times those of their classes; None if neither are given.
+    """Sample weights times class weights; None if neither are given.
 
-    ``classes`` are all that may come, where the labels may lack some.
+    ``classes`` are all classes, if the labels may lack some.
     """
     if sample_weight is None and class_weight is None:
         return None
-    own = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, float)
-    if own.ndim != 1:
-        raise ValueError(f"Sample weights must be 1D array. Got shape {own.shape}.")
-    check_consistent_length(labels, own)
-    check_weights("Sample weights", own)
+    of_sample = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, float)
+    if of_sample.ndim != 1:
+        raise ValueError(f"Sample weights must be 1D array. Got shape {of_sample.shape}.")
+    check_consistent_length(labels, of_sample)
+    check_weights("Sample weights", of_sample)
     every = labels if classes is None else np.concatenate([labels, classes])
     of_class = compute_sample_weight(class_weight, every)[: len(labels)]
     check_weights("Class weights", of_class)
-    check_weights("Sample weights times class weights", own * of_class)
-    return own * of_class
+    check_weights("Sample weights times class weights", of_sample * of_class)
+    return of_sample * of_class
 
 
 def check_weights(name: str, weight: NDArray[np.float64]) -> None:
@@ -138,7 +142,7 @@ def check_weights(name: str, weight: NDArray[np.float64]) -> None:
     if len(bad):
         raise ValueError(
             f"{name} must be finite and not negative. Got {weight[bad[0]]} at sample {bad[0]} "
-            f"({len(bad)} such in all)."
+            f"({len(bad)} invalid weights in all)."
         )
     if not weight.any():
-        raise ValueError(f"{name} must not be all zero: samples of weight 0 are left out.")
+        raise ValueError(f"{name} must not be all zero: samples of weight 0 are ignored.")

@@ -16,16 +16,16 @@ def parameter_error(owner: Any, name: str, allowed: str) -> ValueError:
     Parameters
     ----------
     owner : object
-        Whose parameter it is.
+        Object that has the parameter.
     name : str
-        Its name.
+        Name of the parameter.
     allowed : str
-        What it may be.
+        Description of the allowed values.
 
     Returns
     -------
     ValueError
-        To be raised.
+        The error, for the caller to raise.
 
     Examples
     --------
@@ -46,13 +46,13 @@ def check_choice(owner: Any, name: str, choices: tuple[str, ...], more: str = ""
     Parameters
     ----------
     owner : object
-        Whose parameter it is.
+        Object that has the parameter.
     name : str
-        Its name.
+        Name of the parameter.
     choices : tuple of str
-        What it may be.
+        Allowed values.
     more : str, default=""
-        What else it may be, for the message.
+        Other allowed values, for the message.
 
     Examples
     --------
@@ -76,9 +76,9 @@ def check_flag(owner: Any, name: str) -> None:
     Parameters
     ----------
     owner : object
-        Whose parameter it is.
+        Object that has the parameter.
     name : str
-        Its name.
+        Name of the parameter.
 
     Examples
     --------
@@ -108,17 +108,17 @@ def check_number(
     Parameters
     ----------
     owner : object
-        Whose parameter it is.
+        Object that has the parameter.
     name : str
-        Its name.
+        Name of the parameter.
     low, high : float
         Ends of the interval.
     closed : {"left", "right", "both", "neither"}, default="left"
         Which ends belong to the interval.
     integer : bool, default=False
-        Whether it must be a whole number.
+        Whether the value must be an integer.
     words : str, default=""
-        What else it may be, for the message.
+        Other allowed values, for the message.
 
     Examples
     --------

@@ -16,7 +16,8 @@ from sklearn.model_selection import RepeatedStratifiedKFold, cross_val_score
 from tests.cli.running import ask_json, error_line, invoke, loans, succeed, write
 
 import bayespoint
-from bayespoint.cli import evaluate as module
+from bayespoint import extras
+from bayespoint.reports import METRICS, Measured, Metric
 
 
 def test_numbers_are_those_of_scikit_learn(trained):
@@ -66,6 +67,22 @@ def test_tables_and_page(trained, tmp_path):
     assert list(tmp_path.iterdir()) == [page]
 
 
+def test_a_metric_is_declared_once(trained, tmp_path, monkeypatch):
+    """One entry of METRICS, and page, terminal and JSON have it."""
+    zeros = Metric("share of zeros", "Of the answers.", lambda answers: Measured(0.125, (0.0, 0.5)))
+    monkeypatch.setitem(METRICS, "zeros", zeros)
+    data, page = trained / "new.csv", tmp_path / "page.html"
+    files = ["evaluate", data, "--target", "repaid", "--model", trained / "loans.bpm"]
+    shown = " ".join(succeed(*files, "--report", page).stdout.split())
+    assert "share of zeros 0.125 0.000 to 0.500" in shown
+    cells = '<th scope="row">Share of zeros</th><td>0.125</td><td>0.000–0.500</td>'
+    assert cells in page.read_text(encoding="utf-8")
+    assert ask_json(*files)["intervals"]["zeros"] == [0.0, 0.5]
+    folds = ["cross-validate", data, "--target", "repaid", "--engine", "laplace", "--folds", 2]
+    assert ask_json(*folds)["measures"]["zeros"]["values"] == [0.125, 0.125]
+    assert "share of zeros" in succeed(*folds).stdout
+
+
 def test_rows_that_are_images_are_shown_as_images(tmp_path):
     """The column of the classes is no pixel."""
     pytest.importorskip("matplotlib")
@@ -106,7 +123,7 @@ def test_mistakes(trained, tmp_path, monkeypatch):
     result = invoke(*files, "--target", "repayed")
     assert result.exit_code == 2
     assert "Did you mean repaid?" in error_line(result)
-    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
     result = invoke(*files, "--report", tmp_path / "page.html")
     assert result.exit_code == 4
     assert 'pip install "bayespoint[plot]"' in error_line(result)

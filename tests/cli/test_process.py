@@ -4,30 +4,39 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
+import typer
 from tests.cli.running import loans, write
+
+from bayespoint.cli import ExitCode
+from bayespoint.cli.errors import errors_in_words
+
+# A process that is started in the background may ignore SIGINT, hence the reset.
+RESET = "import signal, sys, time; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+MAIN = "from bayespoint.cli import main; main()"
+ASLEEP = (
+    "def sleep(*args, **kwargs): print('asleep', file=sys.stderr, flush=True); time.sleep(60)\n"
+)
+
+needs_sigint = pytest.mark.skipif(
+    os.name == "nt", reason="Windows has no SIGINT for a single process"
+)
 
 
 def test_python_m_bayespoint(trained, tmp_path):
     command = [sys.executable, "-m", "bayespoint", "diagnose", "--model", trained / "loans.bpm"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "came to rest" in done.stdout
+    assert "converged after" in done.stdout
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for a single process")
-def test_control_c_leaves_nothing_behind(tmp_path):
-    data = write(loans(), tmp_path / "data.csv")
-    # A fit that sleeps. A process started in the background may ignore SIGINT, hence the reset.
-    script = (
-        "import signal, sys, time; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from bayespoint import BayesPointClassifier\n"
-        "def fit(self, X, y): print('asleep', file=sys.stderr, flush=True); time.sleep(60)\n"
-        "BayesPointClassifier.fit = fit\n"
-        "from bayespoint.cli import main; main()"
-    )
-    arguments = ["train", data, "--target", "repaid", "--model", tmp_path / "m.bpm", "--json"]
+def interrupt(script, arguments, sign, after=0.0):
+    """Send SIGINT when a line that begins with the sign is on standard error.
+
+    Returns the process, what it printed, and what it said after the sign.
+    """
     process = subprocess.Popen(
         [sys.executable, "-c", script, *map(str, arguments)],
         stdout=subprocess.PIPE,
@@ -35,11 +44,77 @@ def test_control_c_leaves_nothing_behind(tmp_path):
         text=True,
     )
     try:
-        assert process.stderr.readline() == "asleep\n"
+        while not process.stderr.readline().startswith(sign):
+            assert process.poll() is None
+        time.sleep(after)
         process.send_signal(signal.SIGINT)
-        printed, said = process.communicate(timeout=30)
+        return process, *process.communicate(timeout=60)
     finally:
         process.kill()
-    assert process.returncode == 130
+
+
+@needs_sigint
+@pytest.mark.parametrize(
+    ("patch", "arguments"),
+    [
+        ("import bayespoint.classifier as c; c.BayesPointClassifier.fit = sleep\n", ["train"]),
+        ("import bayespoint.classifier as c; c.BayesPointClassifier.fit = sleep\n",
+         ["cross-validate"]),
+        ("import bayespoint.classifier as c; c.BayesPointClassifier.partial_fit = sleep\n",
+         ["train-incremental"]),
+        # While the commands are loaded.
+        ("import typer; typer.Typer.command = sleep\n", ["train"]),
+    ],
+)  # fmt: skip
+def test_control_c_leaves_nothing_behind(tmp_path, patch, arguments):
+    data = write(loans(), tmp_path / "data.csv")
+    arguments = [*arguments, data, "--target", "repaid", "--json"]
+    if arguments[0] != "cross-validate":
+        arguments += ["--model", tmp_path / "m.bpm"]
+    process, printed, said = interrupt(RESET + ASLEEP + patch + MAIN, arguments, "asleep")
+    assert process.returncode == ExitCode.INTERRUPTED
     assert (printed, said) == ("", "error: interrupted\n")
     assert list(tmp_path.iterdir()) == [data]
+
+
+@needs_sigint
+def test_control_c_in_compiled_code(tmp_path):
+    data = write(loans().drop(columns=["customer", "joined"]), tmp_path / "data.csv")
+    arguments = ["cross-validate", data, "--target", "repaid", "--engine", "gibbs"]
+    arguments += ["--param", "n_samples=20000", "--param", "thin=100"]
+    sign = "note: missing values: 1 in 'city'"  # the last before the fits
+    process, printed, said = interrupt(RESET + MAIN, arguments, sign, after=1.0)
+    assert process.returncode == ExitCode.INTERRUPTED
+    assert (printed, said) == ("", "error: interrupted\n")
+
+
+def raise_from(error, cause):
+    raise error from cause
+
+
+def raise_while(error, handled):
+    try:
+        raise handled
+    except type(handled):
+        raise error  # noqa: B904
+
+
+@pytest.mark.parametrize(
+    ("how", "arguments", "code"),
+    [
+        (raise_from, (SystemError("returned a result"), KeyboardInterrupt()), 130),
+        (raise_from, (RuntimeError("a"), SystemError("b")), None),
+        (raise_while, (ValueError("in a worker"), KeyboardInterrupt()), 130),
+        (raise_while, (ValueError("bad"), KeyError("other")), 1),
+    ],
+)
+def test_an_interrupt_in_disguise(how, arguments, code, capsys):
+    with pytest.raises(RuntimeError) as ended, errors_in_words():
+        how(*arguments)
+    if code is None:
+        assert ended.value is arguments[0]
+    else:
+        assert isinstance(ended.value, typer.Exit)
+        assert ended.value.exit_code == code
+        expected = "error: interrupted\n" if code == 130 else "error: bad\n"
+        assert capsys.readouterr() == ("", expected)

@@ -7,6 +7,7 @@ from tests.cli.running import ask_json, error_line, invoke, loans, succeed, writ
 
 import bayespoint
 from bayespoint import active
+from bayespoint.active.strategies import STRATEGIES, Rule
 
 
 @pytest.fixture
@@ -34,6 +35,16 @@ def test_strategies(trained, pool, strategy):
     found = ask_json("query", *files, "--n", 4, "--strategy", strategy)
     assert len(set(found["row"])) == 4
     assert np.isfinite(found["score"]).all()
+
+
+def test_a_strategy_is_declared_once(trained, pool, monkeypatch):
+    """One entry of STRATEGIES, and library and command have it."""
+    first = Rule(lambda machine, X, **draws: 1.0 - np.asarray(X)[:, 0].argsort().argsort() / 100)
+    monkeypatch.setitem(STRATEGIES, "smallest", first)
+    files = [pool, "--model", trained / "loans.bpm"]
+    found = ask_json("query", *files, "--strategy", "smallest", "--n", 1)
+    assert found["row"] == [loans(40, seed=1)["age"].argmin() + 1]
+    assert "smallest" in error_line(invoke("query", *files, "--strategy", "other"))
 
 
 def test_table(trained, pool):

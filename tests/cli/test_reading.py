@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 from tests.cli.running import ask_json, error_line, invoke, loans, succeed, write
 
-from bayespoint.cli import outputs, reading
+from bayespoint import extras
+from bayespoint.cli import reading
 from bayespoint.cli.columns import as_numbers, as_text, judge
+from bayespoint.cli.messages import Notes
 from bayespoint.cli.reading import find_delimiter, read_table
-from bayespoint.cli.talk import Notes
 
 HEADER = "a,b,class\n"
 ROWS = "".join(f"{i},{i % 7}.5,{'xy'[i % 2]}\n" for i in range(12))
@@ -219,7 +220,7 @@ def test_wrong_usage(tmp_path, options, message):
 
 
 def test_parquet_without_pyarrow(tmp_path, monkeypatch):
-    monkeypatch.setattr(outputs, "find_spec", lambda name: None)
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
     result = train(tmp_path / "data.parquet")
     assert result.exit_code == 4
     assert 'pip install "bayespoint[parquet]"' in error_line(result)

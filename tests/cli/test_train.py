@@ -31,7 +31,8 @@ def test_summary_for_programs(tmp_path):
     assert found["engine"]["name"] == "ep"
     assert found["engine"]["noise"] == 1.0
     assert found["log_evidence"][0] < 0
-    assert found["convergence"]["endings"] == [""]
+    assert found["run"]["converged"]
+    assert found["run"]["summary"].startswith("converged after")
     assert found["warnings"] == []
     notes = "\n".join(found["notes"])
     for words in (
@@ -48,8 +49,9 @@ def test_summary_for_programs(tmp_path):
 def test_summary_for_people(tmp_path):
     data, model = write(loans(), tmp_path / "data.csv"), tmp_path / "m.bpm"
     result = succeed("train", data, "--target", "repaid", "--model", model, *FAST)
-    for words in ("rows", "60", "laplace", "log p", "at rest", f"Model written to {model}."):
+    for words in ("rows", "60", "laplace", "log p", "converged after", "leave-one-out error"):
         assert words in result.stdout
+    assert f"Model written to {model}." in result.stdout
     assert max(map(len, result.stdout.splitlines()[:-1])) <= 80
     assert "note: column 'joined'" in result.stderr
     assert "note" not in result.stdout
@@ -75,7 +77,7 @@ def test_same_seed_same_model(tmp_path):
     weights = bayespoint.load(tmp_path / "m.bpm")[-1].coef_
     again = train(tmp_path, loans(), *options, "--jobs", 2, "--force")
     np.testing.assert_array_equal(bayespoint.load(tmp_path / "m.bpm")[-1].coef_, weights)
-    assert first["convergence"] == again["convergence"]
+    assert first["run"]["measures"] == again["run"]["measures"]
 
 
 def test_warnings_in_words(tmp_path):
@@ -83,7 +85,7 @@ def test_warnings_in_words(tmp_path):
     options = ["--target", "repaid", "--model", tmp_path / "m.bpm", "--param", "max_iter=2"]
     result = succeed("train", data, *options)
     assert "warning: Not converged: max_iter was reached" in result.stderr
-    assert "not at rest (max_iter was reached)" in result.stdout
+    assert "not converged, max_iter was reached after 2 sweeps" in result.stdout
     assert "Warning" not in result.stderr
 
 
@@ -146,7 +148,7 @@ def test_a_run_that_fails(tmp_path):
     options = ["--target", "repaid", "--model", tmp_path / "m.bpm", "--engine", "billiard"]
     result = invoke("train", data, *options)
     assert result.exit_code == 1
-    assert "version space is empty" in error_line(result)
+    assert "Version space is empty" in error_line(result)
 
 
 @pytest.mark.parametrize(

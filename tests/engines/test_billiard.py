@@ -6,6 +6,7 @@ from tests.sphere import integrate, problem
 
 from bayespoint import BayesPointClassifier, _core
 from bayespoint.engines import BilliardSampler, GibbsSampler
+from bayespoint.engines.sampling.billiard import ENDLESS
 from bayespoint.engines.sampling.halfspaces import Halfspaces
 from bayespoint.exceptions import EmptyVersionSpaceError
 from bayespoint.posteriors.diagnostics import effective_sample_size
@@ -22,17 +23,23 @@ def degrees(a, b):
     return np.degrees(np.arccos(a @ b / np.linalg.norm(a) / np.linalg.norm(b)))
 
 
+def launched(halfspaces, rng, refresh=np.inf, spacing=np.inf):
+    """A ball on its way."""
+    ball = _core.billiard.new_ball(halfspaces.inside(), len(halfspaces.normals))
+    _core.billiard.launch(ball.w, ball.v, rng)
+    _core.billiard.count_anew(ball, spacing)
+    ball.clock[2] = refresh
+    return ball
+
+
 def played(X, y, n_bounces, refresh, seed=0):
     """Mean of w over the arc length, and the mean free path."""
-    halfspaces = Halfspaces.of(X, y, None)
-    Y, w, v = halfspaces.normals, halfspaces.inside(), np.empty(X.shape[1])
-    rng = np.random.default_rng(seed)
-    _core.billiard.launch(w, v, rng)
-    total = np.zeros_like(w)
-    arc, _ = _core.billiard.play(
-        Y, Y @ Y.T, w, v, refresh, refresh, np.inf, n_bounces, rng, np.empty((0, len(w))), total
-    )
-    return total / arc, arc / n_bounces
+    halfspaces, rng = Halfspaces.of(X, y, None), np.random.default_rng(seed)
+    Y, ball = halfspaces.normals, launched(halfspaces, rng, refresh)
+    nothing = np.empty((1, X.shape[1]))
+    _core.billiard.play(Y, Y @ Y.T, ball, refresh, np.inf, n_bounces, np.inf, rng, nothing)
+    arc = ball.clock[0]
+    return ball.integral / arc, arc / n_bounces
 
 
 @pytest.mark.parametrize("seed", [1, 7])
@@ -68,14 +75,13 @@ def test_bounce_points_are_biased():
     X, y = problem(10, seed=1)
     centre = integrate(X, y).posterior(0.0)[2]
     halfspaces = Halfspaces.of(X, y, None)
-    Y, w, v = halfspaces.normals, halfspaces.inside(), np.empty(3)
-    rng = np.random.default_rng(0)
-    bounces = np.zeros(3)
+    Y, rng = halfspaces.normals, np.random.default_rng(0)
+    ball, bounces = launched(halfspaces, rng), np.zeros(3)
     for _ in range(20_000):
-        _core.billiard.launch(w, v, rng)
-        arguments = (np.inf, np.inf, np.inf, 1, rng, np.empty((0, 3)), np.zeros(3))
-        _core.billiard.play(Y, Y @ Y.T, w, v, *arguments)
-        bounces += w
+        _core.billiard.launch(ball.w, ball.v, rng)
+        _core.billiard.count_anew(ball, np.inf)
+        _core.billiard.play(Y, Y @ Y.T, ball, np.inf, np.inf, 1, np.inf, rng, np.empty((1, 3)))
+        bounces += ball.w
     assert degrees(bounces, centre) > 0.6
 
 
@@ -86,10 +92,9 @@ def test_with_and_without_inner_products():
     halfspaces = Halfspaces.of(X, y, None)
     Y, results = halfspaces.normals, []
     for gram in (Y @ Y.T, np.empty((0, 0))):
-        w, v, rng = halfspaces.inside(), np.empty(8), np.random.default_rng(1)
-        _core.billiard.launch(w, v, rng)
-        samples = np.empty((50, 8))
-        _core.billiard.play(Y, gram, w, v, 1.0, 1.0, 0.01, 0, rng, samples, np.zeros(8))
+        rng = np.random.default_rng(1)
+        ball, samples = launched(halfspaces, rng, 1.0, 0.01), np.empty((50, 8))
+        _core.billiard.play(Y, gram, ball, 1.0, 0.01, ENDLESS, np.inf, rng, samples)
         results.append(samples)
     np.testing.assert_allclose(*results, atol=1e-6)
 
@@ -97,17 +102,19 @@ def test_with_and_without_inner_products():
 def test_samples_are_equally_far_apart_on_a_free_flight():
     """One wall only: great circles that are reflected at it, the arc between samples is exact."""
     Y = np.array([[1.0, 0.0, 0.0]])
-    w, v = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])
-    samples, total = np.empty((7, 3)), np.zeros(3)
-    rng = np.random.default_rng(0)
-    arc, left = _core.billiard.play(Y, Y @ Y.T, w, v, np.inf, np.inf, 0.2, 0, rng, samples, total)
+    ball = _core.billiard.new_ball(np.array([1.0, 0.0, 0.0]), 1)
+    ball.v[:] = 0.0, 1.0, 0.0
+    samples, rng = np.empty((7, 3)), np.random.default_rng(0)
+    _core.billiard.count_anew(ball, 0.2)
+    _core.billiard.play(Y, Y @ Y.T, ball, np.inf, 0.2, ENDLESS, np.inf, rng, samples)
     t = 0.2 * np.arange(1, 8)
     expected = np.stack([np.cos(t), np.sin(t), 0 * t], axis=1)
     np.testing.assert_allclose(samples, expected, atol=1e-14)
-    np.testing.assert_allclose(total, [np.sin(1.4), 1 - np.cos(1.4), 0], atol=1e-14)
-    assert (arc, left) == (pytest.approx(1.4), np.inf)
+    np.testing.assert_allclose(ball.integral, [np.sin(1.4), 1 - np.cos(1.4), 0], atol=1e-14)
+    assert (ball.clock[0], ball.clock[2]) == (pytest.approx(1.4), np.inf)
     samples = np.empty((1, 3))  # to the wall at pi/2 and back: 1.4 + 0.3 is as far as pi - 1.7
-    _core.billiard.play(Y, Y @ Y.T, w, v, np.inf, np.inf, 0.3, 0, rng, samples, total)
+    _core.billiard.count_anew(ball, 0.3)
+    _core.billiard.play(Y, Y @ Y.T, ball, np.inf, 0.3, ENDLESS, np.inf, rng, samples)
     np.testing.assert_allclose(samples[0], [np.cos(np.pi - 1.7), np.sin(1.7), 0], atol=1e-14)
 
 
@@ -124,40 +131,9 @@ def test_agrees_with_gibbs_in_feature_space():
     assert np.abs(shares[0] - shares[1]).mean() < 0.02
 
 
-def test_does_not_depend_on_the_number_of_threads():
-    X, y = problem(30)
-    fits = [machine(n_samples=40).set_params(n_jobs=n).fit(X, y) for n in (1, 2)]
-    assert np.array_equal(fits[0].posterior_.weights, fits[1].posterior_.weights)
-
-
-def test_several_classes():
-    rng = np.random.default_rng(0)
-    angles = np.repeat([0.0, 2.1, 4.2], 15)
-    X = 3 * np.stack([np.cos(angles), np.sin(angles)], axis=1) + 0.5 * rng.normal(size=(45, 2))
-    y = np.repeat(list("abc"), 15)
-    clf = BayesPointClassifier(engine="billiard", random_state=0).fit(X, y)
-    assert clf.score(X, y) == 1
-    assert clf.sample_outputs(X).shape == (45, 1000, 3)
-    np.testing.assert_allclose(clf.predict_proba(X).sum(axis=1), 1)
-
-
 def test_classes_that_cannot_be_separated():
     X = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     with pytest.raises(EmptyVersionSpaceError, match="label_noise > 0") as caught:
         machine().fit(X, [0, 1, 1])
     assert caught.value.n_points == 3
     assert caught.value.n_wrong >= 1
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"refresh": 0}, "'refresh' parameter of BilliardSampler must be None or a float"),
-        ({"burn_in": 0}, "'burn_in' parameter"),
-        ({"n_samples": 3}, "'n_samples' parameter of BilliardSampler must be at least n_chains=4"),
-        ({"thin": 1.5}, "'thin' parameter of BilliardSampler must be an int"),
-    ],
-)
-def test_bad_parameters(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        machine(**parameters).fit(*problem(10))

@@ -222,8 +222,9 @@ def test_several_classes():
     clf = machine(label_noise=0.05).fit(X, y)
     p = clf.predict_proba(X)
     np.testing.assert_allclose(p.sum(axis=1), 1)
-    yes = 0.05 + 0.9 * ndtr(clf.decision_function(X))
+    yes = 0.05 + 0.9 * ndtr(clf.posterior_.decision(X, "bayes_point"))
     odds = yes / (1 - yes)
+    np.testing.assert_allclose(clf.decision_function(X), np.log(odds), rtol=1e-10)
     np.testing.assert_allclose(p, odds / odds.sum(axis=1, keepdims=True), rtol=1e-10)
     assert clf.score(X, y) > 0.9
 

@@ -8,7 +8,7 @@ from tests.probit import assert_same
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation
-from bayespoint.exceptions import KernelError
+from bayespoint.exceptions import KernelError, SparseInputWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayespoint.exceptions.FactorisedWarning")
 
@@ -153,24 +153,32 @@ def test_many_features_take_no_more_memory_than_their_entries():
 
 
 @pytest.mark.parametrize(
-    ("kernel", "engine"),
+    ("kernel", "engine", "message"),
     [
-        ("linear", ExpectationPropagation()),
-        ("linear", "ep"),
-        ("linear", "perceptron"),
-        ("rbf", ExpectationPropagation(covariance="diagonal")),
-        ("poly", ExpectationPropagation(covariance="diagonal")),
+        ("linear", ExpectationPropagation(), "Sparse input needs an engine"),
+        ("linear", "perceptron", "Sparse input needs an engine"),
+        ("rbf", ExpectationPropagation(covariance="diagonal"), "needs kernel='linear'"),
+        ("poly", "ep", "needs kernel='linear'"),
     ],
     ids=str,
 )
-def test_other_machines_refuse_in_scikit_learns_words(kernel, engine):
+def test_others_refuse_and_say_what_to_do(kernel, engine, message):
     X, y = features()
     clf = BayesPointClassifier(kernel=kernel, engine=engine)
-    with pytest.raises(TypeError, match="Sparse data was passed"):
+    with pytest.raises(TypeError, match=rf"{message}.* X\.toarray"):
         clf.fit(sparse.csr_array(X), y)
     clf.set_params(ridge=1.0).fit(X, y)
     with pytest.raises(TypeError, match="Sparse data was passed"):
         clf.predict(sparse.csr_array(X))
+
+
+def test_by_its_name_the_engine_takes_the_form_that_sparse_rows_need():
+    X, y = features()
+    with pytest.warns(SparseInputWarning, match="covariance='diagonal'"):
+        named = BayesPointClassifier(engine="ep").fit(sparse.csr_array(X), y)
+    engine = ExpectationPropagation(covariance="diagonal")
+    chosen = BayesPointClassifier(engine=engine).fit(sparse.csr_array(X), y)
+    np.testing.assert_array_equal(named.coef_, chosen.coef_)
 
 
 @pytest.mark.parametrize(
@@ -204,5 +212,7 @@ def test_another_number_of_features():
 
 def test_tags_say_who_takes_sparse_features():
     assert diagonal().__sklearn_tags__().input_tags.sparse
-    assert not BayesPointClassifier().__sklearn_tags__().input_tags.sparse
+    assert BayesPointClassifier(engine="ep").__sklearn_tags__().input_tags.sparse
+    full = BayesPointClassifier(engine=ExpectationPropagation())
+    assert not full.__sklearn_tags__().input_tags.sparse
     assert not diagonal().set_params(kernel="rbf").__sklearn_tags__().input_tags.sparse

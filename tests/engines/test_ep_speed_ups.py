@@ -9,13 +9,13 @@ import warnings
 
 import numpy as np
 import pytest
-from tests.probit import problem
+from tests.probit import full_sites, problem
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation
-from bayespoint.engines.gaussian import schedules
+from bayespoint.engines.gaussian import gaussians
 from bayespoint.engines.gaussian.prior import GaussianPrior
-from bayespoint.engines.gaussian.sites import Label, Sites
+from bayespoint.engines.gaussian.sites import Sites
 
 
 def plain(X, y):
@@ -66,9 +66,9 @@ def slow_result(X, y, noise=1.0, label_noise=0.0, prior_mean=None, sample_weight
     mean = np.zeros(d) if prior_mean is None else prior_mean
     weight = np.ones(n) if sample_weight is None else sample_weight
     prior = GaussianPrior(mean, np.ones(d))
-    sites = Sites(X, y, weight, Label(noise**2, label_noise), prior)
+    sites = full_sites(X, y, prior, weight, noise=noise, label_noise=label_noise)
     for _ in range(200):
-        if sites.sweep_in_turn(1.0).max() < 1e-11:
+        if sites.sweep(1.0) < 1e-11:
             break
     else:
         raise AssertionError("the slow version does not come to rest")
@@ -80,7 +80,7 @@ def slow_result(X, y, noise=1.0, label_noise=0.0, prior_mean=None, sample_weight
 @pytest.mark.parametrize("tol", [1e-6, 1e-9])
 def test_many_coordinates(change, tol, n):
     X, y, parameters = change(*problem(n, 220))
-    assert X.shape[1] >= schedules.SINGLE
+    assert X.shape[1] >= gaussians.SINGLE
     slow = slow_result(X, y, **parameters)
     weight = parameters.pop("sample_weight", None)
     engine = ExpectationPropagation(tol=tol, **parameters)
@@ -104,13 +104,13 @@ def test_many_coordinates(change, tol, n):
 def test_the_speed_ups_were_at_work(monkeypatch):
     """Else the test above compares a thing with itself."""
     seen = []
-    sweep = Sites.sweep_in_turn
+    visit = Sites._in_turn
 
-    def watched(self, damping, which=None):
-        seen.append((self.Sigma.dtype, len(self.y) if which is None else len(which)))
-        return sweep(self, damping, which)
+    def watched(self, share):
+        seen.append((self.gaussian.Sigma.dtype, len(self._visited)))
+        return visit(self, share)
 
-    monkeypatch.setattr(Sites, "sweep_in_turn", watched)
+    monkeypatch.setattr(Sites, "_in_turn", watched)
     X, y, _ = plain(*problem(300, 220))
     BayesPointClassifier(fit_intercept=False, engine=ExpectationPropagation()).fit(X, y)
     types, counts = zip(*seen, strict=True)

@@ -28,7 +28,8 @@ def ranks(assumed=Q, on_lines=False, seed=0):
         halfspaces = Halfspaces.of(X, y, None)
         moves = Lines(halfspaces, np.diag([0.3, 1, 2]), rng) if on_lines else Circles(halfspaces)
         samples, state = np.empty((DRAWS + 5, D)), moves.state(halfspaces.centre(), rng)
-        moves.sample(theta, state, THIN, rng, samples, np.zeros(D), np.empty(0))
+        steps = (0, THIN * len(samples))
+        moves.sample(theta, state, steps, THIN, rng, samples, np.zeros(D), np.empty(0))
         # Along the data, where labels tell most.
         new = y @ X
         found[n] = (samples[5:] @ new < truth @ new).sum()

@@ -10,9 +10,9 @@ from tests.sphere import integrate, problem
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import GibbsSampler
-from bayespoint.posteriors.evidence import Evidence, log_shares
+from bayespoint.posteriors.flip_evidence import FlipEvidence, log_shares
 
-pytestmark = pytest.mark.filterwarnings("ignore:Chains of task")
+pytestmark = pytest.mark.filterwarnings("ignore::bayespoint.exceptions.ChainsDisagreeWarning")
 
 
 def fitted(X, y, sample_weight=None, **parameters):
@@ -100,7 +100,7 @@ def test_integration_of_known_laws():
     log_choose = [math.lgamma(m + 1) - math.lgamma(j + 1) - math.lgamma(m - j + 1) for j in k]
     law = np.exp(np.array(log_choose) - rungs[:, None] * k)
     expected = m * np.log((1 + np.exp(-rungs)) / 2)
-    assert np.abs(Evidence(rungs, law[None]).by_integration() - expected).max() < 2e-3
+    assert np.abs(FlipEvidence(rungs, law[None]).by_integration() - expected).max() < 2e-3
 
 
 def test_error_of_a_single_chain_is_unknown():

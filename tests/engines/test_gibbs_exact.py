@@ -199,12 +199,12 @@ def test_crossings_are_arc_tangents():
 
 
 def moved(Y, w, theta, n, rng):
-    """The w's of n moves on circles."""
+    """The w's of n moves on circles, as they were sampled, and where the last of them led."""
     m, d = Y.shape
-    halfspaces = Halfspaces(Y, np.ones(m), 0.0)
-    samples = np.empty((n, d))
-    Circles(halfspaces).sample(theta, w, 1, rng, samples, np.zeros(d), np.empty(0))
-    return samples
+    circles = Circles(Halfspaces(Y, np.ones(m), 0.0))
+    samples, state = np.empty((n, d)), circles.state(w, rng)
+    circles.sample(theta, state, (0, n), 1, rng, samples, np.zeros(d), np.empty(0))
+    return samples, state.w
 
 
 @pytest.mark.parametrize("q", [0.0, 1e-6, 0.05, 0.5])
@@ -213,7 +213,7 @@ def test_long_chains_stay_on_the_sphere_and_in_version_space(q):
     Y = rng.normal(size=(60, 60))
     Y /= np.linalg.norm(Y, axis=1, keepdims=True)
     w = np.linalg.solve(Y, np.ones(60))
-    samples = moved(Y, w, math.inf if q == 0 else math.log((1 - q) / q), 20_000, rng)
+    samples, w = moved(Y, w, math.inf if q == 0 else math.log((1 - q) / q), 20_000, rng)
     assert np.abs(np.linalg.norm(samples, axis=1) - 1).max() < 1e-12
     assert abs(np.linalg.norm(w) - 1) < 1e-12
     if q == 0:
@@ -224,4 +224,5 @@ def test_a_start_on_a_wall():
     """w0 = x_i / |x_i|, where <v, x_i> = 0 for every direction v: nothing is divided by it."""
     X, y = problem(10, seed=1, n_flips=3)
     Y = X * y[:, None] / np.linalg.norm(X, axis=1, keepdims=True)
-    assert np.isfinite(moved(Y, Y[3].copy(), 1.0, 100, np.random.default_rng(0))).all()
+    samples, _ = moved(Y, Y[3], 1.0, 100, np.random.default_rng(0))
+    assert np.isfinite(samples).all()

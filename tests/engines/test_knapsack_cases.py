@@ -4,16 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.preprocessing import scale
 from tests.knapsack import machine, toy
 from tests.probit import problem
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
-from bayespoint.monitor import Monitor, watch
 
 SCHEDULES = pytest.mark.parametrize("schedule", ["heskes", "plain"])
 
@@ -52,14 +49,6 @@ def test_a_weight_below_one_is_a_smaller_cost(schedule):
     ]
     np.testing.assert_allclose(means[0], means[1], atol=1e-6)
     np.testing.assert_allclose(means[2], means[1], atol=1e-6)
-
-
-def test_points_without_weight_are_as_if_they_were_not_there():
-    X, y = problem(40, 3)
-    weight = (np.arange(40) % 4 > 0).astype(float)
-    assert_same(
-        machine().fit(X, y, sample_weight=weight), machine().fit(X[weight > 0], y[weight > 0])
-    )
 
 
 @settings(max_examples=15, deadline=None)
@@ -232,46 +221,7 @@ def test_more_weights_than_max_rank():
         machine().fit(np.random.default_rng(0).normal(size=(10, 501)), np.arange(10) % 2)
 
 
-def test_several_classes_are_tasks_of_their_own():
-    X, y = load_iris(return_X_y=True)
-    X = scale(X)
-    clf = machine(n_iter=20).fit(X, y)
-    assert clf.posterior_.mean.shape == (4, 3)
-    for task in range(3):
-        alone = machine(n_iter=20).fit(X, y == task)
-        np.testing.assert_array_equal(clf.coef_[task], alone.coef_[0])
-    np.testing.assert_allclose(clf.predict_proba(X).sum(axis=1), 1)
-    assert clf.set_params(fit_intercept=True).fit(X, y).score(X, y) > 0.8
-
-
 # The run -----------------------------------------------------------------------------------------
-
-
-class Told(Monitor):
-    def __init__(self, limit=np.inf):
-        self.limit, self.told = limit, []
-
-    def begin(self, total, unit):
-        self.total, self.unit = total, unit
-
-    def update(self, done):
-        self.told.append(done)
-
-    def should_stop(self):
-        return len(self.told) >= self.limit
-
-
-def test_monitor_is_told_of_passes_and_can_stop():
-    X, y = load_iris(return_X_y=True)
-    with watch(Told()) as told:
-        clf = machine(n_iter=4).fit(X, y)
-    assert (told.total, told.unit, told.told[-1]) == (12, "passes", 12)
-    assert np.all(np.diff(told.told) >= 0)
-    assert clf.n_iter_ == 4
-    with watch(Told(2)):
-        clf = machine(n_iter=9).fit(X, y)
-    assert [len(changes) for changes in clf.posterior_.changes] == [2, 1, 1]
-    assert np.isfinite(clf.coef_).all()
 
 
 def test_same_result_with_single_precision_data_and_again():
@@ -279,22 +229,6 @@ def test_same_result_with_single_precision_data_and_again():
     one = machine().fit(X.astype(np.float32), y)
     other = machine().fit(X.astype(np.float32).astype(np.float64), y)
     np.testing.assert_array_equal(one.coef_, other.coef_)
-
-
-@pytest.mark.parametrize(
-    ("parameter", "value"),
-    [
-        ("C", 0), ("C", -1), ("C", np.inf), ("C", "1"), ("beta", 0), ("beta", -1),
-        ("beta", np.nan), ("beta", None), ("beta", True), ("prior", "l3"), ("prior", None),
-        ("n_iter", 0), ("n_iter", 2.5), ("bins", 7), ("bins", 64.5), ("schedule", "random"),
-        ("damping", 0), ("damping", 1.5), ("nonconcave", "hull"), ("max_rank", 0),
-    ],
-)  # fmt: skip
-def test_bad_parameters(parameter, value):
-    engine = KnapsackPropagation(**{parameter: value})
-    expected = f"The '{parameter}' parameter of KnapsackPropagation must be .* Got .* instead"
-    with pytest.raises(ValueError, match=expected):
-        BayesPointClassifier(engine=engine).fit([[0.0], [1.0]], [0, 1])
 
 
 @pytest.mark.parametrize("n", [2, 3])

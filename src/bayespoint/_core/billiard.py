@@ -1,6 +1,7 @@
 """A billiard in version space: great circles, reflected at the walls f_i = 0."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,32 @@ from bayespoint._core.compiler import compiled
 
 RENEW = 200  # events after which rounding errors are removed
 SMALLEST = 1e-300  # stands for an output of 0, so that quotients stay finite
+
+
+class Ball(NamedTuple):
+    """A ball, which may rest after any event and then go on as if it had not."""
+
+    w: NDArray  # (d,) where it is, a unit vector
+    v: NDArray  # (d,) velocity, a unit vector at right angles to w
+    f: NDArray  # (m,) Y w
+    g: NDArray  # (m,) Y v
+    integral: NDArray  # (d,) of w over the arc length
+    clock: NDArray  # (3,) arc length so far, to the next sample, and to the next launch
+    counts: NDArray  # (3,) events, samples and bounces so far
+
+
+def new_ball(w: NDArray, m: int) -> Ball:
+    """A ball at w among m walls, to be launched."""
+    f, g = np.empty((2, m))
+    v, integral = np.zeros((2, len(w)))
+    return Ball(w.copy(), v, f, g, integral, np.full(3, np.inf), np.zeros(3, np.int64))
+
+
+def count_anew(ball: Ball, spacing: float) -> None:
+    """Begin a series of samples."""
+    ball.integral[:] = 0.0
+    ball.clock[:2] = 0.0, spacing
+    ball.counts[:] = 0
 
 
 @compiled
@@ -31,28 +58,27 @@ def straighten(w: NDArray, v: NDArray) -> None:
 def play(
     Y: NDArray,
     gram: NDArray,
-    w: NDArray,
-    v: NDArray,
-    until_launch: float,
+    ball: Ball,
     refresh: float,
     spacing: float,
     most_bounces: int,
+    most_arc: float,
     rng: np.random.Generator,
     samples: NDArray,
-    total: NDArray,
-) -> tuple[float, float]:
-    """Move w with velocity v until all samples are taken, or it has bounced often enough.
+) -> None:
+    """Move the ball until all samples are taken, or it has bounced often or come far enough.
 
     Rows of ``Y`` are the unit normals of the walls, ``gram`` = Y Y^T or empty. Samples are taken
     every ``spacing`` of arc length, and the velocity is drawn anew every ``refresh``: at times that
-    do not depend on where w is, so that all places stay equally likely. The integral of w is added
-    to ``total``. Returns the arc length, and what is left of it until the next launch.
+    do not depend on where w is, so that all places stay equally likely. Where calls end makes no
+    difference to the way of the ball.
     """
+    w, v, f, g, integral = ball.w, ball.v, ball.f, ball.g, ball.integral
+    arc, until_sample, until_launch = ball.clock[0], ball.clock[1], ball.clock[2]
+    event, taken, bounces = ball.counts[0], ball.counts[1], ball.counts[2]
     m, d = Y.shape
-    f, g, cotangent, column = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
-    arc, until_sample = 0.0, spacing
-    taken, bounces, event = 0, 0, 0
-    while taken < len(samples) or bounces < most_bounces:
+    cotangent, column = np.empty(m), np.empty(m)
+    while taken < len(samples) and bounces < most_bounces and arc < most_arc:
         if event % RENEW == 0:
             straighten(w, v)
             np.dot(Y, w, f)
@@ -69,7 +95,7 @@ def play(
         ahead = min(way, until_sample, until_launch)
         c, s = math.cos(ahead), math.sin(ahead)
         for k in range(d):
-            total[k] += s * w[k] + (1.0 - c) * v[k]
+            integral[k] += s * w[k] + (1.0 - c) * v[k]
             w[k], v[k] = c * w[k] + s * v[k], c * v[k] - s * w[k]
         for i in range(m):
             f[i], g[i] = c * f[i] + s * g[i], c * g[i] - s * f[i]
@@ -97,4 +123,5 @@ def play(
             launch(w, v, rng)
             np.dot(Y, v, g)
             until_launch = refresh
-    return arc, until_launch
+    ball.clock[0], ball.clock[1], ball.clock[2] = arc, until_sample, until_launch
+    ball.counts[0], ball.counts[1], ball.counts[2] = event, taken, bounces

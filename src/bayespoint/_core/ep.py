@@ -82,6 +82,17 @@ def match(
 
 
 @compiled
+def match_all(
+    mean: NDArray, variance: NDArray, noise: float, flip: float
+) -> tuple[NDArray, NDArray, NDArray]:
+    """The logarithm of the label's probability, and a, b of its site, at every cavity."""
+    log_p, a, b = np.empty(mean.size), np.empty(mean.size), np.empty(mean.size)
+    for i in range(mean.size):
+        a[i], b[i], _, log_p[i] = match(mean.flat[i], variance.flat[i], noise, flip)
+    return log_p.reshape(mean.shape), a.reshape(mean.shape), b.reshape(mean.shape)
+
+
+@compiled
 def cavities(
     e: NDArray, f: NDArray, y: NDArray, a: NDArray, b: NDArray, removed: NDArray
 ) -> tuple[NDArray, NDArray]:

@@ -336,8 +336,10 @@ def interpolate(messages: NDArray, f: int, new: Interpolation, row: NDArray) -> 
 
 
 @compiled
-def pass_messages(graph: Graph, damping: float, new: Interpolation, prune: bool = True) -> NDArray:
-    """Renew the messages of all factors in place (Eq. 12); returns their sum, copies counted.
+def pass_messages(
+    graph: Graph, damping: float, new: Interpolation, total: NDArray, prune: bool = True
+) -> None:
+    """Renew the messages of all factors in place (Eq. 12); adds them, copies counted, to ``total``.
 
     ``new`` says which grids have moved since the last pass. Each message moves the share
     ``damping`` of the way to its new value. ``prune=False`` merges all items, also those that no
@@ -354,7 +356,7 @@ def pass_messages(graph: Graph, damping: float, new: Interpolation, prune: bool 
     merged = Merged(np.zeros(room), np.zeros(room), np.zeros(room))
     heap = Heap(np.empty(n_variables), np.empty(n_variables, dtype=np.uintp))
     row, old = np.empty(n_bins), np.empty((n_variables, n_bins))
-    maxima, total = find_maxima(graph.belief), np.zeros((n_variables, n_bins))
+    maxima = find_maxima(graph.belief)
     for f in range(np.uintp(n_factors)):
         interpolate(messages, f, new, row)
         if damping < 1.0:
@@ -370,4 +372,3 @@ def pass_messages(graph: Graph, damping: float, new: Interpolation, prune: bool 
         for i in range(np.uintp(n_variables)):
             for k in range(np.uintp(n_bins)):
                 total[i, k] += copies[f] * messages[f, i, k]
-    return total

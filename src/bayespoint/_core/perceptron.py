@@ -1,4 +1,4 @@
-"""The kernel perceptron on a permutation, interruptible where a kernel row is missing."""
+"""The kernel perceptron on a permutation, which rests where a kernel row is missing."""
 
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ MISTAKES = 3  # mistakes in all
 STATE = 4  # one of the three states
 N_COUNTERS = 5
 RUNNING, SEPARATED, GAVE_UP = 0, 1, 2
+ENDED, PAUSED = -1, -2  # what `advance` returns instead of a point whose kernel row is missing
 
 
 class Rows(NamedTuple):
@@ -46,17 +47,20 @@ def is_wrong(target: int, output: float, ridge: float, alpha: float) -> bool:
 
 
 @compiled
-def advance(machines: Machines, c: int, rows: Rows, max_epochs: int, now: int) -> int:
+def advance(
+    machines: Machines, c: int, rows: Rows, max_epochs: int, now: int, most_work: int
+) -> int:
     """Run one classifier until it ends or errs on a point whose kernel row is missing.
 
-    Returns that point, or -1 at the end of the run. ``now`` counts the rounds.
+    Returns that point, or ENDED; or PAUSED after ``most_work`` corrections and passes, to be called
+    again. ``now`` counts the rounds.
     """
     order = machines.orders[machines.order_of[c]]
     target = machines.targets[machines.task_of[c]]
     alpha, output, progress = machines.alphas[c], machines.outputs[c], machines.progress[c]
     ridge = machines.ridge
     m = order.shape[0]
-    position = progress[POSITION]
+    position, work = progress[POSITION], 0
     while True:
         while position < m:
             i = order[position]
@@ -75,17 +79,24 @@ def advance(machines: Machines, c: int, rows: Rows, max_epochs: int, now: int) -
                     output[j] += change * row[j]
                 progress[EPOCH_MISTAKES] += 1
                 progress[MISTAKES] += 1
+                work += 1
+                if work >= most_work:
+                    progress[POSITION] = position + 1
+                    return PAUSED
             position += 1
         position = 0
         progress[POSITION] = 0
         progress[EPOCHS] += 1
         if progress[EPOCH_MISTAKES] == 0:  # step 3
             progress[STATE] = SEPARATED
-            return -1
+            return ENDED
         progress[EPOCH_MISTAKES] = 0
         if progress[EPOCHS] >= max_epochs:
             progress[STATE] = GAVE_UP
-            return -1
+            return ENDED
+        work += 1
+        if work >= most_work:
+            return PAUSED
 
 
 @compiled
@@ -124,13 +135,14 @@ def advance_some(
     rows: Rows,
     max_epochs: int,
     now: int,
+    most_work: int,
     reach: int,
     missing: NDArray,
     ahead: NDArray,
 ) -> None:
     """Advance the classifiers ``members``; note for each what it waits for and may want next."""
     for c in members:
-        missing[c] = advance(machines, c, rows, max_epochs, now)
+        missing[c] = advance(machines, c, rows, max_epochs, now, most_work)
         if missing[c] >= 0:
             look_ahead(machines, c, rows, reach, ahead[c])
 

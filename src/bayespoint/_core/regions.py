@@ -31,9 +31,8 @@ class Curve(NamedTuple):
     loss: NDArray
 
 
-def pass_messages(graph: Graph, damping: float, new: Interpolation) -> NDArray:
-    """Renew all messages in place and return their sum: see the function in ``knapsack``."""
-    total = np.zeros(graph.grid.shape)
+def pass_messages(graph: Graph, damping: float, new: Interpolation, total: NDArray) -> None:
+    """Renew all messages in place and add them to ``total``: see the function in ``knapsack``."""
     for x, cost, copies, messages in zip(
         graph.x, graph.cost, graph.copies, graph.messages, strict=True
     ):
@@ -41,7 +40,6 @@ def pass_messages(graph: Graph, damping: float, new: Interpolation) -> NDArray:
         fresh = factor_messages(x, cost, graph.grid, graph.belief - messages)
         messages[:] = (1 - damping) * messages + damping * fresh
         total += copies * messages
-    return total
 
 
 def factor_messages(x: NDArray, cost: float, grid: NDArray, incoming: NDArray) -> NDArray:

@@ -1,20 +1,39 @@
 """The command ``bayespoint``; ``bayespoint --help`` says what it can do."""
 
 import sys
-from importlib.util import find_spec
+from enum import IntEnum
 
-MISSING_EXTRA = 4  # exit code, see bayespoint.cli.errors, which cannot be imported without typer
+from bayespoint.extras import require
+
 LIBRARIES = ("typer", "rich", "pandas")
+
+
+class ExitCode(IntEnum):
+    """Exit codes; ``bayespoint --help`` promises them."""
+
+    FAILED = 1
+    USAGE = 2
+    NO_DATA = 3
+    NO_EXTRA = 4
+    INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 
 def main() -> None:
     """Run the command, or say what to install."""
-    for library in LIBRARIES:
-        if find_spec(library) is None:
-            message = f'error: the command needs {library}: pip install "bayespoint[cli]"'
-            print(message, file=sys.stderr)
-            raise SystemExit(MISSING_EXTRA)
+    try:
+        for library in LIBRARIES:
+            require(library, "cli", "the command")
+        from bayespoint.cli.app import run
 
-    from bayespoint.cli.app import run
+        code = run()
+    except ImportError as error:
+        code = end(str(error), ExitCode.NO_EXTRA)
+    except KeyboardInterrupt:  # outside of the commands, which handle it themselves
+        code = end("interrupted", ExitCode.INTERRUPTED)
+    raise SystemExit(code)
 
-    raise SystemExit(run())
+
+def end(message: str, code: ExitCode) -> ExitCode:
+    """Say what is wrong, in one line."""
+    print(f"error: {message}", file=sys.stderr)
+    return code

@@ -9,7 +9,7 @@ import typer
 from bayespoint import __version__
 from bayespoint.cli.crossvalidate import cross_validate
 from bayespoint.cli.diagnose import diagnose
-from bayespoint.cli.errors import ExitCode, say_error
+from bayespoint.cli.errors import ExitCode, errors_in_words, say_error
 from bayespoint.cli.evaluate import evaluate
 from bayespoint.cli.incremental import train_incremental
 from bayespoint.cli.info import info
@@ -52,7 +52,8 @@ COMMANDS = (
 )
 for command in COMMANDS:
     name = command.__name__.replace("_", "-")
-    app.command(name, help=flowing(command.__doc__ or ""), epilog=EXIT_CODES)(command)
+    guarded = errors_in_words()(command)
+    app.command(name, help=flowing(command.__doc__ or ""), epilog=EXIT_CODES)(guarded)
 
 
 @app.callback(invoke_without_command=True)
@@ -72,9 +73,8 @@ def run() -> int:
     """Run the command line and return the exit code."""
     try:
         return app(standalone_mode=False) or 0
-    except (KeyboardInterrupt, typer.Abort):
-        say_error("interrupted")
-        return ExitCode.INTERRUPTED
+    except typer.Abort:
+        raise KeyboardInterrupt from None
     except Exception as error:
         # Errors of usage. Their class is Click's in some versions of typer, its own in others.
         if not hasattr(error, "format_message"):

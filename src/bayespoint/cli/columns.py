@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from bayespoint.cli.errors import ExitCode, fail
-from bayespoint.cli.talk import Notes, count, listed
+from bayespoint.cli.errors import bad_data
+from bayespoint.cli.messages import Notes, count, listed
 
 NUMBER, CATEGORY = "number", "category"
 LARGEST = 1e100  # squares of numbers, and sums of many of them, stay far below 1.8e308
@@ -76,7 +76,7 @@ def sort_columns(frame: pd.DataFrame, notes: Notes) -> dict[str, str]:
         else:
             notes.add(f"column {name!r} is left out: {remark}")
     if not kinds:
-        fail("no column is left to learn from", ExitCode.NO_DATA)
+        bad_data("no column is left to learn from")
     return kinds
 
 
@@ -153,18 +153,14 @@ def check_range(name: str, values: pd.Series) -> None:
     bad = values[values.abs() > LARGEST]
     if len(bad):
         what = "infinite values" if np.isinf(bad.iloc[0]) else f"values above {LARGEST:g}"
-        fail(
+        bad_data(
             f"column {name!r} has {what} ({len(bad)}, first in row {bad.index[0] + 1} below the "
-            "header); correct them, or leave their cells empty",
-            ExitCode.NO_DATA,
+            "header); correct them, or leave their cells empty"
         )
 
 
 def tell_missing(
-    frame: pd.DataFrame,
-    kinds: Mapping[str, str],
-    notes: Notes,
-    never_missing: Collection[str] = (),
+    frame: pd.DataFrame, kinds: Mapping[str, str], notes: Notes, never_missing: Collection[str] = ()
 ) -> dict[str, int]:
     """How many values are missing in which columns; says what stands in for them.
 

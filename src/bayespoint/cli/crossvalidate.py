@@ -8,32 +8,30 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from rich.console import RenderableType
 from sklearn.base import clone
 from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.pipeline import Pipeline
 
 from bayespoint.cli import options
-from bayespoint.cli.errors import ExitCode, errors_in_words, fail
-from bayespoint.cli.evaluate import MEASURES
-from bayespoint.cli.progress import ProgressMonitor
-from bayespoint.cli.recipe import make_classifier, make_model
-from bayespoint.cli.talk import (
+from bayespoint.cli.errors import bad_data
+from bayespoint.cli.messages import (
     Notes,
     class_words,
     count,
     facts,
     numbers_table,
-    print_json,
-    show,
     warnings_in_words,
 )
+from bayespoint.cli.progress import ProgressMonitor
+from bayespoint.cli.recipe import make_classifier, make_model
 from bayespoint.cli.training import (
     TrainingData,
-    describe_machine,
+    describe_classifier,
     engine_words,
     read_training_data,
 )
-from bayespoint.reports import Evaluation, measure
+from bayespoint.reports import METRICS, Evaluation, measure
 
 
 def cross_validate(
@@ -58,44 +56,39 @@ def cross_validate(
 
     Example: bayespoint cross-validate loans.csv --target repaid --engine laplace --folds 10
     """
-    with errors_in_words():
-        notes = Notes(aloud=not as_json)
-        machine = make_classifier(engine, kernel, param or [], seed, jobs)
-        rows = read_training_data(data, target, drop or [], encoding, notes)
-        check_folds(rows, folds)
-        model = make_model(rows.kinds, machine)
-        started = time.perf_counter()
-        with ProgressMonitor("cross-validation") as progress, warnings_in_words() as words:
-            progress.begin(folds * repeats, "folds")
-            results = []
-            for done, result in enumerate(run(model, rows, folds, repeats, seed), start=1):
-                results.append(result)
-                progress.update(done)
-        more = [f"{len(words) - 1} more like it in other folds"] if len(words) > 1 else []
-        notes.warn([*words[:1], *more])
-        found = {
-            "rows": len(rows.X),
-            "classes": {str(label): n for label, n in rows.counts.items()},
-            **describe_machine(model),
-            "folds": folds,
-            "repeats": repeats,
-            "measures": {name: averaged(results, name) for name in MEASURES},
-            "seconds": time.perf_counter() - started,
-        }
-        if as_json:
-            print_json({**found, **notes.to_dict()})
-        else:
-            show_results(found)
+    notes = Notes(aloud=not as_json)
+    machine = make_classifier(engine, kernel, param or [], seed, jobs)
+    rows = read_training_data(data, target, drop or [], encoding, notes)
+    check_folds(rows, folds)
+    model = make_model(rows.kinds, machine)
+    started = time.perf_counter()
+    with ProgressMonitor("cross-validation") as progress, warnings_in_words() as words:
+        progress.begin(folds * repeats, "folds")
+        results = []
+        for done, result in enumerate(run(model, rows, folds, repeats, seed), start=1):
+            results.append(result)
+            progress.update(done)
+    more = [f"{len(words) - 1} more like it in other folds"] if len(words) > 1 else []
+    notes.warn([*words[:1], *more])
+    found = {
+        "rows": len(rows.X),
+        "classes": {str(label): n for label, n in rows.counts.items()},
+        **describe_classifier(model),
+        "folds": folds,
+        "repeats": repeats,
+        "measures": {name: averaged(results, name) for name in METRICS},
+        "seconds": time.perf_counter() - started,
+    }
+    notes.end(found, *tables(found))
 
 
 def check_folds(rows: TrainingData, folds: int) -> None:
     """End the command if a class has too few rows to be in every part."""
     label, fewest = min(rows.counts.items(), key=lambda item: item[1])
     if fewest < folds:
-        fail(
+        bad_data(
             f"class {str(label)!r} has {count(fewest, 'row')}, fewer than --folds {folds}; take "
-            "fewer folds, or more rows",
-            ExitCode.NO_DATA,
+            "fewer folds, or more rows"
         )
 
 
@@ -111,7 +104,8 @@ def run(
 
 def averaged(results: list[Evaluation], name: str) -> dict[str, Any]:
     """Mean and standard error of a measure, and its values."""
-    values = [value for one in results if (value := getattr(one, name)) is not None]
+    found = [one.metrics[name].value for one in results]
+    values = [value for value in found if value is not None]
     enough = len(values) > 1
     return {
         "mean": float(np.mean(values)) if values else None,
@@ -120,13 +114,13 @@ def averaged(results: list[Evaluation], name: str) -> dict[str, Any]:
     }
 
 
-def show_results(found: dict[str, Any]) -> None:
-    """Print the table for people."""
-    lines = []
-    for name, (words, is_share) in MEASURES.items():
-        mean, error = found["measures"][name]["mean"], found["measures"][name]["standard_error"]
-        form = "{:.1%}" if is_share else "{:.3f}"
-        lines.append((words, *("-" if x is None else form.format(x) for x in (mean, error))))
+def tables(found: dict[str, Any]) -> list[RenderableType]:
+    """The same for people."""
+    measured = zip(METRICS.values(), found["measures"].values(), strict=True)
+    lines = [
+        (metric.name, metric.show(one["mean"]), metric.show(one["standard_error"]))
+        for metric, one in measured
+    ]
     about = [
         ("rows", str(found["rows"])),
         ("classes", class_words(found["classes"])),
@@ -134,4 +128,4 @@ def show_results(found: dict[str, Any]) -> None:
         ("folds", f"{found['folds']}, {count(found['repeats'], 'time')}"),
     ]
     table = numbers_table(["", "mean", "± standard error"], lines)
-    show(facts(about), table, facts([("time", f"{found['seconds']:.1f} s")]))
+    return [facts(about), table, facts([("time", f"{found['seconds']:.1f} s")])]

@@ -1,20 +1,20 @@
-"""``bayespoint diagnose``: whether the engine of a model got where it wanted to go."""
+"""``bayespoint diagnose``: whether the engine of a model converged."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from rich.console import RenderableType
 from rich.table import Table
 
 from bayespoint.cli import options
-from bayespoint.cli.convergence import convergence, verdict
-from bayespoint.cli.errors import errors_in_words
+from bayespoint.cli.messages import Notes, facts, numbers_table
 from bayespoint.cli.models import Model, read_model
-from bayespoint.cli.talk import Notes, facts, numbers_table, print_json, show
+from bayespoint.cli.training import run_facts
 
-SHOWN = 12  # sweeps that are shown of a long run: the first and the last
+SHOWN = 12  # iterations that are shown of a long run: the first and the last
 
 
 def diagnose(model: options.ModelFile, as_json: options.AsJson = False) -> None:
@@ -24,94 +24,75 @@ def diagnose(model: options.ModelFile, as_json: options.AsJson = False) -> None:
 
     Example: bayespoint diagnose --model loans.bpm
     """
-    with errors_in_words():
-        notes = Notes(aloud=not as_json)
-        machine = read_model(model, notes, needs_table=False)
-        found = describe(machine)
-        if as_json:
-            print_json({**found, **notes.to_dict()})
-            return
-        lines = [
-            ("engine", f"{found['engine']}, {found['kernel']} kernel"),
-            ("classes", ", ".join(found["classes"])),
-            ("iterations", str(found["iterations"])),
-        ]
-        word = "good" if found["converged"] else "not yet"
-        show(
-            facts(lines),
-            *tables(found),
-            facts([("verdict", f"{word}: {found['verdict']}.")]),
-        )
+    notes = Notes(aloud=not as_json)
+    found = describe(read_model(model, notes, needs_table=False))
+    lines = [
+        ("engine", f"{found['engine']}, {found['kernel']} kernel"),
+        ("classes", ", ".join(found["classes"])),
+        (found["run"]["unit"], str(found["run"]["iterations"])),
+    ]
+    if found["left_out_error"] is not None:
+        lines.append(("error", f"{found['left_out_error']:.1%} (leave-one-out)"))
+    notes.end(found, facts(lines), *tables(found), facts([("verdict", verdict(found["run"]))]))
 
 
 def describe(model: Model) -> dict[str, Any]:
     """All that is known, ready for JSON."""
     machine = model.machine
-    found = convergence(machine)
-    alias = getattr(machine.engine, "alias", machine.engine)
-    good, words = verdict(found, alias)
     evidence = getattr(machine, "log_evidence_", None)
-    left_out = getattr(machine.posterior_, "left_out_error", None)
     return {
         "model": str(model.path),
-        "engine": alias,
-        "kernel": machine.kernel if isinstance(machine.kernel, str) else "own",
+        "engine": getattr(machine.engine, "alias", machine.engine),
+        "kernel": " ".join(str(machine.kernel).split()),  # a sum is printed on several lines
         "classes": [str(label) for label in machine.classes_],
-        **found,
+        "tasks": machine.coding_.task_names,
         "log_evidence": None if evidence is None else evidence.tolist(),
-        "left_out_error": None if left_out is None else left_out.tolist(),
-        "converged": good,
-        "verdict": words,
+        "left_out_error": getattr(machine, "left_out_error_", None),
+        "run": run_facts(machine.run_),
     }
 
 
+def verdict(run: dict[str, Any]) -> str:
+    """Whether all is well, and what to do."""
+    word = "good" if run["converged"] else "not yet"
+    remedy = f" To improve it, {run['remedy']}." if run["remedy"] else ""
+    return f"{word}: {run['summary']}.{remedy}"
+
+
 def tables(found: dict[str, Any]) -> list[RenderableType]:
-    """One table of the tasks, and one of sweeps or chains."""
-    classes = found["classes"]
-    names = [f"{classes[0]} or {classes[1]}"] if len(classes) == 2 else classes
-    if found["kind"] == "chains":
-        words = "Cosine of the mean of each chain with the mean of all; 1 is agreement."
-        return [task_table(names, found), words, chain_table(names, found)]
-    if found.get("changes"):
-        return [task_table(names, found), sweep_table(names, found)]
-    return [task_table(names, found)] if found["log_evidence"] is not None else []
-
-
-def task_table(names: Sequence[str], found: dict[str, Any]) -> Table:
-    """What is known of each task, as far as it is known."""
-    columns: dict[str, list[str]] = {}
-    if found["kind"] == "chains":
-        columns["R-hat"] = [f"{value:.3f}" for value in found["r_hat"]]
-        columns["worth samples"] = [f"{value:.0f}" for value in found["effective_sample_size"]]
-        columns["label noise"] = [f"{value:.3g}" for value in found["label_noise"]]
-    if found.get("changes"):
-        columns["iterations"] = [str(len(task)) for task in found["changes"]]
-        columns["last change"] = [f"{task[-1]:.1e}" if task else "" for task in found["changes"]]
-    if found.get("endings"):
-        columns["ended"] = [reason or "at rest" for reason in found["endings"]]
+    """One table of the tasks, one of the iterations, one of each measure of several numbers."""
+    tasks, run = found["tasks"], found["run"]
+    several = {name: rows for name, rows in run["measures"].items() if np.ndim(rows) == 2}
+    columns = {
+        name.replace("_", " "): [f"{value:.4g}" for value in values]
+        for name, values in run["measures"].items()
+        if name not in several
+    }
+    if run["changes"]:
+        columns[run["unit"]] = [str(len(task)) for task in run["changes"]]
+        columns["last change"] = [f"{task[-1]:.1e}" if task else "" for task in run["changes"]]
     if found["log_evidence"] is not None:
         columns["log evidence"] = [f"{value:.1f}" for value in found["log_evidence"]]
-    if found["left_out_error"] is not None:
-        columns["left-out error"] = [f"{value:.1%}" for value in found["left_out_error"]]
-    heads = ["class" if len(names) > 1 else "classes", *columns]
-    return numbers_table(heads, zip(names, *columns.values(), strict=True))
+    shown: list[RenderableType] = []
+    if columns:
+        shown.append(numbers_table(["task", *columns], zip(tasks, *columns.values(), strict=True)))
+    if run["changes"]:
+        shown.append(change_table(tasks, run))
+    for name, rows in several.items():
+        lines = [
+            [str(number), *(f"{value:.4f}" for value in values)]
+            for number, values in enumerate(zip(*rows, strict=True), start=1)
+        ]
+        shown.append(numbers_table([name.replace("_", " "), *tasks], lines))
+    return shown
 
 
-def sweep_table(names: Sequence[str], found: dict[str, Any]) -> Table:
+def change_table(tasks: Sequence[str], run: dict[str, Any]) -> Table:
     """The largest change in every iteration, of the task that took longest."""
-    longest = max(range(len(names)), key=lambda task: len(found["changes"][task]))
-    changes = found["changes"][longest]
+    longest = max(range(len(tasks)), key=lambda task: len(run["changes"][task]))
+    changes = run["changes"][longest]
     rows = [(str(number), f"{change:.1e}") for number, change in enumerate(changes, start=1)]
     if len(rows) > SHOWN:
         rows = [*rows[: SHOWN // 2], ("...", ""), *rows[-SHOWN // 2 :]]
-    of = f", {names[longest]} against the rest" if len(names) > 1 else ""
-    return numbers_table(["iteration", f"largest change{of}"], rows)
-
-
-def chain_table(names: Sequence[str], found: dict[str, Any]) -> Table:
-    """How near the mean of each chain is to that of all."""
-    rows = [
-        [str(chain), *(f"{value:.4f}" for value in cosines)]
-        for chain, cosines in enumerate(zip(*found["cosines"], strict=True), start=1)
-    ]
-    return numbers_table(["chain", *names], rows)
+    of = f", {tasks[longest]}" if len(tasks) > 1 else ""
+    return numbers_table([run["unit"], f"largest change{of}"], rows)

@@ -5,28 +5,17 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
-from enum import IntEnum
 from typing import NoReturn
 
 import typer
 
-from bayespoint.cli import MISSING_EXTRA
+from bayespoint.cli import ExitCode
 from bayespoint.exceptions import DataUnavailableError, one_line
 
 PARAMETER_ERROR = re.compile(r"The '\w+' parameter of \w+ must ")  # scikit-learn's wording
-
-
-class ExitCode(IntEnum):
-    """Exit codes; ``bayespoint --help`` promises them."""
-
-    FAILED = 1
-    USAGE = 2
-    NO_DATA = 3
-    NO_EXTRA = MISSING_EXTRA
-    INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 
 def say_error(message: str) -> None:
@@ -40,6 +29,16 @@ def fail(message: str, code: ExitCode) -> NoReturn:
     raise typer.Exit(code)
 
 
+def bad_usage(message: str) -> NoReturn:
+    """End the command: an option or an argument is wrong."""
+    fail(message, ExitCode.USAGE)
+
+
+def bad_data(message: str) -> NoReturn:
+    """End the command: a file is missing, or what is in it will not do."""
+    fail(message, ExitCode.NO_DATA)
+
+
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """A guess at what was meant, with a space before it; nothing where there is none."""
     known = {known.lower(): known for known in names}
@@ -47,28 +46,42 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     return f" Did you mean {known[near[0]]}?" if near else ""
 
 
-@contextmanager
-def plain_errors() -> Iterator[None]:
-    """Turn what a user can cause into a line and an exit code."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        fail("interrupted", ExitCode.INTERRUPTED)
-    except DataUnavailableError as error:
-        fail(str(error), ExitCode.NO_DATA)
+def check_name(what: str, name: str, names: Collection[str]) -> None:
+    """End the command unless this is one of the names."""
+    if name not in names:
+        hint = did_you_mean(name, names)
+        bad_usage(f"no {what} is named {name!r}.{hint} There are {', '.join(names)}")
+
+
+def is_interrupt(error: BaseException | None) -> bool:
+    """Whether this is Ctrl-C, or was caused by it: compiled code turns it into a SystemError."""
+    seen: list[BaseException] = []
+    while error is not None and error not in seen:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        seen.append(error)
+        error = error.__cause__ or error.__context__
+    return False
 
 
 @contextmanager
 def errors_in_words() -> Iterator[None]:
-    """The same for commands that train and predict, whose data and parameters are the user's."""
+    """Turn what a user can cause into a line and an exit code; every command runs in this."""
     try:
-        with plain_errors():
-            yield
+        yield
     except BrokenPipeError:  # whoever read standard output, such as head, has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(ExitCode.FAILED) from None
-    except ValueError as error:
-        is_usage = PARAMETER_ERROR.match(str(error))
-        fail(str(error), ExitCode.USAGE if is_usage else ExitCode.FAILED)
-    except (MemoryError, OSError) as error:
-        fail(one_line(error), ExitCode.FAILED)
+    except (Exception, KeyboardInterrupt) as error:
+        if is_interrupt(error):
+            fail("interrupted", ExitCode.INTERRUPTED)
+        if isinstance(error, ImportError):
+            fail(str(error), ExitCode.NO_EXTRA)
+        if isinstance(error, DataUnavailableError):
+            bad_data(str(error))
+        if isinstance(error, ValueError):
+            is_usage = PARAMETER_ERROR.match(str(error))
+            fail(str(error), ExitCode.USAGE if is_usage else ExitCode.FAILED)
+        if isinstance(error, (MemoryError, OSError)):
+            fail(one_line(error), ExitCode.FAILED)
+        raise

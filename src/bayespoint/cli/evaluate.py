@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -10,23 +9,13 @@ import typer
 from rich.console import RenderableType
 
 from bayespoint.cli import options
-from bayespoint.cli.errors import ExitCode, errors_in_words, fail
-from bayespoint.cli.labels import check_column, known_labels, rows_with_labels
-from bayespoint.cli.models import read_model, read_rows
-from bayespoint.cli.outputs import check_place, whole_file
+from bayespoint.cli.messages import Notes, facts, numbers_table
+from bayespoint.cli.models import read_labelled, read_model
+from bayespoint.cli.outputs import check_place
 from bayespoint.cli.progress import ProgressMonitor
-from bayespoint.cli.talk import Notes, facts, numbers_table, print_json, show
-from bayespoint.reports import Evaluation, measure, write_evaluation
+from bayespoint.extras import require
+from bayespoint.reports import METRICS, Evaluation, measure, write_evaluation
 
-# Names in an evaluation, in words, and whether they are shares.
-MEASURES = {
-    "accuracy": ("accuracy", True),
-    "balanced_accuracy": ("balanced accuracy", True),
-    "log_loss": ("log-loss", False),
-    "brier_score": ("Brier score", False),
-    "calibration_error": ("calibration error", False),
-    "auc": ("AUC", False),
-}
 RATES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
 WIDEST = 8  # classes up to which the confusion fits on a terminal
 
@@ -35,46 +24,36 @@ def evaluate(
     data: options.Data,
     model: options.ModelFile,
     target: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COL", show_default=False, help="Column with the classes, if renamed."
-        ),
+        str | None, typer.Option(metavar="COL", help="Column with the classes, if renamed.")
     ] = None,
     report: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", show_default=False, help="Page to write, .html."),
+        Path | None, typer.Option(metavar="FILE", help="Page to write, .html.")
     ] = None,
     encoding: options.Encoding = "utf-8",
     as_json: options.AsJson = False,
 ) -> None:
     """Measure how good a model is on a table that it was not trained on.
 
-    Shows accuracy, log-loss, Brier score, calibration error and AUC with 95 % intervals, the
-    confusion of the classes, and the error that is left when the least certain rows are rejected.
+    Shows accuracy, log-loss, AUC and more with 95 % intervals, the confusion of the classes, and
+    the error that is left when the least certain rows are rejected.
 
     Example: bayespoint evaluate test.csv --target repaid --model loans.bpm --report test.html
     """
-    with errors_in_words():
-        check_report(report, data, model)
-        notes = Notes(aloud=not as_json)
-        read = read_model(model, notes)
-        frame = read_rows(data, read, encoding, notes)
-        column = target or read.target or ""
-        check_column(frame, column, "--target")
-        kept, labels = rows_with_labels(frame, column, notes)
-        X, _ = read.prepare(kept, notes)
-        y = known_labels(labels, read.classes, column)
-        with ProgressMonitor("evaluating") as progress:
-            found = measure(read.pipeline, X, y)
-            if report is not None:
-                progress.tell("drawing")
-                write_report(found, report, kept.drop(columns=column), model, data)
-        if as_json:
-            place = None if report is None else str(report)
-            print_json({"report": place, **found.to_dict(), **notes.to_dict()})
-        else:
-            end = [] if report is None else [f"Page written to {report}."]
-            show(*tables(found), *end)
+    check_report(report, data, model)
+    notes = Notes(aloud=not as_json)
+    read = read_model(model, notes)
+    column = target or read.target or ""
+    kept, X, y, _ = read_labelled(data, read, column, encoding, notes)
+    with ProgressMonitor("evaluating") as progress:
+        found = measure(read.pipeline, X, y)
+        if report is not None:
+            progress.tell("drawing")
+            details = {"model file": model.name, "table": data.name}
+            rows = kept.drop(columns=column)
+            write_evaluation(found, report, title=model.stem, rows=rows, details=details)
+    document = {"report": None if report is None else str(report), **found.to_dict()}
+    end = [] if report is None else [f"Page written to {report}."]
+    notes.end(document, *tables(found), *end)
 
 
 def check_report(report: Path | None, *inputs: Path) -> None:
@@ -82,20 +61,15 @@ def check_report(report: Path | None, *inputs: Path) -> None:
     if report is None:
         return
     check_place(report, "--report", *inputs)
-    if find_spec("matplotlib") is None:
-        fail('--report needs matplotlib: pip install "bayespoint[plot]"', ExitCode.NO_EXTRA)
-
-
-def write_report(found: Evaluation, report: Path, rows: object, model: Path, data: Path) -> None:
-    """Write the page, whole or not at all."""
-    details = {"model file": model.name, "table": data.name}
-    with whole_file(report) as partial:
-        write_evaluation(found, partial, title=model.stem, rows=rows, details=details)
+    require("matplotlib", "plot", "--report")
 
 
 def tables(found: Evaluation) -> list[RenderableType]:
     """Numbers, confusion and rejection for people."""
-    numbers = [(words, *number(found, name)) for name, (words, _) in MEASURES.items()]
+    numbers = [
+        (metric.name, metric.show(value), " to ".join(map(metric.show, interval or [])))
+        for metric, (value, interval) in zip(METRICS.values(), found.metrics.values(), strict=True)
+    ]
     labels = [str(label) for label in found.classes]
     parts: list[RenderableType] = [
         facts([("rows", str(found.n))]),
@@ -111,13 +85,3 @@ def tables(found: Evaluation) -> list[RenderableType]:
         for rate, error in zip(RATES, found.rejection.error_at(RATES), strict=True)
     ]
     return [*parts, numbers_table(["rejected", "error on the rest"], rows)]
-
-
-def number(found: Evaluation, name: str) -> tuple[str, str]:
-    """A measure and its interval."""
-    value, interval = getattr(found, name), found.intervals[name]
-    if value is None:
-        return "-", ""
-    form = "{:.1%}" if MEASURES[name][1] else "{:.3f}"
-    ends = "" if interval is None else " to ".join(map(form.format, interval))
-    return form.format(value), ends

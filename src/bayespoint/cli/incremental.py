@@ -13,34 +13,25 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from bayespoint.cli import options
-from bayespoint.cli.errors import ExitCode, errors_in_words, fail
-from bayespoint.cli.labels import (
-    check_column,
-    class_array,
-    known_labels,
-    read_labels,
-    rows_with_labels,
-)
-from bayespoint.cli.models import Model, read_model, read_rows, write_model
+from bayespoint.cli.errors import bad_usage
+from bayespoint.cli.labels import class_array, known_labels, read_labels
+from bayespoint.cli.messages import Notes, count, facts
+from bayespoint.cli.models import Model, read_labelled, read_model, write_model
 from bayespoint.cli.outputs import check_place
-from bayespoint.cli.progress import ProgressMonitor
 from bayespoint.cli.recipe import make_classifier, make_model
-from bayespoint.cli.talk import Notes, count, facts, print_json, show, warnings_in_words
 from bayespoint.cli.training import TrainingData, describe, read_training_data, summary
 from bayespoint.engines.base import ENGINES
-from bayespoint.monitor import watch
+from bayespoint.pipelines import split_pipeline
 
 Classes = Annotated[
     str | None,
     typer.Option(
         metavar="A,B,...",
-        show_default=False,
         help="All classes that will ever come; by default those of the first table.",
     ),
 ]
 FirstEngine = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", show_default=False, help="ep (the default) or laplace."),
+    str | None, typer.Option(metavar="NAME", help="ep (the default) or laplace.")
 ]
 
 
@@ -64,43 +55,38 @@ def train_incremental(
 
     Example: bayespoint train-incremental monday.csv --target repaid --model loans.bpm
     """
-    with errors_in_words():
-        notes = Notes(aloud=not as_json)
-        check_place(model, "--model", data)
-        started = time.perf_counter()
-        if model.exists():
-            given = {"--engine": engine, "--param": param, "--drop": drop}
-            check_first_only({name for name, value in given.items() if value}, model)
-            before = read_model(model, notes)
-            pipeline, rows = go_on(data, target, before, classes, encoding, notes)
-            earlier = before.summary
-        else:
-            pipeline, rows = begin(
-                data, target, classes, engine or "ep", param or [], drop or [], encoding, notes
-            )
-            earlier = {}
-        found = {"target": target, **describe(pipeline, rows)}
-        found["seconds"] = time.perf_counter() - started
-        found["batches"] = earlier.get("batches", 1 if earlier else 0) + 1
-        found["rows_of_all_batches"] = (
-            earlier.get("rows_of_all_batches", earlier.get("rows", 0)) + found["rows"]
+    notes = Notes(aloud=not as_json)
+    check_place(model, "--model", data)
+    started = time.perf_counter()
+    if model.exists():
+        given = {"--engine": engine, "--param": param, "--drop": drop}
+        check_first_only({name for name, value in given.items() if value}, model)
+        before = read_model(model, notes)
+        pipeline, rows = go_on(data, target, before, classes, encoding, notes)
+        earlier = before.summary
+    else:
+        pipeline, rows = begin(
+            data, target, classes, engine or "ep", param or [], drop or [], encoding, notes
         )
-        write_model(pipeline, model, rows.kinds, found)
-        if as_json:
-            print_json({"model": str(model), **found, **notes.to_dict()})
-            return
-        told = f"{found['batches']}, with {count(found['rows_of_all_batches'], 'row')} together"
-        times = [("tables", told), ("time", f"{found['seconds']:.1f} s")]
-        show(facts([*summary(found), *times]), f"Model written to {model}.")
+        earlier = {}
+    found = {"target": target, **describe(pipeline, rows)}
+    found["seconds"] = time.perf_counter() - started
+    found["batches"] = earlier.get("batches", 1 if earlier else 0) + 1
+    found["rows_of_all_batches"] = (
+        earlier.get("rows_of_all_batches", earlier.get("rows", 0)) + found["rows"]
+    )
+    write_model(pipeline, model, rows.kinds, found)
+    told = f"{found['batches']}, with {count(found['rows_of_all_batches'], 'row')} together"
+    lines = [*summary(found), ("tables", told), ("time", f"{found['seconds']:.1f} s")]
+    notes.end({"model": str(model), **found}, facts(lines), f"Model written to {model}.")
 
 
 def check_first_only(given: set[str], model: Path) -> None:
     """End the command if options came too late."""
     if given:
-        fail(
+        bad_usage(
             f"{model} is there already, and {', '.join(sorted(given))} can be given in the first "
-            "call only",
-            ExitCode.USAGE,
+            "call only"
         )
 
 
@@ -117,7 +103,7 @@ def begin(
     """A new model of the first table."""
     able = [name for name, kind in sorted(ENGINES.items()) if kind.can_update]
     if engine in ENGINES and engine not in able:
-        fail(f"{engine} cannot learn from batches; {' and '.join(able)} can", ExitCode.USAGE)
+        bad_usage(f"{engine} cannot learn from batches; {' and '.join(able)} can")
     machine = make_classifier(engine, "linear", param, 0, None)
     rows = read_training_data(data, target, drop, encoding, notes, classes=classes is None)
     known = class_array(sorted(rows.counts)) if classes is None else parse_classes(classes)
@@ -126,7 +112,8 @@ def begin(
     notes.add("columns, scales and categories of this first table hold for all further ones")
     pipeline = make_model(rows.kinds, machine)
     points = pipeline[:-1].fit_transform(rows.X)
-    learn(pipeline, points, labels, known, notes)
+    with notes.training():
+        machine.partial_fit(points, labels, classes=known)
     return pipeline, rows
 
 
@@ -135,33 +122,20 @@ def go_on(
 ) -> tuple[Pipeline, TrainingData]:
     """The model, after one more table."""
     if target != model.target:
-        fail(f"the model predicts {model.target!r}, not {target!r} (--target)", ExitCode.USAGE)
+        bad_usage(f"the model predicts {model.target!r}, not {target!r} (--target)")
     if not hasattr(model.machine, "partial_fit"):
-        fail(
+        bad_usage(
             f"{model.path} cannot learn from further tables: that takes the engine ep or laplace, "
-            "and a linear kernel",
-            ExitCode.USAGE,
+            "and a linear kernel"
         )
     known = set(map(str, model.classes))
     if classes is not None and set(map(str, parse_classes(classes))) != known:
-        fail(f"the classes of the model are {', '.join(map(str, model.classes))}", ExitCode.USAGE)
-    frame = read_rows(data, model, encoding, notes)
-    check_column(frame, target, "--target")
-    kept, labels = rows_with_labels(frame, target, notes)
-    X, missing = model.prepare(kept, notes)
-    y = known_labels(labels, model.classes, target)
-    points = model.pipeline[:-1].transform(X)
-    learn(model.pipeline, points, y, None, notes)
+        bad_usage(f"the classes of the model are {', '.join(map(str, model.classes))}")
+    _, X, y, missing = read_labelled(data, model, target, encoding, notes)
+    points = split_pipeline(model.pipeline).transform(X)
+    with notes.training():
+        model.machine.partial_fit(points, y)
     return model.pipeline, TrainingData(X, y, model.kinds, missing, counted(y, model.classes))
-
-
-def learn(
-    pipeline: Pipeline, points: NDArray, y: NDArray, classes: NDArray | None, notes: Notes
-) -> None:
-    """Let the machine see a batch."""
-    with ProgressMonitor("training") as progress, watch(progress), warnings_in_words() as words:
-        pipeline[-1].partial_fit(points, y, classes=classes)
-    notes.warn(words)
 
 
 def parse_classes(text: str) -> NDArray:
@@ -169,7 +143,7 @@ def parse_classes(text: str) -> NDArray:
     names = [name.strip() for name in text.split(",")]
     labels = read_labels(pd.Series(names, dtype=object))
     if labels.isna().any() or len(set(labels)) < 2:
-        fail(f"--classes wants two names or more, such as no,yes; not {text!r}", ExitCode.USAGE)
+        bad_usage(f"--classes wants two names or more, such as no,yes; not {text!r}")
     return class_array(sorted(set(labels)))
 
 

@@ -2,50 +2,37 @@
 
 from __future__ import annotations
 
-import json
-from typing import Annotated, Any
-
-import typer
-from rich.console import Console
-from rich.table import Table
+from typing import Any
 
 from bayespoint import _core
-from bayespoint.cli.errors import plain_errors
+from bayespoint.cli import options
+from bayespoint.cli.messages import facts, print_json, show
 from bayespoint.datasets import VARIABLE, available, data_folder
 from bayespoint.exceptions import DataUnavailableError
 from bayespoint.experiments import EXPERIMENTS
-from bayespoint.reports.machine import describe_machine
+from bayespoint.reports.environment import describe_environment, environment_words
 
 
-def info(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
-) -> None:
-    """Show versions, the machine, the cache of compiled code and the data folder.
+def info(as_json: options.AsJson = False) -> None:
+    """Show versions, the computer, the cache of compiled code and the data folder.
 
     Example: bayespoint info --json
     """
-    with plain_errors():
-        facts = gather()
-        if as_json:
-            typer.echo(json.dumps(facts, indent=2, ensure_ascii=False))
-        else:
-            show(facts)
-
-
-def gather() -> dict[str, Any]:
-    """All that there is to tell, ready for JSON."""
-    return {
-        **describe_machine(),
+    found = {
+        **describe_environment(),
         "compiled_code": cache_folder(),
         "data": data_facts(),
         "experiments": list(EXPERIMENTS),
     }
+    if as_json:
+        print_json(found)
+    else:
+        show(facts(summary(found).items()))
 
 
 def cache_folder() -> str | None:
     """Where Numba keeps compiled code; None where it can write nowhere."""
-    functions = [f for f in vars(_core.perceptron).values() if hasattr(f, "stats")]
-    return functions[0].stats.cache_path if functions else None
+    return _core.perceptron.advance.__wrapped__.stats.cache_path
 
 
 def data_facts() -> dict[str, Any]:
@@ -58,33 +45,14 @@ def data_facts() -> dict[str, Any]:
     return {"folder": None if folder is None else str(folder), "sets": sets, "problem": None}
 
 
-def show(facts: dict[str, Any]) -> None:
-    """Print the facts for people."""
-    memory = facts["memory_gb"]
-    data = facts["data"]
-    lines = [
-        *facts["versions"].items(),
-        ("processor", f"{facts['processor']}, {facts['cores']} cores"),
-        ("memory", "unknown" if memory is None else f"{memory} GB"),
-        ("system", facts["system"]),
-        *(("BLAS", blas_words(blas)) for blas in facts["blas"]),
-        ("compiled code", facts["compiled_code"] or "kept nowhere: no folder can be written"),
-        (
-            "data folder",
-            data["folder"] or data["problem"] or f"{VARIABLE} is not set: OpenML is asked",
-        ),
-        ("data sets", ", ".join(data["sets"]) or "none here"),
-        ("experiments", ", ".join(facts["experiments"])),
-    ]
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="dim")
-    grid.add_column(overflow="fold")
-    for name, words in lines:
-        grid.add_row(name, words or "not installed")
-    Console(highlight=False, markup=False).print(grid)
-
-
-def blas_words(blas: dict[str, Any]) -> str:
-    """One BLAS library in words."""
-    threads = f"{blas['num_threads']} thread{'' if blas['num_threads'] == 1 else 's'}"
-    return f"{blas['internal_api']} {blas['version']}, {threads}"
+def summary(found: dict[str, Any]) -> dict[str, str]:
+    """The same for people."""
+    data = found["data"]
+    unset = f"{VARIABLE} is not set: OpenML is asked"
+    return {
+        **environment_words(found),
+        "compiled code": found["compiled_code"] or "kept nowhere: no folder can be written",
+        "data folder": data["folder"] or data["problem"] or unset,
+        "data sets": ", ".join(data["sets"]) or "none here",
+        "experiments": ", ".join(found["experiments"]),
+    }

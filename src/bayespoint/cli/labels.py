@@ -10,8 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayespoint.cli.columns import as_text
-from bayespoint.cli.errors import ExitCode, did_you_mean, fail
-from bayespoint.cli.talk import Notes, count, listed
+from bayespoint.cli.errors import bad_data, bad_usage, did_you_mean
+from bayespoint.cli.messages import Notes, count, listed
 
 MANY = 20  # different numbers from which a target that is not whole is a quantity
 
@@ -20,9 +20,8 @@ def check_column(frame: pd.DataFrame, name: str, option: str) -> None:
     """End the command if there is no such column."""
     if name not in frame:
         hint = did_you_mean(name, frame.columns)
-        fail(
-            f"no column is named {name!r} ({option}).{hint} There are {listed(frame.columns, 8)}",
-            ExitCode.USAGE,
+        bad_usage(
+            f"no column is named {name!r} ({option}).{hint} There are {listed(frame.columns, 8)}"
         )
 
 
@@ -43,7 +42,7 @@ def rows_with_labels(
     labels = read_labels(frame[target])
     there = labels.notna()
     if not there.any():
-        fail(f"column {target!r} (--target) has no values", ExitCode.NO_DATA)
+        bad_data(f"column {target!r} (--target) has no values")
     if not there.all():
         notes.add(f"{count(int((~there).sum()), 'row')} without a value in {target!r} left out")
     return frame[there], labels[there]  # with the index of the table, for numbers of rows
@@ -55,17 +54,16 @@ def check_classes(labels: pd.Series, target: str) -> dict[Any, int]:
     what = f"column {target!r} (--target)"
     if len(counts) == 1:
         only = next(iter(counts))
-        fail(f"{what} has one class only, {only!r}: nothing to tell apart", ExitCode.NO_DATA)
+        bad_data(f"{what} has one class only, {only!r}: nothing to tell apart")
     remedy = "a classifier needs classes. Was another column meant?"
     if len(counts) == len(labels) > 2:
-        fail(f"{what} has another value in every row, {remedy}", ExitCode.NO_DATA)
+        bad_data(f"{what} has another value in every row, {remedy}")
     numbers = pd.to_numeric(labels, errors="coerce")
     is_quantity = numbers.notna().all() and not (numbers % 1 == 0).all()
     if len(counts) > MANY and (is_quantity or len(counts) > len(labels) / 2):
-        fail(
+        bad_data(
             f"{what} has {len(counts)} different values in {len(labels)} rows, {remedy} (A number "
-            "to be predicted is regression, which this is not.)",
-            ExitCode.NO_DATA,
+            "to be predicted is regression, which this is not.)"
         )
     return counts
 
@@ -76,10 +74,9 @@ def known_labels(labels: pd.Series, classes: NDArray, target: str) -> NDArray:
     words = labels.map(str)
     unknown = sorted(set(words) - set(as_model))
     if unknown:
-        fail(
+        bad_data(
             f"column {target!r} has {listed(unknown)}, which the model does not know; its classes "
-            f"are {listed(classes, 8)}",
-            ExitCode.NO_DATA,
+            f"are {listed(classes, 8)}"
         )
     return np.array([as_model[word] for word in words], dtype=classes.dtype)
 

@@ -13,11 +13,13 @@ from sklearn.pipeline import Pipeline
 
 from bayespoint import BayesPointClassifier
 from bayespoint.cli.columns import CATEGORY, prepare, tell_missing
-from bayespoint.cli.errors import ExitCode, did_you_mean, fail
+from bayespoint.cli.errors import bad_data, did_you_mean
+from bayespoint.cli.labels import check_column, known_labels, rows_with_labels
+from bayespoint.cli.messages import Notes, listed, plain, warnings_in_words
 from bayespoint.cli.reading import read_table
 from bayespoint.cli.recipe import MISSING
-from bayespoint.cli.talk import Notes, listed, plain, warnings_in_words
 from bayespoint.exceptions import ModelFileError
+from bayespoint.pipelines import split_pipeline
 from bayespoint.storage import describe, load, save
 
 KEY = "table"  # of the metadata
@@ -39,7 +41,7 @@ class Model:
     @property
     def machine(self) -> BayesPointClassifier:
         """The classifier alone."""
-        return self.pipeline[-1] if isinstance(self.pipeline, Pipeline) else self.pipeline
+        return split_pipeline(self.pipeline).last
 
     @property
     def classes(self) -> NDArray:
@@ -82,27 +84,31 @@ def read_model(path: Path, notes: Notes, needs_table: bool = True) -> Model:
             pipeline, metadata = load(path), describe(path).metadata
         notes.warn(words)
     except FileNotFoundError:
-        fail(f"{path} (--model): no such file", ExitCode.NO_DATA)
+        bad_data(f"{path} (--model): no such file")
     except OSError as error:
-        fail(f"cannot read --model {path}: {error.strerror}", ExitCode.NO_DATA)
+        bad_data(f"cannot read --model {path}: {error.strerror}")
     except ModelFileError as error:
-        fail(f"cannot read --model {error}", ExitCode.NO_DATA)
+        bad_data(f"cannot read --model {error}")
     about = metadata.get(KEY) or {}
     model = Model(
-        path,
-        pipeline,
-        about.get("target"),
-        about.get("kinds", {}),
-        about.get("summary", {}),
+        path, pipeline, about.get("target"), about.get("kinds", {}), about.get("summary", {})
     )
     if not hasattr(model.machine, "posterior_"):
-        fail(f"{path} holds no Bayes point machine", ExitCode.NO_DATA)
+        bad_data(f"{path} holds no Bayes point machine")
     if needs_table and not model.kinds:
-        fail(
-            f"{path} was not made by bayespoint train: it does not say which columns it needs",
-            ExitCode.NO_DATA,
-        )
+        bad_data(f"{path} was not made by bayespoint train: it does not say which columns it needs")
     return model
+
+
+def read_labelled(
+    path: Path, model: Model, target: str, encoding: str, notes: Notes
+) -> tuple[pd.DataFrame, pd.DataFrame, NDArray, dict[str, int]]:
+    """Rows of a table that have a label, the same prepared, their labels, and missing values."""
+    frame = read_rows(path, model, encoding, notes)
+    check_column(frame, target, "--target")
+    kept, labels = rows_with_labels(frame, target, notes)
+    X, missing = model.prepare(kept, notes)
+    return kept, X, known_labels(labels, model.classes, target), missing
 
 
 def read_rows(path: Path, model: Model, encoding: str, notes: Notes) -> pd.DataFrame:
@@ -111,8 +117,9 @@ def read_rows(path: Path, model: Model, encoding: str, notes: Notes) -> pd.DataF
     missing = [name for name in model.kinds if name not in frame]
     if missing:
         hint = did_you_mean(missing[0], [name for name in frame if name not in model.kinds])
-        fail(f"{path} lacks columns that the model needs: {listed(missing, 8)}.{hint}".rstrip("."),
-             ExitCode.NO_DATA)  # fmt: skip
+        bad_data(
+            f"{path} lacks columns that the model needs: {listed(missing, 8)}.{hint}".rstrip(".")
+        )
     extra = [name for name in frame if name not in model.kinds and name != model.target]
     if extra:
         notes.add(f"columns that the model does not use: {listed(extra)}")

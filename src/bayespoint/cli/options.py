@@ -11,17 +11,10 @@ from bayespoint.cli.recipe import KERNELS
 from bayespoint.engines.base import ENGINES
 
 Data = Annotated[
-    Path,
-    typer.Argument(
-        metavar="DATA", show_default=False, help="Table with a header: .csv, .csv.gz or .parquet."
-    ),
+    Path, typer.Argument(metavar="DATA", help="Table with a header: .csv, .csv.gz or .parquet.")
 ]
-Target = Annotated[
-    str, typer.Option(metavar="COL", show_default=False, help="Column with the classes.")
-]
-ModelFile = Annotated[
-    Path, typer.Option("--model", metavar="FILE", show_default=False, help="File of the model.")
-]
+Target = Annotated[str, typer.Option(metavar="COL", help="Column with the classes.")]
+ModelFile = Annotated[Path, typer.Option("--model", metavar="FILE", help="File of the model.")]
 Engine = Annotated[
     str, typer.Option(metavar="NAME", help=f"Algorithm: {', '.join(sorted(ENGINES))}.")
 ]
@@ -30,60 +23,35 @@ Param = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME=VALUE",
-        show_default=False,
         help="Parameter of the classifier or of the engine, such as noise=0.5, gamma=0.1 or "
         "engine__noise=0.5; may be repeated.",
     ),
 ]
 
 
-def check_seed(seed: int) -> int:
-    """Refuse what numpy's generators do not take."""
-    if not 0 <= seed < 2**32:
-        raise typer.BadParameter(f"{seed} is not in the range from 0 to 2**32 - 1")
-    return seed
-
-
 Seed = Annotated[
     int,
-    typer.Option(metavar="N", callback=check_seed, help="Seed; the same, the same result."),
+    typer.Option(metavar="N", min=0, max=2**32 - 1, help="Seed: equal seeds give equal results."),
 ]
 
 
 def check_jobs(jobs: int | None) -> int | None:
     """Refuse what joblib does not take."""
     if jobs == 0:
-        raise typer.BadParameter("0 threads can do nothing; -1 is one for each core")
+        raise typer.BadParameter("must not be 0; -1 is one for each core")
     return jobs
 
 
 Jobs = Annotated[
     int | None,
-    typer.Option(
-        metavar="N",
-        callback=check_jobs,
-        show_default=False,
-        help="Threads; -1 is one for each core.",
-    ),
+    typer.Option(metavar="N", callback=check_jobs, help="Threads; -1 is one for each core."),
 ]
 Drop = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COL", show_default=False, help="Column not to learn from; may be repeated."
-    ),
+    list[str] | None, typer.Option(metavar="COL", help="Column not to learn from; may be repeated.")
 ]
 TABLES = "CSV, or .csv.gz or .parquet by its name, or - for standard output."
-Out = Annotated[
-    Path, typer.Option(metavar="FILE", show_default=False, help=f"Where to write: {TABLES}")
-]
-OptionalOut = Annotated[
-    Path | None, typer.Option(metavar="FILE", show_default=False, help=f"Where to write: {TABLES}")
-]
-ArrayOut = Annotated[
-    Path,
-    typer.Option(metavar="FILE", show_default=False, help=f"Where to write: .npy, {TABLES}"),
-]
+Out = Annotated[Path, typer.Option(metavar="FILE", help=f"Where to write: {TABLES}")]
+OptionalOut = Annotated[Path | None, typer.Option(metavar="FILE", help=f"Where to write: {TABLES}")]
+ArrayOut = Annotated[Path, typer.Option(metavar="FILE", help=f"Where to write: .npy, {TABLES}")]
 Encoding = Annotated[str, typer.Option(metavar="NAME", help="How CSV files are encoded.")]
-AsJson = Annotated[
-    bool, typer.Option("--json", show_default=False, help="Print JSON, for programs.")
-]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]

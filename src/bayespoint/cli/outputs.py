@@ -1,41 +1,33 @@
-"""Files that commands write: whole or not at all."""
+"""Tables that commands write, and checks that they can be written."""
 
 from __future__ import annotations
 
 import os
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from bayespoint.cli.errors import ExitCode, fail
+from bayespoint.cli.errors import bad_usage
+from bayespoint.extras import require
+from bayespoint.files import replacing
 
 PARQUET = {".parquet", ".pq"}
 STDOUT = Path("-")
 
 
-def need_pyarrow() -> None:
-    """End the command if Parquet files cannot be handled."""
-    if find_spec("pyarrow") is None:
-        fail('Parquet files need pyarrow: pip install "bayespoint[parquet]"', ExitCode.NO_EXTRA)
-
-
 def check_output(path: Path | None, *inputs: Path, as_json: bool, arrays: bool = False) -> None:
     """End the command now, not after a long run, if a file cannot be written later."""
     if as_json and path == STDOUT:
-        fail("--json and --out - would both write to standard output", ExitCode.USAGE)
+        bad_usage("--json and --out - would both write to standard output")
     if path is None or path == STDOUT:
         return
     if path.suffix.lower() in PARQUET:
-        need_pyarrow()
+        require("pyarrow", "parquet", str(path))
     elif not is_csv(path) and not (arrays and path.suffix.lower() == ".npy"):
         kinds = ".csv, .csv.gz, .parquet or .npy" if arrays else ".csv, .csv.gz or .parquet"
-        fail(f"the name of --out {path} must end in {kinds}, or be -", ExitCode.USAGE)
+        bad_usage(f"the name of --out {path} must end in {kinds}, or be -")
     check_place(path, "--out", *inputs)
 
 
@@ -43,13 +35,13 @@ def check_place(path: Path, option: str, *inputs: Path) -> None:
     """End the command if there is no folder to write to, or something in the way."""
     for other in inputs:
         if path.exists() and other.exists() and path.samefile(other):
-            fail(f"{option} {path} would overwrite a file that is read", ExitCode.USAGE)
+            bad_usage(f"{option} {path} would overwrite a file that is read")
     if path.is_dir():
-        fail(f"cannot write {option} {path}: it is a folder", ExitCode.USAGE)
+        bad_usage(f"cannot write {option} {path}: it is a folder")
     if not path.parent.is_dir():
-        fail(f"cannot write {option} {path}: there is no folder {path.parent}", ExitCode.USAGE)
+        bad_usage(f"cannot write {option} {path}: there is no folder {path.parent}")
     if not os.access(path.parent, os.W_OK):
-        fail(f"cannot write {option} {path}: no permission", ExitCode.USAGE)
+        bad_usage(f"cannot write {option} {path}: no permission")
 
 
 def is_csv(path: Path) -> bool:
@@ -62,19 +54,11 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
     if path == STDOUT:
         frame.to_csv(sys.stdout, index=False)
         return
-    with whole_file(path) as partial:
+    with replacing(path) as draft:
         if path.suffix.lower() in PARQUET:
-            frame.to_parquet(partial, index=False, engine="pyarrow")
+            frame.to_parquet(draft, index=False, engine="pyarrow")
         elif path.suffix.lower() == ".npy":
-            np.save(partial, frame.to_numpy())
+            with draft.open("wb") as file:  # given a name, numpy would add .npy to .NPY
+                np.save(file, frame.to_numpy())
         else:
-            frame.to_csv(partial, index=False)
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """A file to write to, in a folder of its own, that takes its place only when it is finished."""
-    with tempfile.TemporaryDirectory(prefix=".bayespoint-", dir=path.parent) as folder:
-        partial = Path(folder, path.name)
-        yield partial
-        partial.replace(path)
+            frame.to_csv(draft, index=False)

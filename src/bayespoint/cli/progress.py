@@ -46,11 +46,16 @@ class ProgressMonitor(Monitor):
 
     def begin(self, total: int, unit: str) -> None:
         """Fill the bar from its beginning."""
+        self._total = total
         self._progress.update(self._task, total=total, completed=0)
 
     def update(self, done: float) -> None:
         """Move the bar."""
         self._progress.update(self._task, completed=done)
+
+    def end(self) -> None:
+        """Fill the bar: there may have been less to do than expected."""
+        self._progress.update(self._task, completed=self._total)
 
     def __enter__(self) -> Self:
         if self._console.is_terminal:  # elsewhere some versions of rich print the idle bar

@@ -10,19 +10,18 @@ import typer
 from numpy.typing import NDArray
 
 from bayespoint import active
-from bayespoint.active.strategies import worths
+from bayespoint.active.strategies import STRATEGIES
 from bayespoint.cli import options
-from bayespoint.cli.errors import ExitCode, errors_in_words, fail
+from bayespoint.cli.errors import bad_data, bad_usage, check_name
 from bayespoint.cli.labels import read_labels
+from bayespoint.cli.messages import Notes, count, numbers_table
 from bayespoint.cli.models import Model, read_model, read_rows
 from bayespoint.cli.outputs import STDOUT, check_output, write_table
 from bayespoint.cli.progress import ProgressMonitor
-from bayespoint.cli.recipe import check_name
-from bayespoint.cli.talk import Notes, count, numbers_table, print_json, show
+from bayespoint.pipelines import split_pipeline
 
-STRATEGIES = ("entropy", "margin", "bald", "random")
 SHOWN = 20  # rows that the terminal shows
-N_DRAWS = 200  # classifiers that are asked, as in bayespoint.active.query
+N_DRAWS = 200  # classifiers that are asked
 
 
 def query(
@@ -45,33 +44,28 @@ def query(
 
     Example: bayespoint query unlabelled.csv --model loans.bpm --n 20 --out ask.csv
     """
-    with errors_in_words():
-        check_name("strategy", strategy, STRATEGIES)
-        check_output(out, data, model, as_json=as_json)
-        notes = Notes(aloud=not as_json)
-        machine = read_model(model, notes)
-        frame = read_rows(data, machine, encoding, notes)
-        X, _ = machine.prepare(frame, notes)
-        pool = unlabelled(frame, machine, notes)
-        if n > len(pool):
-            fail(f"--n {n} is more than the {count(len(pool), 'row')} to choose from",
-                 ExitCode.USAGE)  # fmt: skip
-        with ProgressMonitor("choosing"):
-            chosen, scores = choose(machine, X.iloc[pool], n, strategy, seed)
-        rows = pool[chosen]
-        told = pd.DataFrame({"row": rows + 1, "score": scores})
-        if out is not None:
-            own = frame.iloc[rows].reset_index(drop=True)
-            write_table(pd.concat([told, own], axis=1), out)
-        if as_json:
-            found = {"strategy": strategy, **told.to_dict("list")}
-            print_json({"out": None if out is None else str(out), **found, **notes.to_dict()})
-        else:
-            lines = zip(map(str, told["row"]), (f"{s:.3f}" for s in scores), strict=True)
-            parts = [numbers_table(["row", strategy], list(lines)[:SHOWN])]
-            more = [f"{n - SHOWN} more."] if n > SHOWN else []
-            end = [] if out is None else [f"Written to {out}."]
-            show(*parts, *more, *end, to_stderr=out == STDOUT)
+    check_name("strategy", strategy, STRATEGIES)
+    check_output(out, data, model, as_json=as_json)
+    notes = Notes(aloud=not as_json)
+    machine = read_model(model, notes)
+    frame = read_rows(data, machine, encoding, notes)
+    X, _ = machine.prepare(frame, notes)
+    pool = unlabelled(frame, machine, notes)
+    if n > len(pool):
+        bad_usage(f"--n {n} is more than the {count(len(pool), 'row')} to choose from")
+    with ProgressMonitor("choosing"):
+        chosen, scores = choose(machine, X.iloc[pool], n, strategy, seed)
+    rows = pool[chosen]
+    told = pd.DataFrame({"row": rows + 1, "score": scores})
+    if out is not None:
+        own = frame.iloc[rows].reset_index(drop=True)
+        write_table(pd.concat([told, own], axis=1), out)
+    found = {"out": None if out is None else str(out), "strategy": strategy}
+    lines = zip(map(str, told["row"]), (f"{s:.3f}" for s in scores), strict=True)
+    shown = numbers_table(["row", strategy], list(lines)[:SHOWN])
+    more = [f"{n - SHOWN} more."] if n > SHOWN else []
+    end = [] if out is None else [f"Written to {out}."]
+    notes.end({**found, **told.to_dict("list")}, shown, *more, *end, to_stderr=out == STDOUT)
 
 
 def unlabelled(frame: pd.DataFrame, model: Model, notes: Notes) -> NDArray[np.intp]:
@@ -80,8 +74,7 @@ def unlabelled(frame: pd.DataFrame, model: Model, notes: Notes) -> NDArray[np.in
         return np.arange(len(frame))
     has_label = read_labels(frame[model.target]).notna().to_numpy()
     if has_label.all():
-        fail(f"every row has a value in {model.target!r} already: nothing to ask for",
-             ExitCode.NO_DATA)  # fmt: skip
+        bad_data(f"every row has a value in {model.target!r} already: nothing to ask for")
     if has_label.any():
         notes.add(f"{count(int(has_label.sum()), 'row')} with a value in {model.target!r} left out")
     return np.flatnonzero(~has_label)
@@ -91,6 +84,7 @@ def choose(
     model: Model, X: pd.DataFrame, n: int, strategy: str, seed: int
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Positions of the best rows, and what each is worth."""
-    points = model.pipeline[:-1].transform(X)
-    chosen = active.query(model.machine, points, n, strategy=strategy, random_state=seed)
-    return chosen, worths(strategy, model.machine, points[chosen], N_DRAWS, seed)
+    machine, points = model.machine, split_pipeline(model.pipeline).transform(X)
+    draws = {"n_draws": N_DRAWS, "random_state": seed}
+    chosen = active.query(machine, points, n, strategy=strategy, **draws)
+    return chosen, STRATEGIES[strategy].worth(machine, points[chosen], **draws)

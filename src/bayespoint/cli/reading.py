@@ -16,10 +16,11 @@ from typing import IO, NoReturn
 
 import pandas as pd
 
-from bayespoint.cli.errors import ExitCode, fail
-from bayespoint.cli.outputs import PARQUET, need_pyarrow
+from bayespoint.cli.errors import bad_data, bad_usage
+from bayespoint.cli.messages import Notes, count, listed
+from bayespoint.cli.outputs import PARQUET
 from bayespoint.cli.progress import ProgressMonitor
-from bayespoint.cli.talk import Notes, count, listed
+from bayespoint.extras import require
 
 DELIMITERS = (",", ";", "\t", "|")
 HEAD = 65_536  # characters in which the delimiter is looked for
@@ -33,7 +34,7 @@ def read_table(path: Path, encoding: str, notes: Notes) -> pd.DataFrame:
     """The table in a file; ends the command with a clear line where there is none."""
     with reading_errors(path, encoding), ProgressMonitor(f"reading {path.name}"):
         if path.suffix.lower() in PARQUET:
-            need_pyarrow()
+            require("pyarrow", "parquet", str(path))
             frame = pd.read_parquet(path, engine="pyarrow")
             frame.columns = frame.columns.map(str)
             check_names(path, list(frame.columns))
@@ -78,7 +79,7 @@ def opened(path: Path, encoding: str) -> IO[str]:
             return gzip.open(path, "rt", encoding=encoding, newline="")
         return open(path, encoding=encoding, newline="")
     except LookupError:
-        fail(f"no encoding is named {encoding!r}; try utf-8, latin-1 or utf-16", ExitCode.USAGE)
+        bad_usage(f"no encoding is named {encoding!r}; try utf-8, latin-1 or utf-16")
 
 
 def header(head: str, delimiter: str) -> list[str]:
@@ -107,7 +108,7 @@ def check_names(path: Path, names: list[str]) -> None:
 
 def broken(path: Path, what: str) -> NoReturn:
     """End the command: the file is there, but no table is in it."""
-    fail(f"cannot read {path}: {what}", ExitCode.NO_DATA)
+    bad_data(f"cannot read {path}: {what}")
 
 
 @contextmanager
@@ -130,7 +131,7 @@ def reading_errors(path: Path, encoding: str) -> Iterator[None]:
     except (gzip.BadGzipFile, EOFError, zlib.error):
         broken(path, "it is not a whole gzip file")
     except FileNotFoundError:
-        fail(f"{path}: no such file", ExitCode.NO_DATA)
+        bad_data(f"{path}: no such file")
     except OSError as error:
         broken(path, "it is a folder" if path.is_dir() else error.strerror or "input error")
     except ValueError as error:  # pyarrow's errors are ValueErrors

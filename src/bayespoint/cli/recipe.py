@@ -13,10 +13,11 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from bayespoint import BayesPointClassifier
 from bayespoint.cli.columns import CATEGORY, MANY_CATEGORIES, NUMBER
-from bayespoint.cli.errors import ExitCode, did_you_mean, fail
+from bayespoint.cli.errors import bad_usage, check_name, did_you_mean
 from bayespoint.engines.base import ENGINES, Engine
+from bayespoint.kernels import NAMES
 
-KERNELS = ("linear", "poly", "rbf")
+KERNELS = tuple(name for name, make in NAMES.items() if not make().is_precomputed)
 # Parameters of the classifier that have an option of their own, or no meaning for one command.
 ELSEWHERE = {"engine", "kernel", "n_jobs", "random_state", "verbose", "warm_start"}
 WORDS = {"none": None, "null": None, "true": True, "false": False, "inf": float("inf")}
@@ -35,24 +36,14 @@ def make_classifier(
     for given in params:
         name, sign, value = given.partition("=")
         if not sign:
-            fail(f"--param wants NAME=VALUE, not {given!r}", ExitCode.USAGE)
+            bad_usage(f"--param wants NAME=VALUE, not {given!r}")
         if name not in known:
             names = ", ".join(name for name in known if not name.startswith("engine__"))
             hint = did_you_mean(name, known)
-            fail(
-                f"--param: {engine} has no parameter {name!r}.{hint} There are {names}",
-                ExitCode.USAGE,
-            )
+            bad_usage(f"--param: {engine} has no parameter {name!r}.{hint} There are {names}")
         machine.set_params(**{known[name]: parse(value)})
     algorithm.check()
     return machine
-
-
-def check_name(what: str, name: str, names: Sequence[str] | Mapping[str, Any]) -> None:
-    """End the command unless this is one of the names."""
-    if name not in names:
-        hint = did_you_mean(name, names)
-        fail(f"no {what} is named {name!r}.{hint} There are {', '.join(names)}", ExitCode.USAGE)
 
 
 def valid_names(machine: BayesPointClassifier, engine: Engine) -> dict[str, str]:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
+from traceback import print_exc
 from typing import Annotated, Any
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
-from bayespoint.cli.errors import ExitCode, did_you_mean, fail, plain_errors, say_error
+from bayespoint.cli import options
+from bayespoint.cli.errors import ExitCode, bad_usage, check_name, is_interrupt, say_error
+from bayespoint.cli.messages import numbers_table, print_json, show
 from bayespoint.cli.progress import ProgressMonitor
-from bayespoint.cli.tables import show_run
 from bayespoint.datasets import data_folder
 from bayespoint.exceptions import DataUnavailableError, one_line
 from bayespoint.experiments import (
@@ -25,9 +27,12 @@ from bayespoint.experiments import (
     write_run,
     write_summary,
 )
+from bayespoint.experiments.cells import table_heads, table_rows, verdict_word
+from bayespoint.extras import require
 from bayespoint.monitor import watch
 
 ALL = "all"
+VERDICT_STYLES = {"agrees": "green", "better": "cyan", "worse": "bold yellow"}
 
 
 def reproduce(
@@ -62,9 +67,7 @@ def reproduce(
         int | None,
         typer.Option(metavar="N", help="Processes side by side, where parts can be (knapsack)."),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON instead of tables, for programs.")
-    ] = False,
+    as_json: options.AsJson = False,
     traceback: Annotated[
         bool, typer.Option("--traceback", help="Show where an experiment that fails does so.")
     ] = False,
@@ -76,43 +79,44 @@ def reproduce(
 
     Example: bayespoint reproduce large-scale --full --data my/data --out results
     """
-    with plain_errors():
-        chosen = choose(names)
-        if quick and full:
-            fail("--quick and --full exclude each other", ExitCode.USAGE)
-        if data is not None:
-            data_folder(data)  # an error now, not after a long run
-        if find_spec("matplotlib") is None:
-            message = 'pictures need matplotlib: pip install "bayespoint[plot]"'
-            fail(message, ExitCode.NO_EXTRA)
-        prepare(out)
-        documents, code = [], 0
-        for name in chosen:
-            try:
-                context = Context(full, data, out=out, n_splits=splits, n_jobs=jobs)
-                documents.append(run_one(name, context))
-            except Exception as error:
-                if traceback:
-                    raise
-                expected = isinstance(error, DataUnavailableError)
-                say_error(f"{name}: {error if expected else one_line(error)}")
-                code = code or (ExitCode.NO_DATA if expected else ExitCode.FAILED)
-            else:
-                if not as_json:
-                    show_run(documents[-1])
-        finish(documents, out, as_json)
-        raise typer.Exit(code)
+    chosen = choose(names)
+    if quick and full:
+        bad_usage("--quick and --full exclude each other")
+    if data is not None:
+        data_folder(data)  # an error now, not after a long run
+    require("matplotlib", "plot", "reproduce")
+    prepare(out)
+    documents, code = [], 0
+    for name in chosen:
+        try:
+            context = Context(full, data, out=out, n_splits=splits, n_jobs=jobs)
+            documents.append(run_one(name, context))
+        except Exception as error:
+            if is_interrupt(error):
+                raise
+            if traceback:
+                print_exc()
+            expected = isinstance(error, DataUnavailableError)
+            say_error(f"{name}: {error if expected else one_line(error)}")
+            code = code or (ExitCode.NO_DATA if expected else ExitCode.FAILED)
+        else:
+            if not as_json:
+                show_run(documents[-1])
+    index = out / "index.html" if documents else None
+    if as_json:
+        print_json({"index": None if index is None else str(index), "runs": documents})
+    elif index is not None:
+        typer.echo(f"All of it, with pictures: {index}")
+    raise typer.Exit(code)
 
 
 def choose(names: Sequence[str] | None) -> list[str]:
     """Names of experiments to run, each once; ends the command where one is wrong."""
-    there = f"There are: {', '.join(EXPERIMENTS)}; or {ALL}"
+    known = [*EXPERIMENTS, ALL]
     if not names:
-        fail(f"name an experiment. {there}", ExitCode.USAGE)
+        bad_usage(f"name an experiment. There are {', '.join(known)}")
     for name in names:
-        if name not in EXPERIMENTS and name != ALL:
-            hint = did_you_mean(name, [*EXPERIMENTS, ALL])
-            fail(f"no experiment is named {name!r}.{hint} {there}", ExitCode.USAGE)
+        check_name("experiment", name, known)
     return list(EXPERIMENTS) if ALL in names else list(dict.fromkeys(names))
 
 
@@ -124,7 +128,7 @@ def prepare(out: Path) -> None:
             pass
     except OSError as error:
         reason = "it is not a folder" if out.exists() and not out.is_dir() else error.strerror
-        fail(f"cannot write to --out {out}: {reason}", ExitCode.USAGE)
+        bad_usage(f"cannot write to --out {out}: {reason}")
 
 
 def run_one(name: str, context: Context) -> dict[str, Any]:
@@ -139,11 +143,24 @@ def run_one(name: str, context: Context) -> dict[str, Any]:
     return run.document
 
 
-def finish(documents: Sequence[dict[str, Any]], out: Path, as_json: bool) -> None:
-    """Say where everything is."""
-    index = out / "index.html" if documents else None
-    if as_json:
-        content = {"index": None if index is None else str(index), "runs": documents}
-        typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
-    elif index is not None:
-        typer.echo(f"All of it, with pictures: {index}")
+def show_run(document: Mapping[str, Any]) -> None:
+    """Print the setting and the tables of a run."""
+    show(
+        Text(f"\n{document['title']} ({document['mode']})", style="bold"),
+        Text(document["paper"], style="italic"),
+        *(f"{name}: {words}" for name, words in document["setting"].items()),
+        *(Text(f"warning: {words}", style="yellow") for words in document["warnings"]),
+        *map(result_table, document["tables"]),
+        f"Time: {document['seconds']['all']:.1f} s",
+    )
+
+
+def result_table(content: Mapping[str, Any]) -> Table:
+    """A table with its title and its caption, verdicts in colours."""
+    rows: list[list[str | Text]] = [
+        [*cells, Text(verdict, style=VERDICT_STYLES.get(verdict_word(verdict), ""))]
+        for *cells, verdict in table_rows(content)
+    ]
+    table = numbers_table(table_heads(content), rows, words_last=True)
+    table.title, table.caption = Text(content["title"], style="bold"), content["caption"]
+    return table

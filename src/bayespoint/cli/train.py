@@ -9,18 +9,14 @@ from typing import Annotated
 import typer
 
 from bayespoint.cli import options
-from bayespoint.cli.errors import ExitCode, errors_in_words, fail
+from bayespoint.cli.errors import bad_usage
+from bayespoint.cli.messages import Notes, facts
 from bayespoint.cli.models import write_model
 from bayespoint.cli.outputs import check_place
-from bayespoint.cli.progress import ProgressMonitor
 from bayespoint.cli.recipe import make_classifier, make_model
-from bayespoint.cli.talk import Notes, facts, print_json, show, warnings_in_words
 from bayespoint.cli.training import describe, read_training_data, summary
-from bayespoint.monitor import watch
 
-Force = Annotated[
-    bool, typer.Option("--force", show_default=False, help="Overwrite a model that is there.")
-]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite a model that is there.")]
 
 
 def train(
@@ -44,28 +40,22 @@ def train(
 
     Example: bayespoint train loans.csv --target repaid --model loans.bpm
     """
-    with errors_in_words():
-        notes = Notes(aloud=not as_json)
-        check_new(model, force, data)
-        machine = make_classifier(engine, kernel, param or [], seed, jobs)
-        rows = read_training_data(data, target, drop or [], encoding, notes)
-        fitted = make_model(rows.kinds, machine)
-        started = time.perf_counter()
-        with ProgressMonitor("training") as progress, watch(progress), warnings_in_words() as words:
-            fitted.fit(rows.X, rows.y)
-        notes.warn(words)
-        found = {"target": target, **describe(fitted, rows)}
-        found["seconds"] = time.perf_counter() - started
-        write_model(fitted, model, rows.kinds, found)
-        if as_json:
-            print_json({"model": str(model), **found, **notes.to_dict()})
-        else:
-            time_line = ("time", f"{found['seconds']:.1f} s")
-            show(facts([*summary(found), time_line]), f"Model written to {model}.")
+    notes = Notes(aloud=not as_json)
+    check_new(model, force, data)
+    machine = make_classifier(engine, kernel, param or [], seed, jobs)
+    rows = read_training_data(data, target, drop or [], encoding, notes)
+    fitted = make_model(rows.kinds, machine)
+    started = time.perf_counter()
+    with notes.training():
+        fitted.fit(rows.X, rows.y)
+    found = {"target": target, **describe(fitted, rows), "seconds": time.perf_counter() - started}
+    write_model(fitted, model, rows.kinds, found)
+    lines = [*summary(found), ("time", f"{found['seconds']:.1f} s")]
+    notes.end({"model": str(model), **found}, facts(lines), f"Model written to {model}.")
 
 
 def check_new(model: Path, force: bool, data: Path) -> None:
     """End the command now if the model cannot be written later."""
     check_place(model, "--model", data)
     if model.exists() and not force:
-        fail(f"{model} is there already; --force overwrites it", ExitCode.USAGE)
+        bad_usage(f"{model} is there already; --force overwrites it")

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from bayespoint.cli.columns import CATEGORY, NUMBER, prepare, sort_columns, tell_missing
-from bayespoint.cli.convergence import convergence, convergence_words
-from bayespoint.cli.errors import ExitCode, fail
+from bayespoint.cli.errors import bad_usage
 from bayespoint.cli.labels import check_classes, check_column, class_array, rows_with_labels
+from bayespoint.cli.messages import Notes, class_words, count
 from bayespoint.cli.reading import read_table
-from bayespoint.cli.talk import Notes, class_words, count
+from bayespoint.engines import Run
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def read_training_data(
     for name in drop:
         check_column(frame, name, "--drop")
         if name == target:
-            fail(f"--drop and --target name the same column, {name!r}", ExitCode.USAGE)
+            bad_usage(f"--drop and --target name the same column, {name!r}")
     frame, labels = rows_with_labels(frame, target, notes)
     counts = check_classes(labels, target) if classes else labels.value_counts().to_dict()
     features = frame.drop(columns=[target, *dict.fromkeys(drop)])
@@ -53,8 +53,7 @@ def read_training_data(
 def describe(model: Pipeline, data: TrainingData) -> dict[str, Any]:
     """What was learned from what, ready for JSON."""
     machine = model[-1]
-    evidence = getattr(machine, "log_evidence_", None)
-    left_out = getattr(machine.posterior_, "left_out_error", None)
+    evidence, run = getattr(machine, "log_evidence_", None), machine.run_
     return {
         "rows": len(data.X),
         "columns": {
@@ -64,15 +63,29 @@ def describe(model: Pipeline, data: TrainingData) -> dict[str, Any]:
         "missing": data.missing,
         "features": machine.n_features_in_,
         "classes": {str(label): n for label, n in data.counts.items()},
-        **describe_machine(model),
+        **describe_classifier(model),
         "log_evidence": None if evidence is None else evidence.tolist(),
         "training_error": float(np.mean(model.predict(data.X) != data.y)),
-        "left_out_error": None if left_out is None else left_out.tolist(),
-        "convergence": convergence(machine),
+        "left_out_error": getattr(machine, "left_out_error_", None),
+        "run": run_facts(run),
     }
 
 
-def describe_machine(model: Pipeline) -> dict[str, Any]:
+def run_facts(run: Run) -> dict[str, Any]:
+    """How the engine got there, ready for JSON."""
+    return {
+        "iterations": run.n_iter,
+        "unit": run.unit,
+        "converged": run.converged,
+        "summary": run.summary,
+        "remedy": run.remedy,
+        "seconds": run.seconds,
+        "measures": {name: values.tolist() for name, values in run.measures.items()},
+        "changes": [list(map(float, changes)) for changes in run.history],
+    }
+
+
+def describe_classifier(model: Pipeline) -> dict[str, Any]:
     """Engine and kernel with their parameters."""
     machine = model[-1]
     return {
@@ -83,27 +96,21 @@ def describe_machine(model: Pipeline) -> dict[str, Any]:
 
 def summary(found: dict[str, Any]) -> list[tuple[str, str]]:
     """The same for people."""
-    columns = found["columns"]
-    kinds = [
-        count(len(columns["numbers"]), "number") if columns["numbers"] else "",
-        count(len(columns["categories"]), "category", "categories")
-        if columns["categories"]
-        else "",
-    ]
+    nouns = {"numbers": ("number",), "categories": ("category", "categories")}
+    kinds = [count(len(names), *nouns[kind]) for kind, names in found["columns"].items() if names]
     errors = f"{found['training_error']:.1%} of the training rows"
     left_out = found["left_out_error"]
     if left_out is not None:
-        of = "" if len(left_out) == 1 else " (the worst class against the rest)"
-        errors += f"; {max(left_out):.1%} when each is left out{of}"
+        errors += f"; leave-one-out error {left_out:.1%}"
     evidence = found["log_evidence"]
     lines = [
         ("rows", str(found["rows"])),
-        ("columns", f"{', '.join(filter(None, kinds))}: {count(found['features'], 'feature')}"),
+        ("columns", f"{', '.join(kinds)}: {count(found['features'], 'feature')}"),
         ("classes", class_words(found["classes"])),
         ("engine", engine_words(found)),
         ("evidence", "" if evidence is None else evidence_words(evidence)),
         ("errors", errors),
-        ("convergence", convergence_words(found["convergence"])),
+        ("convergence", found["run"]["summary"]),
     ]
     return [(name, words) for name, words in lines if words]
 

@@ -7,14 +7,13 @@ from typing import Annotated
 import numpy as np
 import pandas as pd
 import typer
-from sklearn.pipeline import Pipeline
 
 from bayespoint.cli import options
-from bayespoint.cli.errors import errors_in_words
+from bayespoint.cli.messages import Notes, count, facts
 from bayespoint.cli.models import Model, read_model
 from bayespoint.cli.outputs import STDOUT, check_output, write_table
 from bayespoint.cli.progress import ProgressMonitor
-from bayespoint.cli.talk import Notes, count, facts, print_json, show
+from bayespoint.pipelines import split_pipeline
 
 INTERCEPT = "intercept"
 
@@ -34,23 +33,19 @@ def sample_weights(
 
     Example: bayespoint sample-weights --model loans.bpm --n 1000 --out weights.csv
     """
-    with errors_in_words():
-        check_output(out, model, as_json=as_json, arrays=True)
-        notes = Notes(aloud=not as_json)
-        read = read_model(model, notes, needs_table=False)
-        with ProgressMonitor("drawing"):
-            weights = read.machine.draw_weights(n, random_state=seed)
-        names = weight_names(read, weights.shape[2], notes)
-        table = pd.DataFrame(weights.reshape(-1, weights.shape[2]), columns=names)
-        if out.suffix.lower() != ".npy":
-            table = numbered(table, read, n)
-        write_table(table, out)
-        if as_json:
-            found = {"out": str(out), "draws": n, "rows": len(table), "weights": names}
-            print_json({**found, **notes.to_dict()})
-        else:
-            told = f"{count(n, 'draw')} of {count(len(names), 'weight')}"
-            show(facts([("drawn", told)]), f"Written to {out}.", to_stderr=out == STDOUT)
+    check_output(out, model, as_json=as_json, arrays=True)
+    notes = Notes(aloud=not as_json)
+    read = read_model(model, notes, needs_table=False)
+    with ProgressMonitor("drawing"):
+        weights = read.machine.draw_weights(n, random_state=seed)
+    names = weight_names(read, weights.shape[2], notes)
+    table = pd.DataFrame(weights.reshape(-1, weights.shape[2]), columns=names)
+    if out.suffix.lower() != ".npy":
+        table = numbered(table, read, n)
+    write_table(table, out)
+    found = {"out": str(out), "draws": n, "rows": len(table), "weights": names}
+    told = facts([("drawn", f"{count(n, 'draw')} of {count(len(names), 'weight')}")])
+    notes.end(found, told, f"Written to {out}.", to_stderr=out == STDOUT)
 
 
 def numbered(table: pd.DataFrame, model: Model, n: int) -> pd.DataFrame:
@@ -65,7 +60,7 @@ def numbered(table: pd.DataFrame, model: Model, n: int) -> pd.DataFrame:
 def weight_names(model: Model, n_weights: int, notes: Notes) -> list[str]:
     """Names of the weights; says what they belong to."""
     machine = model.machine
-    if machine.kernel != "linear":
+    if not machine.kernel_.is_linear:
         notes.add("the kernel is not linear: weights are coordinates in a basis, not of features")
         return [f"w{number}" for number in range(1, n_weights + 1)]
     names = [name.split("__", 1)[-1] for name in feature_names(model)]
@@ -78,8 +73,8 @@ def weight_names(model: Model, n_weights: int, notes: Notes) -> list[str]:
 
 def feature_names(model: Model) -> list[str]:
     """Names of the features that the machine sees."""
-    machine = model.machine
-    if isinstance(model.pipeline, Pipeline) and len(model.pipeline) > 1:
-        return list(model.pipeline[:-1].get_feature_names_out())
+    before, machine, _ = split_pipeline(model.pipeline)
+    if before is not None:
+        return list(before.get_feature_names_out())
     named = getattr(machine, "feature_names_in_", None)
     return [f"x{i}" for i in range(machine.n_features_in_)] if named is None else list(named)

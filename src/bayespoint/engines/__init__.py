@@ -4,6 +4,7 @@ from bayespoint.engines.base import Engine, get_engine
 from bayespoint.engines.gaussian.ep import ExpectationPropagation
 from bayespoint.engines.gaussian.laplace import LaplaceApproximation
 from bayespoint.engines.knapsack.propagation import KnapsackPropagation
+from bayespoint.engines.run import Run
 from bayespoint.engines.sampling.billiard import BilliardSampler
 from bayespoint.engines.sampling.gibbs import GibbsSampler
 from bayespoint.engines.sampling.perceptron import PermutedPerceptron
@@ -16,5 +17,6 @@ __all__ = [
     "KnapsackPropagation",
     "LaplaceApproximation",
     "PermutedPerceptron",
+    "Run",
     "get_engine",
 ]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
+from bayespoint.engines.run import Run
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import Posterior
 
@@ -17,6 +18,8 @@ ENGINES: dict[str, type[Engine]] = {}
 
 class Engine(BaseEstimator):
     """An algorithm that turns labels into a posterior over weights.
+
+    Subclasses that declare an ``alias`` can be named by it; no two may have the same one.
 
     An engine is a bag of parameters in scikit-learn's sense, so that ``engine__n_samples`` works
     in a grid search; a run changes nothing in it. Subclasses declare, as data, what they need and
@@ -28,6 +31,11 @@ class Engine(BaseEstimator):
         Short name; ``BayesPointClassifier(engine=alias)`` takes the engine with its defaults.
     space : type
         Where the weights live: ``DualSpace`` or ``BasisSpace``.
+    is_random : bool
+        Whether the result depends on the seed.
+    weights_are_copies : bool
+        Whether a sample of weight k is exactly as good as k copies of it. If not, it must count
+        about as much, or ``run`` must refuse weights that differ.
     can_extend : bool
         Whether ``run(..., start=posterior)`` adds to an earlier result (``warm_start``).
     can_update : bool
@@ -37,6 +45,7 @@ class Engine(BaseEstimator):
     See Also
     --------
     bayespoint.BayesPointClassifier : Runs it.
+    bayespoint.testing.check_engine : Checks that it keeps this protocol.
 
     Examples
     --------
@@ -49,11 +58,22 @@ class Engine(BaseEstimator):
 
     alias: ClassVar[str]
     space: ClassVar[type]
+    is_random: ClassVar[bool] = False
+    weights_are_copies: ClassVar[bool] = True
     can_extend: ClassVar[bool] = False
     can_update: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        if "alias" not in vars(cls):
+            return
+        known = ENGINES.get(cls.alias, cls)
+        # A cell of a notebook that is run again defines the same class once more.
+        if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise ValueError(
+                f"The alias {cls.alias!r} of {cls.__qualname__} already names "
+                f"{known.__module__}.{known.__qualname__}. Choose another one, or declare none."
+            )
         ENGINES[cls.alias] = cls
 
     @abstractmethod
@@ -67,7 +87,7 @@ class Engine(BaseEstimator):
         sample_weight: NDArray[np.float64] | None = None,
         start: Posterior | None = None,
         n_jobs: int | None = None,
-    ) -> Posterior:
+    ) -> tuple[Posterior, Run]:
         """Find the posterior of every task.
 
         Parameters
@@ -90,14 +110,20 @@ class Engine(BaseEstimator):
 
         Returns
         -------
-        Posterior
-            With the diagnostics ``n_iter`` (an int) set.
+        posterior : Posterior
+            The weights of all tasks.
+        run : Run
+            How it was found.
         """
 
     @property
     def accepts_sparse(self) -> bool:
         """Whether features may be a sparse array."""
         return False
+
+    def for_sparse(self) -> Engine | None:
+        """Engine for sparse features where this one was only named; None if there is none."""
+        return self if self.accepts_sparse else None
 
     def check(self) -> None:
         """Raise a ValueError, in scikit-learn's wording, for a parameter that is not allowed."""

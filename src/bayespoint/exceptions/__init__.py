@@ -1,29 +1,37 @@
-"""What can go wrong: errors, and warnings of results that could be better.
+"""Errors, and warnings about results that are valid but could be better.
 
-All of them carry their numbers as attributes and say what to do.
+Each carries its numbers as attributes, and its message says what to do.
 """
 
+from bayespoint.exceptions.convergence import (
+    ChainsDisagreeWarning,
+    NotConvergedWarning,
+    NotSeparableWarning,
+    StoppedEarlyWarning,
+)
+from bayespoint.exceptions.convergence import TaskWarning as TaskWarning
 from bayespoint.exceptions.errors import (
     CacheTooSmallError,
     DataUnavailableError,
     EmptyVersionSpaceError,
     KernelError,
     ModelFileError,
+    NotEnoughMemoryError,
 )
-from bayespoint.exceptions.errors import (
-    one_line as one_line,
-)
+from bayespoint.exceptions.errors import in_bytes as in_bytes
+from bayespoint.exceptions.errors import one_line as one_line
+from bayespoint.exceptions.issuing import held_warnings as held_warnings
+from bayespoint.exceptions.issuing import warn_user as warn_user
 from bayespoint.exceptions.warnings import (
-    ChainsDisagreeWarning,
+    BoundReachedWarning,
     CutMarginalsWarning,
     FactorisedWarning,
     ModelVersionWarning,
-    NotConvergedWarning,
-    NotSeparableWarning,
-    StoppedEarlyWarning,
+    SparseInputWarning,
 )
 
 __all__ = [
+    "BoundReachedWarning",
     "CacheTooSmallError",
     "ChainsDisagreeWarning",
     "CutMarginalsWarning",
@@ -34,6 +42,8 @@ __all__ = [
     "ModelFileError",
     "ModelVersionWarning",
     "NotConvergedWarning",
+    "NotEnoughMemoryError",
     "NotSeparableWarning",
+    "SparseInputWarning",
     "StoppedEarlyWarning",
 ]

@@ -1,12 +1,15 @@
-"""Errors: what the library refuses to do, each with its numbers and a remedy."""
+"""Errors, each with its numbers and a remedy."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+
+from bayespoint.exceptions.base import Attributes
 
 
 class KernelError(ValueError):
-    """A kernel gave, or would give, values that no classifier can be built on.
+    """Kernel values are invalid: not finite, or not those of an inner product.
 
     Examples
     --------
@@ -22,71 +25,70 @@ class KernelError(ValueError):
     """
 
 
-class CacheTooSmallError(ValueError):
-    """The cache cannot hold a single kernel row.
+@dataclass(eq=False)
+class CacheTooSmallError(Attributes, ValueError):
+    """The cache is too small for a single kernel row.
 
     Attributes
     ----------
     cache_size, row_size : float
-        Megabytes given, and megabytes that one row takes.
+        Size of the cache, and size of one row, in megabytes.
 
     Examples
     --------
     >>> from bayespoint.exceptions import CacheTooSmallError
     >>> print(CacheTooSmallError(cache_size=0.1, row_size=0.24))
-    The cache of 0.1 MB cannot hold one kernel row of 0.24 MB. Set cache_size to at least 0.48; a
-    few thousand rows make it fast.
+    The cache of 0.1 MB cannot hold one kernel row of 0.24 MB. Set cache_size to at least 0.48; it
+    is fast with room for a few thousand rows.
     """
 
-    def __init__(self, cache_size: float, row_size: float) -> None:
-        self.cache_size = cache_size
-        self.row_size = row_size
-        super().__init__(cache_size, row_size)
+    cache_size: float
+    row_size: float
 
     def __str__(self) -> str:
         return (
             f"The cache of {self.cache_size:g} MB cannot hold one kernel row of "
             f"{self.row_size:.3g} MB. Set cache_size to at least {2 * self.row_size:.2g}; "
-            "a few thousand rows make it fast."
+            "it is fast with room for a few thousand rows."
         )
 
 
-class DataUnavailableError(OSError):
-    """A data set is neither in the data folder nor to be had from OpenML.
+@dataclass(eq=False)
+class DataUnavailableError(Attributes, OSError):
+    """A data set is neither in the data folder nor available from OpenML.
 
     Attributes
     ----------
     wanted : str
-        What was looked for.
+        Name of the data set.
     tried : str
-        Where, and what went wrong there.
+        Where it was looked for, and what went wrong there.
     remedy : str
-        What to do about it.
+        What to do.
 
     Examples
     --------
     >>> from bayespoint.exceptions import DataUnavailableError
     >>> print(DataUnavailableError("MNIST", "OpenML: no network", "name a data folder"))
-    No MNIST. Tried OpenML: no network. Remedy: name a data folder.
+    Cannot load MNIST. Tried OpenML: no network. Remedy: name a data folder.
     """
 
-    def __init__(self, wanted: str, tried: str, remedy: str) -> None:
-        self.wanted = wanted
-        self.tried = tried
-        self.remedy = remedy
-        super().__init__(wanted, tried, remedy)
+    wanted: str
+    tried: str
+    remedy: str
 
     def __str__(self) -> str:
-        return f"No {self.wanted}. Tried {self.tried}. Remedy: {self.remedy}."
+        return f"Cannot load {self.wanted}. Tried {self.tried}. Remedy: {self.remedy}."
 
 
-class EmptyVersionSpaceError(ValueError):
-    """No weight vector gives every training point its label, and the engine needs one.
+@dataclass(eq=False)
+class EmptyVersionSpaceError(Attributes, ValueError):
+    """No weight vector classifies all training points correctly, and the engine needs one.
 
     Attributes
     ----------
     n_points, n_wrong : int
-        Training points, and how many of them the least-squares solution gets wrong.
+        Number of training points, and how many of them the least-squares solution misclassifies.
 
     Examples
     --------
@@ -99,29 +101,28 @@ class EmptyVersionSpaceError(ValueError):
     (1, 3)
     """
 
-    def __init__(self, n_points: int, n_wrong: int) -> None:
-        self.n_points = n_points
-        self.n_wrong = n_wrong
-        super().__init__(n_points, n_wrong)
+    n_points: int
+    n_wrong: int
 
     def __str__(self) -> str:
         return (
-            "No weight vector classifies all training points as labelled (least squares gets "
-            f"{self.n_wrong} of {self.n_points} wrong): version space is empty. Use GibbsSampler "
-            "with label_noise > 0, set a ridge, or take a richer kernel; points that are there "
-            "twice with different labels need one of the first two."
+            "Version space is empty: no weight vector classifies all training points correctly "
+            f"(least squares gets {self.n_wrong} of {self.n_points} wrong). Use GibbsSampler with "
+            "label_noise > 0, set a ridge, or use a richer kernel. Equal points with different "
+            "labels need one of the first two."
         )
 
 
-class ModelFileError(ValueError):
-    """A model cannot be kept in a file, or a file does not hold a model that can be used.
+@dataclass(eq=False)
+class ModelFileError(Attributes, ValueError):
+    """A model cannot be saved, or a file contains no valid model.
 
     Attributes
     ----------
     path : Path
         The file.
     reason : str
-        What is wrong, and what to do about it.
+        What is wrong, and what to do.
 
     Examples
     --------
@@ -131,13 +132,52 @@ class ModelFileError(ValueError):
     model.bpm: it is empty. Save the model with bayespoint.save.
     """
 
-    def __init__(self, path: Path, reason: str) -> None:
-        self.path = path
-        self.reason = reason
-        super().__init__(path, reason)
+    path: Path
+    reason: str
 
     def __str__(self) -> str:
         return f"{self.path}: {self.reason.rstrip('.')}."
+
+
+@dataclass(eq=False)
+class NotEnoughMemoryError(Attributes, MemoryError):
+    """Something would take more memory than there is; raised before any of it is taken.
+
+    Attributes
+    ----------
+    what : str
+        What would take it.
+    needed, available : float
+        Bytes that it would take at least, and bytes that there are.
+    remedy : str
+        What to do about it.
+
+    Examples
+    --------
+    >>> from bayespoint.exceptions import NotEnoughMemoryError
+    >>> print(NotEnoughMemoryError("A matrix", 8e12, 16e9, "take a smaller one"))
+    A matrix needs at least 8 TB of memory, and 16 GB are available. Remedy: take a smaller one.
+    """
+
+    what: str
+    needed: float
+    available: float
+    remedy: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.what} needs at least {in_bytes(self.needed)} of memory, and "
+            f"{in_bytes(self.available)} are available. Remedy: {self.remedy}."
+        )
+
+
+def in_bytes(n_bytes: float) -> str:
+    """An amount of memory, for messages."""
+    size, unit = next(
+        (pair for pair in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB")) if n_bytes >= pair[0]),
+        (1e3, "kB"),
+    )
+    return f"{n_bytes / size:.3g} {unit}"
 
 
 def one_line(error: BaseException) -> str:

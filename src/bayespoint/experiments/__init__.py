@@ -5,43 +5,26 @@ an :class:`Experiment` and name it in ``EXPERIMENTS``.
 
 >>> from bayespoint.experiments import EXPERIMENTS, Context
 >>> result = EXPERIMENTS["large-scale"].run(Context())
->>> row = result.tables[1].rows[0]
->>> f"{row.quantity}: error {row.measured:.2f} %"
+>>> table = result.tables[1]
+>>> f"{table.rows[0].name}: error {table.column('measured')[0]:.2f} %"
 '0 % rejected: error 4.02 %'
 """
 
 from bayespoint.experiments import ep, gibbs, knapsack, large_scale
-from bayespoint.experiments.base import (
-    Column,
-    Comparison,
-    Context,
-    Entry,
-    Experiment,
-    Figure,
-    Result,
-    Row,
-    Table,
-)
+from bayespoint.experiments.base import Column, Context, Experiment, Figure, Result, Row, Table
 from bayespoint.experiments.page import write_index
 from bayespoint.experiments.report import perform, write_run
 from bayespoint.experiments.summary import write_summary
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
-    for experiment in (
-        large_scale.EXPERIMENT,
-        gibbs.EXPERIMENT,
-        ep.EXPERIMENT,
-        knapsack.EXPERIMENT,
-    )
+    for experiment in (large_scale.EXPERIMENT, gibbs.EXPERIMENT, ep.EXPERIMENT, knapsack.EXPERIMENT)
 }
 
 __all__ = [
     "EXPERIMENTS",
     "Column",
-    "Comparison",
     "Context",
-    "Entry",
     "Experiment",
     "Figure",
     "Result",

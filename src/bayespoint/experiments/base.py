@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bayespoint.plots.style import Drawing
 
 
 def _silent(message: str) -> None:
@@ -43,6 +45,8 @@ class Context:
         Random splits, for experiments that have them; None is the experiment's own choice.
     n_jobs : int or None
         Processes, as in joblib, for experiments with parts that run side by side.
+    seconds : dict of str to float
+        Time that the parts of the experiment took.
 
     Examples
     --------
@@ -58,14 +62,15 @@ class Context:
     out: Path | None = None
     n_splits: int | None = None
     n_jobs: int | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
-    def part(self, name: str, seconds: dict[str, float]) -> Iterator[None]:
-        """Tell what comes next, and note in ``seconds`` how long it took."""
+    def part(self, name: str) -> Iterator[None]:
+        """Tell what comes next, and note how long it took."""
         self.tell(name)
         start = time.perf_counter()
         yield
-        seconds[name] = time.perf_counter() - start
+        self.seconds[name] = time.perf_counter() - start
 
     @property
     def mode(self) -> str:
@@ -74,70 +79,8 @@ class Context:
 
 
 @dataclass(frozen=True)
-class Row:
-    """One quantity: what was printed, what was measured, and what to think of it.
-
-    Attributes
-    ----------
-    quantity : str
-        What it is.
-    measured : float
-        Our value.
-    printed : float or None
-        Value in the paper, if it has one.
-    interval : tuple of two floats or None
-        Values that the measured one is consistent with.
-    verdict : str
-        How the two compare, in words.
-
-    Examples
-    --------
-    >>> from bayespoint.experiments import Row
-    >>> row = Row("error at N = 10", measured=1.48, printed=1.46)
-    >>> round(row.measured - row.printed, 2)
-    0.02
-    """
-
-    quantity: str
-    measured: float
-    printed: float | None = None
-    interval: tuple[float, float] | None = None
-    verdict: str = ""
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows of one unit under one title.
-
-    Attributes
-    ----------
-    title, caption : str
-        What stands above it and below it.
-    rows : sequence of Row
-        Its lines.
-    unit : str
-        Of all its numbers.
-    digits : int
-        How many follow the decimal point.
-
-    Examples
-    --------
-    >>> from bayespoint.experiments import Row, Table
-    >>> table = Table("Errors", "On test digits.", [Row("N = 10", 1.48)])
-    >>> f"{table.rows[0].measured:.{table.digits}f} {table.unit}"
-    '1.48 %'
-    """
-
-    title: str
-    caption: str
-    rows: Sequence[Row]
-    unit: str = "%"
-    digits: int = 2
-
-
-@dataclass(frozen=True)
 class Column:
-    """A quantity of a comparison.
+    """A quantity of a table.
 
     Attributes
     ----------
@@ -157,16 +100,19 @@ class Column:
     digits: int = 2
 
 
+Value = float | tuple[float, float] | None  # a number, an interval, or nothing
+
+
 @dataclass(frozen=True)
-class Entry:
-    """One line of a comparison.
+class Row:
+    """One line of a table.
 
     Attributes
     ----------
     name : str
         What it is about.
-    values : sequence of float or None
-        One for each column; None: there is none.
+    values : sequence of float, (float, float) or None
+        One for each column: a number, an interval, or None where there is none.
     verdict : str
         What to think of it, in words.
     standard_errors : sequence of float or None
@@ -174,20 +120,20 @@ class Entry:
 
     Examples
     --------
-    >>> from bayespoint.experiments import Entry
-    >>> Entry("EP", [0.95, None]).values
-    [0.95, None]
+    >>> from bayespoint.experiments import Row
+    >>> Row("EP", [0.95, None, (0.9, 1.0)], "agrees").values
+    [0.95, None, (0.9, 1.0)]
     """
 
     name: str
-    values: Sequence[float | None]
+    values: Sequence[Value]
     verdict: str = ""
     standard_errors: Sequence[float | None] = ()
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Several quantities side by side, where no printed value stands beside each.
+class Table:
+    """Numbers under one title.
 
     Attributes
     ----------
@@ -195,22 +141,26 @@ class Comparison:
         What stands above it and below it.
     columns : sequence of Column
         The quantities.
-    rows : sequence of Entry
+    rows : sequence of Row
         Its lines.
 
     Examples
     --------
-    >>> from bayespoint.experiments import Column, Comparison, Entry
-    >>> columns, rows = [Column("error %"), Column("log-loss")], [Entry("EP", [0.95, 0.031])]
-    >>> comparison = Comparison("Digits", "1 against 8.", columns, rows)
-    >>> dict(zip((column.name for column in columns), comparison.rows[0].values))
-    {'error %': 0.95, 'log-loss': 0.031}
+    >>> from bayespoint.experiments import Column, Row, Table
+    >>> columns, rows = [Column("error %"), Column("log-loss")], [Row("EP", [0.95, 0.031])]
+    >>> Table("Digits", "1 against 8.", columns, rows).column("log-loss")
+    [0.031]
     """
 
     title: str
     caption: str
     columns: Sequence[Column]
-    rows: Sequence[Entry]
+    rows: Sequence[Row]
+
+    def column(self, name: str) -> list[Value]:
+        """The values of one column."""
+        place = [column.name for column in self.columns].index(name)
+        return [row.values[place] for row in self.rows]
 
 
 @dataclass(frozen=True)
@@ -246,6 +196,11 @@ class Figure:
     draw: Callable[[], Drawing]
 
 
+def rounded(values: ArrayLike, digits: int = 4) -> list:
+    """Numbers of a figure for its JSON file, with as many digits as one could see."""
+    return np.round(np.asarray(values, dtype=np.float64), digits).tolist()
+
+
 @dataclass(frozen=True)
 class Result:
     """What an experiment found.
@@ -254,25 +209,22 @@ class Result:
     ----------
     setting : mapping of str to str
         Data and parameters, in words.
-    tables : sequence of Table and Comparison
+    tables : sequence of Table
         Numbers.
     figures : sequence of Figure
         Pictures.
-    seconds : mapping of str to float
-        Time that parts of it took.
 
     Examples
     --------
-    >>> from bayespoint.experiments import Result, Row, Table
-    >>> result = Result({"data": "digits"}, [Table("Errors", "", [Row("N = 1", 1.6)])], [])
+    >>> from bayespoint.experiments import Result, Table
+    >>> result = Result({"data": "digits"}, [Table("Errors", "", [], [])], [])
     >>> [table.title for table in result.tables]
     ['Errors']
     """
 
     setting: Mapping[str, str]
-    tables: Sequence[Table | Comparison]
+    tables: Sequence[Table]
     figures: Sequence[Figure]
-    seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Tables as people read them, on a page or on a terminal."""
+"""Tables as people read them, on a page or on a terminal; tables are those of results.json."""
 
 from __future__ import annotations
 
@@ -6,68 +6,41 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from bayespoint.reports.parts import NOTHING
-
-VERDICT = "verdict"
+from bayespoint.reports.html import NOTHING
 
 
-def table_title(content: Mapping[str, Any]) -> str:
-    """The title of a table, with its unit if it has one."""
-    unit = content.get("unit")
-    return f"{content['title']}, in {unit}" if unit else content["title"]
-
-
-def table_heads(content: Mapping[str, Any]) -> list[str]:
+def table_heads(table: Mapping[str, Any]) -> list[str]:
     """Heads of all columns: what a row is about comes first, the verdict last.
 
     >>> table_heads({"columns": [{"name": "error %", "digits": 2}], "rows": []})
     ['', 'error %', 'verdict']
     """
-    if "columns" in content:
-        return ["", *(column["name"] for column in content["columns"]), VERDICT]
-    return ["", "printed", "measured", "interval", VERDICT]
+    return ["", *(column["name"] for column in table["columns"]), "verdict"]
 
 
-def table_rows(content: Mapping[str, Any]) -> list[list[str]]:
-    """All cells below the heads."""
-    if "columns" in content:
-        digits = [column["digits"] for column in content["columns"]]
-        return [entry_cells(row, digits) for row in content["rows"]]
-    return [row_cells(row, content["digits"]) for row in content["rows"]]
+def table_rows(table: Mapping[str, Any]) -> list[list[str]]:
+    """All cells below the heads.
 
-
-def entry_cells(entry: Mapping[str, Any], digits: Sequence[int]) -> list[str]:
-    """Name, values and verdict of a line of a comparison as words.
-
-    >>> entry = {"name": "ours", "values": [1.257, None], "verdict": "best"}
-    >>> entry_cells(entry, [2, 0])
-    ['ours', '1.26', '–', 'best']
-    >>> entry_cells({**entry, "standard_errors": [0.1]}, [2, 0])
-    ['ours', '1.26 ± 0.10', '–', 'best']
+    >>> columns = [{"name": "measured", "digits": 2}, {"name": "interval", "digits": 1}]
+    >>> row = {"name": "ours", "values": [1.257, [1, 2]], "verdict": "best"}
+    >>> table_rows({"columns": columns, "rows": [{**row, "standard_errors": [0.1]}]})
+    [['ours', '1.26 ± 0.10', '1.0–2.0', 'best']]
     """
-    errors = entry.get("standard_errors", ())  # documents of earlier versions have none
-    cells = zip_longest(entry["values"], digits, errors)
-    return [entry["name"], *(value_cell(*cell) for cell in cells), entry["verdict"]]
+    digits = [column["digits"] for column in table["columns"]]
+    lines = []
+    for row in table["rows"]:
+        cells = zip_longest(row["values"], digits, row["standard_errors"])
+        lines.append([row["name"], *(cell(*one) for one in cells), row["verdict"]])
+    return lines
 
 
-def value_cell(value: float | None, digits: int, standard_error: float | None) -> str:
-    """A value, with its standard error where it has one."""
-    spread = "" if value is None or standard_error is None else f" ± {standard_error:.{digits}f}"
-    return number(value, digits) + spread
-
-
-def row_cells(row: Mapping[str, Any], digits: int) -> list[str]:
-    """Quantity, printed value, measured value, interval and verdict as words."""
-    printed, measured = number(row["printed"], digits), number(row["measured"], digits)
-    ends = (
-        NOTHING if row["interval"] is None else "–".join(number(x, digits) for x in row["interval"])
-    )
-    return [row["quantity"], printed, measured, ends, row["verdict"]]
-
-
-def number(value: float | None, digits: int) -> str:
-    """A number with so many digits after the decimal point, or a dash."""
-    return NOTHING if value is None else f"{value:.{digits}f}"
+def cell(value: float | Sequence[float] | None, digits: int, error: float | None) -> str:
+    """A number, with its standard error where it has one; an interval; or a dash."""
+    if value is None:
+        return NOTHING
+    if isinstance(value, Sequence):
+        return "–".join(f"{end:.{digits}f}" for end in value)
+    return f"{value:.{digits}f}" + ("" if error is None else f" ± {error:.{digits}f}")
 
 
 def verdict_word(verdict: str) -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bayespoint.experiments.cells import table_heads, table_rows, table_title, verdict_word
+from bayespoint.experiments.cells import table_heads, table_rows, verdict_word
 from bayespoint.experiments.report import RESULTS, ordered_runs
-from bayespoint.reports import parts
-from bayespoint.reports.machine import machine_words
-from bayespoint.reports.parts import badge, definitions, text
+from bayespoint.files import replacing
+from bayespoint.reports import html
+from bayespoint.reports.environment import environment_words
+from bayespoint.reports.html import badge, definitions, text
 
 
 def write_index(out: Path) -> Path:
@@ -46,8 +47,9 @@ was measured here.</p>
 <nav><ul>{contents}</ul></nav>"""
     sections = "\n".join(section(folder, run, out) for folder, run in runs)
     path = out / "index.html"
-    page = parts.page("bayespoint: papers reproduced", header, sections)
-    path.write_text(page, encoding="utf-8")
+    page = html.page("bayespoint: papers reproduced", header, sections)
+    with replacing(path) as draft:
+        draft.write_text(page, encoding="utf-8")
     return path
 
 
@@ -64,7 +66,7 @@ def section(folder: Path, run: Mapping[str, Any], out: Path) -> str:
 {warned}
 <div class="figures">{figures}</div>
 {"".join(map(table, run["tables"]))}
-<details><summary>Machine, time and files</summary>
+<details><summary>Computer, time and files</summary>
 {definitions(measured_with(run))}
 <p><a href="{text(place)}/{RESULTS}">{RESULTS}</a> holds everything above for programs.</p>
 </details>
@@ -82,25 +84,24 @@ def figure(folder: Path, content: Mapping[str, Any], place: str) -> str:
         f"<strong>{text(title)}.</strong> {text(content['caption'])} "
         f'<a href="{file}.png">PNG</a> <a href="{file}.json">JSON</a>'
     )
-    return parts.figure(parts.png_address(path.read_bytes()), title, caption)
+    return html.figure(html.png_address(path.read_bytes()), title, caption)
 
 
 def table(content: Mapping[str, Any]) -> str:
-    """A table of printed against measured values, or of any others."""
-    title, kind = table_title(content), "" if "columns" in content else "stacked"
+    """A table with its title and caption; where intervals stand last, words go below them."""
+    title = content["title"]
+    has_intervals = any(isinstance(row["values"][-1], list) for row in content["rows"])
+    kind = "stacked" if has_intervals else ""
     *heads, last = table_heads(content)
-    rows = map(with_verdict, table_rows(content))
-    shown = parts.table([*heads, parts.Cell(last, "words")], rows, kind=kind, label=title)
+    lines = [
+        [*cells, html.Cell(verdict, f"words {verdict_word(verdict)}".strip())]
+        for *cells, verdict in table_rows(content)
+    ]
+    shown = html.table([*heads, html.Cell(last, "words")], lines, kind=kind, label=title)
     return (
         f"<article><h3>{text(title)}</h3>{shown}"
         f'<p class="quiet">{text(content["caption"])}</p></article>'
     )
-
-
-def with_verdict(row: Sequence[str]) -> list[Any]:
-    """A row whose last cell has the colour of its verdict."""
-    *cells, verdict = row
-    return [*cells, parts.Cell(verdict, f"words {verdict_word(verdict)}".strip())]
 
 
 def measured_with(run: Mapping[str, Any]) -> dict[str, str]:
@@ -110,7 +111,7 @@ def measured_with(run: Mapping[str, Any]) -> dict[str, str]:
     return {
         "finished": run["finished"],
         "time": f"{seconds['all']:.1f} s" + (f" ({steps})" if steps else ""),
-        **machine_words(run["machine"]),
+        **environment_words(run["environment"]),
     }
 
 

@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bayespoint.experiments.base import Context, Experiment, Figure, Result
+from bayespoint.files import replacing
 from bayespoint.plots import house_style
-from bayespoint.reports.machine import describe_machine
+from bayespoint.reports.environment import describe_environment
 
-FORMAT = 1  # of results.json; files of another format are not read
+FORMAT = 2  # of results.json; files of another format are not read
 RESULTS = "results.json"
 
 
@@ -73,10 +74,10 @@ def perform(experiment: Experiment, context: Context) -> Run:
         "warnings": [str(warning.message) for warning in caught],
         "seconds": {
             "all": round(time.perf_counter() - start, 2),
-            **{part: round(seconds, 2) for part, seconds in result.seconds.items()},
+            **{part: round(seconds, 2) for part, seconds in context.seconds.items()},
         },
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": describe_machine(),
+        "environment": describe_environment(),
     }
     return Run(result, document)
 
@@ -118,7 +119,9 @@ def write_run(run: Run, out: Path) -> Path:
 def write_figure(figure: Figure, folder: Path) -> None:
     """Draw a figure into ``<name>.png`` and put its numbers beside it."""
     with house_style():
-        figure.draw().savefig(folder / f"{figure.name}.png")
+        drawing = figure.draw()
+        with replacing(folder / f"{figure.name}.png") as draft:
+            drawing.savefig(draft)
     titles = {"title": figure.title, "caption": figure.caption}
     write_json({**titles, "data": figure.data}, folder / f"{figure.name}.json")
 
@@ -126,7 +129,8 @@ def write_figure(figure: Figure, folder: Path) -> None:
 def write_json(content: Mapping[str, Any], path: Path) -> None:
     """Write JSON that every reader takes: no NaN."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
-    path.write_text(text + "\n", encoding="utf-8")
+    with replacing(path) as draft:
+        draft.write_text(text + "\n", encoding="utf-8")
 
 
 def read_runs(out: Path) -> Iterator[tuple[Path, dict[str, Any]]]:

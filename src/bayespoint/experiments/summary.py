@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bayespoint.experiments.cells import table_heads, table_rows, table_title
+from bayespoint.experiments.cells import table_heads, table_rows
 from bayespoint.experiments.page import measured_with
 from bayespoint.experiments.report import ordered_runs, write_json
+from bayespoint.files import replacing
 
 TITLE = "# Papers reproduced, all numbers"
 FIRST = (
@@ -42,9 +43,15 @@ def write_summary(out: Path) -> Path:
     runs = [run for _, run in ordered_runs(out)]
     write_json({"runs": runs}, out / "summary.json")
     path = out / "summary.md"
-    blocks = [TITLE, FIRST, *(block for run in runs for block in run_blocks(run))]
-    path.write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
+    with replacing(path) as draft:
+        draft.write_text(summary_text(runs), encoding="utf-8")
     return path
+
+
+def summary_text(runs: Sequence[Mapping[str, Any]]) -> str:
+    """All runs as Markdown."""
+    blocks = [TITLE, FIRST, *(block for run in runs for block in run_blocks(run))]
+    return "\n\n".join(blocks) + "\n"
 
 
 def run_blocks(run: Mapping[str, Any]) -> Iterable[str]:
@@ -55,10 +62,10 @@ def run_blocks(run: Mapping[str, Any]) -> Iterable[str]:
     if run["warnings"]:
         yield "\n".join(f"- warning: {plain(words)}" for words in run["warnings"])
     for content in run["tables"]:
-        yield f"### {plain(table_title(content))}"
+        yield f"### {plain(content['title'])}"
         yield markdown_table(table_heads(content), table_rows(content))
         yield plain(content["caption"])
-    yield "### Machine and time"
+    yield "### Computer and time"
     yield bullets(measured_with(run))
 
 

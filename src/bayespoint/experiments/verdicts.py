@@ -6,10 +6,11 @@ from math import sqrt
 
 from numpy.typing import NDArray
 
-from bayespoint.experiments.base import Row
+from bayespoint.experiments.base import Column, Row
 from bayespoint.reports.intervals import Interval, score_interval
 
 WIDTH = 2.0  # standard errors that are put down to chance
+PRINTED_AND_MEASURED = (Column("printed"), Column("measured"), Column("interval"))
 
 
 def two_errors_around(rate: float, n: int) -> Interval:
@@ -36,24 +37,27 @@ def compare(rate: float, printed: float, n: int) -> str:
     >>> compare(0.0123, 0.0150, 10_000)
     'better, by 2.2 standard errors'
     """
-    low, high = two_errors_around(rate, n)
-    if low <= printed <= high:
+    return verdict(rate - printed, sqrt(printed * (1 - printed) / n))
+
+
+def verdict(difference: float, error: float) -> str:
+    """Say in words how far two error rates are apart, by the standard error of the difference."""
+    if abs(difference) <= WIDTH * error:
         return "agrees within two standard errors"
-    word = "better" if rate < printed else "worse"
-    standard_error = sqrt(printed * (1 - printed) / n)
-    if standard_error == 0:
-        return word
-    return f"{word}, by {abs(rate - printed) / standard_error:.1f} standard errors"
+    word = "better" if difference < 0 else "worse"
+    return f"{word}, by {abs(difference) / error:.1f} standard errors" if error else word
 
 
 def error_row(
-    quantity: str, rate: float, n: int, printed: float | None = None, verdict: str = ""
+    quantity: str, rate: float, n: int, printed: float | None = None, words: str = ""
 ) -> Row:
-    """A row in per cent for an error rate on n points; ``printed`` is in per cent already.
+    """A row of PRINTED_AND_MEASURED, in per cent, for an error rate on n points.
 
-    ``verdict`` is what to say where there is no printed value.
+    ``printed`` is in per cent already.
+
+    ``words`` is the verdict where there is no printed value.
     """
     low, high = two_errors_around(rate, n)
     if printed is not None:
-        verdict = compare(rate, printed / 100, n)
-    return Row(quantity, 100 * rate, printed, (100 * low, 100 * high), verdict)
+        words = compare(rate, printed / 100, n)
+    return Row(quantity, (printed, 100 * rate, (100 * low, 100 * high)), words)

@@ -1,87 +1,111 @@
-"""What every kernel is asked, and the points that it works on."""
+"""The interface of a kernel, and weighted sums of kernels."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from copy import copy
+from numbers import Real
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
-from bayespoint.exceptions import KernelError
-
-
-@dataclass(frozen=True)
-class Points:
-    """Points as a kernel wants them.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (n, width)
-        What blocks are computed from: scaled feature vectors, raw inputs or kernel rows.
-    norm : ndarray of shape (n,)
-        ``|phi(x)| = sqrt(k(x, x))`` after scaling, so at most 1.
-    log_unit : float
-        The unit of k, as its logarithm to base 2: plain values of k are 2**log_unit times larger.
-    index : ndarray of shape (n,)
-        Positions among the points prepared together (columns of a precomputed kernel).
-    side : ndarray of shape (n,) or None
-        One more number a point, where the kernel needs it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint.kernels import PolynomialKernel
-    >>> points = PolynomialKernel(degree=2).prepare(np.array([[0.0, 4.0], [3.0, 4.0]]))
-    >>> len(points), int(points.log_unit)  # the longest, 5, is below 8: k is in units of 8^4
-    (2, 12)
-    """
-
-    rows: NDArray
-    norm: NDArray[np.float64]
-    log_unit: float
-    index: NDArray[np.int64]
-    side: NDArray | None = None
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def take(self, which: Any) -> Points:
-        """The chosen points (an index array or a slice)."""
-        side = None if self.side is None else self.side[which]
-        return Points(self.rows[which], self.norm[which], self.log_unit, self.index[which], side)
+from bayespoint.kernels.linear import LinearForm
+from bayespoint.kernels.points import Points, in_plain_units
+from bayespoint.validation import check_flag, parameter_error
 
 
-class Kernel(ABC):
+class Kernel(BaseEstimator, ABC):
     r"""A kernel k, or its normalised form :math:`k(x, x') / \sqrt{k(x, x) k(x', x')}`.
 
-    Subclasses prepare points and compute blocks; calling a kernel on arrays gives plain values.
+    A kernel has parameters in scikit-learn's sense, so ``kernel__gamma`` works in a grid search.
+    :meth:`fitted` computes what depends on the training points and returns a new kernel. Kernels
+    can be added, and multiplied by positive numbers.
+
+    Subclasses prepare points and compute blocks of values between prepared points. Calling a kernel
+    on two arrays of points returns plain values. A subclass with further parameters passes
+    ``normalize`` to this constructor.
 
     Parameters
     ----------
     normalize : bool, default=False
-        Whether to take the normalised form.
+        Whether to use the normalised form.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from bayespoint.kernels import PolynomialKernel
+    >>> from bayespoint.kernels import ConstantKernel, PolynomialKernel, RadialKernel
     >>> A, B = np.array([[2.0, 0.0]]), np.array([[3.0, 4.0]])
     >>> PolynomialKernel()(A, B), PolynomialKernel(normalize=True)(A, B).round(3)
     (array([[6.]]), array([[0.6]]))
+    >>> (0.5 * PolynomialKernel() + ConstantKernel())(A, B)
+    array([[4.]])
     """
 
     def __init__(self, *, normalize: bool = False) -> None:
         self.normalize = normalize
 
+    def check(self) -> None:
+        """Raise a ValueError, in scikit-learn's wording, for an invalid parameter."""
+        check_flag(self, "normalize")
+
+    def check_state(self) -> None:
+        """Raise an error if the parameters or the fitted attributes are invalid."""
+        self.check()
+
+    def fitted(self, X: NDArray) -> Self:
+        """Return a new kernel that is fitted to the training points.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_points, n_features)
+            Training points.
+
+        Returns
+        -------
+        Kernel
+            The fitted kernel; this one is unchanged.
+        """
+        self.check()
+        return copy(self)
+
+    @property
+    def positive_parameters(self) -> tuple[str, ...]:
+        """Names of the parameters that take any positive number and have a ``derivative``."""
+        return ()
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether k is an inner product of the inputs plus a constant, possibly normalised.
+
+        The coefficients must be known, so with ``gamma="scale"`` only a fitted kernel is linear.
+        """
+        return self.linear_form is not None and self.linear_form.gamma > 0
+
+    @property
+    def linear_form(self) -> LinearForm | None:
+        """The coefficients of a linear or constant kernel before it is normalised; else None."""
+        return None
+
+    def linear_change(self, name: str) -> LinearForm:
+        """Derivatives of the coefficients in the logarithm of a positive parameter."""
+        return LinearForm(0.0, 0.0)
+
+    @property
+    def is_precomputed(self) -> bool:
+        """Whether points are given as rows of a kernel matrix, not as features."""
+        return False
+
     @abstractmethod
     def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
         """Prepare points for :meth:`block`.
 
-        With ``unit`` (always, if the kernel is normalised) every phi(x) is scaled to length 1,
-        else all by one factor that makes the longest at most 1. ``training`` says that new points
-        will be compared with these.
+        With ``unit``, and always if the kernel is normalised, every phi(x) is scaled to length 1.
+        Otherwise all are scaled by one factor, so that the longest has length at most 1. Set
+        ``training`` for the points that others will be compared with. The rows of a linear kernel
+        are its scaled features.
         """
 
     @abstractmethod
@@ -91,10 +115,16 @@ class Kernel(ABC):
     def derivative(self, points: Points, name: str) -> NDArray | None:
         """D block(points, points) / d log ``name`` of a positive parameter; None if it is 0.
 
-        Points are prepared with the parameter, so that their scale may depend on it: the
-        derivative is that of plain values, in the unit of the points.
+        The scale of the points may depend on the parameter, so the derivative is that of plain
+        values, expressed in the unit of the points.
         """
         return None
+
+    def feature_derivative(self, points: Points, name: str) -> NDArray:
+        """D rows / d log ``name`` of a linear kernel's points, in their unit."""
+        form = self.linear_form
+        assert form is not None
+        return form.derivative(points.rows, self.linear_change(name), self.normalize)
 
     def __call__(self, A: NDArray, B: NDArray) -> NDArray:
         """Values k between the rows of A and the rows of B, in plain units."""
@@ -106,35 +136,228 @@ class Kernel(ABC):
         points = self.prepare(A, training=True)
         return in_plain_units(points.norm**2, points.log_unit, points.log_unit)
 
+    def weighted_terms(self) -> list[tuple[float, Kernel]]:
+        """The kernel as a list of (weight, kernel) pairs."""
+        return [(1.0, self)]
 
-def in_plain_units(values: NDArray, left_unit: float, right_unit: float) -> NDArray:
-    """Kernel values between points of these (logarithmic) units, or an error if they overflow.
+    def __add__(self, other: Kernel) -> SumKernel:
+        if not isinstance(other, Kernel):
+            return NotImplemented
+        return weighted_sum([*self.weighted_terms(), *other.weighted_terms()])
+
+    def __mul__(self, factor: Any) -> SumKernel:
+        if not isinstance(factor, Real):
+            return NotImplemented
+        return weighted_sum([(float(factor) * w, term) for w, term in self.weighted_terms()])
+
+    __rmul__ = __mul__
+    __array_ufunc__ = None  # NumPy scalars leave the product to the kernel
+
+
+class SumKernel(Kernel):
+    r"""A weighted sum of kernels, :math:`k(x, x') = \sum_t w_t\, k_t(x, x')`.
+
+    Its features are those of all terms, scaled by :math:`\sqrt{w_t}`. So a function drawn from the
+    prior is a sum of independent functions, one for each term. A sum of linear and constant kernels
+    is linear.
 
     Parameters
     ----------
-    values : ndarray
-        Values in the units of the points.
-    left_unit, right_unit : float
-        ``log_unit`` of the points on either side.
-
-    Returns
-    -------
-    ndarray
-        Plain values, of the same shape.
+    terms : list of Kernel
+        The kernels :math:`k_t`. Their parameters are numbered from 0: ``terms__0__gamma`` is the
+        gamma of the first.
+    weights : list of float, optional
+        The positive weights :math:`w_t`; 1 by default. ``weights__0`` is the weight of the first
+        term.
+    normalize : bool, default=False
+        Whether to divide by the lengths of the feature vectors.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from bayespoint.kernels import in_plain_units
-    >>> in_plain_units(np.array([0.5, 1.0]), 3.0, 1.0)
-    array([2., 4.])
+    >>> from bayespoint.kernels import ConstantKernel, PolynomialKernel, RadialKernel
+    >>> kernel = 2.0 * RadialKernel(gamma=0.5) + PolynomialKernel() + ConstantKernel()
+    >>> kernel
+    SumKernel(terms=[RadialKernel(gamma=0.5), PolynomialKernel(), ConstantKernel()],
+              weights=[2.0, 1.0, 1.0])
+    >>> kernel(np.array([[1.0]]), np.array([[1.0], [3.0]])).round(3)
+    array([[4.   , 4.271]])
+    >>> kernel.positive_parameters[:4]
+    ('weights__0', 'terms__0__gamma', 'weights__1', 'terms__1__gamma')
+    >>> kernel.set_params(weights__0=0.5, terms__0__gamma=0.1).diag(np.array([[1.0]]))
+    array([2.5])
     """
-    log_unit = (left_unit + right_unit) / 2
-    with np.errstate(over="ignore", invalid="ignore"):
-        plain = values * values.dtype.type(np.exp2(log_unit))
-    if not np.isfinite(plain).all():
-        raise KernelError(
-            f"Kernel values of about 1e{log_unit * np.log10(2):.0f} overflow {values.dtype}. "
-            "Use normalize=True, scale the features, or lower the degree."
+
+    def __init__(
+        self,
+        terms: Sequence[Kernel],
+        *,
+        weights: Sequence[float] | None = None,
+        normalize: bool = False,
+    ) -> None:
+        super().__init__(normalize=normalize)
+        self.terms = terms
+        self.weights = weights
+
+    def check(self) -> None:
+        """Raise a ValueError, in scikit-learn's wording, for an invalid parameter."""
+        super().check()
+        terms: Any = self.terms
+        weights: Any = self.weights
+        if not isinstance(terms, (list, tuple)) or len(terms) == 0:
+            raise parameter_error(self, "terms", "a non-empty list of kernels")
+        for term in terms:
+            if not isinstance(term, Kernel) or term.is_precomputed:
+                raise parameter_error(
+                    self, "terms", "a list of kernels of features (sum kernel matrices yourself)"
+                )
+            term.check()
+        if weights is None:
+            return
+        is_list = isinstance(weights, (list, tuple, np.ndarray)) and len(weights) == len(terms)
+        if not is_list or not all(isinstance(w, Real) and 0 < float(w) < np.inf for w in weights):
+            raise parameter_error(self, "weights", f"None or {len(terms)} positive numbers")
+
+    def fitted(self, X: NDArray) -> SumKernel:
+        """Return a new sum, of terms that are fitted to the training points."""
+        kernel = super().fitted(X)
+        kernel.terms = [term.fitted(X) for term in self.terms]
+        return kernel
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name; with ``deep``, also those of the terms."""
+        params = super().get_params(deep=False)
+        if deep:
+            for i, (weight, term) in enumerate(self._pairs()):
+                params |= {f"weights__{i}": weight, f"terms__{i}": term}
+                params |= {f"terms__{i}__{name}": v for name, v in term.get_params().items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, also those of the terms."""
+        super().set_params(**{name: params[name] for name in params if "__" not in name})
+        for name in (name for name in params if "__" in name):
+            if name not in self.get_params():
+                raise ValueError(
+                    f"Invalid parameter {name!r} for {self}. Valid parameters are: "
+                    f"{', '.join(self.get_params())}."
+                )
+            i, inner = split_name(name)
+            if name.startswith("weights"):
+                self.weights = replaced([w for w, _ in self._pairs()], i, params[name])
+            elif inner:
+                self.terms[i].set_params(**{inner: params[name]})
+            else:
+                self.terms = replaced(self.terms, i, params[name])
+        return self
+
+    def _pairs(self) -> list[tuple[float, Kernel]]:
+        weights = [1.0] * len(self.terms) if self.weights is None else self.weights
+        return list(zip(weights, self.terms, strict=False))
+
+    def weighted_terms(self) -> list[tuple[float, Kernel]]:
+        """The kernel as a list of (weight, kernel) pairs."""
+        return super().weighted_terms() if self.normalize else self._pairs()
+
+    @property
+    def positive_parameters(self) -> tuple[str, ...]:
+        """The weights, and the positive parameters of all terms."""
+        return tuple(
+            name
+            for i, term in enumerate(self.terms)
+            for name in (
+                f"weights__{i}",
+                *(f"terms__{i}__{inner}" for inner in term.positive_parameters),
+            )
         )
-    return plain
+
+    @property
+    def linear_form(self) -> LinearForm | None:
+        """The sum of the terms' coefficients, if all terms are linear."""
+        forms = [None if term.normalize else term.linear_form for term in self.terms]
+        known = [form for form in forms if form is not None]
+        if len(known) < len(forms):
+            return None
+        return LinearForm(*(np.array([w for w, _ in self._pairs()]) @ known).tolist())
+
+    def linear_change(self, name: str) -> LinearForm:
+        """Derivatives of the coefficients in the logarithm of a positive parameter."""
+        i, inner = split_name(name)
+        weight, term = self._pairs()[i]
+        change = term.linear_change(inner) if inner else term.linear_form
+        assert change is not None
+        return LinearForm(weight * change.gamma, weight * change.coef0)
+
+    def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
+        """Prepare the points with each term; ``rows`` are the factors of the terms' features.
+
+        If the sum is linear, the rows are its features, and there are no parts.
+        """
+        unit = unit or self.normalize
+        if self.is_linear:
+            return self.linear_form.prepare(X, unit=unit)  # type: ignore[union-attr]
+        parts = [term.prepare(X, training=training) for term in self.terms]
+        log_weight = np.log2([w for w, _ in self._pairs()])
+        log_units = log_weight + [part.log_unit for part in parts]
+        with np.errstate(divide="ignore"):  # phi(x) = 0
+            log_square = log_units + 2 * np.log2(np.column_stack([part.norm for part in parts]))
+        log_total = np.logaddexp2.reduce(log_square, axis=1, keepdims=True)  # log2 k(x, x)
+        if unit:
+            # Each term has length 1, times the square root of its share of k(x, x).
+            parts = [term.prepare(X, unit=True, training=training) for term in self.terms]
+            is_zero = np.isneginf(log_total)
+            scale = np.exp2((log_square - np.where(is_zero, 0.0, log_total)) / 2)
+            norm, log_unit = (~is_zero[:, 0]).astype(np.float64), 0.0
+        else:
+            # No share exceeds 1, nor does their sum; the root of the unit is a power of two.
+            log_unit = 2 * np.ceil((log_units.max() + np.log2(len(parts))) / 2)
+            scale = np.tile(np.exp2((log_units - log_unit) / 2), (len(X), 1))
+            norm = np.exp2((log_total[:, 0] - log_unit) / 2)
+        rows = scale.astype(X.dtype)
+        return Points(rows, norm, float(log_unit), np.arange(len(X)), parts=tuple(parts))
+
+    def block(self, left: Points, right: Points) -> NDArray:
+        """The sum of the blocks of all terms, each times the factors of its features."""
+        if not left.parts:
+            return left.rows @ right.rows.T
+        total: Any = 0
+        for i, term in enumerate(self.terms):
+            total = total + scaled(term.block(left.parts[i], right.parts[i]), left, right, i)
+        return total
+
+    def derivative(self, points: Points, name: str) -> NDArray | None:
+        """The derivative of one term; in the logarithm of its weight it is the term's block."""
+        if not points.parts:
+            half = self.feature_derivative(points, name) @ points.rows.T
+            return half + half.T
+        i, inner = split_name(name)
+        term, part = self.terms[i], points.parts[i]
+        change = term.derivative(part, inner) if inner else term.block(part, part)
+        if change is None:
+            return None
+        change = scaled(change, points, points, i)
+        if self.normalize:  # the lengths change as well: d (k / |phi| |phi'|)
+            length = change.diagonal() / 2
+            change = change - self.block(points, points) * (length[:, None] + length)
+        return change
+
+
+def weighted_sum(terms: list[tuple[float, Kernel]]) -> SumKernel:
+    """The sum of kernels with these weights."""
+    return SumKernel([term for _, term in terms], weights=[weight for weight, _ in terms])
+
+
+def split_name(name: str) -> tuple[int, str]:
+    """Index of the term that a parameter belongs to, and its name there ("" for the weight)."""
+    _, number, *inner = name.split("__", 2)
+    return int(number), "".join(inner)
+
+
+def replaced(values: Sequence, i: int, value: Any) -> list:
+    """A copy of a list with one entry replaced."""
+    return [value if j == i else old for j, old in enumerate(values)]
+
+
+def scaled(values: NDArray, left: Points, right: Points, i: int) -> NDArray:
+    """Values of one term of a sum, in the unit of the sum's points."""
+    return values * (left.rows[:, i, None] * right.rows[:, i])  # symmetric to the bit

@@ -1,24 +1,38 @@
-"""The kernel that a classifier's parameters name."""
+"""The list of kernels, and the kernel that a classifier's parameters specify."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from copy import copy
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from bayespoint.exceptions import KernelError
-from bayespoint.kernels.base import Kernel
-from bayespoint.kernels.given import FunctionKernel, PrecomputedKernel
+from bayespoint.kernels.base import Kernel, SumKernel
+from bayespoint.kernels.constant import ConstantKernel
+from bayespoint.kernels.custom import FunctionKernel, PrecomputedKernel
+from bayespoint.kernels.points import Points
 from bayespoint.kernels.polynomial import PolynomialKernel
 from bayespoint.kernels.radial import RadialKernel
 
-NAMES = ("linear", "poly", "rbf", "precomputed")
+
+def linear_kernel(*, fit_intercept: bool = True, normalize: bool = False) -> PolynomialKernel:
+    """The kernel named "linear": x.x', plus 1 if there is an intercept."""
+    return PolynomialKernel(coef0=1.0 if fit_intercept else 0.0, normalize=normalize)
+
+
+# Name -> function or class that takes the classifier's parameters of the same names.
+NAMES: dict[str, Callable[..., Kernel]] = {
+    "linear": linear_kernel,
+    "poly": PolynomialKernel,
+    "rbf": RadialKernel,
+    "precomputed": PrecomputedKernel,
+}
+# Classes that model files may contain. FunctionKernel is not one of them: it holds code.
+STORED = (ConstantKernel, Points, PolynomialKernel, PrecomputedKernel, RadialKernel, SumKernel)
 
 
 def make_kernel(
-    kernel: str | Callable[[NDArray, NDArray], NDArray],
-    X: NDArray,
+    kernel: str | Kernel | Callable[..., Any],
     *,
     degree: int = 3,
     gamma: float | str = "scale",
@@ -26,66 +40,82 @@ def make_kernel(
     normalize: bool = False,
     fit_intercept: bool = True,
 ) -> Kernel:
-    """The kernel of a classifier's parameters; what depends on data is read off ``X``.
+    """Make the kernel that a classifier's parameters specify, not yet fitted.
 
     Parameters
     ----------
-    kernel : {"linear", "poly", "rbf", "precomputed"} or callable
-        Its name, or a function of two arrays of points.
-    X : ndarray of shape (n_points, n_features)
-        Training points: for ``gamma="scale"``, and to centre and leave out what is constant.
-    degree, gamma, coef0, normalize
-        As in :class:`bayespoint.BayesPointClassifier`.
+    kernel : {"linear", "poly", "rbf", "precomputed"}, Kernel or callable
+        Name of the kernel, a kernel, or a function of two arrays of points.
+    degree, gamma, coef0
+        As in :class:`bayespoint.BayesPointClassifier`, for the kernels named "poly" and "rbf".
+    normalize : bool, default=False
+        Whether to use the normalised form. A kernel that is normalised already stays so.
     fit_intercept : bool, default=True
-        Concerns the linear kernel alone: its constant feature. The polynomial kernel has one
-        through ``coef0``, and the others need none.
+        Whether the kernel named "linear" has a constant feature.
 
     Returns
     -------
     Kernel
-        Ready to be called.
+        The kernel, to be fitted to the training points.
 
     Examples
     --------
     >>> import numpy as np
     >>> from bayespoint.kernels import make_kernel
     >>> X = np.array([[1.0, 2.0], [3.0, 4.0]])
-    >>> make_kernel("linear", X)(X, X)  # 1 is the constant feature's
+    >>> make_kernel("linear")(X, X)  # the constant feature adds 1
     array([[ 6., 12.],
            [12., 26.]])
+    >>> make_kernel("rbf").fitted(X)
+    RadialKernel(gamma=0.4)
     """
-    if callable(kernel):
-        return FunctionKernel(kernel, normalize=normalize)
-    if kernel == "linear":
-        return PolynomialKernel(coef0=float(fit_intercept), normalize=normalize)
-    if kernel == "precomputed":
-        if normalize:
-            raise KernelError(
-                "normalize=True needs k(x, x) of new points, which a precomputed kernel does not "
-                "tell. Divide the matrix by sqrt(k(x, x) k(x', x')) yourself."
-            )
-        return PrecomputedKernel()
-    width = scale_gamma(X) if gamma == "scale" else 1 / X.shape[1] if gamma == "auto" else gamma
-    if kernel == "rbf":
-        centre = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
-        return RadialKernel(gamma=float(width), centre=centre)
-    constant = [True] if coef0 > 0 else []
-    columns = np.flatnonzero(np.append(X.any(axis=0), constant))
-    return PolynomialKernel(
-        degree=degree, gamma=float(width), coef0=float(coef0), normalize=normalize,
-        columns=columns if len(columns) < X.shape[1] + len(constant) else None,
-    )  # fmt: skip
-
-
-def scale_gamma(X: NDArray) -> float:
-    """1 / (n_features * Var X), as scikit-learn's SVC; 1 for constant data."""
-    if X.min() == X.max():
-        return 1.0
-    with np.errstate(over="ignore"):
-        variance = float(X.var(dtype=np.float64))
-    if not 1e-300 < variance < 1e300:
-        raise KernelError(
-            f"gamma='scale' is 1 / (n_features Var X), which is out of range for features as large "
-            f"as {np.abs(X).max():.2g}. Scale the features."
+    given = {
+        "degree": degree, "gamma": gamma, "coef0": coef0, "normalize": normalize,
+        "fit_intercept": fit_intercept,
+    }  # fmt: skip
+    if isinstance(kernel, str) and kernel in NAMES:
+        make = NAMES[kernel]
+        return make(**{name: given[name] for name in inspect.signature(make).parameters})
+    if isinstance(kernel, Kernel):
+        made = copy(kernel)
+        made.normalize = normalize or kernel.normalize
+    elif callable(kernel) and not isinstance(kernel, type):
+        made = FunctionKernel(kernel, normalize=normalize)
+    else:
+        names = ", ".join(map(repr, NAMES))
+        raise ValueError(
+            f"The 'kernel' parameter of BayesPointClassifier must be a str among {{{names}}}, a "
+            f"kernel such as RadialKernel(), or a callable. Got {kernel!r} instead."
         )
-    return 1.0 / (X.shape[1] * variance)
+    made.check()
+    return made
+
+
+def positive_parameters(kernel: Any) -> dict[str, str]:
+    """The classifier's names of the positive parameters of its kernel.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable
+        The classifier's parameter.
+
+    Returns
+    -------
+    dict of str to str
+        Name in the classifier -> name in the kernel.
+
+    Examples
+    --------
+    >>> from bayespoint.kernels import ConstantKernel, RadialKernel, positive_parameters
+    >>> positive_parameters("poly")
+    {'gamma': 'gamma', 'coef0': 'coef0'}
+    >>> list(positive_parameters(RadialKernel() + ConstantKernel()))
+    ['kernel__weights__0', 'kernel__terms__0__gamma', 'kernel__weights__1']
+    """
+    if isinstance(kernel, Kernel):
+        return {f"kernel__{name}": name for name in kernel.positive_parameters}
+    if not isinstance(kernel, str) or kernel not in NAMES:
+        return {}
+    make = NAMES[kernel]
+    taken = inspect.signature(make).parameters
+    return {name: name for name in make().positive_parameters if name in taken}

@@ -1,12 +1,16 @@
-"""Powers of inner products, the linear kernel among them."""
+"""Powers of inner products, including the linear kernel."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.kernels.base import Kernel, Points
-from bayespoint.kernels.scaling import CHUNK, lengths, power_of_two
+from bayespoint.kernels.base import Kernel
+from bayespoint.kernels.gamma import check_gamma, gamma_from_data, known_gamma
+from bayespoint.kernels.linear import LinearForm
+from bayespoint.kernels.points import Points
+from bayespoint.state import shaped
+from bayespoint.validation import check_number
 
 
 class PolynomialKernel(Kernel):
@@ -19,15 +23,20 @@ class PolynomialKernel(Kernel):
     ----------
     degree : int, default=1
         The power d.
-    gamma : float, default=1.0
-        Factor of the inner product.
+    gamma : float, "scale" or "auto", default=1.0
+        Factor of the inner product. "scale" is 1 / (n_features Var X) and "auto" is 1 / n_features
+        of the training points X.
     coef0 : float, default=0.0
-        Constant :math:`c_0`, not negative: with degree 1 the intercept's feature.
+        Constant :math:`c_0`, not negative. With degree 1 it is the feature of the intercept.
     normalize : bool, default=False
         Whether to divide by the lengths of the feature vectors.
-    columns : ndarray of int, optional
-        The entries of z that are not zero at every training point: only they matter to an inner
-        product with one (of 784 pixels of MNIST 67 never do). All by default.
+
+    Attributes
+    ----------
+    columns_ : ndarray of int or None
+        Entries of z that are nonzero at some training point, if others are not; inner products with
+        training points need only these. (In MNIST 67 of 784 pixels are always zero.) Set by
+        :meth:`fitted` for degree 2 and above.
 
     Examples
     --------
@@ -38,46 +47,66 @@ class PolynomialKernel(Kernel):
     array([[16.,  9.]])
     """
 
+    columns_: NDArray[np.int64] | None = None
+
     def __init__(
         self,
         *,
         degree: int = 1,
-        gamma: float = 1.0,
+        gamma: float | str = 1.0,
         coef0: float = 0.0,
         normalize: bool = False,
-        columns: NDArray[np.int64] | None = None,
     ) -> None:
         super().__init__(normalize=normalize)
         self.degree = degree
         self.gamma = gamma
         self.coef0 = coef0
-        self.columns = columns
 
-    def features(self, X: NDArray) -> NDArray:
-        """The vectors z whose inner products the kernel raises to its degree."""
-        z = np.empty((X.shape[0], X.shape[1] + (self.coef0 > 0)), dtype=X.dtype)
-        with np.errstate(over="ignore"):  # `lengths` will tell
-            np.multiply(X, X.dtype.type(np.sqrt(self.gamma)), out=z[:, : X.shape[1]])
-        if self.coef0 > 0:
-            z[:, -1] = np.sqrt(self.coef0)
-        return z
+    def check(self) -> None:
+        """Raise a ValueError, in scikit-learn's wording, for an invalid parameter."""
+        super().check()
+        check_number(self, "degree", integer=True, low=1)
+        check_gamma(self)
+        check_number(self, "coef0", low=0)
+
+    def check_state(self) -> None:
+        """Raise an error if the parameters or the fitted attributes are invalid."""
+        super().check_state()
+        if self.columns_ is not None:
+            shaped(self.columns_, "iu", "c")
+
+    def fitted(self, X: NDArray) -> PolynomialKernel:
+        """Return a new kernel with gamma and the features that are not always zero."""
+        kernel = super().fitted(X)
+        kernel.gamma, kernel.columns_ = gamma_from_data(self.gamma, X), None
+        if self.degree > 1:  # a linear kernel keeps all its features, for coef_
+            used = np.append(X.any(axis=0), [True] if self.coef0 > 0 else [])
+            kernel.columns_ = None if used.all() else np.flatnonzero(used)
+        return kernel
+
+    @property
+    def positive_parameters(self) -> tuple[str, ...]:
+        """Both coefficients of the inner product."""
+        return "gamma", "coef0"
+
+    @property
+    def linear_form(self) -> LinearForm | None:
+        """The inner product, if the degree is 1."""
+        return self._base if self.degree == 1 and not isinstance(self.gamma, str) else None
+
+    def linear_change(self, name: str) -> LinearForm:
+        """Derivatives of the coefficients in the logarithm of one of them."""
+        gamma, coef0 = self._base
+        return LinearForm(gamma * (name == "gamma"), coef0 * (name == "coef0"))
+
+    @property
+    def _base(self) -> LinearForm:
+        return LinearForm(known_gamma(self), float(self.coef0))
 
     def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
-        """Scale the vectors z; their lengths to the power ``degree`` are the norms."""
-        z = self.features(X)
-        length = lengths(z)
-        longest = power_of_two(length.max(initial=0.0))
-        if unit or self.normalize:
-            scale = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
-            norm, log_unit = (length > 0).astype(np.float64), 0.0
-        else:
-            scale = np.full_like(length, 1.0 / longest)
-            norm, log_unit = (length / longest) ** self.degree, 2 * self.degree * np.log2(longest)
-        rows = z if self.columns is None else z[:, self.columns]
-        for start in range(0, len(z), CHUNK):
-            part = slice(start, start + CHUNK)
-            rows[part] = rows[part] * scale[part, None]
-        return Points(rows, norm, log_unit, np.arange(len(z)))
+        """Scale the features z; norms are their lengths to the power ``degree``."""
+        unit = unit or self.normalize
+        return self._base.prepare(X, unit=unit, degree=self.degree, columns=self.columns_)
 
     def block(self, left: Points, right: Points) -> NDArray:
         """(z.z')^degree by repeated squaring."""
@@ -85,29 +114,12 @@ class PolynomialKernel(Kernel):
 
     def derivative(self, points: Points, name: str) -> NDArray | None:
         """Dk / d log theta = degree (z.z')^(degree - 1) (dz.z' + z.dz')."""
-        change = self.feature_derivative(points, name)
-        if change is None:
-            return None
+        change = self._base.derivative(points.rows, self.linear_change(name), self.normalize)
         half = change @ points.rows.T
         if self.degree == 1:
             return half + half.T
         slope = self.degree * integer_power(points.rows @ points.rows.T, self.degree - 1)
         return slope * (half + half.T)
-
-    def feature_derivative(self, points: Points, name: str) -> NDArray | None:
-        """Dz / d log theta: z/2 in its entries sqrt(gamma) x, or in its last, sqrt(coef0).
-
-        A normalised z keeps its length, so that the part of dz along z is lost.
-        """
-        constant = np.zeros(points.rows.shape[1], dtype=bool)
-        constant[-1:] = self.coef0 > 0
-        if name not in ("gamma", "coef0"):
-            return None
-        change = points.rows * np.where(constant == (name == "coef0"), 0.5, 0.0)
-        if self.normalize:
-            along = np.einsum("ij,ij->i", change, points.rows)
-            change -= along[:, None] * points.rows
-        return change
 
 
 def integer_power(base: NDArray, exponent: int) -> NDArray:

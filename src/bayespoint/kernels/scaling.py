@@ -1,4 +1,4 @@
-"""Lengths of feature vectors, and units that round nothing."""
+"""Lengths of feature vectors, and units that cause no rounding."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from bayespoint.exceptions import KernelError
 
-CHUNK = 1024  # rows handled at a time where a float64 copy of them all would be large
+CHUNK = 1024  # rows at a time, where a float64 copy of all would be large
 HUGE = 2.0**1023  # lengths stay below the largest power of two
 TINY = 2.0**-1022  # the smallest normal number
 
 
 def lengths(z: NDArray) -> NDArray[np.float64]:
-    """Euclidean lengths of the rows in float64, without overflow on the way."""
+    """Euclidean lengths of the rows in float64, without intermediate overflow."""
     peak = float(max(z.max(initial=0.0), -z.min(initial=0.0))) or 1.0
     if not peak * z.shape[1] ** 0.5 < HUGE:
         raise KernelError(
@@ -36,8 +36,8 @@ def norms(square: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
     if square.min(initial=0.0) < 0:
         i = int(square.argmin())
         raise KernelError(
-            f"k(x, x) must not be negative. Got {square[i]:.6g} at point {i}: this is no "
-            "positive semi-definite kernel."
+            f"k(x, x) must not be negative. Got {square[i]:.6g} at point {i}: the kernel is not "
+            "positive semi-definite."
         )
     plain = np.sqrt(square)
     longest = power_of_two(plain.max(initial=0.0))
@@ -45,7 +45,7 @@ def norms(square: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
 
 
 def power_of_two(size: float) -> float:
-    """The next power of two from ``size`` on (1 for 0): scaling by it rounds nothing."""
+    """The smallest power of two not below ``size`` (1 for 0): scaling by it causes no rounding."""
     if size == 0:
         return 1.0
     mantissa, exponent = math.frexp(size)  # size = mantissa 2**exponent, 1/2 <= mantissa < 1

@@ -1,17 +1,16 @@
-"""What an engine knows at the end: a distribution over weight vectors."""
+"""Posteriors: distributions over weight vectors."""
 
 from bayespoint.posteriors.base import Posterior
 from bayespoint.posteriors.chains import ChainPosterior
-from bayespoint.posteriors.gaussian import GaussianPosterior, GaussianWeights, Messages
-from bayespoint.posteriors.logistic import LogisticPosterior
+from bayespoint.posteriors.flip_evidence import FlipEvidence
+from bayespoint.posteriors.gaussian import GaussianPosterior, Messages
 from bayespoint.posteriors.marginal import MarginalPosterior
 from bayespoint.posteriors.sampled import SampledPosterior
 
 __all__ = [
     "ChainPosterior",
+    "FlipEvidence",
     "GaussianPosterior",
-    "GaussianWeights",
-    "LogisticPosterior",
     "MarginalPosterior",
     "Messages",
     "Posterior",

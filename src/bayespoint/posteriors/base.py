@@ -1,4 +1,4 @@
-"""What every posterior can be asked."""
+"""The interface of a posterior."""
 
 from __future__ import annotations
 
@@ -7,22 +7,31 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
+from bayespoint.likelihoods import Likelihood
+
 
 class Posterior(ABC):
     """A distribution over the weights of each task, in the coordinates of a space.
 
-    A task is one binary problem: two classes make one, several classes one each. Points ``Z`` are
-    given as the space transforms them, shape (n, n_coordinates).
+    A task is one binary problem: one for two classes, one per class for several. Points ``Z`` are
+    given as the space transforms them, shape (n, n_coordinates). How the engine computed the
+    posterior is kept apart, in a :class:`~bayespoint.engines.Run`.
 
     Attributes
     ----------
-    n_iter : int
-        Iterations of the algorithm that found it.
+    likelihood : Likelihood
+        p(label | output) of a single classifier.
+    n_samples : int or None
+        Number of classifiers, if the posterior consists of samples.
+    is_gaussian : bool
+        Whether outputs are Gaussian.
+    left_out_log_probability : ndarray of shape (n_points, n_tasks) or None
+        log p(label of a training point | all other labels), if the engine computes it.
     support : ndarray of int or None
-        Training points that carry weight, where coordinates belong to training points; the space
-        is then restricted to them. None: all coordinates count.
+        Indices of the training points with nonzero coefficients, if coordinates belong to training
+        points; the space is then restricted to these. None if all coordinates are used.
     log_evidence : ndarray of shape (n_tasks,) or None
-        log p(labels), from engines that know it.
+        log p(labels), if the engine computes it.
 
     Examples
     --------
@@ -30,11 +39,14 @@ class Posterior(ABC):
     >>> from bayespoint import BayesPointClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> posterior = BayesPointClassifier(engine="laplace").fit(X, y == 0).posterior_
-    >>> type(posterior).__name__, posterior.mean.shape  # four features and the constant
-    ('LogisticPosterior', (5, 1))
+    >>> type(posterior).__name__, posterior.mean.shape  # four features and the intercept
+    ('GaussianPosterior', (5, 1))
     """
 
-    n_iter: int
+    likelihood: Likelihood
+    n_samples: int | None = None
+    is_gaussian: bool = False
+    left_out_log_probability: NDArray[np.float64] | None = None
     support: NDArray[np.int64] | None = None
     log_evidence: NDArray[np.float64] | None = None
 
@@ -53,16 +65,12 @@ class Posterior(ABC):
 
     @abstractmethod
     def draw(self, n: int, rng: np.random.Generator) -> NDArray:
-        """Weights of n classifiers from the posterior, shape (n_coordinates, n, n_tasks)."""
+        """Weights of n classifiers drawn from the posterior, shape (n_coordinates, n, n_tasks)."""
 
     @abstractmethod
     def decision(self, Z: NDArray, rule: str) -> NDArray:
-        """Scores by the rule "bayes_point" or "vote", shape (n, n_tasks); yes where positive."""
+        """Scores by the rule "bayes_point" or "vote", shape (n, n_tasks); positive means yes."""
 
     @abstractmethod
     def log_probability(self, decision: NDArray, rule: str) -> tuple[NDArray, NDArray]:
-        """Logarithms of p(yes) and p(no) of each task: monotone functions of its decision."""
-
-    @abstractmethod
-    def log_likelihood(self, outputs: NDArray) -> tuple[NDArray, NDArray]:
-        """Logarithms of p(yes | w, x) and p(no | w, x) for classifiers with these outputs."""
+        """Logarithms of p(yes) and p(no) of each task, monotone in its decision."""

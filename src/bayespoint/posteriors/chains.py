@@ -1,4 +1,4 @@
-"""A posterior known by the samples of Markov chains."""
+"""The posterior of samples from Markov chains."""
 
 from __future__ import annotations
 
@@ -6,27 +6,25 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
 
-from bayespoint.posteriors.evidence import Evidence
-from bayespoint.posteriors.probit import HARD
+from bayespoint.likelihoods import ProbitLikelihood
+from bayespoint.posteriors.flip_evidence import FlipEvidence
 from bayespoint.posteriors.samples import Samples
-
-IMPOSSIBLE = 1e-300  # stands for the probability of a label that cannot be: its log is finite
+from bayespoint.state import finite, integer, need, optional, shaped
 
 
 class ChainPosterior(Samples):
-    r"""Classifiers of unit length from chains, and labels that are flipped with probability q.
+    r"""Classifiers of unit length from Markov chains, with labels flipped with probability q.
 
-    A label of x is the sign of :math:`f(x) = z(x)^T w`, turned around with probability q. Two rules
-    make one score of the N outputs :math:`f_n(x)`, and of a score a share s of classifiers that say
-    "yes"; the probability of "yes" is :math:`q + (1 - 2 q) s`.
+    The label of x is the sign of :math:`f(x) = z(x)^T w`, flipped with probability q. A rule turns
+    the N outputs :math:`f_n(x)` into one score, and the score into a share s of classifiers that
+    say "yes". The probability of "yes" is :math:`q + (1 - 2 q) s`.
 
-    * ``"bayes_point"``: :math:`\bar f / \sqrt{var f + \bar f^2 / N}`, the output of the Bayes point
-      over its standard deviation; :math:`s = \Phi(score)`, the share if outputs were Gaussian.
-      The second term lets N samples claim no more than N samples can know.
-    * ``"vote"``: the mean of the signs, ties broken by the score of the Bayes point;
-      :math:`s = (n_+ + 1/2) / (N + 1)`.
+    * ``"bayes_point"``: the score is the output of the Bayes point over its standard deviation,
+      :math:`\bar f / \sqrt{var f + \bar f^2 / N}`, and :math:`s = \Phi(score)`, the share for
+      Gaussian outputs. The term :math:`\bar f^2 / N` bounds the certainty that N samples can give.
+    * ``"vote"``: the score is the mean of the signs, with ties broken by the score of the Bayes
+      point, and :math:`s = (n_+ + 1/2) / (N + 1)`.
 
     Parameters
     ----------
@@ -34,14 +32,10 @@ class ChainPosterior(Samples):
         The classifiers.
     label_noise : ndarray of shape (n_tasks,)
         The flip rate q of each task.
-    r_hat, effective_sample_size : ndarray of shape (n_tasks,)
-        Of the outputs at training points, and of the number of errors: the worst of each task.
     mean : ndarray of shape (n_coordinates, n_tasks), optional
-        The Bayes point, if it is known better than from the samples.
-    evidence : sequence of Evidence, optional
+        The Bayes point, if it is known more accurately than from the samples.
+    evidence : sequence of FlipEvidence, optional
         One for each task.
-    n_iter : int, default=1
-        Steps of each chain.
 
     Examples
     --------
@@ -49,7 +43,7 @@ class ChainPosterior(Samples):
     >>> from bayespoint.posteriors import ChainPosterior
     >>> angles = np.random.default_rng(0).normal(size=(4, 25))
     >>> chains = np.stack([np.cos(angles), np.sin(angles)], axis=2)[:, :, :, None]
-    >>> posterior = ChainPosterior(chains, np.array([0.1]), np.ones(1), np.array([100.0]))
+    >>> posterior = ChainPosterior(chains, np.array([0.1]))
     >>> posterior.to_dict()["weights"].shape
     (4, 25, 2, 1)
     >>> scores = posterior.decision(np.array([[1.0, 0.0]]), "vote")
@@ -62,20 +56,14 @@ class ChainPosterior(Samples):
         self,
         chains: NDArray[np.float64],
         label_noise: NDArray[np.float64],
-        r_hat: NDArray[np.float64],
-        effective_sample_size: NDArray[np.float64],
         mean: NDArray[np.float64] | None = None,
-        evidence: Sequence[Evidence] | None = None,
-        n_iter: int = 1,
+        evidence: Sequence[FlipEvidence] | None = None,
     ) -> None:
         n_chains, n_draws, n_coordinates, n_tasks = chains.shape
         self.n_chains, self.n_draws = n_chains, n_draws
         self.weights = np.moveaxis(chains, 2, 0).reshape(n_coordinates, -1, n_tasks)
-        self.label_noise = label_noise
-        self.r_hat = r_hat
-        self.effective_sample_size = effective_sample_size
+        self.likelihood: ProbitLikelihood = ProbitLikelihood(0.0, label_noise)
         self.evidence = evidence
-        self.n_iter = n_iter
         self._mean = super().mean if mean is None else mean
         if evidence is not None:
             both = list(zip(evidence, label_noise, strict=True))
@@ -83,14 +71,19 @@ class ChainPosterior(Samples):
             self.log_evidence_error = np.array([task.error_at(q) for task, q in both])
 
     @property
+    def label_noise(self) -> NDArray[np.float64]:
+        """The flip rate q of each task."""
+        return np.asarray(self.likelihood.label_noise)
+
+    @property
     def mean(self) -> NDArray[np.float64]:
         """The Bayes point."""
         return self._mean
 
     def log_evidence_at(self, q: float) -> NDArray[np.float64]:
-        """Evidence log p(labels) of each task for another flip rate q, from the same chains."""
+        """Evidence log p(labels) of each task at another flip rate q, from the same chains."""
         if self.evidence is None:
-            raise ValueError("The evidence was not asked for: set evidence=True of GibbsSampler.")
+            raise ValueError("The evidence was not estimated: set evidence=True of GibbsSampler.")
         if not 0 <= q <= 0.5:
             raise ValueError(f"q must be a float in the range [0, 0.5]. Got {q!r} instead.")
         return np.array([task.at(q) for task in self.evidence])
@@ -108,25 +101,27 @@ class ChainPosterior(Samples):
         score = np.divide(centre, np.sqrt(square), out=np.zeros_like(centre), where=square > 0)
         if rule == "bayes_point":
             return score
-        # Votes differ by steps of 2/N, and scores are at most sqrt(N): a tie-break, no more.
+        # Votes differ by steps of 2/N and scores are at most sqrt(N), so this only breaks ties.
         return np.sign(outputs).mean(axis=1) + score / self.n_samples**1.5
 
     def log_probability(self, decision: NDArray, rule: str) -> tuple[NDArray, NDArray]:
-        """Logarithms of q + (1 - 2 q) times the share of classifiers that say so."""
+        """Logarithms of q + (1 - 2 q) s for "yes" and "no"."""
         if rule == "bayes_point":
-            return self._flipped(log_ndtr(decision)), self._flipped(log_ndtr(-decision))
-        share = np.clip(self.vote_share(decision), HARD, 1 - HARD)
-        return self._flipped(np.log(share)), self._flipped(np.log1p(-share))
+            return self.likelihood.log_predictive(decision)
+        log_yes, log_no = self.log_vote_shares(decision)
+        return self.likelihood.flipped(log_yes), self.likelihood.flipped(log_no)
 
-    def log_likelihood(self, outputs: NDArray) -> tuple[NDArray, NDArray]:
-        """1 - q for the label of the sign, q for the other; an output of 0 is a coin."""
-        log_yes = np.log(np.maximum((1 + np.sign(outputs)) / 2, IMPOSSIBLE))
-        log_no = np.log(np.maximum((1 - np.sign(outputs)) / 2, IMPOSSIBLE))
-        return self._flipped(log_yes), self._flipped(log_no)
-
-    def _flipped(self, log_share: NDArray) -> NDArray:
-        """log(q + (1 - 2 q) share)."""
-        with np.errstate(divide="ignore"):  # q = 0 or 1/2: the logarithm of 0 is meant
-            return np.logaddexp(
-                np.log(self.label_noise), np.log1p(-2 * self.label_noise) + log_share
-            )
+    def check_state(self) -> None:
+        """Raise an error if the stored attributes are invalid."""
+        sizes = finite(self.weights, "dst")
+        integer(self.n_chains, 1)
+        integer(self.n_draws, 1)
+        need(self.n_chains * self.n_draws == sizes["s"], "its chains have the wrong length")
+        finite(self.mean, "dt", d=sizes["d"], t=sizes["t"])
+        need(isinstance(self.likelihood, ProbitLikelihood), "its likelihood is not probit")
+        shaped(self.label_noise, "f", "t", t=sizes["t"])
+        optional(self.log_evidence, "t", t=sizes["t"])
+        if self.evidence is not None:
+            need(len(self.evidence) == sizes["t"], "some evidence is missing")
+            known = all(isinstance(one, FlipEvidence) for one in self.evidence)
+            need(known, "its evidence is not FlipEvidence")

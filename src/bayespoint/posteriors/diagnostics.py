@@ -1,9 +1,9 @@
-"""How far chains agree, and what their samples are worth.
+"""Convergence diagnostics of Markov chains: R-hat and effective sample size.
 
 A. Vehtari, A. Gelman, D. Simpson, B. Carpenter and P.-C. Bürkner, Rank-normalization, folding, and
 localization: an improved R-hat for assessing convergence of MCMC, Bayesian Analysis 16, 2021.
-Arrays of draws have the shape (n_chains, n_draws, ...), as in ArviZ; every number of the further
-axes is looked at by itself.
+Arrays of draws have the shape (n_chains, n_draws, ...), as in ArviZ. Every element of the further
+axes is treated separately.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-FEWEST = 4  # draws of a chain, below which half a chain has no variance
+FEWEST = 4  # draws per chain; with fewer, half a chain has no variance
 
 
 def r_hat(draws: NDArray) -> NDArray[np.float64]:
-    """Rank-normalised split R-hat: 1 where chains agree, NaN where they are too short to tell.
+    """Rank-normalised split R-hat: 1 if the chains agree, NaN if they are too short to tell.
 
-    The larger of two: for where the draws are, and (folded) for how far they spread.
+    The larger of two values: one for the location of the draws, one (folded) for their spread.
 
     Examples
     --------
@@ -38,18 +38,18 @@ def r_hat(draws: NDArray) -> NDArray[np.float64]:
 
 
 def effective_sample_size(draws: NDArray) -> NDArray[np.float64]:
-    """Bulk effective sample size: independent draws that tell as much about the middle.
+    """Bulk effective sample size: the number of independent draws of equal worth for the centre.
 
     Examples
     --------
-    A chain whose neighbours are correlated with 0.5 is worth (1 - 0.5) / (1 + 0.5) of its length:
+    Neighbouring draws with correlation 0.5 are worth (1 - 0.5) / (1 + 0.5) of their number:
 
     >>> import numpy as np
     >>> from scipy.signal import lfilter
     >>> from bayespoint.posteriors.diagnostics import effective_sample_size
     >>> noise = np.random.default_rng(0).normal(size=(4, 2500))
     >>> print(f"{effective_sample_size(lfilter([1], [1, -0.5], noise)):.0f}")
-    3078
+    3080
     """
     split = halves(draws)
     if split.shape[1] < FEWEST // 2:
@@ -58,7 +58,7 @@ def effective_sample_size(draws: NDArray) -> NDArray[np.float64]:
 
 
 def halves(draws: NDArray) -> NDArray:
-    """Every chain cut into two; the middle draw of an odd number is left out."""
+    """Each chain split in two; the middle draw of an odd number is dropped."""
     half = draws.shape[1] // 2
     return np.concatenate([draws[:, :half], draws[:, draws.shape[1] - half :]])
 
@@ -71,7 +71,7 @@ def normal_scores(draws: NDArray) -> NDArray[np.float64]:
 
 
 def _variances(draws: NDArray) -> tuple[NDArray, NDArray]:
-    """Mean variance within chains, and the pooled estimate that also sees their means."""
+    """Mean variance within chains, and the pooled estimate that includes that of their means."""
     n = draws.shape[1]
     within = draws.var(axis=1, ddof=1).mean(axis=0)
     between = draws.mean(axis=1).var(axis=0, ddof=1)
@@ -80,29 +80,35 @@ def _variances(draws: NDArray) -> tuple[NDArray, NDArray]:
 
 def _r_hat(draws: NDArray) -> NDArray[np.float64]:
     within, pooled = _variances(draws)
-    # Draws that never change agree if all chains have the same one, else nothing does.
+    # Constant chains agree if all have the same value; otherwise R-hat is infinite.
     ratio = np.divide(pooled, within, out=np.full_like(pooled, np.inf), where=within > 0)
     return np.sqrt(np.where(pooled == 0, 1.0, ratio))
 
 
 def _effective(draws: NDArray) -> NDArray[np.float64]:
-    """Size of a sample by the autocorrelations, summed in pairs while these are positive."""
+    """Effective sample size from the autocorrelations, summed in pairs while these are positive.
+
+    As Stan and ArviZ compute it: after the last positive pair, half of the next even lag is added,
+    which helps if the autocorrelations alternate in sign.
+    """
     n_chains, n = draws.shape[:2]
     within, pooled = _variances(draws)
-    covariance = autocovariance(draws).mean(axis=0)
     safe = np.where(pooled > 0, pooled, 1.0)
-    rho = 1 - (within - covariance * n / (n - 1)) / safe
+    rho = 1 - (within - autocovariance(draws).mean(axis=0)) / safe
     rho[0] = 1
-    pairs = rho[: n // 2 * 2].reshape(n // 2, 2, *rho.shape[1:]).sum(axis=1)
+    n_pairs = max((n - 1) // 2, 1)
+    pairs = rho[: 2 * n_pairs].reshape(n_pairs, 2, *rho.shape[1:]).sum(axis=1)
     positive = np.logical_and.accumulate(pairs > 0, axis=0)
+    positive[-1] = False  # so that a next lag exists
     monotone = np.minimum.accumulate(np.where(positive, pairs, 0), axis=0)  # Geyer 1992
-    time = -1 + 2 * monotone.sum(axis=0)
+    following = np.take_along_axis(rho, 2 * positive.sum(axis=0, keepdims=True), axis=0)[0]
+    time = -1 + 2 * monotone.sum(axis=0) + np.maximum(following, 0)
     size = n_chains * n / np.maximum(time, 1 / np.log10(n_chains * n))
     return np.where(pooled > 0, size, n_chains * n)
 
 
 def autocovariance(draws: NDArray) -> NDArray[np.float64]:
-    """Sums of products of draws a lag apart, over n, for all lags, by Fourier transform."""
+    """Autocovariances at all lags, divided by n, by Fourier transform."""
     n = draws.shape[1]
     centred = draws - draws.mean(axis=1, keepdims=True)
     length = next_fast_len(2 * n)

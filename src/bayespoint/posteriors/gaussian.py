@@ -1,19 +1,18 @@
-"""Gaussian posteriors: what all of them share, and that of the probit model."""
+"""Gaussian posteriors."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr
 
+from bayespoint.likelihoods import Likelihood
 from bayespoint.posteriors.base import Posterior
-from bayespoint.posteriors.probit import log_probit
+from bayespoint.state import finite, need, optional, shaped
 
-TINY = np.finfo(np.float64).tiny  # stands for the variance of an output that is always 0
+TINY = np.finfo(np.float64).tiny  # replaces a variance of 0, so that nothing is divided by 0
 
 
 class Messages(NamedTuple):
@@ -22,7 +21,7 @@ class Messages(NamedTuple):
     Attributes
     ----------
     shift, rate : ndarray of shape (n_points, n_tasks)
-        :math:`h` and :math:`r` of every point and task.
+        :math:`h` and :math:`r` of each point and task.
 
     Examples
     --------
@@ -36,71 +35,72 @@ class Messages(NamedTuple):
     rate: NDArray[np.float64]
 
 
-class GaussianWeights(Posterior):
-    r"""Weights :math:`w \sim N(\mu, \Sigma)` of each task; subclasses say how labels come about.
+class GaussianPosterior(Posterior):
+    r"""Gaussian weights :math:`w \sim N(\mu, \Sigma)` of each task, for any likelihood.
+
+    The output :math:`f(x) = z(x)^T w` has the mean :math:`m = z^T \mu` and the variance
+    :math:`s^2 = z^T \Sigma z`. The two rules are
+
+    * ``"bayes_point"``: the predictive score and probability of the likelihood, which include the
+      noise of the labels;
+    * ``"vote"``: the decision is :math:`m / s`, and :math:`\Phi(m / s)` is the share of classifiers
+      that say "yes".
+
+    Both decisions have the sign of m: under a Gaussian posterior the Bayes point agrees with the
+    majority.
 
     Parameters
     ----------
     mean : ndarray of shape (n_coordinates, n_tasks)
         :math:`\mu` of each task.
     factor : ndarray of shape (n_tasks, n_coordinates, n_coordinates) or (n_tasks, n_coordinates)
-        F of each task, with :math:`\Sigma = F F^T`, or the standard deviations of weights that are
-        independent.
+        F of each task, with :math:`\Sigma = F F^T`, or the standard deviations of independent
+        weights.
+    likelihood : Likelihood
+        p(label | output).
     log_evidence : ndarray of shape (n_tasks,), optional
         log p(labels).
     left_out_log_probability : ndarray of shape (n_points, n_tasks), optional
         log p(label of a training point | all other labels).
-    left_out_error : ndarray of shape (n_tasks,), optional
-        Share of the training points (by weight) whose label the others do not predict.
     messages : Messages, optional
-        What each training point says of its output, by which the posterior is the prior times
+        Messages of the training points: the posterior is the prior times
         :math:`\prod_i \exp(h_i f_i - r_i f_i^2 / 2)`.
-    n_iter : int, default=1
-        Iterations of the algorithm that found it.
-    changes : sequence of sequences of float, optional
-        For each task the largest change in each of its iterations, as ``tol`` measures it.
-    endings : sequence of str, optional
-        For each task what ended its iterations; empty where they came to rest.
-
-    See Also
-    --------
-    GaussianPosterior : With the probit likelihood.
-    LogisticPosterior : With the logistic one.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from bayespoint.posteriors import GaussianPosterior, GaussianWeights
-    >>> posterior = GaussianPosterior(np.zeros((2, 1)), np.array([[[1.0, 0.0], [1.0, 2.0]]]))
-    >>> isinstance(posterior, GaussianWeights)
-    True
-    >>> posterior.covariance
-    array([[[1., 1.],
-            [1., 5.]]])
+    >>> from bayespoint.likelihoods import ProbitLikelihood
+    >>> from bayespoint.posteriors import GaussianPosterior
+    >>> mean, factor = np.array([[1.0], [0.0]]), np.eye(2)[None]
+    >>> posterior = GaussianPosterior(mean, factor, ProbitLikelihood(noise=1.0))
+    >>> Z = np.array([[1.0, 1.0], [0.0, 3.0]])
+    >>> posterior.latent(Z)
+    (array([[1.],
+           [0.]]), array([[2.],
+           [9.]]))
+    >>> posterior.decision(Z, "bayes_point").round(3)
+    array([[0.577],
+           [0.   ]])
     """
+
+    is_gaussian = True
 
     def __init__(
         self,
         mean: NDArray[np.float64],
         factor: NDArray[np.float64],
+        likelihood: Likelihood,
         *,
         log_evidence: NDArray[np.float64] | None = None,
         left_out_log_probability: NDArray[np.float64] | None = None,
-        left_out_error: NDArray[np.float64] | None = None,
         messages: Messages | None = None,
-        n_iter: int = 1,
-        changes: Sequence[Sequence[float]] = (),
-        endings: Sequence[str] = (),
     ) -> None:
         self._mean = mean
         self.factor = factor
+        self.likelihood = likelihood
         self.log_evidence = log_evidence
         self.left_out_log_probability = left_out_log_probability
-        self.left_out_error = left_out_error
         self.messages = messages
-        self.n_iter = n_iter
-        self.changes = changes
-        self.endings = endings
 
     @property
     def mean(self) -> NDArray[np.float64]:
@@ -116,7 +116,7 @@ class GaussianWeights(Posterior):
 
     @property
     def is_diagonal(self) -> bool:
-        """Whether the weights are independent of each other."""
+        """Whether the weights are independent."""
         return self.factor.ndim == 2
 
     def latent(self, Z: NDArray) -> tuple[NDArray, NDArray]:
@@ -137,95 +137,27 @@ class GaussianWeights(Posterior):
         return self.mean[:, None] + np.moveaxis(spread, 0, 2)
 
     def decision(self, Z: NDArray, rule: str) -> NDArray:
-        """The mean output over its standard deviation, or as the likelihood moderates it."""
+        """The mean output over its standard deviation, or the likelihood's predictive score."""
         mean, variance = self.latent(Z)
         if rule == "vote":
             return mean / np.sqrt(np.maximum(variance, TINY))
-        return self.moderated(mean, variance)
+        return self.likelihood.predictive(mean, variance)
 
     def log_probability(self, decision: NDArray, rule: str) -> tuple[NDArray, NDArray]:
-        """Logarithms of Phi(+-decision) where classifiers vote, else of the likelihood's answer."""
+        """Logarithms of Phi(+-decision) for votes, else of the predictive probabilities."""
         if rule == "vote":
             return log_ndtr(decision), log_ndtr(-decision)
-        return self.log_predictive(decision)
+        return self.likelihood.log_predictive(decision)
 
-    @abstractmethod
-    def moderated(self, mean: NDArray, variance: NDArray) -> NDArray:
-        """Decision of "bayes_point" for outputs of this mean and variance."""
-
-    @abstractmethod
-    def log_predictive(self, decision: NDArray) -> tuple[NDArray, NDArray]:
-        """Logarithms of p(yes) and p(no) for a moderated output."""
-
-
-class GaussianPosterior(GaussianWeights):
-    r"""Weights :math:`w \sim N(\mu, \Sigma)` of each task, and labels with Gaussian noise.
-
-    A label is the sign of :math:`f(x) + \beta \varepsilon` with :math:`f(x) = z(x)^T w` and
-    :math:`\varepsilon \sim N(0, 1)`, flipped at the rate :math:`\epsilon`. With
-    :math:`m = z^T \mu` and :math:`s^2 = z^T \Sigma z` the answers are
-
-    * ``"bayes_point"``: decision :math:`t = m / \sqrt{\beta^2 + s^2}`, and the predictive
-      probability :math:`\epsilon + (1 - 2 \epsilon) \Phi(t)` of the label "yes";
-    * ``"vote"``: decision :math:`m / s`, and its :math:`\Phi`, the share of classifiers that say
-      "yes".
-
-    Both have the sign of m: the Bayes point of a Gaussian is its majority.
-
-    Parameters
-    ----------
-    mean, factor : ndarray
-        :math:`\mu` and :math:`\Sigma`, as in :class:`GaussianWeights`.
-    noise : float, default=1.0
-        Standard deviation :math:`\beta` of the noise of outputs.
-    label_noise : float, default=0.0
-        Rate :math:`\epsilon` of flips.
-    **known
-        What else is known; see :class:`GaussianWeights`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint.posteriors import GaussianPosterior
-    >>> posterior = GaussianPosterior(np.array([[1.0], [0.0]]), np.eye(2)[None], noise=1.0)
-    >>> Z = np.array([[1.0, 1.0], [0.0, 3.0]])
-    >>> posterior.latent(Z)
-    (array([[1.],
-           [0.]]), array([[2.],
-           [9.]]))
-    >>> posterior.decision(Z, "bayes_point").round(3)
-    array([[0.577],
-           [0.   ]])
-    """
-
-    def __init__(
-        self,
-        mean: NDArray[np.float64],
-        factor: NDArray[np.float64],
-        *,
-        noise: float = 1.0,
-        label_noise: float = 0.0,
-        **known: Any,
-    ) -> None:
-        super().__init__(mean, factor, **known)
-        self.noise = noise
-        self.label_noise = label_noise
-
-    def moderated(self, mean: NDArray, variance: NDArray) -> NDArray:
-        """Mean over standard deviation, noise included: m / sqrt(beta^2 + s^2)."""
-        return mean / np.sqrt(np.maximum(variance + self.noise**2, TINY))
-
-    def log_predictive(self, decision: NDArray) -> tuple[NDArray, NDArray]:
-        """Logarithms of Phi(decision) and Phi(-decision), with flips."""
-        return self._flipped(log_ndtr(decision), log_ndtr(-decision))
-
-    def log_likelihood(self, outputs: NDArray) -> tuple[NDArray, NDArray]:
-        """Probit with the noise alone; without noise the sign decides."""
-        return self._flipped(*log_probit(outputs, np.asarray(self.noise)))
-
-    def _flipped(self, log_yes: NDArray, log_no: NDArray) -> tuple[NDArray, NDArray]:
-        """The logarithms of p and 1 - p as labels have them that are flipped at times."""
-        if self.label_noise == 0:
-            return log_yes, log_no
-        honest, flip = np.log1p(-2 * self.label_noise), np.log(self.label_noise)
-        return np.logaddexp(flip, honest + log_yes), np.logaddexp(flip, honest + log_no)
+    def check_state(self) -> None:
+        """Raise an error if the stored attributes are invalid."""
+        sizes = finite(self.mean, "dt")
+        n_tasks = sizes["t"]
+        finite(self.factor, "td" if self.is_diagonal else "tdd", **sizes)
+        optional(self.log_evidence, "t", t=n_tasks)
+        optional(self.left_out_log_probability, "nt", t=n_tasks)
+        need(isinstance(self.likelihood, Likelihood), "its likelihood is not a Likelihood")
+        if self.messages is not None:
+            need(isinstance(self.messages, Messages), "its messages are not Messages")
+            sizes = shaped(self.messages.shift, "f", "nt", t=n_tasks)
+            shaped(self.messages.rate, "f", "nt", **sizes)

@@ -1,19 +1,18 @@
-"""A posterior known by the max-marginal of every weight."""
+"""The posterior given by the max-marginal of every weight."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, ndtr
 
-from bayespoint.exceptions import CutMarginalsWarning
+from bayespoint.exceptions import CutMarginalsWarning, warn_user
+from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors.base import Posterior
-from bayespoint.posteriors.probit import log_probit
 from bayespoint.posteriors.sampled import most_likely_scale
+from bayespoint.state import finite, number, optional, shaped
 
 CUT = 0.01  # of a marginal's height, at an end of its grid: the mean is then off by about 1 %
 TINY = np.finfo(np.float64).tiny
@@ -26,36 +25,34 @@ class MarginalPosterior(Posterior):
 
     A marginal is a histogram: bin k of weight d has the mass
     :math:`p_{dk} \propto h_{dk} \exp(\beta b_d(w_{dk}))`, where :math:`h_{dk}` is half the distance
-    between its neighbours (the trapezoid rule). All answers follow from these, with the weights
-    taken as independent of each other:
+    between its neighbours (the trapezoid rule). Everything else follows from these masses, with
+    the weights treated as independent:
 
     * ``mean``: the Bayes point, :math:`\bar w_d = \sum_k p_{dk} w_{dk}`; for ``beta=inf`` the mode;
     * ``latent``: :math:`f(x) = z^T w` has mean :math:`m = z^T \bar w` and variance
       :math:`s^2 = \sum_d z_d^2 \mathrm{var}\, w_d`;
-    * ``"bayes_point"``: decision :math:`m / \sigma`, which has the sign of m as in the paper, and
-      its :math:`\Phi` as probability of "yes". One :math:`\sigma` a task makes the labels of the
-      training points (and one more, of typical size, on the wrong side) likeliest. The spread of
-      max-marginals is not used for it: its scale depends on beta and on the number of passes;
-    * ``"vote"``: decision m / s, and its :math:`\Phi`, the share of classifiers that say "yes" if
-      f is nearly Gaussian, as sums of many weights are.
+    * ``"bayes_point"``: the decision is :math:`m / \sigma`, with the sign of m as in the paper, and
+      :math:`\Phi(m / \sigma)` is the probability of "yes". One :math:`\sigma` per task maximises
+      the likelihood of the training labels, and of one more point of typical size on the wrong
+      side. The spread of the max-marginals is not used: it depends on beta and on the number of
+      passes;
+    * ``"vote"``: the decision is m / s, and :math:`\Phi(m / s)` is the share of classifiers that
+      say "yes" if f is nearly Gaussian, as sums of many weights are.
 
     Both rules have the sign of m.
 
     Parameters
     ----------
     grids, log_marginals : ndarray of shape (n_tasks, n_coordinates, n_bins)
-        Ascending weights :math:`w_{dk}`, and :math:`b_d` at these, with a largest value of 0.
+        Ascending weights :math:`w_{dk}`, and :math:`b_d` at these, with a maximum of 0.
     beta : float
-        Sharpness; may be inf.
+        Sharpness :math:`\beta`; may be inf.
     Z : ndarray of shape (n_points, n_coordinates)
-        The training points, for :math:`\sigma`.
+        The training points, from which :math:`\sigma` is computed.
     targets : ndarray of shape (n_points, n_tasks)
         Their labels, -1 and +1.
     weight : ndarray of shape (n_points,), optional
         Their weights.
-    changes : sequence of sequences of float, optional
-        For each task what changed in each pass: the largest change of a weight's sum of messages,
-        in units of C.
 
     Examples
     --------
@@ -78,32 +75,27 @@ class MarginalPosterior(Posterior):
         Z: NDArray,
         targets: NDArray,
         weight: NDArray[np.float64] | None = None,
-        changes: Sequence[Sequence[float]] = (),
     ) -> None:
         self.grids = grids
         self.log_marginals = log_marginals
         self.beta = beta
-        self.changes = changes
-        self.n_iter = max(map(len, changes), default=1)
         self._training = (Z, targets, weight)
 
     def at(self, beta: float) -> MarginalPosterior:
-        """The same max-marginals, read with another beta."""
-        return MarginalPosterior(
-            self.grids, self.log_marginals, float(beta), *self._training, changes=self.changes
-        )
+        """The posterior for another beta, from the same max-marginals."""
+        return MarginalPosterior(self.grids, self.log_marginals, float(beta), *self._training)
 
     def means(self, betas: ArrayLike) -> NDArray[np.float64]:
         """Bayes points for several betas, shape (n_betas, n_coordinates, n_tasks).
 
-        Warns if one is so low that a marginal is cut off by the ends of its grid.
+        Warns if a beta is so low that the ends of a grid cut off its marginal.
         """
         betas = np.atleast_1d(np.asarray(betas, dtype=np.float64))
         if betas.ndim != 1 or not (betas > 0).all():
             raise ValueError(f"betas must be positive numbers or inf. Got {betas!r}.")
         height = float(heights(betas.min(), self.log_marginals[..., [0, -1]].max()))
         if height > CUT:
-            warnings.warn(CutMarginalsWarning(float(betas.min()), height), stacklevel=2)
+            warn_user(CutMarginalsWarning(float(betas.min()), height))
         return np.stack([self._mean(beta) for beta in betas])
 
     @cached_property
@@ -123,18 +115,18 @@ class MarginalPosterior(Posterior):
 
     @property
     def skew(self) -> NDArray[np.float64]:
-        """Third standardised moment of each weight; 0 for one that is certain."""
+        """Skewness of each weight; 0 if its variance is 0."""
         return self._central_moment(3) / np.maximum(self.variance, TINY ** (2 / 3)) ** 1.5
 
     @cached_property
     def scale(self) -> NDArray[np.float64]:
-        """The sigma of the probabilities, one a task."""
+        """The sigma of the probabilities, one per task."""
         Z, targets, weight = self._training
         margins = targets * (Z @ self.mean)
-        return np.array([most_likely_scale(own, weight) for own in margins.T])
+        return np.array([most_likely_scale(of_task, weight) for of_task in margins.T])
 
     def latent(self, Z: NDArray) -> tuple[NDArray, NDArray]:
-        """Mean and variance of the outputs, weights taken as independent."""
+        """Mean and variance of the outputs, with weights treated as independent."""
         return Z @ self.mean, np.square(Z) @ self.variance
 
     def votes(self, Z: NDArray) -> NDArray:
@@ -142,7 +134,7 @@ class MarginalPosterior(Posterior):
         return 2 * ndtr(self.decision(Z, "vote")) - 1
 
     def draw(self, n: int, rng: np.random.Generator) -> NDArray:
-        """Weights drawn from the histograms, independent of each other."""
+        """Weights drawn independently from the histograms."""
         n_tasks, n_coordinates, _ = self.grids.shape
         cumulative = self._masses(self.beta).cumsum(axis=2)
         cumulative /= cumulative[..., -1:]  # the last one is 1, above every random number
@@ -154,7 +146,7 @@ class MarginalPosterior(Posterior):
         return drawn
 
     def decision(self, Z: NDArray, rule: str) -> NDArray:
-        """The output of the Bayes point, over sigma or over its own standard deviation."""
+        """The output of the Bayes point, over sigma or over the output's standard deviation."""
         if rule == "bayes_point":
             return Z @ self.mean / self.scale
         mean, variance = self.latent(Z)
@@ -165,9 +157,10 @@ class MarginalPosterior(Posterior):
         decision = np.clip(decision, -FARTHEST, FARTHEST)
         return log_ndtr(decision), log_ndtr(-decision)
 
-    def log_likelihood(self, outputs: NDArray) -> tuple[NDArray, NDArray]:
-        """Probit with the scale that fits the Bayes point, for want of a scale of single ones."""
-        return log_probit(outputs, self.scale)
+    @cached_property
+    def likelihood(self) -> ProbitLikelihood:  # type: ignore[override]
+        """Probit with the scale of the Bayes point, used for single classifiers as well."""
+        return ProbitLikelihood(self.scale)
 
     def _mean(self, beta: float) -> NDArray[np.float64]:
         return self._expect(self._masses(beta), self.grids)
@@ -189,6 +182,16 @@ class MarginalPosterior(Posterior):
     def _central_moment(self, order: int) -> NDArray[np.float64]:
         distances = self.grids - self.mean.T[..., None]
         return self._expect(self._masses(self.beta), distances**order)
+
+    def check_state(self) -> None:
+        """Raise an error if the stored attributes are invalid."""
+        sizes = finite(self.grids, "tdb")
+        shaped(self.log_marginals, "f", "tdb", **sizes)
+        number(self.beta, 0)
+        Z, targets, weight = self._training
+        n_points = finite(Z, "nd", d=sizes["d"])["n"]
+        shaped(targets, "i", "nt", n=n_points, t=sizes["t"])
+        optional(weight, "n", n=n_points)
 
 
 def heights(beta: float, log_marginals: NDArray) -> NDArray[np.float64]:

@@ -1,10 +1,11 @@
-"""What every posterior known by samples can be asked."""
+"""What all posteriors that consist of samples have in common."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayespoint.likelihoods.probit import HARD
 from bayespoint.posteriors.base import Posterior
 
 
@@ -20,7 +21,7 @@ class Samples(Posterior):
     weights: NDArray
 
     @property
-    def n_samples(self) -> int:
+    def n_samples(self) -> int:  # type: ignore[override]
         """Number of classifiers N."""
         return self.weights.shape[1]
 
@@ -47,6 +48,11 @@ class Samples(Posterior):
         """Classifiers drawn with replacement."""
         return self.weights[:, rng.integers(self.n_samples, size=n)]
 
-    def vote_share(self, decision: NDArray) -> NDArray:
-        """Share of "yes" by Laplace's rule, (n_yes + 1/2) / (N + 1), of mean votes."""
-        return ((decision + 1) * self.n_samples / 2 + 0.5) / (self.n_samples + 1)
+    def log_vote_shares(self, decision: NDArray) -> tuple[NDArray, NDArray]:
+        """Logarithms of the smoothed shares of "yes" and "no", (n + 1/2) / (N + 1).
+
+        ``decision`` is the mean vote.
+        """
+        n_yes = (decision + 1) * self.n_samples / 2
+        share = np.clip((n_yes + 0.5) / (self.n_samples + 1), HARD, 1 - HARD)
+        return np.log(share), np.log1p(-share)

@@ -3,9 +3,21 @@
 A page is one HTML file that needs no other file, no network and no script.
 """
 
+from bayespoint.reports.answers import Answers, Bin
 from bayespoint.reports.evaluation import ClassScores, Evaluation, Selective
 from bayespoint.reports.evaluation_page import write_evaluation
 from bayespoint.reports.measuring import measure
-from bayespoint.reports.metrics import Bin
+from bayespoint.reports.metrics import METRICS, Measured, Metric
 
-__all__ = ["Bin", "ClassScores", "Evaluation", "Selective", "measure", "write_evaluation"]
+__all__ = [
+    "METRICS",
+    "Answers",
+    "Bin",
+    "ClassScores",
+    "Evaluation",
+    "Measured",
+    "Metric",
+    "Selective",
+    "measure",
+    "write_evaluation",
+]

@@ -9,7 +9,7 @@ import numpy as np
 from bayespoint.reports.evaluation import Evaluation
 from bayespoint.reports.examples import short
 from bayespoint.reports.formats import amount
-from bayespoint.reports.parts import Cell, table
+from bayespoint.reports.html import Cell, table
 
 MOST_CLASSES = 30  # in a confusion matrix; of more, the commonest mistakes are listed
 N_MISTAKES = 20  # of them

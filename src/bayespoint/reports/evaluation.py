@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.reject import RejectionCurve
+from bayespoint.reports.answers import Answers
 from bayespoint.reports.intervals import Interval
-from bayespoint.reports.metrics import Bin
+from bayespoint.reports.metrics import METRICS, Measured
 
 RATES = np.arange(100) / 100  # fractions rejected, for which to_dict tells the error
 
@@ -83,24 +85,15 @@ class Evaluation:
 
     Attributes
     ----------
-    n : int
-        Test points; those of weight zero are left out everywhere.
-    n_rows : int
-        Rows of the test set, those of weight zero counted.
-    weight : float
-        Sum of their weights: n, unless weights were given.
     classes : list
         The labels that the classifier knows.
-    accuracy, balanced_accuracy, log_loss, brier_score, calibration_error, auc : float
-        See :func:`measure`; ``auc`` is None where a class has no test point.
-    intervals : mapping of str to (low, high) or None
-        95 % intervals, by the names of the numbers above.
-    confusion : ndarray of shape (n_classes, n_classes)
-        Points (or weight) by true class, one row each, and predicted class, one column each.
-    per_class : tuple of ClassScores
-        Weight, precision, recall and AUC of each class.
-    reliability : tuple of Bin
-        Confidence and accuracy over ten bins of the confidence.
+    answers : Answers
+        True classes, predicted ones, probabilities and weights of the test points. Those of weight
+        zero are left out everywhere.
+    positions : ndarray of shape (n,)
+        Rows of the test set that the answers are about.
+    n_rows : int
+        Rows of the test set, those of weight zero counted.
     rejection : RejectionCurve
         Error on the accepted points over the fraction rejected.
     rejection_score : str
@@ -110,12 +103,6 @@ class Evaluation:
         other numbers are about all points.
     model : mapping of str to str
         What the classifier is, in words.
-    positions : ndarray of shape (n,)
-        Rows of the test set that the next three are about.
-    truth, predicted : ndarray of int of shape (n,)
-        Indices into ``classes``.
-    probabilities : ndarray of shape (n, n_classes)
-        What the classifier said.
 
     Examples
     --------
@@ -123,55 +110,72 @@ class Evaluation:
     >>> from bayespoint.reports import measure
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "no"]
     >>> evaluation = measure(LogisticRegression().fit(X, y), X, y)
+    >>> evaluation.metrics["accuracy"].value
+    0.75
     >>> evaluation.to_dict()["confusion"]
     [[3, 0], [1, 0]]
     >>> evaluation.per_class[1]
     ClassScores(label='yes', weight=1.0, precision=None, recall=0.0, auc=0.666...)
     """
 
-    n: int
-    n_rows: int
-    weight: float
     classes: list
-    accuracy: float
-    balanced_accuracy: float
-    log_loss: float
-    brier_score: float
-    calibration_error: float
-    auc: float | None
-    intervals: Mapping[str, Interval | None]
-    confusion: NDArray
-    per_class: tuple[ClassScores, ...]
-    reliability: tuple[Bin, ...]
+    answers: Answers
+    positions: NDArray[np.intp]
+    n_rows: int
     rejection: RejectionCurve
     rejection_score: str
     selective: Selective | None
     model: Mapping[str, str]
-    positions: NDArray[np.intp]
-    truth: NDArray[np.intp]
-    predicted: NDArray[np.intp]
-    probabilities: NDArray[np.float64]
+
+    @property
+    def n(self) -> int:
+        """Number of test points, those of weight zero not counted."""
+        return len(self.positions)
+
+    @property
+    def weight(self) -> float:
+        """Sum of the weights of the test points: n, unless weights were given."""
+        return self.answers.total
+
+    @cached_property
+    def metrics(self) -> dict[str, Measured]:
+        """The numbers of METRICS, by their names: values and 95 % intervals."""
+        return {name: metric.function(self.answers) for name, metric in METRICS.items()}
+
+    @property
+    def confusion(self) -> NDArray:
+        """Points (or weight) by true class, one row each, and predicted class, one column each."""
+        whole = (self.answers.weight % 1 == 0).all()
+        return self.answers.confusion.astype(int) if whole else self.answers.confusion
+
+    @property
+    def per_class(self) -> tuple[ClassScores, ...]:
+        """Weight, precision, recall and AUC of each class."""
+        confusion = self.answers.confusion
+        hits, sizes = np.diag(confusion), confusion.sum(axis=1)
+        with np.errstate(invalid="ignore"):
+            precision, recall = hits / confusion.sum(axis=0), hits / sizes
+        areas = [None if area is None else area[0] for area in self.answers.areas]
+        columns = zip(self.classes, sizes, precision, recall, areas, strict=True)
+        return tuple(
+            ClassScores(label, float(size), or_none(p), or_none(r), area)
+            for label, size, p, r, area in columns
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the single answers, ready for JSON: no NaN, no arrays."""
+        measured = self.metrics.items()
         return {
             "n": self.n,
             "weight": self.weight,
             "classes": [plain_label(label) for label in self.classes],
-            "accuracy": self.accuracy,
-            "balanced_accuracy": self.balanced_accuracy,
-            "log_loss": self.log_loss,
-            "brier_score": self.brier_score,
-            "calibration_error": self.calibration_error,
-            "auc": self.auc,
-            "intervals": {
-                name: None if ends is None else list(ends) for name, ends in self.intervals.items()
-            },
+            **{name: one.value for name, one in measured},
+            "intervals": {name: one.interval and list(one.interval) for name, one in measured},
             "confusion": self.confusion.tolist(),
             "per_class": [
                 {**one._asdict(), "label": plain_label(one.label)} for one in self.per_class
             ],
-            "reliability": [one._asdict() for one in self.reliability],
+            "reliability": [one._asdict() for one in self.answers.bins],
             "rejection": {
                 "score": self.rejection_score,
                 "aurc": self.rejection.aurc,
@@ -186,3 +190,8 @@ class Evaluation:
 def plain_label(label: Any) -> bool | int | float | str:
     """A label as JSON has it."""
     return label if isinstance(label, (bool, int, float, str)) else str(label)
+
+
+def or_none(number: float) -> float | None:
+    """None for NaN."""
+    return None if np.isnan(number) else float(number)

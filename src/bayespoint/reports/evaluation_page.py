@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from bayespoint.reports import parts, sections
+from bayespoint.extras import require
+from bayespoint.files import replacing
+from bayespoint.reports import html, sections
 from bayespoint.reports.evaluation import Evaluation
 
 
@@ -28,7 +29,7 @@ def write_evaluation(
     evaluation : Evaluation
         What :func:`measure` found.
     path : str or Path
-        File to write.
+        File to write; it is written whole or not at all.
     title : str, default="Evaluation"
         What the page is about.
     rows : DataFrame or array of shape (n_samples, n_features), default=None
@@ -62,25 +63,17 @@ def write_evaluation(
     ...     path.read_text(encoding="utf-8").count("<figure>")
     2
     """
-    if find_spec("matplotlib") is None:
-        raise ImportError("write_evaluation needs matplotlib: pip install 'bayespoint[plot]'.")
+    require("matplotlib", "plot", "write_evaluation")
     if rows is not None and n_rows(rows) != evaluation.n_rows:
         raise ValueError(
             f"rows must be the {evaluation.n_rows} test points that were measured, in their order. "
             f"Got {n_rows(rows)} rows instead."
         )
-    main = [
-        sections.numbers(evaluation),
-        sections.rejection(evaluation),
-        sections.calibration(evaluation),
-        sections.classes(evaluation),
-        sections.single_points(evaluation, rows, image_shape, n_examples),
-        sections.about(evaluation, details or {}),
-    ]
     header = sections.summary(evaluation, title)
-    path = Path(path)
-    path.write_text(parts.page(title, header, "\n".join(main)), encoding="utf-8")
-    return path
+    main = sections.all_sections(evaluation, rows, image_shape, n_examples, details or {})
+    with replacing(path) as draft:
+        draft.write_text(html.page(title, header, main), encoding="utf-8")
+    return Path(path)
 
 
 def n_rows(rows: Any) -> int:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from bayespoint.reports import parts
+from bayespoint.reports import html
+from bayespoint.reports.answers import of_class
 from bayespoint.reports.evaluation import Evaluation
-from bayespoint.reports.metrics import of_class
 
 SMALLEST_SIDE = 8  # pixels: of smaller squares of numbers one cannot say whether they are pictures
 SMOOTHNESS = 0.7  # neighbours differ at most so much, relative to pixels anywhere in the picture
@@ -25,7 +25,7 @@ Shape = tuple[int, int]
 
 def most_uncertain(evaluation: Evaluation, n: int) -> NDArray[np.intp]:
     """The n answers of least confidence, the least first."""
-    return np.argsort(confidences(evaluation), kind="stable")[:n]
+    return np.argsort(evaluation.answers.confidence, kind="stable")[:n]
 
 
 def most_confidently_wrong(evaluation: Evaluation, n: int) -> NDArray[np.intp]:
@@ -33,14 +33,10 @@ def most_confidently_wrong(evaluation: Evaluation, n: int) -> NDArray[np.intp]:
 
     Among those that are equally sure, the less probable truth comes first.
     """
-    wrong = np.flatnonzero(evaluation.truth != evaluation.predicted)
-    truth = of_class(evaluation.probabilities, evaluation.truth)
-    return wrong[np.lexsort([truth[wrong], -confidences(evaluation)[wrong]])][:n]
-
-
-def confidences(evaluation: Evaluation) -> NDArray[np.float64]:
-    """Probability of each predicted class."""
-    return of_class(evaluation.probabilities, evaluation.predicted)
+    answers = evaluation.answers
+    wrong = np.flatnonzero(~answers.right)
+    truth = of_class(answers.probabilities, answers.truth)
+    return wrong[np.lexsort([truth[wrong], -answers.confidence[wrong]])][:n]
 
 
 def gallery(evaluation: Evaluation, chosen: NDArray, rows: Any, shape: Shape) -> str:
@@ -49,12 +45,12 @@ def gallery(evaluation: Evaluation, chosen: NDArray, rows: Any, shape: Shape) ->
     for one in chosen:
         row, true, predicted, sure = answer(evaluation, one)
         pixels = np.array(row_values(rows, row), dtype=np.float64).reshape(shape)
-        image = parts.png_address(grey_png(pixels))
+        image = html.png_address(grey_png(pixels))
         label = f"row {row}: true {true}, predicted {predicted} with {sure}"
         items.append(
-            f'<li><img src="{image}" alt="{parts.text(label)}">'
-            f"<span>true <b>{parts.text(true)}</b></span> "
-            f"<span>predicted <b>{parts.text(predicted)}</b></span> "
+            f'<li><img src="{image}" alt="{html.text(label)}">'
+            f"<span>true <b>{html.text(true)}</b></span> "
+            f"<span>predicted <b>{html.text(predicted)}</b></span> "
             f'<span class="quiet">{sure}, row {row}</span></li>'
         )
     return f'<ul class="gallery">{"".join(items)}</ul>'
@@ -70,15 +66,15 @@ def listing(evaluation: Evaluation, chosen: NDArray, rows: Any, label: str) -> s
         lines.append([row, *others, *map(short, row_values(rows, row)[:N_COLUMNS])])
     left_out = len(names) - N_COLUMNS
     note = f'<p class="quiet">{left_out} more columns are not shown.</p>' if left_out > 0 else ""
-    return parts.table(heads, lines, label=label) + note
+    return html.table(heads, lines, label=label) + note
 
 
 def answer(evaluation: Evaluation, one: int) -> tuple[int, str, str, str]:
     """Row, true label, predicted label, and the probability of the latter."""
-    true, predicted = evaluation.truth[one], evaluation.predicted[one]
-    sure = f"{evaluation.probabilities[one, predicted]:.3f}"
-    names = short(evaluation.classes[true]), short(evaluation.classes[predicted])
-    return int(evaluation.positions[one]), *names, sure
+    answers = evaluation.answers
+    labels = (evaluation.classes[index[one]] for index in (answers.truth, answers.predicted))
+    true, predicted = map(short, labels)
+    return int(evaluation.positions[one]), true, predicted, f"{answers.confidence[one]:.3f}"
 
 
 def column_names(rows: Any) -> list[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bayespoint.reports.html import NOTHING
 from bayespoint.reports.intervals import Interval
-from bayespoint.reports.parts import NOTHING
 
 
 def number(value: float | None) -> str:

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.pipeline import Pipeline
 from sklearn.utils import check_consistent_length, column_or_1d
 
+from bayespoint.pipelines import split_pipeline
 from bayespoint.reject import SCORES, RejectionCurve, SelectiveClassifier, estimator_outputs
 from bayespoint.reject.labels import encode
-from bayespoint.reports import metrics
-from bayespoint.reports.evaluation import ClassScores, Evaluation, Selective
-from bayespoint.reports.intervals import mean_interval, score_interval
+from bayespoint.reports.answers import Answers, share
+from bayespoint.reports.evaluation import Evaluation, Selective
+from bayespoint.reports.intervals import score_interval
 from bayespoint.reports.model import describe_model
 
 SUM_TOLERANCE = 1e-3  # of probabilities in float32, over thousands of classes
@@ -24,17 +24,10 @@ def measure(
 ) -> Evaluation:
     r"""Ask a fitted classifier for all answers to a test set, and measure how good they are.
 
-    * accuracy, with Wilson's 95 % interval; balanced accuracy, the mean recall of the classes that
-      are in the test set.
-    * log-loss, the mean of :math:`-\log p_y(x)`, and Brier score, the mean of
-      :math:`\sum_c (p_c(x) - [y = c])^2`, which for two classes is halved, as scikit-learn has it;
-      with mean ± 1.96 standard errors.
-    * expected calibration error, :math:`\sum_b (n_b / n) |accuracy_b - confidence_b|` over ten bins
-      (0, 0.1], ... (0.9, 1] of the confidence, the probability of the predicted class. It is above
-      zero by chance, even for true probabilities: so it has no interval.
-    * AUC: the chance that a point of the class gets a higher probability than one of the rest;
-      for several classes the mean over all; with DeLong's interval. None where a class is absent
-      from the test set.
+    The numbers are those of :data:`METRICS`, with 95 % intervals where there are any: accuracy,
+    balanced accuracy, log-loss, Brier score, expected calibration error and AUC. Beside them there
+    are confusion, precision, recall and AUC of each class, confidence against accuracy, and the
+    rejection curve.
 
     Parameters
     ----------
@@ -62,11 +55,11 @@ def measure(
     >>> X, y = load_digits(return_X_y=True)
     >>> machine = BayesPointClassifier(engine="laplace").fit(X[:1000] / 16, y[:1000])
     >>> evaluation = measure(machine, X[1000:] / 16, y[1000:])
-    >>> low, high = evaluation.intervals["accuracy"]
-    >>> f"{evaluation.accuracy:.3f}, from {low:.3f} to {high:.3f}"
-    '0.925, from 0.904 to 0.941'
-    >>> f"{evaluation.log_loss:.3f}, {evaluation.auc:.3f}"
-    '0.280, 0.994'
+    >>> for name in ("accuracy", "log_loss"):
+    ...     value, (low, high) = evaluation.metrics[name]
+    ...     print(f"{name} {value:.3f}, from {low:.3f} to {high:.3f}")
+    accuracy 0.925, from 0.904 to 0.941
+    log_loss 0.280, from 0.228 to 0.333
     """
     check_consistent_length(X, y)
     last, X = find_selective(estimator, X)
@@ -84,78 +77,31 @@ def measure(
     confidence = SCORES[score].function(outputs)
 
     here = np.flatnonzero(weight)
-    truth, predicted, probabilities = truth[here], predicted[here], probabilities[here]
-    right = truth == predicted
-    numbers = measure_answers(truth, predicted, probabilities, weight[here], classes)
+    answers = Answers(truth[here], predicted[here], probabilities[here], weight[here])
+    confidence = confidence[here]
     return Evaluation(
-        n=len(here),
-        n_rows=len(weight),
         classes=classes,
-        rejection=RejectionCurve.from_confidence(confidence[here], ~right, weight[here]),
-        rejection_score=score,
-        selective=None
-        if selective is None
-        else measure_refusals(selective, confidence[here], right, weight[here]),
-        model=describe_model(estimator),
+        answers=answers,
         positions=here,
-        truth=truth,
-        predicted=predicted,
-        probabilities=probabilities.astype(np.float64),
-        **numbers,
+        n_rows=len(weight),
+        rejection=RejectionCurve.from_confidence(confidence, ~answers.right, answers.weight),
+        rejection_score=score,
+        selective=None if selective is None else measure_refusals(selective, confidence, answers),
+        model=describe_model(estimator),
     )
 
 
-def measure_answers(
-    truth: NDArray, predicted: NDArray, probabilities: NDArray, weight: NDArray, classes: list
-) -> dict[str, Any]:
-    """All numbers that truth, answers and probabilities decide."""
-    n_classes, total, right = len(classes), float(weight.sum()), truth == predicted
-    accuracy = min(1.0, float(weight @ right) / total)
-    confusion = np.zeros((n_classes, n_classes))
-    np.add.at(confusion, (truth, predicted), weight)
-    balanced, balanced_ends = metrics.balanced_accuracy(confusion)
-    log_loss, log_loss_ends = mean_interval(metrics.log_losses(probabilities, truth), weight)
-    brier, brier_ends = mean_interval(metrics.brier_scores(probabilities, truth), weight)
-    areas, auc, auc_ends = metrics.areas_under_curves(probabilities, truth, weight)
-    bins = metrics.calibration_bins(metrics.of_class(probabilities, predicted), right, weight)
-    precision, recall = metrics.precision_and_recall(confusion)
-    columns = zip(classes, confusion.sum(axis=1), precision, recall, areas, strict=True)
-    return {
-        "weight": total,
-        "accuracy": accuracy,
-        "balanced_accuracy": balanced,
-        "log_loss": log_loss,
-        "brier_score": brier,
-        "calibration_error": metrics.calibration_error(bins),
-        "auc": auc,
-        "intervals": {
-            "accuracy": score_interval(accuracy, total),
-            "balanced_accuracy": balanced_ends,
-            "log_loss": log_loss_ends,
-            "brier_score": brier_ends,
-            "calibration_error": None,
-            "auc": auc_ends,
-        },
-        "confusion": confusion.astype(int) if (weight % 1 == 0).all() else confusion,
-        "per_class": tuple(
-            ClassScores(label, float(size), or_none(p), or_none(r), area)
-            for label, size, p, r, area in columns
-        ),
-        "reliability": bins,
-    }
-
-
 def measure_refusals(
-    selective: SelectiveClassifier, confidence: NDArray, right: NDArray, weight: NDArray
+    selective: SelectiveClassifier, confidence: NDArray, answers: Answers
 ) -> Selective:
     """How many answers are refused at the classifier's own threshold, and how good the rest is."""
     accepted = confidence >= selective.threshold_
-    kept = float(weight[accepted].sum())
-    accuracy = min(1.0, float(weight[accepted] @ right[accepted]) / kept) if kept else None
+    kept = float(answers.weight @ accepted)
+    accuracy = share(answers.weight @ (accepted & answers.right), kept) if kept else None
     return Selective(
         threshold=selective.threshold_,
         source=selective.threshold_source_,
-        rejected=float(weight[~accepted].sum() / weight.sum()),
+        rejected=share(answers.weight @ ~accepted, answers.total),
         accuracy=accuracy,
         interval=None if accuracy is None else score_interval(accuracy, kept),
     )
@@ -163,8 +109,9 @@ def measure_refusals(
 
 def find_selective(estimator: Any, X: Any) -> tuple[Any, Any]:
     """A classifier with refusals at the end of a pipeline, and what it sees of the points."""
-    if isinstance(estimator, Pipeline) and isinstance(estimator[-1], SelectiveClassifier):
-        return estimator[-1], estimator[:-1].transform(X) if len(estimator) > 1 else X
+    parts = split_pipeline(estimator)
+    if isinstance(parts.last, SelectiveClassifier):
+        return parts.last, parts.transform(X)
     return estimator, X
 
 
@@ -209,8 +156,3 @@ def point_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64
             f"{weight.min():g} to {weight.max():g} instead."
         )
     return weight
-
-
-def or_none(number: float) -> float | None:
-    """None for NaN."""
-    return None if np.isnan(number) else float(number)

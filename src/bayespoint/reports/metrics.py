@@ -1,19 +1,65 @@
-"""How good answers and probabilities are: one function for each number.
-
-Labels are columns of the probabilities; weight k counts a point k times.
-"""
+"""How good answers and probabilities are: every number of an evaluation is an entry of METRICS."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.reports.intervals import Interval, around, score_interval
+from bayespoint.reports.answers import Answers, of_class, share
+from bayespoint.reports.intervals import Interval, around, mean_interval, score_interval
 
-N_BINS = 10  # of the confidence, of equal width: enough to see a bend, and few enough to fill
+
+class Measured(NamedTuple):
+    """A number and its 95 % interval.
+
+    Attributes
+    ----------
+    value : float or None
+        None where it is undefined.
+    interval : tuple of two floats or None
+        None where there is none.
+
+    Examples
+    --------
+    >>> from bayespoint.reports import Measured
+    >>> Measured(0.95, (0.93, 0.97)).value
+    0.95
+    """
+
+    value: float | None
+    interval: Interval | None = None
+
+
+def accuracy(answers: Answers) -> Measured:
+    """Share of right answers, with Wilson's interval."""
+    rate = share(answers.weight @ answers.right, answers.total)
+    return Measured(rate, score_interval(rate, answers.total))
+
+
+def balanced_accuracy(answers: Answers) -> Measured:
+    """Mean recall of the classes that are there.
+
+    Wilson's intervals of the classes are put together by their squares (R. G. Newcombe, 1998), so
+    that recalls of 0 and 1 are not taken for certain.
+    """
+    there = answers.confusion.sum(axis=1) > 0
+    sizes = answers.confusion.sum(axis=1)[there]
+    recall = np.minimum(np.diag(answers.confusion)[there] / sizes, 1.0)
+    ends = np.array([score_interval(*one) for one in zip(recall, sizes, strict=True)])
+    below, above = np.sqrt(((ends - recall[:, None]) ** 2).sum(axis=0)) / len(recall)
+    mean = float(recall.mean())
+    return Measured(mean, (float(mean - below), float(mean + above)))
+
+
+def log_loss(answers: Answers) -> Measured:
+    r"""The mean of :math:`-\log p_y(x)` over the true classes y, ± 1.96 standard errors."""
+    losses = log_losses(answers.probabilities, answers.truth)
+    return Measured(*mean_interval(losses, answers.weight))
 
 
 def log_losses(probabilities: NDArray, truth: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -22,154 +68,105 @@ def log_losses(probabilities: NDArray, truth: NDArray[np.intp]) -> NDArray[np.fl
     return -np.log(np.maximum(of_class(probabilities, truth), smallest), dtype=np.float64)
 
 
-def brier_scores(probabilities: NDArray, truth: NDArray[np.intp]) -> NDArray[np.float64]:
-    r"""Squared distance to the truth of each point.
+def brier_score(answers: Answers) -> Measured:
+    r"""The mean of :math:`\sum_c (p_c(x) - [y = c])^2`, ± 1.96 standard errors.
 
-    :math:`\sum_c (p_c - [y = c])^2`, from 0 to 2; with two classes half of that, which is
-    :math:`(p - y)^2`. (So scikit-learn has it.)
+    From 0 to 2; with two classes half of that, which is :math:`(p - y)^2`. (So scikit-learn has
+    it.)
     """
-    n_classes = probabilities.shape[1]
-    distance = ((probabilities - np.eye(n_classes)[truth]) ** 2).sum(axis=1)
-    return distance / 2 if n_classes == 2 else distance
+    n_classes = answers.probabilities.shape[1]
+    distance = ((answers.probabilities - np.eye(n_classes)[answers.truth]) ** 2).sum(axis=1)
+    return Measured(*mean_interval(distance / (2 if n_classes == 2 else 1), answers.weight))
 
 
-def of_class(probabilities: NDArray, labels: NDArray[np.intp]) -> NDArray:
-    """The probability of one class for each point."""
-    return probabilities[np.arange(len(labels)), labels]
+def calibration_error(answers: Answers) -> Measured:
+    r"""Expected calibration error, :math:`\sum_b (n_b / n) |accuracy_b - confidence_b|`.
+
+    Over ten bins (0, 0.1], ... (0.9, 1] of the confidence, the probability of the predicted class.
+    It is above zero by chance, even for true probabilities: so it has no interval.
+    """
+    return Measured(sum(one.weight * one.gap for one in answers.bins) / answers.total)
 
 
-class Bin(NamedTuple):
-    """Points of similar confidence: how sure the answers were, and how often they were right.
+def auc(answers: Answers) -> Measured:
+    """Chance that a point of a class gets a higher probability of it than one of the rest.
+
+    For several classes the mean over all; with DeLong's interval. None where a class is absent.
+    """
+    present = [one for one in answers.areas if one is not None]
+    if len(present) < len(answers.areas):
+        return Measured(None)
+    mean = float(np.mean([area for area, _ in present]))
+    influence = np.mean([added for _, added in present], axis=0)
+    variance = float(answers.weight @ influence**2)
+    if variance == 0:  # a perfect order shows no variation: that is ignorance, not certainty
+        return Measured(mean)
+    low, high = around(mean, sqrt(variance))
+    return Measured(mean, (max(low, 0.0), min(high, 1.0)))
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One number of an evaluation.
 
     Attributes
     ----------
-    low, high : float
-        Confidences in (low, high].
-    weight : float
-        Of the points in it.
-    confidence, accuracy : float or None
-        Their mean confidence, and the share of right answers; None where there are no points.
-    interval : tuple of two floats or None
-        95 % interval of the accuracy.
+    name : str
+        What people call it.
+    words : str
+        What it is.
+    function : callable
+        Takes :class:`Answers`, gives :class:`Measured`.
+    is_share : bool
+        Whether a terminal shows it in per cent.
+    on_top : bool
+        Whether a page shows it first, in large digits.
 
     Examples
     --------
-    >>> from bayespoint.reports import Bin
-    >>> lowest = Bin(0.5, 0.6, 20.0, 0.55, 0.6, (0.39, 0.78))
-    >>> round(lowest.accuracy - lowest.confidence, 2)
-    0.05
+    >>> from bayespoint.reports import METRICS
+    >>> METRICS["brier_score"].name
+    'Brier score'
     """
 
-    low: float
-    high: float
-    weight: float
-    confidence: float | None
-    accuracy: float | None
-    interval: Interval | None
+    name: str
+    words: str
+    function: Callable[[Answers], Measured]
+    is_share: bool = False
+    on_top: bool = False
+
+    def show(self, value: float | None) -> str:
+        """A value as a terminal shows it."""
+        if value is None:
+            return "-"
+        return f"{value:.1%}" if self.is_share else f"{value:.3f}"
 
 
-def calibration_bins(
-    confidence: NDArray, right: NDArray[np.bool_], weight: NDArray
-) -> tuple[Bin, ...]:
-    """Means over ten bins (low, high] of the confidence; the first contains 0; some are empty."""
-    # Rounded before it is cut: 0.3 * 10 is above 3 in floating point, and belongs to (0.2, 0.3].
-    number = np.clip(np.ceil(np.round(confidence * N_BINS, 9)).astype(int) - 1, 0, N_BINS - 1)
-    total = np.bincount(number, weight, N_BINS)
-    sure = np.bincount(number, weight * confidence, N_BINS)
-    correct = np.bincount(number, weight * right, N_BINS)
-    bins = []
-    for b in range(N_BINS):
-        low, high, n = b / N_BINS, (b + 1) / N_BINS, float(total[b])
-        if n == 0:
-            bins.append(Bin(low, high, n, None, None, None))
-            continue
-        accuracy = min(1.0, float(correct[b] / n))  # a sum of weights may round above the total
-        interval = score_interval(accuracy, n)
-        bins.append(Bin(low, high, n, float(sure[b] / n), accuracy, interval))
-    return tuple(bins)
-
-
-def calibration_error(bins: tuple[Bin, ...]) -> float:
-    r"""Expected calibration error: :math:`\sum_b (n_b / n) |accuracy_b - confidence_b|`."""
-    total = sum(b.weight for b in bins)
-    gaps = (
-        b.weight * abs(b.accuracy - b.confidence)
-        for b in bins
-        if b.accuracy is not None and b.confidence is not None
-    )
-    return sum(gaps) / total
-
-
-def placements(scores: NDArray, positive: NDArray[np.bool_], weight: NDArray) -> NDArray:
-    """Share of the points of the other kind that each point is on the right side of; ties: half."""
-    values, group = np.unique(scores, return_inverse=True)
-
-    def share_below(chosen: NDArray[np.bool_]) -> NDArray:
-        mass = np.bincount(group[chosen], weight[chosen], len(values))
-        return ((mass.cumsum() - mass / 2) / mass.sum())[group]
-
-    return np.where(positive, share_below(~positive), 1 - share_below(positive))
-
-
-def area_under_curve(
-    scores: NDArray, positive: NDArray[np.bool_], weight: NDArray
-) -> tuple[float, NDArray] | None:
-    """The AUC, and what each point adds to it beyond the mean; None where a kind is absent.
-
-    The squares of the second, summed, are the variance of the first (DeLong et al., 1988).
-    """
-    if positive.all() or not positive.any():
-        return None
-    place = placements(scores, positive, weight)
-    size = np.where(positive, weight[positive].sum(), weight[~positive].sum())
-    area = float(np.average(place[positive], weights=weight[positive]))
-    return area, (place - area) / size
-
-
-def areas_under_curves(
-    probabilities: NDArray, truth: NDArray[np.intp], weight: NDArray
-) -> tuple[list[float | None], float | None, Interval | None]:
-    """The AUC of each class against the rest, their mean, and its 95 % interval.
-
-    Two classes have one AUC. The mean is undefined (None) where a class is absent.
-    """
-    n_classes = probabilities.shape[1]
-    if n_classes == 2:
-        # The one of the second class: 1 - p of a tiny p is 1, which would make ties.
-        found = 2 * [area_under_curve(probabilities[:, 1], truth == 1, weight)]
-    else:
-        columns = enumerate(probabilities.T)
-        found = [area_under_curve(column, truth == c, weight) for c, column in columns]
-    single = [None if one is None else one[0] for one in found]
-    present = [one for one in found if one is not None]
-    if len(present) < n_classes:
-        return single, None, None
-    mean = float(np.mean([area for area, _ in present]))
-    influence = np.mean([added for _, added in present], axis=0)
-    variance = float(weight @ influence**2)
-    if variance == 0:  # a perfect order shows no variation: that is ignorance, not certainty
-        return single, mean, None
-    low, high = around(mean, sqrt(variance))
-    return single, mean, (max(low, 0.0), min(high, 1.0))
-
-
-def precision_and_recall(confusion: NDArray) -> tuple[NDArray, NDArray]:
-    """Of each class; NaN where there is nothing to divide by."""
-    hits = np.diag(confusion).astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        return hits / confusion.sum(axis=0), hits / confusion.sum(axis=1)
-
-
-def balanced_accuracy(confusion: NDArray) -> tuple[float, Interval]:
-    """Mean recall of the classes that are there, and its 95 % interval.
-
-    Wilson's intervals of the classes are put together by their squares (R. G. Newcombe, 1998), so
-    that recalls of 0 and 1 are not taken for certain.
-    """
-    there = confusion.sum(axis=1) > 0
-    sizes = confusion.sum(axis=1)[there]
-    recall = np.minimum(np.diag(confusion)[there] / sizes, 1.0)
-    ends = np.array([score_interval(*one) for one in zip(recall, sizes, strict=True)])
-    below, above = np.sqrt(((ends - recall[:, None]) ** 2).sum(axis=0)) / len(recall)
-    mean = float(recall.mean())
-    return mean, (float(mean - below), float(mean + above))
+# By their names in JSON. An entry here is all that a new one needs.
+METRICS = {
+    "accuracy": Metric("accuracy", "Share of right answers.", accuracy, is_share=True, on_top=True),
+    "balanced_accuracy": Metric(
+        "balanced accuracy",
+        "Mean over the classes of their recall.",
+        balanced_accuracy,
+        is_share=True,
+    ),
+    "log_loss": Metric(
+        "log-loss",
+        "Mean of −log of the probability of the true class; 0 is best.",
+        log_loss,
+        on_top=True,
+    ),
+    "brier_score": Metric(
+        "Brier score", "Mean squared distance of the probabilities to the truth.", brier_score
+    ),
+    "calibration_error": Metric(
+        "calibration error",
+        "How far confidence is from accuracy, over ten bins.",
+        calibration_error,
+        on_top=True,
+    ),
+    "auc": Metric(
+        "AUC", "Chance that a point of a class ranks above one of the rest.", auc, on_top=True
+    ),
+}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import get_engine
+from bayespoint.pipelines import split_pipeline
 
 WRAPPED = ("best_estimator_", "estimator_")  # where searches and refusals keep what they fitted
 
@@ -32,15 +32,11 @@ def describe_model(estimator: Any) -> dict[str, str]:
 
 def fitted_layers(estimator: Any) -> list[Any]:
     """The estimator, then what is within it: steps of pipelines, winners of searches."""
-    layers = [estimator]
-    if isinstance(estimator, Pipeline):
-        *steps, last = estimator
-        return [*layers, *steps, *fitted_layers(last)]
-    for name in WRAPPED:
-        inner = getattr(estimator, name, None)
-        if inner is not None:
-            return [*layers, *fitted_layers(inner)]
-    return layers
+    before, inner, _ = split_pipeline(estimator)
+    if inner is estimator:
+        found = (getattr(estimator, name, None) for name in WRAPPED)
+        inner = next((one for one in found if one is not None), None)
+    return [estimator, *(before or []), *([] if inner is None else fitted_layers(inner))]
 
 
 def facts(fitted: Any) -> dict[str, str]:
@@ -50,21 +46,21 @@ def facts(fitted: Any) -> dict[str, str]:
         words["chosen"] = ", ".join(f"{name} = {v!r}" for name, v in fitted.best_params_.items())
     if isinstance(fitted, BayesPointClassifier):
         words["engine"] = " ".join(repr(get_engine(fitted.engine)).split())
-        words |= posterior_facts(fitted.posterior_)
+        words |= run_facts(fitted)
     if hasattr(fitted, "n_features_in_"):
         words["features"] = str(fitted.n_features_in_)
     return words
 
 
-def posterior_facts(posterior: Any) -> dict[str, str]:
-    """What a posterior tells of the run that found it."""
-    words = {"posterior": type(posterior).__name__, "iterations": str(posterior.n_iter)}
-    if hasattr(posterior, "n_samples"):
+def run_facts(fitted: BayesPointClassifier) -> dict[str, str]:
+    """What a fitted classifier tells of the run that found its posterior."""
+    posterior, run = fitted.posterior_, fitted.run_
+    words = {"posterior": type(posterior).__name__, run.unit: str(run.n_iter)}
+    words["convergence"] = run.summary
+    if posterior.n_samples is not None:
         words["samples"] = str(posterior.n_samples)
     if posterior.log_evidence is not None:
         words["log evidence"] = f"{float(np.sum(posterior.log_evidence)):.2f}"
-    if hasattr(posterior, "r_hat"):
-        words["R-hat"] = f"{float(np.max(posterior.r_hat)):.3f}"
-    if hasattr(posterior, "effective_sample_size"):
-        words["effective samples"] = f"{float(np.min(posterior.effective_sample_size)):.0f}"
+    if hasattr(fitted, "left_out_error_"):
+        words["leave-one-out error"] = f"{fitted.left_out_error_:.2%}"
     return words

@@ -11,26 +11,13 @@ import numpy as np
 from bayespoint.reject import SCORES
 from bayespoint.reports import examples, pictures
 from bayespoint.reports.confusion import confusion
+from bayespoint.reports.environment import describe_environment, environment_words
 from bayespoint.reports.evaluation import Evaluation
 from bayespoint.reports.formats import amount, ends, in_percent, number, percent
+from bayespoint.reports.html import Cell, definitions, table, text
 from bayespoint.reports.intervals import Interval, score_interval
-from bayespoint.reports.machine import describe_machine, machine_words
-from bayespoint.reports.parts import Cell, definitions, table, text
+from bayespoint.reports.metrics import METRICS, Measured, Metric
 
-# Name of each number, its place in an evaluation, and what it says.
-METRICS = (
-    ("Accuracy", "accuracy", "Share of right answers."),
-    ("Balanced accuracy", "balanced_accuracy", "Mean over the classes of their recall."),
-    ("Log-loss", "log_loss", "Mean of −log of the probability of the true class; 0 is best."),
-    ("Brier score", "brier_score", "Mean squared distance of the probabilities to the truth."),
-    (
-        "Calibration error",
-        "calibration_error",
-        "How far confidence is from accuracy, over ten bins.",
-    ),
-    ("AUC", "auc", "Chance that a point of a class ranks above one of the rest."),
-)
-TILES = ("Accuracy", "Log-loss", "Calibration error", "AUC")
 RATES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # fractions rejected, in the table
 
 
@@ -39,11 +26,10 @@ def summary(evaluation: Evaluation, title: str) -> str:
     points = f"{evaluation.n:,} test points".replace(",", "\u202f")
     weight = "" if evaluation.weight == evaluation.n else f" of total weight {evaluation.weight:g}"
     tiles = "".join(
-        f"<div><dt>{name}</dt><dd>{number(getattr(evaluation, place))}</dd>"
-        f"<dd>{ends(evaluation.intervals[place]) if evaluation.intervals[place] else '&nbsp;'}</dd>"
-        "</div>"
-        for name, place, _ in METRICS
-        if name in TILES
+        f"<div><dt>{title_of(metric)}</dt><dd>{number(value)}</dd>"
+        f"<dd>{ends(interval) if interval else '&nbsp;'}</dd></div>"
+        for metric, (value, interval) in measured(evaluation)
+        if metric.on_top
     )
     return (
         f"<h1>{text(title)}</h1>"
@@ -52,20 +38,40 @@ def summary(evaluation: Evaluation, title: str) -> str:
     )
 
 
+def all_sections(
+    evaluation: Evaluation, rows: Any, image_shape: Any, n: int, details: Mapping[str, Any]
+) -> str:
+    """The sections below the title, in their order."""
+    sections = [
+        numbers(evaluation),
+        rejection(evaluation),
+        calibration(evaluation),
+        classes(evaluation),
+        single_points(evaluation, rows, image_shape, n),
+        about(evaluation, details),
+    ]
+    return "\n".join(sections)
+
+
 def numbers(evaluation: Evaluation) -> str:
     """All metrics."""
     rows: list[list[Any]] = [
-        [
-            name,
-            number(getattr(evaluation, place)),
-            ends(evaluation.intervals[place]),
-            Cell(words, "words"),
-        ]
-        for name, place, words in METRICS
+        [title_of(metric), number(value), ends(interval), Cell(metric.words, "words")]
+        for metric, (value, interval) in measured(evaluation)
     ]
     heads = ["", "value", "95 % interval", Cell("what it is", "words")]
     shown = table(heads, rows, kind="stacked", label="Metrics")
     return f"<section><h2>Numbers</h2>{shown}{absent(evaluation)}</section>"
+
+
+def measured(evaluation: Evaluation) -> list[tuple[Metric, Measured]]:
+    """All metrics, with what they came to."""
+    return [(METRICS[name], found) for name, found in evaluation.metrics.items()]
+
+
+def title_of(metric: Metric) -> str:
+    """The name of a metric, at the beginning of a line."""
+    return f"{metric.name[0].upper()}{metric.name[1:]}"
 
 
 def absent(evaluation: Evaluation) -> str:
@@ -128,7 +134,7 @@ def refusals(evaluation: Evaluation) -> str:
 
 def calibration(evaluation: Evaluation) -> str:
     """Whether answers are as often right as they are sure."""
-    filled = [one for one in evaluation.reliability if one.weight > 0]
+    filled = [one for one in evaluation.answers.bins if one.weight > 0]
     rows = [
         [
             f"{one.low:.1f}–{one.high:.1f}",
@@ -145,7 +151,8 @@ def calibration(evaluation: Evaluation) -> str:
     )
     words = (
         f"Reliability diagram: expected calibration error "
-        f"{number(evaluation.calibration_error)} over {len(filled)} bins with points."
+        f"{number(evaluation.metrics['calibration_error'].value)} over {len(filled)} bins with "
+        "points."
     )
     drawn = pictures.picture(pictures.draw_reliability, evaluation, words, caption)
     heads = ["confidence", "points", "mean", "right", "95 % interval"]
@@ -195,10 +202,10 @@ def single_points(
 
 
 def about(evaluation: Evaluation, details: Mapping[str, Any]) -> str:
-    """Model, data and machine."""
+    """Model, data and computer."""
     written = {"written": datetime.now(UTC).isoformat(timespec="seconds")}
     return (
         f"<section><h2>Model</h2>{definitions({**details, **evaluation.model})}"
-        f"<details><summary>Machine and versions</summary>"
-        f"{definitions(written | machine_words(describe_machine()))}</details></section>"
+        f"<details><summary>Computer and versions</summary>"
+        f"{definitions(written | environment_words(describe_environment()))}</details></section>"
     )

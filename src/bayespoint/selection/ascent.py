@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -11,24 +12,25 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.utils import check_array
 
-from bayespoint.kernels.choice import scale_gamma
-from bayespoint.selection.gradient import is_differentiable, log_evidence_gradient
-from bayespoint.selection.measure import (
+from bayespoint.kernels import positive_parameters
+from bayespoint.monitor import current_monitor
+from bayespoint.selection.evaluation import (
     FAILURES,
     Data,
     Evaluation,
+    EvidenceFunction,
     failed,
-    measure,
     split,
     with_params,
 )
+from bayespoint.selection.gradient import is_differentiable, solution_gradient
 
 STEP = 1e-3  # of a logarithm, where the derivative is taken from two more fits
-FLAT = 1e-9  # share of the log evidence below which a gain may come from sites not quite at rest
+FLAT = 1e-9  # share of the log evidence below which a gain may come from sites not quite converged
 
 
-class NothingThereError(Exception):
-    """A fit failed before any had worked, so that there is nowhere to go back to."""
+class SearchEndsError(Exception):
+    """No fit has worked, so that there is nowhere to go back to; or what ended the search."""
 
 
 class Search(NamedTuple):
@@ -41,20 +43,41 @@ class Search(NamedTuple):
     start: NDArray[np.float64] | None = None
 
 
+class Found(NamedTuple):
+    """All evaluations of a search, how many steps it took, and what ended it if not the maximum."""
+
+    evaluations: list[Evaluation]
+    n_steps: int = 1
+    ended_by: str = ""
+
+
 class Ascent:
     """Evaluates a classifier at logarithms of parameters, and remembers all evaluations."""
 
     def __init__(
-        self, classifier: Any, data: Data, names: list[str], prefix: str, fixed: dict
+        self,
+        classifier: Any,
+        data: Data,
+        bounds: Mapping[str, tuple[float, float]],
+        prefix: str,
+        fixed: dict[str, Any],
     ) -> None:
         self.evaluations: list[Evaluation] = []
-        self._classifier, self._data = classifier, data
-        self._names, self._prefix, self._fixed = names, prefix, fixed
+        self.low, self.high = np.log(np.array(list(bounds.values()))).T
+        self._bounds, self._prefix, self._fixed = bounds, prefix, fixed
+        self._function = EvidenceFunction(classifier, data)
+        self._last: tuple[NDArray[np.float64], float, NDArray[np.float64]] | None = None
         self._best: tuple[float, NDArray[np.float64]] | None = None  # of those that converged
         self._worst = np.inf
 
     def __call__(self, x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        """Minus the log evidence, and minus its gradient.
+        """Minus the log evidence, and minus its gradient."""
+        if self._last is None or not np.array_equal(x, self._last[0]):
+            self._last = x.copy(), *self._climb(x)
+        return self._last[1:]
+
+    def _climb(self, x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        """The same, of a point that is new.
 
         A fit that fails, or that has not converged while others have, is a slope that leads back
         to the best one.
@@ -62,43 +85,54 @@ class Ascent:
         evaluation = self._evaluate(x)
         self.evaluations.append(evaluation)
         value = evaluation.log_evidence
+        if current_monitor().should_stop():
+            raise SearchEndsError("the monitor stopped it")
         if not evaluation.converged and self._best is not None:
             back = x - self._best[1]
             return 1 - self._worst + float(back @ back), 2 * back
         if np.isnan(value):
-            raise NothingThereError
+            raise SearchEndsError
         if evaluation.converged:
             self._worst = min(self._worst, value)
             if self._best is None or value > self._best[0]:
                 self._best = value, x.copy()
-        return -value, -self._gradient(x)
+        gradient = self._gradient(x)
+        slopes = dict(zip(self._bounds, gradient.tolist(), strict=True))
+        self.evaluations[-1] = evaluation._replace(slopes=slopes)
+        return -value, -gradient
 
     def _evaluate(self, x: NDArray[np.float64]) -> Evaluation:
-        values = dict(zip(self._names, np.exp(x).tolist(), strict=True))
-        self._classifier.set_params(**values)
-        named = {f"{self._prefix}{name}": value for name, value in values.items()}
-        return measure(self._classifier, self._data, self._fixed | named)
+        named = self._values(x)
+        values = {name.removeprefix(self._prefix): value for name, value in named.items()}
+        return self._function.evaluate(values, self._fixed | named)
+
+    def _values(self, x: NDArray[np.float64]) -> dict[str, float]:
+        """The parameters themselves; a bound is exactly the number that was given."""
+        low, high = np.array(list(self._bounds.values())).T
+        inside = np.clip(np.exp(x), low, high)
+        values = np.select([x <= self.low, x >= self.high], [low, high], inside)
+        return dict(zip(self._bounds, values.tolist(), strict=True))
 
     def _gradient(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Exact where it is known, else from differences."""
-        classifier, data = self._classifier, self._data
-        exact = np.array([is_differentiable(classifier, name) for name in self._names])
-        gradient = np.zeros(len(x))
-        known = [name for name, is_known in zip(self._names, exact, strict=True) if is_known]
-        if known:
-            gradient[exact] = log_evidence_gradient(
-                classifier, data.X, data.y, known, data.sample_weight
-            )
-        if not exact.all() and hasattr(classifier.posterior_, "log_evidence_error"):
+        solution: Any = self._function.solution
+        names = [name.removeprefix(self._prefix) for name in self._bounds]
+        is_known = [is_differentiable(solution.kernel, solution.engine, name) for name in names]
+        gradient, exact = np.zeros(len(x)), np.array(is_known)
+        if exact.any():
+            known = [name for name, is_exact in zip(names, exact, strict=True) if is_exact]
+            gradient[exact] = solution_gradient(solution, known)
+        if not exact.all() and hasattr(solution.posterior, "log_evidence_error"):
             raise TypeError(
-                f"The evidence of {classifier.engine!r} is an estimate from random draws, too "
+                f"The evidence of {solution.engine!r} is an estimate from random draws, too "
                 "rough for the differences that a search between bounds needs. Use param_grid."
             )
         for i in np.flatnonzero(~exact):
-            step = np.zeros(len(x))
-            step[i] = STEP
-            ahead, behind = (self._evaluate(x + sign * step).log_evidence for sign in (1, -1))
-            gradient[i] = np.nan_to_num((ahead - behind) / (2 * STEP))
+            ahead, behind = x.copy(), x.copy()
+            ahead[i] = min(x[i] + STEP, self.high[i])
+            behind[i] = max(x[i] - STEP, self.low[i])
+            gain = self._evaluate(ahead).log_evidence - self._evaluate(behind).log_evidence
+            gradient[i] = np.nan_to_num(gain / (ahead[i] - behind[i]))
         return gradient
 
 
@@ -106,11 +140,11 @@ def search(
     estimator: Any,
     data: Data,
     choice: Search,
-    bounds: dict[str, tuple[float, float]],
+    bounds: Mapping[str, tuple[float, float]],
     tol: float,
     max_iter: int,
-) -> tuple[list[Evaluation], int]:
-    """All evaluations of one search, and how many steps it took.
+) -> Found:
+    """Evaluate a choice, or climb from it to the largest evidence between the bounds.
 
     The steps before the classifier are fitted once.
     """
@@ -120,24 +154,32 @@ def search(
         if before is not None:
             data = data._replace(X=before.fit_transform(data.X, data.y))
     except FAILURES as error:
-        return [failed(choice.params, error, start)], 1
+        return Found([failed(choice.params, error, start)])
     if not bounds:
-        return [measure(classifier, data, choice.params)], 1
-    names = [name.removeprefix(prefix) for name in bounds]
-    low, high = np.log(np.array(list(bounds.values()), dtype=np.float64)).T
+        return Found([EvidenceFunction(classifier, data).evaluate({}, choice.params)])
+    ascent = Ascent(classifier, data, bounds, prefix, choice.params)
+    low, high = ascent.low, ascent.high
     if choice.start is None:
+        names = [name.removeprefix(prefix) for name in bounds]
         first = np.clip(own_values(classifier, names, data.X, (low + high) / 2), low, high)
     else:
         first = low + choice.start * (high - low)
-    ascent = Ascent(classifier, data, names, prefix, choice.params)
     try:
+        _, slope = ascent(first)
+        # The first step of L-BFGS-B is the gradient. Unscaled it would end in a corner of the
+        # bounds, where fits are slow; so it multiplies no parameter by more than e.
+        scale = 1 / max(1.0, np.abs(slope).max())
         result = minimize(
-            ascent, first, jac=True, method="L-BFGS-B", bounds=list(zip(low, high, strict=True)),
-            options={"gtol": tol, "ftol": FLAT, "maxiter": max_iter},
+            lambda x: tuple(scale * part for part in ascent(x)), first, jac=True,
+            method="L-BFGS-B", bounds=list(zip(low, high, strict=True)),
+            options={"gtol": scale * tol, "ftol": FLAT, "maxiter": max_iter},
         )  # fmt: skip
-    except NothingThereError:
-        return ascent.evaluations, 1
-    return ascent.evaluations, max(1, result.nit)
+    except SearchEndsError as ended:
+        return Found(ascent.evaluations, ended_by=str(ended))
+    ended_by = ""
+    if result.status == 1:
+        ended_by = f"it reached max_iter={max_iter}: raise it or tol, or set narrower bounds"
+    return Found(ascent.evaluations, max(1, result.nit), ended_by)
 
 
 def own_values(
@@ -145,19 +187,20 @@ def own_values(
 ) -> NDArray[np.float64]:
     """Logarithms of the classifier's own parameters; the centre where they are no numbers."""
     first, params = centre.copy(), classifier.get_params()
+    of_kernel = positive_parameters(classifier.kernel)
     for i, name in enumerate(names):
         value = params[name]
-        if name == "gamma" and isinstance(value, str):
-            value = named_gamma(value, X)
+        if isinstance(value, str) and name in of_kernel:
+            value = from_data(classifier, of_kernel[name], X)
         if isinstance(value, Real) and float(value) > 0:
             first[i] = np.log(float(value))
     return first
 
 
-def named_gamma(name: str, X: Any) -> float | None:
-    """The number behind "scale" or "auto"; None for points that the fit will refuse."""
+def from_data(classifier: Any, name: str, X: Any) -> float | None:
+    """The number of a kernel's parameter at these points; None if the fit will refuse them."""
     try:
-        points = check_array(X, dtype=np.float64)
-        return scale_gamma(points) if name == "scale" else 1 / points.shape[1]
+        kernel = classifier._make_kernel().fitted(check_array(X, dtype=np.float64))
     except (TypeError, ValueError):
         return None
+    return kernel.get_params()[name]

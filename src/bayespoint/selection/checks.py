@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from bayespoint.selection.measure import split, with_params
+from bayespoint.engines import get_engine
+from bayespoint.selection.evaluation import split, with_params
+from bayespoint.selection.gradient import searchable
 from bayespoint.validation import check_flag, check_number, parameter_error
 
-# Parameters that may be any positive number, at least in an interval.
-CONTINUOUS = (
-    "gamma",
-    "coef0",
-    "ridge",
+# Parameters of engines that may be any positive number, at least in an interval.
+OF_ENGINES = (
     "engine__prior_scale",
     "engine__intercept_scale",
     "engine__noise",
@@ -63,18 +62,15 @@ def check_bounds(owner: Any) -> dict[str, tuple[float, float]]:
 def check_names(owner: Any, params: dict[str, Any], bounds: Mapping[str, Any]) -> None:
     """Raise an error for names that the estimator does not have, or that cannot be bounded."""
     split(owner.estimator)
-    try:
-        chosen = with_params(owner.estimator, params)
-    except (ValueError, AttributeError) as error:  # the second for a string that names an engine
-        raise ValueError(f"{error}{engine_hint(params)}") from error
+    chosen = with_params(owner.estimator, params)
     _, classifier, prefix = split(chosen)
+    get_engine(classifier.engine)  # raises an error for a name that is no engine's
     known = chosen.get_params()
     for name in bounds:
         if name not in known:
             raise ValueError(
                 f"Invalid parameter {name!r} in param_bounds: the estimator has none of that name. "
                 f"Names of its classifier are {', '.join(numbers(classifier, prefix))}."
-                f"{engine_hint(bounds)}"
             )
         if name in params:
             raise ValueError(f"{name!r} is in param_grid and in param_bounds: search it in one.")
@@ -87,12 +83,5 @@ def check_names(owner: Any, params: dict[str, Any], bounds: Mapping[str, Any]) -
 
 def numbers(classifier: Any, prefix: str) -> list[str]:
     """Names of the parameters that may be any positive number, as the estimator spells them."""
-    found = [name for name in CONTINUOUS if name in classifier.get_params()]
-    return [f"{prefix}{name}" for name in found]
-
-
-def engine_hint(names: Iterable[str]) -> str:
-    """What to do where names of an engine's parameters are not known."""
-    if not any("engine__" in name for name in names):
-        return ""
-    return " Names engine__... need an engine instance, such as engine=ExpectationPropagation()."
+    of_engine = [name for name in OF_ENGINES if name in classifier.get_params()]
+    return [f"{prefix}{name}" for name in [*searchable(classifier.kernel), *of_engine]]

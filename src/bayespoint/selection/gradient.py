@@ -1,4 +1,4 @@
-"""Derivatives of a fitted classifier's evidence."""
+"""Derivatives of the evidence."""
 
 from __future__ import annotations
 
@@ -7,22 +7,47 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import column_or_1d, validate_data
 
-from bayespoint.engines import get_engine
-from bayespoint.engines.gaussian.evidence import KERNEL_PARAMETERS, evidence_gradient, has_gradient
-from bayespoint.problem import Problem
-
-PREFIX = "engine__"
+from bayespoint.engines import Engine, get_engine
+from bayespoint.engines.gaussian.evidence_gradient import evidence_gradient, has_gradient
+from bayespoint.kernels import NAMES, Kernel, positive_parameters
+from bayespoint.selection.evaluation import Solution, is_of_engine
 
 
-def is_differentiable(classifier: Any, name: str) -> bool:
+def is_differentiable(kernel: Any, engine: Engine, name: str) -> bool:
     """Whether the derivative of the evidence with respect to a parameter is known."""
-    if name.startswith(PREFIX):
-        known, inner = True, name.removeprefix(PREFIX)
-    else:
-        known, inner = name in KERNEL_PARAMETERS, name
-    return known and has_gradient(get_engine(classifier.engine), inner)
+    if is_of_engine(name):
+        return has_gradient(engine, name.removeprefix("engine__"))
+    return name in searchable(kernel) and has_gradient(engine)
+
+
+def searchable(kernel: Any) -> list[str]:
+    """Parameters of kernel and space that may be any positive number, in the classifier's names.
+
+    Kernels that are named share parameters of the classifier: one that has no use for a parameter
+    ignores it.
+    """
+    kernels = [kernel] if isinstance(kernel, Kernel) else NAMES
+    names = [name for one in kernels for name in positive_parameters(one)]
+    return [*dict.fromkeys(names), "ridge"]
+
+
+def solution_gradient(solution: Solution, names: Iterable[str]) -> NDArray[np.float64]:
+    """Derivatives of a solution's log evidence by the logarithms of the classifier's parameters."""
+    names, problem = tuple(names), solution.problem
+    # What the kernel ignores, such as gamma if it is linear, does not change the evidence.
+    inner = positive_parameters(solution.kernel) | {"ridge": "ridge"}
+    inner |= {name: name.removeprefix("engine__") for name in names if is_of_engine(name)}
+    gradient = evidence_gradient(
+        solution.engine,
+        solution.space,
+        problem.points,
+        problem.targets,
+        solution.posterior,  # type: ignore[arg-type]
+        tuple(inner[name] for name in names if name in inner),
+        problem.weight,
+    )
+    return np.array([gradient[inner[name]] if name in inner else 0.0 for name in names])
 
 
 def log_evidence_gradient(
@@ -43,7 +68,8 @@ def log_evidence_gradient(
     names : iterable of str
         Parameters that are positive numbers: ``gamma``, ``coef0``, ``ridge``,
         ``engine__prior_scale``, ``engine__intercept_scale``, ``engine__noise``,
-        ``engine__label_noise``.
+        ``engine__label_noise``; of a kernel instance ``kernel__`` and each name in its
+        ``positive_parameters``, such as ``kernel__gamma`` and ``kernel__weights__0``.
     sample_weight : array-like of shape (n_samples,), optional
         The weights that it was fitted with.
 
@@ -57,34 +83,23 @@ def log_evidence_gradient(
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.preprocessing import scale
     >>> from bayespoint import BayesPointClassifier
-    >>> from bayespoint.engines import ExpectationPropagation
     >>> from bayespoint.selection import log_evidence_gradient
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> clf = BayesPointClassifier(engine=ExpectationPropagation()).fit(scale(X), y)
+    >>> clf = BayesPointClassifier(engine="ep").fit(scale(X), y)
     >>> log_evidence_gradient(clf, scale(X), y, ["engine__prior_scale", "engine__noise"]).round(3)
     array([-3.905,  3.905])
     """
-    names = tuple(names)
-    points = validate_data(classifier, X, dtype=(np.float64, np.float32), order="C", reset=False)
-    problem = Problem.pose(
-        points,
-        column_or_1d(y),
-        sample_weight,
-        classifier.class_weight,
-        precomputed=isinstance(classifier.kernel, str) and classifier.kernel == "precomputed",
+    names, engine = tuple(names), get_engine(classifier.engine)
+    for name in names:
+        if not is_differentiable(classifier.kernel, engine, name):
+            raise ValueError(
+                f"The derivative of the evidence by {name!r} is not known for {engine!r}. Known "
+                "are those of ExpectationPropagation with a full covariance and of "
+                "LaplaceApproximation by positive numbers of the prior, the noise and the kernel."
+            )
+    problem = classifier._pose(X, y, sample_weight, engine, reset=False)
+    space = engine.space(classifier.kernel_, classifier.ridge).fit(problem.points)
+    solution = Solution(
+        classifier.kernel, engine, problem, space, classifier.posterior_, classifier.run_
     )
-    # The linear kernel has neither width nor constant: its evidence does not depend on them.
-    idle = ("gamma", "coef0") if classifier.kernel == "linear" else ()
-    wanted = tuple(name.removeprefix(PREFIX) for name in names if name not in idle)
-    engine = get_engine(classifier.engine)
-    space = engine.space(classifier._make_kernel(problem.points), classifier.ridge)
-    gradient = evidence_gradient(
-        engine,
-        space.fit(problem.points),
-        problem.points,
-        problem.targets,
-        classifier.posterior_,
-        wanted,
-        problem.weight,
-    )
-    return np.array([gradient.get(name.removeprefix(PREFIX), 0.0) for name in names])
+    return solution_gradient(solution, names)

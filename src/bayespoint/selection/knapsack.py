@@ -7,26 +7,27 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import uniform_filter
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.base import BaseEstimator
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils import Tags, get_tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import get_tags
 
-from bayespoint.classifier import BayesPointClassifier
+from bayespoint.classifier import BayesPointClassifier, unchanged_on_failure
+from bayespoint.delegation import Delegates
 from bayespoint.engines import KnapsackPropagation
-from bayespoint.selection.knapsack_folds import Data, Fold, fit_one, last_step, score_fold
+from bayespoint.pipelines import split_pipeline
+from bayespoint.selection.jobs import run_jobs
+from bayespoint.selection.knapsack_folds import Data, Fold, fit_one, score_fold
 from bayespoint.validation import parameter_error
 
 COSTS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 BETAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, np.inf)
 
 
-class KnapsackCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class KnapsackCV(Delegates):
     """Bayes point machine by knapsacks whose C and beta are chosen by cross-validation.
 
     Messages are passed once for each C and fold. Every beta is then read off the max-marginals
@@ -48,7 +49,8 @@ class KnapsackCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     scoring : str, callable or None, default=None
         What to maximise; None is the share of right answers.
     n_jobs : int or None, default=None
-        Threads for folds and costs side by side.
+        Folds and costs that run in parallel, as in joblib: in threads, unless
+        ``joblib.parallel_config`` chooses another backend.
 
     Attributes
     ----------
@@ -110,40 +112,29 @@ class KnapsackCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         machine = self._machine()
         costs, betas = self._axis("Cs", finite=True), self._axis("betas", finite=False)
         scorer = None if self.scoring is None else check_scoring(machine, scoring=self.scoring)
-        validate_data(self, X, y, skip_check_array=True)
-        data = Data.of(X, y, sample_weight, pairwise=get_tags(machine).input_tags.pairwise)
-        folds = list(
-            check_cv(self.cv, data.labels, classifier=True).split(data.points, data.labels)
-        )
-        done = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(score_fold)(machine, data, C, betas, scorer, *fold)
-            for C, fold in product(costs, folds)
-        )
-        self._record(costs, betas, done, len(folds))
-        self.best_estimator_ = fit_one(machine, data, **self.best_params_)
-        self.classes_ = self.best_estimator_.classes_
+        if y is None:
+            raise ValueError("KnapsackCV requires y to be passed, but the target y is None.")
+        with unchanged_on_failure(self):
+            data = Data.of(X, y, sample_weight, pairwise=get_tags(machine).input_tags.pairwise)
+            cv = check_cv(self.cv, data.labels, classifier=True)
+            folds = list(cv.split(data.points, data.labels))
+            jobs = [(machine, data, C, betas, scorer, *fold) for C, fold in product(costs, folds)]
+            done = run_jobs(score_fold, jobs, self.n_jobs, n_fits=len(jobs))
+            # Warnings of the folds are of no use: scores are those of the classifiers as they were.
+            self._record(costs, betas, [fold for fold, _ in done], len(folds))
+            self.best_estimator_ = fit_one(machine, data, **self.best_params_)
+            self.classes_ = self.best_estimator_.classes_
         return self
 
-    def predict(self, X: ArrayLike) -> NDArray:
-        """Labels of new points."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict(X)
-
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Probabilities of the classes."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict_proba(X)
-
-    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Scores, as those of the best estimator."""
-        check_is_fitted(self)
-        return self.best_estimator_.decision_function(X)
+    def _inner(self) -> Any:
+        inner = super()._inner()
+        return BayesPointClassifier(engine=KnapsackPropagation()) if inner is None else inner
 
     def _machine(self) -> Any:
         """The estimator to be cloned, checked: its last step has the engine of this class."""
         if self.estimator is None:
             return BayesPointClassifier(engine=KnapsackPropagation())
-        classifier = last_step(self.estimator)
+        classifier = split_pipeline(self.estimator).last
         engine = getattr(classifier, "engine", None)
         named = isinstance(engine, KnapsackPropagation) or engine == KnapsackPropagation.alias
         if isinstance(classifier, BayesPointClassifier) and named:
@@ -197,9 +188,3 @@ class KnapsackCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.best_index_ = int(best[np.argmax(smoothed[best])])
         self.best_score_ = float(mean[self.best_index_])
         self.best_params_ = pairs[self.best_index_]
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        if self.estimator is not None:
-            tags.input_tags = get_tags(self.estimator).input_tags
-        return tags

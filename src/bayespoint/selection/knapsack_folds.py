@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 from sklearn.utils.validation import check_consistent_length
 
-from bayespoint.engines import get_engine
+from bayespoint.pipelines import split_pipeline
 
 
 class Data(NamedTuple):
@@ -51,20 +50,14 @@ class Fold(NamedTuple):
     score_seconds: float
 
 
-def last_step(estimator: Any) -> Any:
-    """The classifier of a pipeline, or the classifier itself."""
-    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-
-
 def fit_one(machine: Any, data: Data, C: float, beta: float) -> Any:
     """A clone of the machine with C and beta, fitted to the data."""
     fitted = clone(machine)
-    classifier = last_step(fitted)
-    classifier.set_params(engine=get_engine(classifier.engine).set_params(C=C, beta=beta))
+    _, classifier, prefix = split_pipeline(fitted)
+    classifier.set_params(engine__C=C, engine__beta=beta)
     if data.weight is None:
         return fitted.fit(data.points, data.labels)
-    name = f"{fitted.steps[-1][0]}__" if isinstance(fitted, Pipeline) else ""
-    return fitted.fit(data.points, data.labels, **{f"{name}sample_weight": data.weight})
+    return fitted.fit(data.points, data.labels, **{f"{prefix}sample_weight": data.weight})
 
 
 def share_right(classifier: Any, points: Any, labels: NDArray) -> float:
@@ -85,12 +78,11 @@ def score_fold(
     start = time.perf_counter()
     fitted = fit_one(machine, data.rows(train), float(C), float(betas[0]))
     middle = time.perf_counter()
-    classifier, held_out = last_step(fitted), data.rows(test, against=train)
+    parts, held_out = split_pipeline(fitted), data.rows(test, against=train)
+    classifier = parts.last
     scored, points, score = fitted, held_out.points, scorer
     if score is None:  # beta does not matter before the last step
-        if scored is not classifier and len(scored.steps) > 1:
-            points = scored[:-1].transform(points)
-        scored, score = classifier, share_right
+        scored, points, score = classifier, parts.transform(points), share_right
     posterior, scores = classifier.posterior_, []
     for beta in betas:
         classifier.posterior_ = posterior.at(beta)

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 
-from bayespoint.monitor import current_monitor, watch
+from bayespoint.classifier import unchanged_on_failure
+from bayespoint.delegation import Delegates
+from bayespoint.exceptions import warn_user
 from bayespoint.selection.ascent import Search, search
 from bayespoint.selection.checks import check_bounds, check_names, check_parameters
-from bayespoint.selection.delegate import DelegatesToBest
-from bayespoint.selection.measure import CountFits, Data, Evaluation, split, with_params
-from bayespoint.selection.results import as_table, tell
+from bayespoint.selection.evaluation import Data, Evaluation, split, with_params
+from bayespoint.selection.jobs import run_jobs
+from bayespoint.selection.ranking import as_table, warn_of_bounds, warn_of_failures
 
 
-class EvidenceSearch(DelegatesToBest):
+class EvidenceSearch(Delegates):
     r"""Search for the parameters under which the labels were most probable.
 
     The evidence :math:`p(y | X, \theta) = \int p(y | X, w, \theta)\, p(w | \theta)\, dw` is how
@@ -40,24 +40,27 @@ class EvidenceSearch(DelegatesToBest):
     param_bounds : dict of str to (low, high), optional
         Positive parameters of the classifier, each between its bounds, such as
         ``{"engine__prior_scale": (0.01, 100), "gamma": (1e-3, 10)}``. Their logarithms are searched
-        by L-BFGS-B, with the exact gradient for ``gamma``, ``coef0``, ``ridge`` and the engine's
+        by L-BFGS-B, with the exact gradient for ``gamma``, ``coef0``, ``ridge``, the weights and
+        other positive parameters of a kernel instance (``kernel__weights__0``) and the engine's
         ``prior_scale``, ``intercept_scale``, ``noise`` and ``label_noise``, if the engine is
         ``ExpectationPropagation`` with a full covariance or ``LaplaceApproximation``; else with
         differences of further fits, unless the evidence is itself estimated from random draws.
-        With a grid as well: a search for each of its combinations.
+        With a grid as well: a search for each of its combinations. A ``BoundReachedWarning`` says
+        if the evidence grows beyond a bound.
     refit : bool, default=True
         Fit the estimator with the best parameters, so that the search itself can predict.
     n_starts : int, default=1
         Where each continuous search starts: first from the estimator's own parameters (the
         geometric mean of the bounds, where they are no numbers), then from random points.
-    tol : float, default=1e-3
+    tol : float, default=1e-2
         A search ends when the log evidence has no derivative, with respect to the logarithm of a
-        parameter inside its bounds, that is larger.
+        parameter inside its bounds, that is larger. What is then left to gain is far below what
+        the data can tell, a log evidence of about 1.
     max_iter : int, default=50
         Steps of each search, after which it ends with a ``ConvergenceWarning``.
     n_jobs : int or None, default=None
-        Searches (combinations of the grid, times starts) that run in parallel, as in joblib; in
-        processes, since threads would mix up the warnings of fits that have not converged.
+        Searches (combinations of the grid, times starts) that run in parallel, as in joblib: in
+        threads, unless ``joblib.parallel_config`` chooses another backend.
     random_state : int, RandomState instance or None, default=None
         Seed of the random starts.
     verbose : int, default=0
@@ -107,19 +110,16 @@ class EvidenceSearch(DelegatesToBest):
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
     >>> from bayespoint import BayesPointClassifier
-    >>> from bayespoint.engines import ExpectationPropagation
     >>> from bayespoint.selection import EvidenceSearch
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
-    >>> machine = make_pipeline(
-    ...     StandardScaler(), BayesPointClassifier(engine=ExpectationPropagation())
-    ... )
+    >>> machine = make_pipeline(StandardScaler(), BayesPointClassifier())
     >>> bounds = {"bayespointclassifier__engine__prior_scale": (0.01, 100)}
     >>> search = EvidenceSearch(machine, param_bounds=bounds).fit(X_train, y_train)
     >>> {name.split("__")[-1]: round(value, 2) for name, value in search.best_params_.items()}
-    {'prior_scale': 0.9}
+    {'prior_scale': 0.89}
     >>> print(f"{search.best_score_:.2f} after {len(search.cv_results_['rank'])} fits")
-    -43.49 after 5 fits
+    -43.49 after 4 fits
     >>> print(f"{search.score(X_test, y_test):.3f}")
     0.951
     """
@@ -132,7 +132,7 @@ class EvidenceSearch(DelegatesToBest):
         param_bounds: Mapping[str, tuple[float, float]] | None = None,
         refit: bool = True,
         n_starts: int = 1,
-        tol: float = 1e-3,
+        tol: float = 1e-2,
         max_iter: int = 50,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -171,21 +171,46 @@ class EvidenceSearch(DelegatesToBest):
         bounds = check_bounds(self)
         choices = self._choices(bounds)
         data = Data(X, y, sample_weight)
-        evaluations = self._search(data, choices, bounds)
-        self.cv_results_ = as_table(evaluations)
-        self.best_index_ = int(self.cv_results_["rank"].argmin())
-        best = evaluations[self.best_index_]
-        tell(evaluations, best)
-        self.best_params_, self.best_score_ = best.params, best.log_evidence
-        if self.refit:
-            start = time.perf_counter()
-            estimator = with_params(self.estimator, best.params)
-            weight = {}
-            if sample_weight is not None:
-                weight[f"{split(estimator)[2]}sample_weight"] = sample_weight
-            self.best_estimator_ = estimator.fit(X, y, **weight)
-            self.refit_time_ = time.perf_counter() - start
+        with unchanged_on_failure(self):
+            evaluations = self._search(data, choices, bounds)
+            self.cv_results_ = as_table(evaluations)
+            self.best_index_ = int(self.cv_results_["rank"].argmin())
+            best = evaluations[self.best_index_]
+            warn_of_failures(evaluations, best)
+            warn_of_bounds(best, bounds, self.tol)
+            self.best_params_, self.best_score_ = best.params, best.log_evidence
+            self._refit(data)
         return self
+
+    @property
+    def classes_(self) -> NDArray:
+        """The labels, sorted."""
+        self._check_method("classes_")
+        return self.best_estimator_.classes_
+
+    def _check_method(self, name: str) -> None:
+        if not self.refit:
+            raise AttributeError(
+                f"This EvidenceSearch has refit=False: {name} is there only with refit=True. "
+                "Fit an estimator with best_params_ yourself, or refit."
+            )
+        super()._check_method(name)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "best_estimator_" if self.refit else "best_params_")
+
+    def _refit(self, data: Data) -> None:
+        """Fit the estimator with the best parameters, if it is wanted."""
+        for name in ("best_estimator_", "refit_time_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
+        if not self.refit:
+            return
+        start = time.perf_counter()
+        estimator, weight = with_params(self.estimator, self.best_params_), {}
+        if data.sample_weight is not None:
+            weight[f"{split(estimator).prefix}sample_weight"] = data.sample_weight
+        self.best_estimator_ = estimator.fit(data.X, data.y, **weight)
+        self.refit_time_ = time.perf_counter() - start
 
     def _choices(self, bounds: dict[str, tuple[float, float]]) -> list[Search]:
         """Every combination of the grid with every start."""
@@ -204,20 +229,15 @@ class EvidenceSearch(DelegatesToBest):
     def _search(
         self, data: Data, choices: list[Search], bounds: dict[str, tuple[float, float]]
     ) -> list[Evaluation]:
-        monitor = current_monitor(self.verbose)
-        total = len(choices) * (self.max_iter if bounds else 1)
-        with monitor.running(total, "fits"), watch(CountFits(monitor, total)):
-            found = Parallel(n_jobs=self.n_jobs)(
-                delayed(search)(self.estimator, data, choice, bounds, self.tol, self.max_iter)
-                for choice in choices
-            )
-            monitor.update(total)
-        self.n_iter_ = max(n_steps for _, n_steps in found)
-        if bounds and self.n_iter_ >= self.max_iter:
-            warnings.warn(
-                f"A search was still climbing after max_iter={self.max_iter} steps. Raise "
-                "max_iter, or tol, or set narrower bounds.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        return [evaluation for evaluations, _ in found for evaluation in evaluations]
+        jobs = [
+            (self.estimator, data, choice, bounds, self.tol, self.max_iter) for choice in choices
+        ]
+        n_fits = len(jobs) * (self.max_iter if bounds else 1)
+        done = run_jobs(search, jobs, self.n_jobs, n_fits=n_fits, verbose=self.verbose)
+        self.n_iter_ = max(found.n_steps for found, _ in done)
+        for reason in {found.ended_by for found, _ in done} - {""}:
+            warn_user(ConvergenceWarning(f"A search was still climbing when {reason}."))
+        held = {str(warning): warning for _, warnings in done for warning in warnings}
+        for warning in held.values():
+            warn_user(warning)
+        return [evaluation for found, _ in done for evaluation in found.evaluations]

@@ -7,9 +7,10 @@ principal axes.
 """
 
 from bayespoint.spaces.basis import BasisSpace
+from bayespoint.spaces.coordinates import Coordinates
 from bayespoint.spaces.dual import DualSpace
 from bayespoint.spaces.principal import PrincipalSpace
 from bayespoint.spaces.process import ProcessSpace
 from bayespoint.spaces.rows import RowCache
 
-__all__ = ["BasisSpace", "DualSpace", "PrincipalSpace", "ProcessSpace", "RowCache"]
+__all__ = ["BasisSpace", "Coordinates", "DualSpace", "PrincipalSpace", "ProcessSpace", "RowCache"]

@@ -9,14 +9,20 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import eigvalsh, lapack, solve_triangular
 
-from bayespoint.exceptions import KernelError
-from bayespoint.kernels import Kernel, Points, PolynomialKernel, in_plain_units
+from bayespoint.exceptions import KernelError, in_bytes
+from bayespoint.kernels import Kernel, Points, in_plain_units
+from bayespoint.memory import check_fits
+from bayespoint.monitor import current_monitor
+from bayespoint.spaces.coordinates import Coordinates
+from bayespoint.state import finite, need, number
 
 RANK_TOLERANCE = 1e-10  # squared distances to the span below this share of the largest are rounding
+MATRICES = 6  # of the size of K that a fit holds at least: K, its factors, and the engine's own
+LARGE = 2000  # points from which the matrix takes a second or more
 PSD_TOLERANCE = 1e-6  # what is left of K beyond its rank: rounding stays far below this share
 
 
-class BasisSpace:
+class BasisSpace(Coordinates):
     r"""Coordinates Z with Z Z^T = K: f = Z w, and w ~ N(0, I) is the Gaussian process prior.
 
     The linear kernel needs no kernel matrix: its basis is the features themselves, Z = (X, 1),
@@ -44,6 +50,9 @@ class BasisSpace:
     True
     """
 
+    keeps_gram = False  # whether the kernel matrix, if it has full rank, is kept for the engine
+    _gram: NDArray[np.float64] | None = None
+
     def __init__(self, kernel: Kernel, ridge: float | str = 0.0) -> None:
         self.kernel: Any = kernel
         self.ridge = ridge
@@ -60,6 +69,7 @@ class BasisSpace:
                 "feature of its own. Raise the engine's noise instead."
             )
         points = self.kernel.prepare(X, training=True)
+        check_room(len(points))
         unit = points.log_unit
         K = in_plain_units(self.kernel.block(points, points), unit, unit)
         ridge = K.trace() / len(K) if self.ridge == "mean" else float(self.ridge)
@@ -67,7 +77,18 @@ class BasisSpace:
         self.Z_, pivots = gram_schmidt(K)
         self._points = points.take(pivots)
         self._factor = self.Z_[pivots]
+        if self.keeps_gram and len(pivots) == len(K):
+            self._gram = K
         return self
+
+    def gram(self) -> NDArray[np.float64]:
+        """Z Z^T: the kernel matrix with its ridge, as it was computed where it was kept."""
+        if self._gram is None:
+            return super().gram()
+        lower = np.tril(self._gram)  # one triangle decides, as for the basis
+        K = lower + lower.T
+        K[np.diag_indices_from(K)] /= 2
+        return K
 
     def transform(self, X: NDArray) -> NDArray:
         """Coordinates z(x) of new points."""
@@ -82,25 +103,25 @@ class BasisSpace:
         return solve_triangular(self._factor, values.T, lower=True, overwrite_b=True).T
 
     def primal(self, weights: NDArray) -> NDArray:
-        """The weight vectors themselves, if the kernel is linear: phi(x) = (x, 1)."""
-        if self.is_linear:
-            return weights
-        features = self._points.rows * np.exp2(self._points.log_unit / 2)
-        return features.T @ solve_triangular(self._factor, weights, lower=True, trans="T")
+        """Weights of (x, 1), or of x without a constant, if the kernel is linear."""
+        if not self.is_linear:
+            features = self._points.rows * np.exp2(self._points.log_unit / 2)
+            weights = features.T @ solve_triangular(self._factor, weights, lower=True, trans="T")
+        return self.kernel.linear_form.input_weights(weights)
 
     def derivative(self, X: NDArray, name: str) -> NDArray | None:
         """How the training points X move with the logarithm of a parameter; None if they do not.
 
-        ``name`` is ``"gamma"``, ``"coef0"`` or ``"ridge"``. Linear features give dZ / d log theta,
-        of the shape of Z; other kernels d(K + lambda I) / d log theta, of the shape of K.
+        ``name`` is ``"ridge"`` or that of a positive parameter of the kernel. Linear features give
+        dZ / d log theta, of the shape of Z; other kernels d(K + lambda I) / d log theta, of the
+        shape of K.
         """
         if name == "ridge":
             no_number = self.ridge == "mean" or self.ridge == 0
             return None if no_number else float(self.ridge) * np.eye(len(X))
         points = self.kernel.prepare(X.astype(np.float64, copy=False), training=True)
         if self.is_linear:
-            change = self.kernel.feature_derivative(points, name)
-            return None if change is None else change * np.exp2(points.log_unit / 2)
+            return self.kernel.feature_derivative(points, name) * np.exp2(points.log_unit / 2)
         change = self.kernel.derivative(points, name)
         if change is None:
             return None
@@ -112,27 +133,29 @@ class BasisSpace:
     def forget(self) -> None:
         """Drop the coordinates of the training points, which only the engine needs."""
         del self.Z_
-
-    @property
-    def n_coordinates(self) -> int:
-        """Number of weights."""
-        return self.Z_.shape[1]
+        vars(self).pop("_gram", None)
 
     @property
     def is_linear(self) -> bool:
         """Whether the coordinates are the features, with or without a constant one."""
-        is_linear = isinstance(self.kernel, PolynomialKernel) and self.kernel.degree == 1
-        return is_linear and self.ridge == 0
+        return self.kernel.is_linear and self.ridge == 0
 
     @property
     def names_features(self) -> bool:
         """Whether each coordinate is one feature as it was given (or the intercept)."""
-        return self.is_linear and self.kernel.gamma == 1 and self.kernel.columns is None
+        return self.is_linear and self.kernel.linear_form in ((1, 0), (1, 1))
 
     @property
     def has_intercept(self) -> bool:
         """Whether the last coordinate of linear features is the constant one."""
-        return self.is_linear and self.kernel.coef0 > 0
+        return self.is_linear and self.kernel.linear_form.coef0 > 0
+
+    def check_state(self) -> None:
+        """Raise an error unless there are as many coordinates as basis points."""
+        check_space(self)
+        if not self.is_linear and "_points" in vars(self):
+            need(isinstance(self._points, Points), "its points are not Points")
+            finite(self._factor, "pp", p=len(self._points))
 
     def _features(self, X: Any) -> Any:
         if sparse.issparse(X):
@@ -151,16 +174,41 @@ class BasisSpace:
         if not X.has_canonical_format:
             X = X.copy()  # SciPy sorts in place, also to find a maximum; the user's array must stay
             X.sum_duplicates()
-        return with_constant(X) if self.has_intercept else sparse.csr_array(X)
+        gamma, coef0 = self.kernel.linear_form
+        X = sparse.csr_array(X) if gamma == 1 else sparse.csr_array(X * np.sqrt(gamma))
+        return with_constant(X, np.sqrt(coef0)) if coef0 > 0 else X
 
 
-def with_constant(X: Any) -> Any:
-    """A sparse array with one more column, of ones; several times as fast as ``hstack``."""
+def check_room(n_points: int) -> None:
+    """Refuse a kernel matrix that memory cannot hold; say that a large one is being computed."""
+    n_bytes = 8 * n_points**2
+    check_fits(
+        MATRICES * n_bytes,
+        f"A posterior from the kernel matrix of {n_points} points",
+        "take fewer points, or engine='perceptron', which computes rows of the matrix as it needs "
+        "them, or kernel='linear' after sklearn.kernel_approximation.Nystroem",
+    )
+    if n_points >= LARGE:
+        current_monitor().tell(
+            f"computing and factorising the kernel matrix of {n_points} points, {in_bytes(n_bytes)}"
+        )
+
+
+def check_space(space: Any) -> None:
+    """Raise an error unless a space has a kernel and a ridge."""
+    need(isinstance(space.kernel, Kernel), "its kernel is not a Kernel")
+    if not isinstance(space.ridge, str) or space.ridge != "mean":
+        number(space.ridge, 0)
+
+
+def with_constant(X: Any, constant: float) -> Any:
+    """A sparse array with one more, constant column; several times as fast as ``hstack``."""
     n, d = X.shape
     begin = X.indptr + np.arange(n + 1, dtype=X.indptr.dtype)
     is_new = np.zeros(begin[-1], dtype=bool)
     is_new[begin[1:] - 1] = True
-    data, column = np.ones(len(is_new)), np.full(len(is_new), d, dtype=X.indices.dtype)
+    data = np.full(len(is_new), constant)
+    column = np.full(len(is_new), d, dtype=X.indices.dtype)
     data[~is_new], column[~is_new] = X.data, X.indices
     return sparse.csr_array((data, column, begin), shape=(n, d + 1))
 

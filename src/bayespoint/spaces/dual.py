@@ -8,8 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.kernels import Kernel, Points
+from bayespoint.spaces.basis import check_space
 from bayespoint.spaces.rows import RowCache
-from bayespoint.spaces.tiles import ThreadPool, multiply, thread_pool
+from bayespoint.spaces.tiles import multiply
+from bayespoint.state import need
+from bayespoint.threads import ThreadPool, thread_pool
 
 
 class KernelMatrix:
@@ -33,7 +36,7 @@ class KernelMatrix:
         return len(self._left)
 
     def __matmul__(self, weights: NDArray) -> NDArray[np.float64]:
-        if len(self._left) * self._right.rows.size < self.SMALL:
+        if len(self._left) * self._right.size < self.SMALL:
             return self._kernel.block(self._left, self._right) @ weights
         with thread_pool() as pool:
             return multiply(self._kernel, self._left, self._right, weights, pool)
@@ -68,7 +71,7 @@ class DualSpace:
     """
 
     def __init__(self, kernel: Kernel, ridge: float | str = 0.0) -> None:
-        self.kernel = kernel
+        self.kernel: Any = kernel
         self.ridge = ridge
 
     def fit(self, X: NDArray) -> DualSpace:
@@ -93,8 +96,8 @@ class DualSpace:
             return float(self.diagonal.mean())
         return float(float(self.ridge) * np.exp2(-self.points.log_unit))
 
-    def rows(self, cache_size: float, pool: ThreadPool) -> RowCache:
-        """A cache of kernel rows, of at most ``cache_size`` megabytes."""
+    def rows(self, cache_size: float | str, pool: ThreadPool) -> RowCache:
+        """A cache of kernel rows: see there."""
         return RowCache(self.kernel, self.points, cache_size, pool)
 
     def restrict(self, support: NDArray) -> DualSpace:
@@ -111,5 +114,11 @@ class DualSpace:
         return KernelMatrix(self.kernel, self.kernel.prepare(X, unit=True), self.points)
 
     def primal(self, alpha: NDArray) -> NDArray:
-        """The weight vectors themselves, if the kernel is linear: phi(x) = (x, 1)."""
-        return self.points.rows.T @ alpha
+        """Weights of (x, 1), or of x without a constant, if the kernel is linear."""
+        return self.kernel.linear_form.input_weights(self.points.rows.T @ alpha)
+
+    def check_state(self) -> None:
+        """Raise an error unless there are a kernel, a ridge and points."""
+        check_space(self)
+        if "points" in vars(self):
+            need(isinstance(self.points, Points), "its points are not Points")

@@ -47,5 +47,5 @@ class PrincipalSpace(BasisSpace):
         return Z if self.is_linear else Z @ self._axes
 
     def primal(self, weights: NDArray) -> NDArray:
-        """The weight vectors themselves, if the kernel is linear: phi(x) = (x, 1)."""
+        """Weights of (x, 1), or of x without a constant, if the kernel is linear."""
         return super().primal(weights if self.is_linear else self._axes @ weights)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.kernels import Points, PrecomputedKernel, in_plain_units
+from bayespoint.kernels import Points, in_plain_units
 from bayespoint.spaces.basis import BasisSpace
 
 
@@ -38,6 +38,8 @@ class ProcessSpace(BasisSpace):
            [0.   , 0.   , 1.   ]])
     """
 
+    keeps_gram = True
+
     def fit(self, X: NDArray) -> ProcessSpace:
         """Find the basis and set ``Z_``, the coordinates of the training points."""
         super().fit(X)
@@ -46,12 +48,12 @@ class ProcessSpace(BasisSpace):
         return self
 
     def primal(self, weights: NDArray) -> NDArray:
-        """The weight vectors themselves, if the kernel is linear: phi(x) = (x, 1)."""
+        """Weights of (x, 1), or of x without a constant, if the kernel is linear."""
         return super().primal(weights[:-1] if self._has_rest else weights)
 
     @property
     def _has_rest(self) -> bool:
-        return not self.is_linear and not isinstance(self.kernel, PrecomputedKernel)
+        return not self.is_linear and not self.kernel.is_precomputed
 
     def _project(self, new: Points) -> NDArray:
         Z = super()._project(new)

@@ -7,13 +7,17 @@ from numpy.typing import NDArray
 
 from bayespoint.exceptions import CacheTooSmallError
 from bayespoint.kernels import Kernel, Points
-from bayespoint.spaces.tiles import UNIT, ThreadPool, fill
+from bayespoint.memory import available_memory
+from bayespoint.spaces.tiles import UNIT, fill
+from bayespoint.threads import ThreadPool
 
 MEGABYTE = 1e6
+SHARE = 0.5  # of the free memory, for rows; if several processes do so, each leaves some
+BLOCK = 64_000_000  # bytes by which the cache grows before it asks again what is free
 
 
 class RowCache:
-    """The most recently used kernel rows, at most ``cache_size`` megabytes of them.
+    """The most recently used kernel rows, as many as there is room for.
 
     Parameters
     ----------
@@ -21,9 +25,9 @@ class RowCache:
         Computes them.
     points : Points
         The training points.
-    cache_size : float
-        Megabytes for rows.
-    pool : thread pool
+    cache_size : float or "auto"
+        Megabytes for rows; "auto" takes what is needed, up to half of the memory that is free.
+    pool : ThreadPool
         Blocks of rows are computed on its threads.
 
     Attributes
@@ -44,7 +48,7 @@ class RowCache:
     >>> import numpy as np
     >>> from bayespoint.kernels import PolynomialKernel
     >>> from bayespoint.spaces import DualSpace
-    >>> from bayespoint.spaces.tiles import thread_pool
+    >>> from bayespoint.threads import thread_pool
     >>> space = DualSpace(PolynomialKernel()).fit(np.eye(3))
     >>> with thread_pool(1) as pool:
     ...     cache = space.rows(cache_size=1.0, pool=pool)
@@ -53,13 +57,23 @@ class RowCache:
     (array([0., 0., 1.]), 1)
     """
 
-    def __init__(self, kernel: Kernel, points: Points, cache_size: float, pool: ThreadPool) -> None:
+    def __init__(
+        self, kernel: Kernel, points: Points, cache_size: float | str, pool: ThreadPool
+    ) -> None:
         self._kernel, self._points, self._pool = kernel, points, pool
         m, dtype = len(points), points.rows.dtype
-        row_size = m * dtype.itemsize / MEGABYTE
-        self.capacity = min(m, int(cache_size / row_size))
+        self._row_bytes = m * dtype.itemsize
+        if not isinstance(cache_size, str):
+            n_bytes = cache_size * MEGABYTE
+        elif m * self._row_bytes <= BLOCK:
+            n_bytes = BLOCK
+        else:
+            n_bytes = SHARE * available_memory()
+        self.capacity = int(min(m, n_bytes / self._row_bytes))
         if self.capacity < 1:
-            raise CacheTooSmallError(cache_size, row_size)
+            raise CacheTooSmallError(n_bytes / MEGABYTE, self._row_bytes / MEGABYTE)
+        self._n_slots = 0  # that have been used
+        self._granted = self.capacity if cache_size != "auto" else BLOCK // self._row_bytes
         self.values = np.empty((self.capacity, m), dtype=dtype)
         self.slot_of = np.full(m, -1)
         self.slot_used = np.full(self.capacity, -1)
@@ -73,10 +87,12 @@ class RowCache:
         Both hold distinct points that are not in the cache, in order of importance. What does not
         fit is left out.
         """
+        self._share_memory(len(needed))
         needed = needed[: self.capacity]
         room = min(-len(needed) % UNIT, self.capacity - len(needed))
         points = np.concatenate([needed, welcome[:room]])
-        slots = np.argsort(self.slot_used, kind="stable")[: len(points)]
+        slots = np.argsort(self.slot_used[: self.capacity], kind="stable")[: len(points)]
+        self._n_slots = max(self._n_slots, slots.max(initial=-1) + 1)
 
         evicted = self._owner[slots]
         self.slot_of[evicted[evicted >= 0]] = -1
@@ -85,3 +101,12 @@ class RowCache:
         self.slot_used[slots] = self.round
         fill(self._kernel, self._points.take(points), self._points, self.values, slots, self._pool)
         self.n_computed += len(points)
+
+    def _share_memory(self, n_more: int) -> None:
+        """Let the cache grow no more where others have taken the memory that was free."""
+        n_slots = min(self._n_slots + n_more, self.capacity)
+        if n_slots > self._granted:
+            self._granted = n_slots + BLOCK // self._row_bytes
+            free = available_memory() + self._n_slots * self._row_bytes
+            if self._granted * self._row_bytes > SHARE * free:
+                self.capacity = max(self._n_slots, min(self.capacity, UNIT))

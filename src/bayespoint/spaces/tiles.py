@@ -9,67 +9,15 @@ also rounds by the place in the block.)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import Any
-
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 from bayespoint.kernels import Kernel, Points
+from bayespoint.threads import ThreadPool, stop_if_cancelled
 
 UNIT = 128  # rows a product; 512 would be a fifth faster, but asks for more rows than are needed
 EDGE = 64  # smaller products have multiples of this: BLAS sums what its own tiles leave otherwise
 TILE = 512  # columns a product: UNIT x TILE in float32 is 256 kB, and fits a level-2 cache
-
-
-class ThreadPool:
-    """Threads that share memory, for short tasks that leave the GIL.
-
-    joblib's own threads are polled every 10 ms, longer than most tasks here take.
-    """
-
-    def __init__(self, n_threads: int) -> None:
-        self.n_threads = n_threads
-        self._executor = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
-
-    def map(self, function: Callable[..., Any], shares: Sequence, *arguments: Any) -> None:
-        """Call ``function(share, *arguments)`` for each share of the work, and wait for all."""
-        if self._executor is None or len(shares) == 1:
-            for share in shares:
-                function(share, *arguments)
-        else:
-            tasks = [self._executor.submit(function, share, *arguments) for share in shares]
-            for task in tasks:
-                task.result()
-
-    def close(self) -> None:
-        """End the threads."""
-        if self._executor is not None:
-            self._executor.shutdown()
-
-
-@contextmanager
-def thread_pool(n_jobs: int | None = None) -> Iterator[ThreadPool]:
-    """A pool of threads, with BLAS held to one thread each meanwhile.
-
-    It has as many threads as BLAS would have used, or ``n_jobs`` if that is more: rows are
-    computed as fast as the machine can even where the user leaves ``n_jobs`` alone.
-    """
-    controller = ThreadpoolController()
-    blas_threads = max(
-        (library["num_threads"] for library in controller.info() if library["user_api"] == "blas"),
-        default=1,
-    )
-    pool = ThreadPool(max(blas_threads, effective_n_jobs(n_jobs)))
-    try:
-        with controller.limit(limits=1, user_api="blas"):
-            yield pool
-    finally:
-        pool.close()
 
 
 def fill(
@@ -105,6 +53,7 @@ def _multiply_units(
     units = [slice(start, start + UNIT) for start in starts]
     points = [left.take(unit) for unit in units]
     for start in range(0, len(right), TILE):
+        stop_if_cancelled()
         columns = slice(start, start + TILE)
         tile = right.take(columns)
         for unit, some in zip(units, points, strict=True):
@@ -128,6 +77,7 @@ def _fill_tiles(
     where: NDArray,
 ) -> None:
     for start in starts:
+        stop_if_cancelled()
         end = min(start + TILE, len(right))
         begin = max(end - TILE, 0)  # the last tile overlaps its neighbour rather than be narrower
         tile = padded(right.take(slice(begin, end)), EDGE)

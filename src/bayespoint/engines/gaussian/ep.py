@@ -6,29 +6,69 @@ R. Herbrich, Introduction to Probabilistic Machine Learning, Unit 9: Bayesian Cl
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
+from dataclasses import replace
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from scipy.linalg import LinAlgError
+from sklearn.base import clone
 
 from bayespoint.engines.base import Engine
 from bayespoint.engines.gaussian.factorised import FactorisedSites
-from bayespoint.engines.gaussian.outputs import OutputSites
+from bayespoint.engines.gaussian.gaussians import OutputGaussian, WeightGaussian
 from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior, known_before
-from bayespoint.engines.gaussian.results import gather
-from bayespoint.engines.gaussian.schedules import Sweeps, at_once, in_turn, row_by_row
-from bayespoint.engines.gaussian.sites import Label, Sites
-from bayespoint.exceptions import FactorisedWarning, NotConvergedWarning
+from bayespoint.engines.gaussian.sites import Sites
+from bayespoint.engines.gaussian.span import Span, spans
+from bayespoint.engines.gaussian.tasks import (
+    NO_ITERATIONS_LEFT,
+    STOPPED,
+    Ending,
+    Progress,
+    TaskResult,
+    gather,
+    learn_tasks,
+    run_of,
+)
+from bayespoint.engines.run import Run
+from bayespoint.exceptions import FactorisedWarning
+from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import GaussianPosterior
-from bayespoint.spaces import BasisSpace, ProcessSpace
+from bayespoint.spaces import BasisSpace, Coordinates, ProcessSpace
 from bayespoint.validation import check_choice, check_number, parameter_error
 
 COLLAPSE = "the posterior collapsed"
+ROUNDING = 1e-10  # moves below this are rounding errors
+PATIENCE = 20  # sweeps after which moves should be smaller, where sites change one after another
+HESITANT = 0.1  # smallest share of a step that is tried
 TOLERATED = 1.5  # predictive variances may be off by this factor
-SOFT = 1e-4  # noise, as a share of the outputs before any label, that is enough for any labels
+# Noise, as a share of the outputs before any label, that is enough for any labels: 1e-5 converged
+# in 300 of 300 cases (15 data sets, 10 kernels), and a third in 420 of 420 with flipped labels.
+SOFT, FLIPS = 1e-4, 1 / 3
+MOSTLY = 0.75  # coordinates a point from which sweeps over outputs are faster than over weights
+
+
+class SiteKeeper(Protocol):
+    """The sites of one task, and the posterior that they make with the prior."""
+
+    radius: float  # standard deviation of the outputs before any label is seen, the largest
+
+    def sweep(self, share: float) -> float:
+        """Let sites go this share of the way to where they should be; the largest whole move.
+
+        Moves are measured as ``tol`` is. A LinAlgError says that no posterior would be left.
+        """
+
+    def moves_left(self, tol: float) -> float:
+        """The largest move that the next sweep would make, if it is above ``tol`` about that."""
+
+    def result(self) -> TaskResult:
+        """The posterior, its evidence and its cavities."""
+
+    def variance_ratio(self) -> float:
+        """Predictive variance over that of a full covariance, the one furthest from 1."""
 
 
 class ExpectationPropagation(Engine):
@@ -110,7 +150,7 @@ class ExpectationPropagation(Engine):
     >>> clf = BayesPointClassifier(engine=ExpectationPropagation(prior_scale=0.5))
     >>> print(f"{clf.fit(X_train, y_train).score(X_test, y_test):.3f}")
     0.972
-    >>> print(f"{clf.log_evidence_[0]:.2f}, {clf.posterior_.left_out_error[0]:.3f}")
+    >>> print(f"{clf.log_evidence_[0]:.2f}, {clf.left_out_error_:.3f}")
     -45.00, 0.019
     """
 
@@ -168,6 +208,10 @@ class ExpectationPropagation(Engine):
         """Sparse features need independent weights."""
         return self.covariance == "diagonal"
 
+    def for_sparse(self) -> ExpectationPropagation:
+        """The same with independent weights."""
+        return clone(self).set_params(covariance="diagonal")
+
     def run(
         self,
         space: BasisSpace,
@@ -178,84 +222,86 @@ class ExpectationPropagation(Engine):
         sample_weight: NDArray[np.float64] | None = None,
         start: Any = None,
         n_jobs: int | None = None,
-    ) -> GaussianPosterior:
+    ) -> tuple[GaussianPosterior, Run]:
         """Find the sites of each task; see the base class."""
         n_points, n_tasks = targets.shape
-        before = known_before(self, space, n_tasks, start, GaussianPosterior)
-        self._check_range(space.Z_, before)
+        before = known_before(self, space, n_tasks, start, ProbitLikelihood)
+        self._check_range(space, before)
         weight = np.ones(n_points) if sample_weight is None else sample_weight.astype(np.float64)
-        label = Label(float(self.noise) ** 2, float(self.label_noise))
-        kind = self._kind(space)
-        results, all_changes, endings = [], [], []
-        with monitor.running(n_tasks * self.max_iter, "sweeps"):
-            for task in range(n_tasks):
-                sites = kind(space.Z_, targets[:, task], weight, label, before[task])
-                changes, reason = self._iterate(sites, monitor, task * self.max_iter)
-                if reason == COLLAPSE and kind is OutputSites:  # weights bear narrower posteriors
-                    sites = Sites(space.Z_, targets[:, task], weight, label, before[task])
-                    changes, reason = self._iterate(sites, monitor, task * self.max_iter)
-                results.append(sites.result())
-                all_changes.append(changes)
-                endings.append(reason)
-                monitor.update((task + 1) * self.max_iter)
-                if reason:
-                    self._warn(task, changes, reason, results[-1].training_error, sites.radius)
-                if isinstance(sites, FactorisedSites) and self.max_iter > 1:
-                    warn_of_independence(task, sites.variance_ratio())
-        return gather(
-            GaussianPosterior,
-            results,
-            start,
-            noise=float(self.noise),
-            label_noise=float(self.label_noise),
-            n_iter=max(map(len, all_changes)),
-            changes=all_changes,
-            endings=endings,
+        likelihood = ProbitLikelihood(float(self.noise), float(self.label_noise))
+        is_full = self.covariance == "full"
+        in_span = spans(space, before) if is_full else [Span(csr(space))] * n_tasks
+        ratios = np.ones(n_tasks)
+
+        def learn(task: int, progress: Progress) -> tuple[TaskResult, Ending]:
+            span, prior = in_span[task], before[task]
+            data = targets[:, task], weight, likelihood
+            sites = self._sites(span.space, span.project(prior), *data)
+            changes, reason = self._iterate(sites, progress)
+            result = span.lift(sites.result(), prior)
+            if self.max_iter > 1:
+                ratios[task] = sites.variance_ratio()
+            remedy = self._remedy(reason, result.training_error, sites.radius)
+            return result, Ending(changes, reason, remedy)
+
+        size = space.n_coordinates**2 if is_full else 0
+        results, endings = learn_tasks(
+            learn, n_tasks, self.max_iter, "sweeps", monitor, n_jobs, size
         )
+        run = run_of(results, endings, "sweeps", self.tol, independence_warnings(ratios))
+        if self.max_iter == 1:
+            run = replace(run, summary="a single pass, as asked")
+        return gather(results, likelihood, start), run
 
-    def _kind(self, space: BasisSpace) -> type[Sites | FactorisedSites]:
-        """Who keeps the sites."""
+    def _sites(self, space: Coordinates, prior: GaussianPrior, *data: Any) -> SiteKeeper:
+        """The sites of one task, before the first sweep."""
         if self.covariance == "diagonal":
-            return FactorisedSites
-        n_points, n_coordinates = space.Z_.shape
-        return OutputSites if n_coordinates >= n_points and self.label_noise == 0 else Sites
+            return FactorisedSites(space, prior, *data)
+        many = space.n_coordinates >= MOSTLY * space.n_points
+        gaussian = OutputGaussian if many else WeightGaussian
+        return Sites(gaussian(space, prior), *data, at_once=self.schedule == "parallel")
 
-    def _iterate(
-        self, sites: Sites | FactorisedSites, monitor: Monitor, done: int
-    ) -> tuple[list[float], str]:
-        """Sweep until the sites are at rest; what changed in each sweep, and what went wrong."""
-        sweeps = self._sweeps(sites)
+    def _iterate(self, sites: SiteKeeper, progress: Progress) -> tuple[list[float], str]:
+        """Sweep until no site would move; the largest move of each sweep, and what went wrong.
+
+        In a sweep each site, one after another or all at once,
+
+        * leaves the posterior of its output: the cavity (step 1, and step 2 with the noise);
+        * is chosen anew, such that its product with the cavity has the mean and the variance that
+          the true label gives (step 3);
+        * joins the posterior again, which changes mu and Sigma (step 4).
+        """
+        tol = max(self.tol, ROUNDING)
+        share = self.damping or (1.0 if self.schedule == "sequential" else 0.5)
         changes: list[float] = []
         while len(changes) < self.max_iter:
-            before = sites.a.copy(), sites.b.copy()
             try:
-                change, at_rest = next(sweeps)
+                changes.append(sites.sweep(share))
+                at_rest = self.max_iter == 1 or sites.moves_left(tol) <= tol
             except LinAlgError:
-                change = np.nan
-            if np.isnan(change):
-                sites.restore(*before)
                 return changes, COLLAPSE
-            if np.isinf(change):
-                sites.remove_less()
-            changes.append(change)
-            monitor.update(done + len(changes))
-            if at_rest or self.max_iter == 1:
+            should_stop = progress.advance()
+            if at_rest:
                 return changes, ""
-            if monitor.should_stop():
-                return changes, "stopped by the monitor"
-        return changes, "max_iter was reached"
+            if should_stop:
+                return changes, STOPPED
+            if self.damping is None:
+                share = self._next_share(share, changes)
+        return changes, NO_ITERATIONS_LEFT
 
-    def _sweeps(self, sites: Sites | FactorisedSites) -> Sweeps:
-        """The schedule."""
-        damping = None if self.damping is None else float(self.damping)
-        if isinstance(sites, FactorisedSites):
-            return row_by_row(sites, damping, self.tol)
-        schedule = in_turn if self.schedule == "sequential" else at_once
-        return schedule(sites, damping, self.tol)
+    def _next_share(self, share: float, changes: list[float]) -> float:
+        """More of each step while moves shrink, and less if they do not."""
+        patience = PATIENCE if self.schedule == "sequential" else 1
+        if len(changes) % patience or len(changes) <= patience:
+            return share
+        shrinks = changes[-1] < changes[-1 - patience]
+        if self.schedule == "sequential":
+            return share if shrinks else max(HESITANT, share / 2)
+        return min(1.0, 1.2 * share) if shrinks else max(HESITANT, share / 2)
 
-    def _check_range(self, Z: NDArray, before: list[GaussianPrior]) -> None:
+    def _check_range(self, space: Coordinates, before: list[GaussianPrior]) -> None:
         """Refuse numbers whose squares overflow."""
-        feature = float(max(Z.max(), -Z.min())) if Z.shape[1] else 0.0
+        feature = space.largest
         scale = max(float(np.abs(prior.root).max()) for prior in before)
         mean = max(float(np.abs(prior.mean).max(initial=0.0)) for prior in before)
         narrow = min(float(prior.scales.min(initial=1.0)) for prior in before)
@@ -267,23 +313,37 @@ class ExpectationPropagation(Engine):
                 f"and prior nearer to 1."
             )
 
-    def _warn(
-        self, task: int, changes: list[float], reason: str, training_error: float, radius: float
-    ) -> None:
-        """Say that a run did not converge, and what to do about it."""
+    def _remedy(self, reason: str, training_error: float, radius: float) -> str:
+        """What to do about a task that did not converge, whose outputs have the scale radius."""
+        if self.label_noise > 0 and self.noise < FLIPS * radius:
+            return (
+                f"set noise to {FLIPS * radius:.2g} or more, or prior_scale as many times smaller: "
+                f"label_noise allows several explanations of the labels where outputs vary more"
+            )
         if training_error > 0 and self.noise < SOFT * radius:
-            remedy = "set a larger noise, these classes cannot be separated without mistakes"
-        elif reason == COLLAPSE:
-            remedy = "set a larger noise, or a smaller prior_scale"
-        else:
-            remedy = "raise max_iter, set damping=0.5, or set a larger noise"
-        warnings.warn(
-            NotConvergedWarning(task, tuple(changes), self.tol, training_error, reason, remedy),
-            stacklevel=5,
-        )
+            return (
+                f"set noise to {SOFT * radius:.2g} or more, these classes cannot be separated "
+                f"without mistakes"
+            )
+        if reason == COLLAPSE:
+            return "set a larger noise, or a smaller prior_scale"
+        return "raise max_iter, set damping=0.5, or set a larger noise"
 
 
-def warn_of_independence(task: int, variance_ratio: float) -> None:
-    """Say so if a full covariance would give other predictions."""
-    if abs(np.log(variance_ratio)) > np.log(TOLERATED):
-        warnings.warn(FactorisedWarning(task, variance_ratio), stacklevel=5)
+def csr(space: Coordinates) -> Coordinates:
+    """The same points as sparse rows."""
+    rows = sparse.csr_array(space.rows(slice(None)))
+    if not rows.has_canonical_format:
+        rows = rows.copy()  # the user's array stays as it is
+        rows.sum_duplicates()
+    return Coordinates(rows)
+
+
+def independence_warnings(ratios: NDArray[np.float64]) -> list[Warning]:
+    """A warning if a full covariance would give other predictions, from all tasks' ratios."""
+    off = np.abs(np.log(ratios))
+    n_off = int((off > np.log(TOLERATED)).sum())
+    if not n_off:
+        return []
+    worst = int(off.argmax())
+    return [FactorisedWarning(worst, n_off - 1, float(ratios[worst]))]

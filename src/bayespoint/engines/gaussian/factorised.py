@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
+from scipy.linalg import LinAlgError
 
 from bayespoint import _core
+from bayespoint._core.calls import Slices
 from bayespoint.engines.gaussian.prior import GaussianPrior
-from bayespoint.engines.gaussian.results import TaskResult
-from bayespoint.engines.gaussian.sites import Label
+from bayespoint.engines.gaussian.tasks import TaskResult
+from bayespoint.likelihoods import ProbitLikelihood
+from bayespoint.spaces import Coordinates
 
 COLLAPSED = 1e-60  # share of its prior variance that no weight of a sound posterior falls below
 PROBES = 3  # training points whose outputs are compared
@@ -29,29 +31,33 @@ class FactorisedSites:
 
     Parameters
     ----------
-    Z : array or sparse array of shape (n, d)
-        Features.
-    target, weight : ndarray of shape (n,)
-        Labels -1 and +1, and how many copies each counts for.
-    label : Label
-        Noise of the labels.
+    space : Coordinates
+        The training points, as CSR rows in canonical form.
     prior : GaussianPrior
         With independent weights.
+    target, weight : ndarray of shape (n,)
+        Labels -1 and +1, and how many copies each counts for.
+    likelihood : ProbitLikelihood
+        How labels come from outputs.
     """
 
     def __init__(
-        self, Z: Any, target: NDArray, weight: NDArray, label: Label, prior: GaussianPrior
+        self,
+        space: Coordinates,
+        prior: GaussianPrior,
+        target: NDArray,
+        weight: NDArray,
+        likelihood: ProbitLikelihood,
     ) -> None:
-        self.Z = sparse.csr_array(Z)
-        if not self.Z.has_canonical_format:
-            self.Z = self.Z.copy()  # the user's array stays as it is
-            self.Z.sum_duplicates()
+        self.Z = space.rows(slice(None))
         self.y = target.astype(np.float64)
-        self.weight, self.label, self.prior = weight, label, prior
+        self.weight, self.likelihood, self.prior = weight, likelihood, prior
         self.a, self.b = np.zeros(self.Z.nnz), np.zeros(self.Z.nnz)
-        self.removed = np.ones(len(target))  # copies of a site that its cavity lacks
+        self._removed = np.ones(len(target))  # copies of a site that its cavity lacks
+        self._change = np.inf
         self.pull, self.precision = prior.pull.copy(), prior.root**-2.0
         self.last = np.zeros((len(target), 2))
+        self._slices = Slices()
         variance = (self.Z * self.Z) @ prior.root**2
         self.radius = float(np.sqrt(variance.max(initial=0.0)))
 
@@ -59,22 +65,30 @@ class FactorisedSites:
     def _rows(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
         return self.Z.indptr, self.Z.indices, self.Z.data, self.y
 
-    def sweep(self, damping: float) -> float:
-        """Visit all sites, one after another; the largest change (NaN: collapsed)."""
-        change = _core.ep.sweep_rows(
-            *self._rows, self.weight, self.removed, self.a, self.b, self.pull, self.precision,
-            self.last, *self.label, damping,
-        )  # fmt: skip
+    def sweep(self, share: float) -> float:
+        """Visit all sites, one after another; the largest move."""
+        before = self.a.copy(), self.b.copy()
+        begins, columns, x, y = self._rows
+        self._change = 0.0
+        for begin, end in self._slices.of(len(y)):
+            own = slice(begin, end)
+            moved = _core.ep.sweep_rows(
+                begins[begin : end + 1], columns, x, y[own], self.weight[own], self._removed[own],
+                self.a, self.b, self.pull, self.precision, self.last[own],
+                *self.likelihood.constants, share,
+            )  # fmt: skip
+            self._change = float(np.maximum(self._change, moved))  # NaN stays NaN
         sound = (self.precision * self.prior.root**2 < 1 / COLLAPSED).all()
-        return change if sound else np.nan
+        if np.isnan(self._change) or not sound:
+            self.a, self.b = before
+            raise LinAlgError("the posterior has collapsed")
+        if np.isinf(self._change):  # a site had no cavity: lack no more copies than are there
+            self._removed = np.minimum(self.weight, 1.0)
+        return self._change
 
-    def restore(self, a: NDArray, b: NDArray) -> None:
-        """Go back to messages of before."""
-        self.a, self.b = a, b
-
-    def remove_less(self) -> None:
-        """Let the cavities of sites that weigh less than one copy lack no more than is there."""
-        self.removed = np.minimum(self.weight, 1.0)
+    def moves_left(self, tol: float) -> float:
+        """The largest move of the last sweep: sums of messages need no computing afresh."""
+        return self._change
 
     def result(self) -> TaskResult:
         """The posterior, from sums of messages computed anew, its evidence and its cavities."""
@@ -95,7 +109,6 @@ class FactorisedSites:
             self.precision**-0.5,
             float(self.weight @ constant + 0.5 * log_det + 0.5 * square),
             left_out,
-            float(self.weight @ (left_out <= np.log(0.5)) / self.weight.sum()),
             float((self.y * outputs <= 0).mean()),
         )
 
@@ -108,11 +121,12 @@ class FactorisedSites:
         """
         *_, b = self._summary
         rate = self.weight * np.maximum(b, 0.0)
+        noise, _ = self.likelihood.constants
         which = np.linspace(0, len(self.y) - 1, min(PROBES, len(self.y))).astype(np.intp)
         probes = self.Z[which].toarray()
         solved = solve(self.Z, rate, self.prior.root**-2.0, probes.T)
-        exact = np.maximum(np.einsum("pd,dp->p", probes, solved), 0) + self.label.noise
-        found = np.square(probes) @ (1 / self.precision) + self.label.noise
+        exact = np.maximum(np.einsum("pd,dp->p", probes, solved), 0) + noise
+        found = np.square(probes) @ (1 / self.precision) + noise
         known = found > 0  # points without features and noise have no output to compare
         ratio = np.append(found[known] / np.maximum(exact[known], TINY), 1.0)
         return float(ratio[np.abs(np.log(ratio)).argmax()])
@@ -120,9 +134,16 @@ class FactorisedSites:
     @cached_property
     def _summary(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
         """Left-out probabilities, constants, and a, b of each output, when all sweeps are done."""
-        return _core.ep.summary_rows(
-            *self._rows, self.removed, self.a, self.b, self.pull, self.precision, *self.label
-        )
+        begins, columns, x, y = self._rows
+        parts = [
+            _core.ep.summary_rows(
+                begins[begin : end + 1], columns, x, y[begin:end], self._removed[begin:end],
+                self.a, self.b, self.pull, self.precision, *self.likelihood.constants,
+            )
+            for begin, end in self._slices.of(len(y))
+        ]  # fmt: skip
+        left_out, constant, a, b = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return left_out, constant, a, b
 
 
 def solve(Z: Any, rate: NDArray, diagonal: NDArray, right: NDArray) -> NDArray:

@@ -6,22 +6,33 @@ R. Herbrich, Introduction to Probabilistic Machine Learning, Unit 9: Bayesian Cl
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayespoint.engines.base import Engine
-from bayespoint.engines.gaussian.newton import LogisticMode, Quadratic, Whitened
+from bayespoint.engines.gaussian.newton import LogisticMode, Quadratic
 from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior, known_before
-from bayespoint.engines.gaussian.results import gather
-from bayespoint.exceptions import NotConvergedWarning
+from bayespoint.engines.gaussian.span import spans
+from bayespoint.engines.gaussian.tasks import (
+    NO_ITERATIONS_LEFT,
+    STOPPED,
+    Ending,
+    Progress,
+    TaskResult,
+    gather,
+    learn_tasks,
+    run_of,
+)
+from bayespoint.engines.run import Run
+from bayespoint.likelihoods import LogisticLikelihood
 from bayespoint.monitor import Monitor
-from bayespoint.posteriors import LogisticPosterior
-from bayespoint.spaces import BasisSpace, ProcessSpace
+from bayespoint.posteriors import GaussianPosterior
+from bayespoint.spaces import BasisSpace, Coordinates, ProcessSpace
 from bayespoint.validation import check_number
 
+REMEDY = "raise max_iter, or scale the features"
 NEAR = 1e-2  # change of outputs f below which curvatures, too, change by no larger share
 
 
@@ -95,7 +106,7 @@ class LaplaceApproximation(Engine):
     >>> clf = BayesPointClassifier(engine=LaplaceApproximation(prior_scale=0.5))
     >>> print(f"{clf.fit(X_train, y_train).score(X_test, y_test):.3f}")
     0.972
-    >>> print(f"{clf.log_evidence_[0]:.2f}, {clf.posterior_.left_out_error[0]:.3f}")
+    >>> print(f"{clf.log_evidence_[0]:.2f}, {clf.left_out_error_:.3f}")
     -51.31, 0.016
     """
 
@@ -136,33 +147,28 @@ class LaplaceApproximation(Engine):
         sample_weight: NDArray[np.float64] | None = None,
         start: Any = None,
         n_jobs: int | None = None,
-    ) -> LogisticPosterior:
+    ) -> tuple[GaussianPosterior, Run]:
         """Find the mode of each task; see the base class."""
         n_points, n_tasks = targets.shape
-        before = known_before(self, space, n_tasks, start, LogisticPosterior)
-        self._check_range(space.Z_, before)
+        before = known_before(self, space, n_tasks, start, LogisticLikelihood)
+        self._check_range(space, before)
         weight = np.ones(n_points) if sample_weight is None else sample_weight.astype(np.float64)
-        results, all_changes, endings, points = [], [], [], None
-        with monitor.running(n_tasks * self.max_iter, "steps"):
-            for task, prior in enumerate(before):
-                if points is None or points.root is not prior.root:
-                    points = Whitened(space.Z_, prior.root)
-                mode = LogisticMode(points, space.Z_, targets[:, task], weight, prior.mean)
-                last, changes, reason = self._iterate(mode, monitor, task * self.max_iter)
-                results.append(mode.result(last))
-                all_changes.append(changes)
-                endings.append(reason)
-                monitor.update((task + 1) * self.max_iter)
-                if reason:
-                    self._warn(task, changes, reason, results[-1].training_error)
-        n_iter = max(map(len, all_changes))
-        return gather(
-            LogisticPosterior, results, start,
-            n_iter=n_iter, changes=all_changes, endings=endings,
-        )  # fmt: skip
+        in_span = spans(space, before)
+
+        def learn(task: int, progress: Progress) -> tuple[TaskResult, Ending]:
+            span, prior = in_span[task], before[task]
+            mode = LogisticMode(span.space, span.project(prior), targets[:, task], weight)
+            last, changes, reason = self._iterate(mode, progress)
+            return span.lift(mode.result(last), prior), Ending(changes, reason, REMEDY)
+
+        results, endings = learn_tasks(
+            learn, n_tasks, self.max_iter, "steps", monitor, n_jobs, space.n_coordinates**2
+        )
+        run = run_of(results, endings, "steps", self.tol)
+        return gather(results, LogisticLikelihood(), start), run
 
     def _iterate(
-        self, mode: LogisticMode, monitor: Monitor, done: int
+        self, mode: LogisticMode, progress: Progress
     ) -> tuple[Quadratic, list[float], str]:
         """Step until the mode is near; the last function, all changes, and what went wrong."""
         changes: list[float] = []
@@ -170,20 +176,20 @@ class LaplaceApproximation(Engine):
         while True:
             way = mode.quadratic()
             changes.append(way.largest)
-            monitor.update(done + len(changes))
+            should_stop = progress.advance()
             # Near the mode, the decrement falls by the share of the change, or is rounding.
             if way.largest <= self.tol or (near and way.decrement > 10 * NEAR * decrement):
                 return way, changes, ""
             near, decrement = np.abs(way.change).max() < NEAR, way.decrement
-            if monitor.should_stop():
-                return way, changes, "stopped by the monitor"
+            if should_stop:
+                return way, changes, STOPPED
             if len(changes) == self.max_iter:
-                return way, changes, "max_iter was reached"
+                return way, changes, NO_ITERATIONS_LEFT
             mode.move(way, 0.1 * self.tol)
 
-    def _check_range(self, Z: NDArray, before: list[GaussianPrior]) -> None:
+    def _check_range(self, space: Coordinates, before: list[GaussianPrior]) -> None:
         """Refuse numbers whose fourth powers overflow."""
-        feature = float(np.abs(Z).max(initial=0.0))
+        feature = space.largest
         scale = max(float(np.abs(prior.root).max()) for prior in before)
         if max(feature, scale * feature) > np.sqrt(LARGE):
             raise ValueError(
@@ -191,13 +197,3 @@ class LaplaceApproximation(Engine):
                 f"up to {scale:g} and features up to {feature:g}. Scale the features, and take "
                 f"prior_scale nearer to 1."
             )
-
-    def _warn(self, task: int, changes: list[float], reason: str, training_error: float) -> None:
-        """Say that a run did not converge, and what to do about it."""
-        remedy = "raise max_iter, or scale the features"
-        warnings.warn(
-            NotConvergedWarning(
-                task, tuple(changes), self.tol, training_error, reason, remedy, "steps"
-            ),
-            stacklevel=5,
-        )

@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, blas, cho_solve, cholesky, lapack, qr
-from scipy.special import expit, log_expit
+from scipy.linalg import LinAlgError, cho_solve, cholesky, lapack, qr
 
-from bayespoint.engines.gaussian.results import TaskResult
+from bayespoint.engines.gaussian.prior import GaussianPrior, output_variances
+from bayespoint.engines.gaussian.tasks import TaskResult
+from bayespoint.likelihoods import LogisticLikelihood
 from bayespoint.posteriors import Messages
-from bayespoint.posteriors.logistic import moderated
+from bayespoint.spaces import Coordinates
 
-CHUNK = 4096  # points whose products are held at a time
 NEGLIGIBLE = 1e-13  # share of H that is left out, in points that are certain of their label
 CANCELLED = 1e8  # from here on so many digits of a pivot of H are lost that a QR is worth its price
 FLAT = 0.1  # share of the first slope at which a line search is content
@@ -21,38 +21,6 @@ TRIALS = 100  # steps of a line search; far more than ever seen
 CHEAP = 64  # coordinates from which a product with A takes 1, 1/2, 1/3 ... of the time of H
 CONJUGATE = 16  # most conjugate directions after a step
 EPS = np.finfo(np.float64).eps
-
-
-class Whitened:
-    r"""Training points in coordinates u in which the prior is N(0, I).
-
-    :math:`w = m + R u` and :math:`f = Z m + A u` with A = Z R. Where there are more coordinates
-    than points, labels say nothing outside the span of the rows of A: with the QR decomposition
-    :math:`A^T = Q T^T`, u = Q v there, and T takes the place of A. All further work is then of the
-    size of the points.
-    """
-
-    def __init__(self, Z: NDArray, root: NDArray) -> None:
-        self.root = root
-        A = Z * root if root.ndim == 1 else Z @ root
-        self.basis: NDArray | None = None
-        if A.shape[1] > len(A):
-            self.basis, transposed = qr(A.T, mode="economic", overwrite_a=True)
-            A = np.ascontiguousarray(transposed.T)
-        self.A = A
-        self.squares = np.einsum("nd,nd->n", A, A)
-
-    def weights(self, u: NDArray) -> NDArray:
-        """R u, by which w differs from its prior mean."""
-        u = u if self.basis is None else self.basis @ u
-        return self.root * u if self.root.ndim == 1 else self.root @ u
-
-    def factor(self, F: NDArray) -> NDArray:
-        """A factor of the covariance of w, from one of u; I remains outside the span."""
-        if self.basis is not None:
-            F = self.basis @ (F - np.eye(len(F))) @ self.basis.T
-            F[np.diag_indices_from(F)] += 1.0
-        return self.root[:, None] * F if self.root.ndim == 1 else self.root @ F
 
 
 class Quadratic(NamedTuple):
@@ -68,56 +36,75 @@ class Quadratic(NamedTuple):
 
 
 class LogisticMode:
-    r"""One task on its way to the mode of :math:`\sum_i k_i \log \sigma(y_i f_i) - |u|^2 / 2`."""
+    r"""One task on its way to the mode of :math:`\sum_i k_i \log \sigma(y_i f_i) - |u|^2 / 2`.
+
+    The coordinates u are those in which the prior is N(0, I): :math:`w = m + R u` and
+    :math:`f = Z m + A u` with A = Z R, which is never formed: :math:`A u = Z (R u)`.
+    """
+
+    likelihood = LogisticLikelihood()
 
     def __init__(
-        self, points: Whitened, Z: NDArray, target: NDArray, weight: NDArray, prior_mean: NDArray
+        self, space: Coordinates, prior: GaussianPrior, target: NDArray, weight: NDArray
     ) -> None:
-        self.points = points
-        self.prior_mean = prior_mean
+        self.space, self.prior = space, prior
         self.y = target.astype(np.float64)
         self.weight = weight
-        self.u = np.zeros(points.A.shape[1])
-        self.offset = Z @ prior_mean
+        self.u = np.zeros(space.n_coordinates)
+        self.offset = space.outputs(prior.mean)
         self.f = self.offset.copy()
+        self._squares = prior.output_variances(space)
 
     def quadratic(self) -> Quadratic:
         """Slope and curvature at u. This is where the time goes: n d^2 operations."""
-        slope, gradient = self._slopes()
-        rate = np.abs(slope) * expit(self.y * self.f)
+        miss, bend = self.likelihood.derivatives(self.y * self.f)
+        slope, rate = self.weight * self.y * miss, self.weight * bend
+        gradient = self.u - self._pull(slope)
         L = self._curvature(rate)
         step = -cho_solve((L, True), gradient, check_finite=False)
         decrement = np.sqrt(max(0.0, -(gradient @ step)))
-        change = self.points.A @ step
+        change = self._push(step)
         largest = np.abs(change / (1 + np.abs(self.f))).max()
         return Quadratic(slope, rate, L, step, change, float(decrement), float(largest))
 
-    def _slopes(self) -> tuple[NDArray, NDArray]:
-        """Derivatives of the log-likelihood by the outputs, and of the objective by u."""
-        slope = self.weight * self.y * expit(-self.y * self.f)
-        return slope, self.u - self.points.A.T @ slope
+    def _push(self, u: NDArray) -> NDArray:
+        """A u, the change of outputs."""
+        return self.space.outputs(self.prior.rooted(u))
+
+    def _pull(self, forces: NDArray) -> NDArray:
+        """A^T s."""
+        return self.prior.spread(self.space.pull(forces))
 
     def _curvature(self, rate: NDArray) -> NDArray:
         """The Cholesky factor of H = A^T diag(rate) A + I."""
-        A, share = self.points.A, rate * self.points.squares
-        told = np.flatnonzero(share > NEGLIGIBLE / len(share))
-        root = np.sqrt(rate)
-        H = np.eye(A.shape[1])
-        for begin in range(0, len(told), CHUNK):
-            own = told[begin : begin + CHUNK]
-            scaled = A[own]
-            scaled *= root[own, None]
-            H += scaled.T @ scaled  # half the time of other products
+        rate = np.where(rate * self._squares > NEGLIGIBLE / len(rate), rate, 0.0)
+        G = self.space.curvature(rate)
+        sizes = np.sqrt(G.diagonal())
+        H = self.prior.spread(self.prior.spread(G).T)
+        H[np.diag_indices_from(H)] += 1.0
         diagonal = H.diagonal().copy()
+        root = self.prior.root
+        # What is lost where features are combined such that large ones cancel.
+        rounding = EPS * np.square(sizes @ np.abs(root)) if root.ndim == 2 else 0.0
         try:
             L = cholesky(H, lower=True, overwrite_a=True, check_finite=False)
-            if (diagonal <= CANCELLED * L.diagonal() ** 2).all():
+            if (diagonal <= CANCELLED * L.diagonal() ** 2).all() and (
+                CANCELLED * rounding <= diagonal
+            ).all():
                 return L
         except LinAlgError:
             pass
-        # Without squares: the triangle of a QR decomposition has twice the digits.
-        stacked = np.vstack([root[told, None] * A[told], np.eye(A.shape[1])])
-        triangle = qr(stacked, mode="r", overwrite_a=True, check_finite=False)[0][: A.shape[1]]
+        return self._curvature_without_squares(rate)
+
+    def _curvature_without_squares(self, rate: NDArray) -> NDArray:
+        """The same: the triangle of a QR decomposition of A has twice the digits."""
+        d = len(self.u)
+        triangle = np.empty((0, d))
+        for own, rows in self.space.parts():
+            told = np.flatnonzero(rate[own])
+            scaled = np.sqrt(rate[own][told])[:, None] * self.prior.spread(rows[told])
+            triangle = qr(np.vstack([triangle, scaled]), mode="r", overwrite_a=True)[0][:d]
+        triangle = qr(np.vstack([triangle, np.eye(d)]), mode="r", overwrite_a=True)[0][:d]
         return triangle.T * np.sign(triangle.diagonal())
 
     def move(self, way: Quadratic, enough: float) -> None:
@@ -131,7 +118,8 @@ class LogisticMode:
         direction = before = np.zeros_like(self.u)
         last = np.inf
         for _ in range(min(CONJUGATE, len(self.u) // CHEAP)):
-            _, gradient = self._slopes()
+            miss, _ = self.likelihood.derivatives(self.y * self.f)
+            gradient = self.u - self._pull(self.weight * self.y * miss)
             steepest = -cho_solve((way.L, True), gradient, check_finite=False)
             square = -(gradient @ steepest)
             if square <= enough**2:
@@ -139,9 +127,9 @@ class LogisticMode:
             direction = steepest + direction * max(0.0, steepest @ (before - gradient) / last)
             if direction @ gradient >= 0:
                 direction = steepest
-            self._go(direction, self.points.A @ direction, direction @ gradient)
+            self._go(direction, self._push(direction), direction @ gradient)
             before, last = gradient, square
-        self.f = self.offset + self.points.A @ self.u  # without the rounding errors of each move
+        self.f = self.offset + self._push(self.u)  # without the rounding errors of each move
 
     def _go(self, step: NDArray, change: NDArray, slope: float) -> None:
         """Go along a step, which changes outputs so, until the objective falls no more."""
@@ -160,12 +148,12 @@ class LogisticMode:
         margin, change = self.y * self.f, self.y * change
         low, high, t = 0.0, np.inf, 1.0
         for _ in range(TRIALS):
-            miss = expit(-margin - t * change)
+            miss, bend = self.likelihood.derivatives(margin + t * change)
             slope = along + t * square - (self.weight * change) @ miss
             if abs(slope) <= -FLAT * first_slope:
                 return t
             low, high = (t, high) if slope < 0 else (low, t)
-            t -= slope / (square + (self.weight * change**2) @ (miss * (1 - miss)))
+            t -= slope / (square + (self.weight * change**2) @ bend)
             if not low < t < high:
                 t = 2 * low if np.isinf(high) else (low + high) / 2
         return low
@@ -178,28 +166,21 @@ class LogisticMode:
         one copy of a message (all of it, if it weighs less), and the label is predicted as a new
         one would be.
         """
-        inverse, _ = lapack.dtrtri(last.L, lower=1)
-        F = inverse.T
+        F = lapack.dtrtri(last.L, lower=1)[0].T
+        factor = self.prior.rooted(F)
         u, f = self.u + last.step, self.f + last.change
-        log_evidence = self.weight @ log_expit(self.y * f) - 0.5 * (u @ u)
+        log_evidence = self.weight @ self.likelihood.log_likelihood(self.y * f)[0] - 0.5 * (u @ u)
         log_evidence += np.log(F.diagonal()).sum()
 
         removed = np.minimum(self.weight, 1.0) / self.weight  # share of its message
-        variance = squared_lengths(inverse, self.points.A)
+        variance = output_variances(self.space, factor, is_triangular=self.prior.root.ndim == 1)
         remaining = np.maximum(1 - removed * last.rate * variance, EPS)
         pull = removed * (last.slope - last.rate * last.change)  # h - r f
         cavity = f - pull * variance / remaining, variance / remaining
-        left_out = log_expit(self.y * moderated(*cavity))
-        wrong = self.weight @ (left_out <= np.log(0.5)) / self.weight.sum()
+        score = self.likelihood.predictive(*cavity)
+        left_out, _ = self.likelihood.log_predictive(self.y * score)
         return TaskResult(
-            self.prior_mean + self.points.weights(u), self.points.factor(F), float(log_evidence),
-            left_out, float(wrong), float((self.y * f <= 0).mean()),
+            self.prior.mean + self.prior.rooted(u), factor, float(log_evidence), left_out,
+            float((self.y * f <= 0).mean()),
             Messages(last.slope + last.rate * self.f, last.rate),
         )  # fmt: skip
-
-
-def squared_lengths(triangle: NDArray, A: NDArray) -> NDArray:
-    """|T a|^2 of every row of A, T being lower triangular, which halves the work."""
-    chunks = [A[begin : begin + CHUNK].T for begin in range(0, len(A), CHUNK)]
-    products = (blas.dtrmm(1.0, triangle, chunk, lower=1) for chunk in chunks)
-    return np.concatenate([np.einsum("dn,dn->n", product, product) for product in products])

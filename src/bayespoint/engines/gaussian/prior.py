@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cholesky
+from scipy.linalg import LinAlgError, blas, cholesky, lapack
 
-from bayespoint.posteriors import GaussianWeights
-from bayespoint.spaces import BasisSpace
+from bayespoint.likelihoods import Likelihood
+from bayespoint.spaces import BasisSpace, Coordinates
 from bayespoint.validation import check_number, parameter_error
 
 SMALL, LARGE = 1e-140, 1e140  # squares, and sums of many of them, are far from 0 and from overflow
@@ -67,10 +67,64 @@ class GaussianPrior:
             return float(2 * np.log(self.root).sum())
         return float(2 * np.linalg.slogdet(self.root)[1])
 
-    def output_variance(self, Z: NDArray) -> NDArray[np.float64]:
-        """z.Sigma_0 z of every row of Z."""
-        spread = Z * self.root if self.root.ndim == 1 else Z @ self.root
-        return np.einsum("nd,nd->n", spread, spread)
+    def rooted(self, u: NDArray) -> NDArray[np.float64]:
+        """R u, for a vector or for each column of a matrix."""
+        return (self.root * u.T).T if self.root.ndim == 1 else self.root @ u
+
+    def spread(self, rows: NDArray) -> NDArray[np.float64]:
+        """Z R, rows in coordinates in which the prior is N(0, I)."""
+        return rows * self.root if self.root.ndim == 1 else rows @ self.root
+
+    def output_variances(self, space: Coordinates) -> NDArray[np.float64]:
+        """z.Sigma_0 z of every point."""
+        spreads = (self.spread(rows) for _, rows in space.parts())
+        return np.concatenate([np.einsum("nd,nd->n", spread, spread) for spread in spreads])
+
+    def given(
+        self, space: Coordinates, shift: NDArray, rate: NDArray
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        r"""The posterior :math:`N(\mu, F F^T)`, given messages of the points.
+
+        They are :math:`\exp(h_i f_i - r_i f_i^2 / 2)`, with shifts h and rates r.
+
+        Returns
+        -------
+        factor : ndarray of shape (d, d)
+            F, upper triangular.
+        mean : ndarray of shape (d,)
+            :math:`\mu`.
+        """
+        precision = space.curvature(rate)
+        if self.root.ndim == 1:
+            precision[np.diag_indices_from(precision)] += self.root**-2
+        else:
+            precision += self.precision
+        if not np.isfinite(precision).all():
+            raise LinAlgError("the messages overflow")
+        L = cholesky(precision, lower=True, overwrite_a=True, check_finite=False)
+        factor = lapack.dtrtri(L, lower=1)[0].T
+        mean = self.mean + self.moved(space, factor, shift, rate)
+        if not np.isfinite(mean).all():
+            raise LinAlgError("the messages leave no posterior")
+        return factor, mean
+
+    def moved(
+        self, space: Coordinates, factor: NDArray, shift: NDArray, rate: NDArray
+    ) -> NDArray[np.float64]:
+        """How far messages move the mean, to many digits even where that is not far."""
+        forces = shift - rate * space.outputs(self.mean) if self.mean.any() else shift
+        return factor @ (factor.T @ space.pull(forces))
+
+
+def output_variances(
+    space: Coordinates, factor: NDArray, *, is_triangular: bool
+) -> NDArray[np.float64]:
+    """z.Sigma z of every point for Sigma = F F^T; an upper triangular F takes half the time."""
+    variances = np.empty(space.n_points)
+    for own, rows in space.parts():
+        spread = blas.dtrmm(1.0, factor.T, rows.T, lower=1) if is_triangular else factor.T @ rows.T
+        variances[own] = np.einsum("dn,dn->n", spread, spread)
+    return variances
 
 
 def check_prior(engine: Any) -> None:
@@ -119,7 +173,7 @@ def priors(engine: Any, space: BasisSpace, n_tasks: int) -> list[GaussianPrior]:
 
 
 def known_before(
-    engine: Any, space: BasisSpace, n_tasks: int, start: Any, kind: type[GaussianWeights]
+    engine: Any, space: BasisSpace, n_tasks: int, start: Any, kind: type[Likelihood]
 ) -> list[GaussianPrior]:
     """What is known of each task: the posterior of all earlier batches, or else the prior."""
     if start is None:
@@ -128,13 +182,14 @@ def known_before(
 
 
 def as_priors(
-    engine: Any, posterior: Any, kind: type[GaussianWeights], space: BasisSpace
+    engine: Any, posterior: Any, kind: type[Likelihood], space: BasisSpace
 ) -> list[GaussianPrior]:
-    """Each task's posterior, which must be of the engine's own kind, before the next batch."""
-    if not isinstance(posterior, kind):
+    """Each task's posterior, which must be Gaussian and of the same likelihood, as priors."""
+    if not (posterior.is_gaussian and isinstance(posterior.likelihood, kind)):
         raise ValueError(
-            f"{type(engine).__name__} can go on from its own {kind.__name__} only: other models "
-            f"have other weights. The last fit left a {type(posterior).__name__}: fit anew."
+            f"{type(engine).__name__} can go on from a GaussianPosterior with a {kind.__name__} "
+            f"only: other models have other weights. The last fit left a "
+            f"{type(posterior).__name__} with a {type(posterior.likelihood).__name__}: fit anew."
         )
     if len(posterior.mean) != space.n_coordinates:
         raise ValueError(

@@ -1,180 +1,74 @@
-"""The Gaussian sites of one task, and the two ways to sweep over them."""
+"""The Gaussian sites of one task, whose weights have a full covariance."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, blas, cholesky, lapack
+from scipy.linalg import LinAlgError
 
 from bayespoint import _core
-from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior
-from bayespoint.engines.gaussian.results import TaskResult
+from bayespoint.engines.gaussian.gaussians import Gaussian
+from bayespoint.engines.gaussian.prior import LARGE
+from bayespoint.engines.gaussian.tasks import TaskResult
+from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors import Messages
 
 BLOCK = 64  # points a block; fastest of 16 ... 256 on MNIST
-CHUNK = 4096  # points whose products are held at a time
+COARSE = 1e-4  # move down to which float32 is good enough
+AT_REST = 0.3  # sites are left out while their expected move is below this share of tol
+ACCURATE = 1e-3  # error of the mean, as a share of the last moves, that expected moves bear
 HALVINGS = 30  # of a step that left no posterior, before the run is given up
-SETTLED = 1e-16  # square of a step of the mean, in standard deviations, that is small enough
+COLLAPSED = 1e-24  # share of its prior variance that no output of a sound posterior falls below
 # Share of its last exact value to which an output's variance may fall before Sigma is computed
 # afresh: each subtraction of a sweep errs by the precision's unit of what it started from.
 TRUSTED = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-3}
 
-# All products of a sweep are SciPy's: NumPy has a BLAS of its own, whose idle threads get in the
-# way of the other's when small products take turns (eight times slower on two cores).
-BLAS = {
-    np.dtype(np.float64): (blas.dgemm, blas.dgemv),
-    np.dtype(np.float32): (blas.sgemm, blas.sgemv),
-}
-
-
-class Label(NamedTuple):
-    """How labels come from outputs: variance beta^2 of the noise, and the rate of flips."""
-
-    noise: float
-    flip: float = 0.0
-
-
-class Moments(NamedTuple):
-    """F with Sigma = F F^T, mu, and the variances e and means f of the outputs."""
-
-    factor: NDArray[np.float64]
-    mu: NDArray[np.float64]
-    e: NDArray[np.float64]
-    f: NDArray[np.float64]
-
 
 class Sites:
-    """The sites of one task, a_i and b_i, and the Gaussian N(mu, Sigma) that they make.
+    """The sites of one task, a_i and b_i, and the Gaussian that they make.
 
-    Sigma is held in float64 or, for the first sweeps, in float32, where products take half the
-    time; :meth:`refresh` computes it from the sites, in float64.
+    Parameters
+    ----------
+    gaussian : Gaussian
+        The prior, of the weights or of the outputs; sweeps change it.
+    target, weight : ndarray of shape (n,)
+        Labels -1 and +1, and how many copies each counts for.
+    likelihood : ProbitLikelihood
+        How labels come from outputs.
+    at_once : bool, default=False
+        Whether all sites change together, instead of one after another.
+
+    Attributes
+    ----------
+    a, b : ndarray of shape (n,)
+        The site of a label y is exp(a y f - b f^2 / 2).
+    radius : float
+        Standard deviation of the outputs before any label is seen, the largest.
     """
 
-    collapsed = 1e-24  # share of its prior variance that no output of a sound posterior falls below
-
     def __init__(
-        self, Z: NDArray, target: NDArray, weight: NDArray, label: Label, prior: GaussianPrior
+        self,
+        gaussian: Gaussian,
+        target: NDArray,
+        weight: NDArray,
+        likelihood: ProbitLikelihood,
+        *,
+        at_once: bool = False,
     ) -> None:
-        n = len(Z)
-        self.Z = np.ascontiguousarray(Z)
-        self.y = target.astype(np.float64)
-        self.weight, self.label, self.prior = weight, label, prior
+        n = len(target)
+        self.gaussian, self.likelihood, self.at_once = gaussian, likelihood, at_once
+        self.y, self.weight = target.astype(np.float64), weight
         self.a, self.b = np.zeros(n), np.zeros(n)
-        self._valid = self.a, self.b  # the last ones that made a posterior
-        self.removed = np.ones(n)  # copies of a site that its cavity lacks
-        self.mu, self.Sigma, self.e = self._before()
-        self.known = self.e.copy()  # variances when Sigma was last exact; e: at the last visit
-        self.floor = self.collapsed * self.e
-        self.radius = float(np.sqrt(self.e.max(initial=0.0)))
-        self._fresh: Moments | None = None  # of the sites as they are now
-        self.rough = False  # whether Sigma has become too inexact to go on with
-
-    # Sweeps --------------------------------------------------------------------------------------
-
-    def sweep_in_turn(self, damping: float, which: NDArray | None = None) -> NDArray:
-        """Visit all sites, or ``which`` of them, one after another; how far each has moved.
-
-        NaN means that the posterior has collapsed: variances are beyond the precision.
-        """
-        moved = np.zeros(len(self.y))
-        which = np.arange(len(self.y)) if which is None else which
-        begin, refreshed = 0, False
-        while begin < len(which):
-            own = which[begin : begin + BLOCK]
-            moved[own] = self._visit(own, damping)
-            lost = np.flatnonzero(np.isnan(moved[own]))
-            if len(lost) == 0:
-                begin, refreshed = begin + BLOCK, False
-                continue
-            if refreshed and lost[0] == 0:
-                return moved
-            begin, refreshed = begin + lost[0], True
-            try:
-                self.refresh()
-            except LinAlgError:
-                return moved
-        self.Sigma = np.asfortranarray((self.Sigma + self.Sigma.T) / 2)
-        return moved
-
-    def _visit(self, own: NDArray, damping: float) -> NDArray:
-        """Visit the sites of a block, and update mu and Sigma by all that has changed."""
-        if self._fresh is not None:
-            self.Sigma, self._fresh = np.asfortranarray(self._covariance(self._fresh)), None
-        dtype = self.Sigma.dtype
-        z, K, f = self._project(own)
-        a, b, e = self.a[own], self.b[own], self.e[own]
-        T, g, moved = _core.ep.sweep_block(
-            K.astype(np.float64, copy=False), f, self.y[own], self.weight[own], a, b,
-            self.removed[own], TRUSTED[dtype] * self.known[own], *self.label, damping, e,
-        )  # fmt: skip
-        self.a[own], self.b[own], self.e[own] = a, b, e
-        gemm, gemv = BLAS[dtype]
-        z_T = gemm(1.0, z, T.astype(dtype, copy=False))
-        # Sigma - z T z^T, in place.
-        self.Sigma = gemm(-1.0, z_T, z, 1.0, self.Sigma, trans_b=True, overwrite_c=True)
-        self.mu += gemv(1.0, z, g.astype(dtype, copy=False))
-        return moved
-
-    def sweep_at_once(self, damping: float) -> NDArray:
-        """Change all sites together; how far each would move undamped (NaN: collapsed)."""
-        for _ in range(HALVINGS):
-            try:
-                moved = self.refresh()
-                break
-            except LinAlgError:  # sites of negative precision went too far: half the way back
-                self.a, self.b = (self.a + self._valid[0]) / 2, (self.b + self._valid[1]) / 2
-        else:
-            return np.full(len(self.y), np.nan)
-        self._valid = self.a, self.b
-        self.step(damping)
-        return moved
-
-    def step(self, damping: float = 1.0) -> None:
-        """Let all sites move to where the last :meth:`refresh` found that they should be."""
-        a, b = self._wanted
-        self.a, self.b = self.a + damping * (a - self.a), self.b + damping * (b - self.b)
-        self._fresh = None
-
-    def refresh(self) -> NDArray:
-        """Compute the posterior from the sites; how far each is from where it should be."""
-        self._fresh = fresh = self.moments()
-        self.mu, self.e, self.known, self.rough = fresh.mu, fresh.e.copy(), fresh.e, False
-        *self._wanted, moved = self._next(fresh.e, fresh.f)
-        return moved
-
-    def expected_moves(self) -> NDArray:
-        """How far each site would move: exact means, variances as they were at the last visit.
-
-        It takes a few n d operations, a sweep 4 n d^2.
-        """
-        self._settle_mean()
-        return self._next(self.e, self._outputs())[2]
-
-    def restore(self, a: NDArray, b: NDArray) -> None:
-        """Go back to sites of before."""
-        self.a, self.b, self._fresh = a, b, None
-
-    def remove_less(self) -> None:
-        """Let the cavities of sites that weigh less than one copy lack no more than is there."""
-        self.removed = np.minimum(self.weight, 1.0)
-
-    def use(self, dtype: type) -> None:
-        """Hold Sigma in this precision."""
-        self.Sigma = self.Sigma.astype(dtype)
-
-    @property
-    def in_range_of_float32(self) -> bool:
-        """Whether squares of features, and variances of weights and outputs, fit into float32."""
-        variance = self.Sigma.diagonal()
-        small = min(variance.min(), self.known[self.known > 0].min(initial=1.0))
-        large = max(variance.max(), self.known.max(), self.Z.max(), -self.Z.min())
-        return small > 1e-20 and large < 1e15
-
-    def _next(self, e: NDArray, f: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-        return _core.ep.all_sites(e, f, self.y, self.a, self.b, self.removed, *self.label)
+        self._before = self.a, self.b  # as the last sweep found them
+        self._removed = np.ones(n)  # copies of a site that its cavity lacks
+        self._visited = np.arange(n)
+        self._change = np.inf  # the largest move that the last sweep made
+        self._left = self._last_left = np.inf  # that is left, now and after the sweep before
+        self._floor = COLLAPSED * gaussian.variances
+        self.radius = float(np.sqrt(gaussian.variances.max(initial=0.0)))
+        self.e: NDArray  # variances of the outputs, as the last visit left each
+        self._known: NDArray  # the same when all were last known exactly
+        self._take(gaussian.variances, gaussian.space.outputs(gaussian.prior.mean))
 
     @property
     def shift(self) -> NDArray:
@@ -186,108 +80,144 @@ class Sites:
         """What all copies of each site add to the precision of its output."""
         return np.clip(self.weight * self.b, -LARGE, LARGE)
 
-    # The posterior of the weights, which OutputSites replaces by that of the outputs ---------
+    def sweep(self, share: float) -> float:
+        """Let sites change, those that are expected to; the largest move.
 
-    def _before(self) -> tuple[NDArray, NDArray, NDArray]:
-        """mu, Sigma and the variances of the outputs before any label is seen."""
-        variances = [self.prior.output_variance(self.Z[own]) for own in self._chunks()]
-        covariance = np.asfortranarray(self.prior.covariance)
-        return self.prior.mean.copy(), covariance, np.concatenate(variances)
-
-    def _project(self, own: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-        """Sigma phi^T, phi Sigma phi^T and phi mu of the points of a block."""
-        gapless = own[-1] - own[0] == len(own) - 1  # then a slice, and no copy
-        rows = self.Z[own[0] : own[-1] + 1] if gapless else self.Z[own]
-        phi = rows.astype(self.Sigma.dtype, copy=False)
-        gemm, _ = BLAS[phi.dtype]
-        z = gemm(1.0, self.Sigma, phi.T)
-        return z, gemm(1.0, phi.T, z, trans_a=True), blas.dgemv(1.0, rows.T, self.mu, trans=True)
-
-    def _covariance(self, fresh: Moments) -> NDArray:
-        return fresh.factor @ fresh.factor.T
-
-    def _outputs(self) -> NDArray:
-        return self.Z @ self.mu
-
-    def _settle_mean(self) -> None:
-        """Bring mu to where the sites pull it: Sigma, even in float32, is a good preconditioner.
-
-        If it is not, ``rough`` says so.
+        Where many have small moves left, and the moments of all are known exactly, they are made
+        together, as long as that makes them much smaller.
         """
-        prior = self.prior
-        pull = prior.pull + self.Z.T @ self.shift
-        sizes = []
-        for _ in range(2):
-            left = pull - prior.hold(self.mu) - self.Z.T @ (self.rate * self._outputs())
-            step = self.Sigma @ left
-            sizes.append(left @ step)
-            self.mu = self.mu + step
-        self.rough = not falls(sizes)
+        falls = self._left < min(self._change / 2, COARSE)
+        many = len(self._visited) > len(self.y) / 3
+        together = self.at_once or (self._exact and share == 1 and falls and many)
+        self._change = self._together(share) if together else self._in_turn(share)
+        if np.isinf(self._change):  # a site had no cavity: lack no more copies than are there
+            self._removed = np.minimum(self.weight, 1.0)
+        return self._change
 
-    def _chunks(self) -> Iterator[slice]:
-        return (slice(begin, begin + CHUNK) for begin in range(0, len(self.y), CHUNK))
+    def moves_left(self, tol: float) -> float:
+        """How far the site that is furthest from where it should be would move.
 
-    def moments(self) -> Moments:
-        """The posterior that the sites make, computed from nothing else."""
-        factor, mu = self._weights()
-        # F is triangular: half the operations of a full product.
-        spreads = (blas.dtrmm(1.0, factor, self.Z[own].T, trans_a=1) for own in self._chunks())
-        e = np.concatenate([np.square(spread).sum(axis=0) for spread in spreads])
-        return self._sound(Moments(factor, mu, e, self.Z @ mu))
-
-    def _weights(self) -> tuple[NDArray, NDArray]:
-        """F and mu of the weights."""
-        precision = self.prior.precision.copy()
-        for own in self._chunks():
-            rate = self.rate[own]
-            # A product of a matrix with its own transpose takes half the time.
-            for sign in (1, -1) if rate.min() < 0 else (1,):
-                scaled = np.sqrt(np.maximum(sign * rate, 0))[:, None] * self.Z[own]
-                precision += sign * (scaled.T @ scaled)
-        if not np.isfinite(precision).all():
-            raise LinAlgError("the sites overflow")
-        L = cholesky(precision, lower=True, overwrite_a=True, check_finite=False)
-        factor = np.asfortranarray(lapack.dtrtri(L, lower=1)[0].T)
-        return factor, self.prior.mean + self._move(factor)
-
-    def _sound(self, moments: Moments) -> Moments:
-        if not (np.isfinite(moments.mu).all() and (moments.e >= self.floor).all()):
-            raise LinAlgError("the posterior has collapsed")
-        return moments
-
-    def _move(self, factor: NDArray) -> NDArray:
-        """How far the sites move the mean of the prior: exact where the prior is sure of it."""
-        shift = self.shift - self.rate * (self.Z @ self.prior.mean)
-        return factor @ (factor.T @ (self.Z.T @ shift))
+        The answer is exact, from a posterior computed afresh, if it is not above ``tol``. Else it
+        comes from exact means and the variances of the last visits, which takes a few n d
+        operations instead of 2 n d^2.
+        """
+        if not self._exact:
+            f = self.gaussian.settle(self.shift, self.rate, ACCURATE * min(self._change, 1.0))
+            if f is not None:
+                self._expect(self.e, f)
+            enough = max(tol, COARSE if self.gaussian.is_single else 0.0)
+            if f is None or self._left <= enough or self._left > self._last_left:
+                self._renew()
+        self._last_left = self._left
+        self._visited = np.flatnonzero(self._moves > AT_REST * tol)
+        return self._left
 
     def result(self) -> TaskResult:
         """The posterior of the weights, its evidence and its cavities."""
-        while self._fresh is None:
+        while not self._exact:
             try:
-                self._fresh = self.moments()
+                self._compute()
             except LinAlgError:  # sites of a collapsed run: weaker ones make a valid posterior
                 self.a, self.b = self.a / 2, self.b / 2
-        _, _, e, f = self._fresh
-        factor, mu = self._of_weights(self._fresh)
+        space, prior, factor = self.gaussian.space, self.gaussian.prior, self.gaussian.factor
         left_out, constant = _core.ep.summary(
-            e, f, self.y, self.a, self.b, self.removed, *self.label
+            self.e, self._f, self.y, self.a, self.b, self._removed, *self.likelihood.constants
         )
-        log_det = 2 * np.log(factor.diagonal()).sum() - self.prior.log_determinant
+        log_det = 2 * np.log(factor.diagonal()).sum() - prior.log_determinant
         # mu^T Sigma^-1 mu - m^T Sigma_0^-1 m
-        square = self._move(factor) @ self.prior.pull + self.shift @ f
-        log_evidence = self.weight @ constant + 0.5 * log_det + 0.5 * square
-        wrong = self.weight @ (left_out <= np.log(0.5)) / self.weight.sum()
-        training_error = float((self.y * f <= 0).mean())
+        move = prior.moved(space, factor, self.shift, self.rate)
+        square = move @ prior.pull + self.shift @ self._f
         return TaskResult(
-            mu, factor, float(log_evidence), left_out, float(wrong), training_error,
+            self.gaussian.mean,
+            factor,
+            float(self.weight @ constant + 0.5 * log_det + 0.5 * square),
+            left_out,
+            float((self.y * self._f <= 0).mean()),
             Messages(self.shift, self.rate),
+        )
+
+    def variance_ratio(self) -> float:
+        """Predictive variance over that of a full covariance, which this one is."""
+        return 1.0
+
+    def _in_turn(self, share: float) -> float:
+        """Let one site after another change; the largest move."""
+        self._before = self.a.copy(), self.b.copy()
+        moved = np.zeros(len(self.y))
+        begin, renewed = 0, False
+        while begin < len(self._visited):
+            own = self._visited[begin : begin + BLOCK]
+            moved[own] = self._visit(own, share)
+            lost = np.flatnonzero(np.isnan(moved[own]))
+            if len(lost) == 0:
+                begin, renewed = begin + BLOCK, False
+                continue
+            if renewed and lost[0] == 0:
+                self._give_up("a variance is lost in rounding errors")
+            begin, renewed = begin + lost[0], True
+            self._renew()
+        self.gaussian.symmetrise()
+        return largest(moved)
+
+    def _together(self, share: float) -> float:
+        """Let all sites change at once, from where the last exact posterior saw them."""
+        self._before = before = self.a, self.b
+        move, (a, b) = self._left, self._wanted
+        self.a, self.b = self.a + share * (a - self.a), self.b + share * (b - self.b)
+        for _ in range(HALVINGS):
+            try:
+                self._compute()
+                return move
+            except LinAlgError:  # sites of negative precision went too far: half the way back
+                self.a, self.b = (self.a + before[0]) / 2, (self.b + before[1]) / 2
+        return self._give_up("no step leaves a posterior")
+
+    def _visit(self, own: NDArray, share: float) -> NDArray:
+        """Steps 1 to 4 for the sites of a block, one after another; how far each has moved."""
+        z, K, f = self.gaussian.project(own)
+        a, b, e = self.a[own], self.b[own], self.e[own]
+        T, g, moved = _core.ep.sweep_block(
+            K.astype(np.float64, copy=False), f, self.y[own], self.weight[own], a, b,
+            self._removed[own], TRUSTED[z.dtype] * self._known[own], *self.likelihood.constants,
+            share, e,
         )  # fmt: skip
+        self.a[own], self.b[own], self.e[own] = a, b, e
+        self.gaussian.update(z, T, g)
+        self._exact = False
+        return moved
 
-    def _of_weights(self, fresh: Moments) -> tuple[NDArray, NDArray]:
-        return fresh.factor, fresh.mu
+    def _renew(self) -> None:
+        """Compute the posterior from the sites; if there is none, go back to the last sites."""
+        try:
+            self._compute()
+        except LinAlgError as error:
+            self._give_up(str(error))
+
+    def _compute(self) -> None:
+        """Compute the posterior from the sites, and how far each is from where it should be."""
+        self._exact = False
+        e, f = self.gaussian.renew(self.shift, self.rate)
+        if not (e >= self._floor).all():
+            raise LinAlgError("the posterior has collapsed")
+        self._take(e, f)
+
+    def _take(self, e: NDArray, f: NDArray) -> None:
+        """Remember the exact moments of all outputs."""
+        self._exact, self.e, self._known, self._f = True, e.copy(), e, f
+        self._expect(e, f)
+
+    def _expect(self, e: NDArray, f: NDArray) -> None:
+        """Steps 1 to 3 for all sites: what each should be, and how far it is from that."""
+        *self._wanted, self._moves = _core.ep.all_sites(
+            e, f, self.y, self.a, self.b, self._removed, *self.likelihood.constants
+        )
+        self._left = largest(self._moves)
+
+    def _give_up(self, why: str) -> float:
+        self.a, self.b = self._before
+        raise LinAlgError(why)
 
 
-def falls(sizes: list[float]) -> bool:
-    """Whether two steps of a refinement, measured by their squares, have become smaller."""
-    first, second = np.abs(sizes)
-    return bool(second <= max(0.25 * first, SETTLED))
+def largest(moves: NDArray) -> float:
+    """The largest of the moves; NaN if one of them is."""
+    return float(moves.max(initial=0.0))

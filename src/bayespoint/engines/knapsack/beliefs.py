@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint import _core
+from bayespoint._core.calls import Slices
 from bayespoint.engines.knapsack.priors import Prior
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class Beliefs:
         self.past = np.zeros(shape)  # B without the prior ...
         self.past_prior = 0.0  # ... of which it has this share: kept apart, a parabola stays one
         self.n_passes = 0
+        self._slices = Slices()
 
     def log_beliefs(self) -> NDArray[np.float64]:
         """The beliefs b on their grids (Eq. 11)."""
@@ -115,7 +117,11 @@ class Beliefs:
     def _pass(self, beliefs: NDArray, new: Interpolation) -> NDArray:
         """Renew all messages; returns their sum."""
         core = _core.regions if self.exact else _core.knapsack
-        graph = _core.knapsack.Graph(
-            self.x, self.cost, self.copies, self.grid, beliefs, self.messages
-        )
-        return core.pass_messages(graph, self.damping, new)
+        total = np.zeros(self.grid.shape)
+        for begin, end in self._slices.of(len(self.x)):
+            x, cost, copies, messages = (
+                values[begin:end] for values in (self.x, self.cost, self.copies, self.messages)
+            )
+            graph = _core.knapsack.Graph(x, cost, copies, self.grid, beliefs, messages)
+            core.pass_messages(graph, self.damping, new, total)
+        return total

@@ -14,9 +14,14 @@ from numpy.typing import NDArray
 from bayespoint.engines.base import Engine
 from bayespoint.engines.knapsack.beliefs import Beliefs
 from bayespoint.engines.knapsack.priors import PRIORS, get_prior
+from bayespoint.engines.progress import Progress
+from bayespoint.engines.run import Run
+from bayespoint.exceptions import StoppedEarlyWarning
+from bayespoint.memory import check_fits
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import MarginalPosterior, Posterior
 from bayespoint.spaces import BasisSpace, PrincipalSpace
+from bayespoint.threads import in_parallel
 from bayespoint.validation import check_choice, check_number
 
 PLAIN_DAMPING = 0.3  # undamped, ordinary belief propagation often oscillates
@@ -117,6 +122,7 @@ class KnapsackPropagation(Engine):
 
     alias = "knapsack"
     space = PrincipalSpace
+    weights_are_copies = False  # where the kernel is not linear copies turn the basis
 
     def __init__(
         self,
@@ -165,30 +171,37 @@ class KnapsackPropagation(Engine):
         sample_weight: NDArray[np.float64] | None = None,
         start: Posterior | None = None,
         n_jobs: int | None = None,
-    ) -> MarginalPosterior:
-        """Pass messages in each task, one after another; see the base class."""
+    ) -> tuple[MarginalPosterior, Run]:
+        """Pass messages in each task; see the base class."""
         Z = space.Z_.astype(np.float64, copy=False)
         self._check_size(Z)
         n_tasks = targets.shape[1]
         weight = np.ones(len(Z)) if sample_weight is None else sample_weight.astype(np.float64)
-        grids, log_beliefs, changes = [], [], []
+        progress = Progress(monitor)
+
+        def learn(task: int) -> tuple[NDArray, NDArray, list[float]]:
+            beliefs = self._beliefs(Z * targets[:, task, None], weight)
+            changes = self._iterate(beliefs, progress)
+            values = beliefs.log_beliefs()
+            return beliefs.grid, values - values.max(axis=1, keepdims=True), changes
+
         with monitor.running(n_tasks * self.n_iter, "passes"):
-            for task in range(n_tasks):
-                beliefs = self._beliefs(Z * targets[:, task, None], weight)
-                changes.append(self._iterate(beliefs, monitor, task * self.n_iter))
-                values = beliefs.log_beliefs()
-                grids.append(beliefs.grid)
-                log_beliefs.append(values - values.max(axis=1, keepdims=True))
-                monitor.update((task + 1) * self.n_iter)
-        return MarginalPosterior(
-            np.stack(grids),
-            np.stack(log_beliefs),
-            float(self.beta),
-            Z,
-            targets,
-            weight,
-            changes=changes,
+            learned = in_parallel(learn, range(n_tasks), n_jobs, 8.0 * Z.size * self.bins)
+        grids, log_beliefs, changes = zip(*learned, strict=True)
+        posterior = MarginalPosterior(
+            np.stack(grids), np.stack(log_beliefs), float(self.beta), Z, targets, weight
         )
+        return posterior, self._how_it_went(list(changes))
+
+    def _how_it_went(self, changes: list[list[float]]) -> Run:
+        """The run; only a monitor can end it before all passes are made."""
+        n_iter, fewest = max(map(len, changes)), min(map(len, changes))
+        if fewest == self.n_iter:
+            return Run("passes", n_iter, f"{n_iter} passes, as asked", history=changes)
+        early = StoppedEarlyWarning(
+            fewest, self.n_iter, "the monitor", "fit again to make them all", "passes"
+        )
+        return Run("passes", n_iter, early.summary, False, early.remedy, changes, warnings=[early])
 
     def _beliefs(self, x: NDArray[np.float64], weight: NDArray[np.float64]) -> Beliefs:
         copies = np.maximum(weight, 1.0)
@@ -204,17 +217,22 @@ class KnapsackPropagation(Engine):
             exact=self.nonconcave == "exact",
         )
 
-    def _iterate(self, beliefs: Beliefs, monitor: Monitor, done: int) -> list[float]:
+    def _iterate(self, beliefs: Beliefs, progress: Progress) -> list[float]:
         """Pass messages; what changed in each pass. A run that is stopped has fewer of them."""
         changes: list[float] = []
         while len(changes) < self.n_iter:
             changes.append(beliefs.step())
-            monitor.update(done + len(changes))
-            if monitor.should_stop():
+            if progress.advance():
                 break
         return changes
 
     def _check_size(self, Z: NDArray[np.float64]) -> None:
+        check_fits(
+            8.0 * Z.size * self.bins,
+            f"A message from each of {len(Z)} points to each of {Z.shape[1]} weights, in "
+            f"{self.bins} bins,",
+            "take fewer points or features, or lower bins",
+        )
         rank, largest = Z.shape[1], float(np.abs(Z).max())
         if largest > LARGEST:
             raise ValueError(

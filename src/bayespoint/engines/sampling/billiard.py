@@ -6,32 +6,36 @@ R. Herbrich and T. Graepel, Large Scale Bayes Point Machines, 2001.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import sys
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint import _core
+from bayespoint._core.calls import Slices
 from bayespoint.engines.base import Engine
-from bayespoint.engines.sampling.chains import Chains, Progress, agreement
+from bayespoint.engines.run import Run
+from bayespoint.engines.sampling.chains import Chains, Progress
+from bayespoint.engines.sampling.convergence import Task, agreement, chain_run, check_sizes, gather
 from bayespoint.engines.sampling.halfspaces import Halfspaces
-from bayespoint.engines.sampling.results import Task, check_sizes, gather, warn_of
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import ChainPosterior, Posterior
 from bayespoint.spaces import BasisSpace
-from bayespoint.spaces.tiles import thread_pool
+from bayespoint.threads import thread_pool
 from bayespoint.validation import check_number
 
 LARGEST_GRAM = 5000  # points whose inner products are kept, 200 MB; else a bounce costs O(m d)
 LAUNCHES = 10  # velocities that the first bounces are played with
+ENDLESS = sys.maxsize
 
 
-class Ball(NamedTuple):
-    """Where a billiard ball is."""
+class Shot(NamedTuple):
+    """A ball that has left its start far behind."""
 
-    w: NDArray[np.float64]
-    v: NDArray[np.float64]
-    clock: NDArray[np.float64]  # arc length until the next launch, and mean free path
+    ball: Any
+    free_path: float  # mean arc length from bounce to bounce
+    total: NDArray[np.float64]  # sum of w before the series of samples it is in
 
 
 class Billiard:
@@ -45,31 +49,48 @@ class Billiard:
         Bounces before the first sample; they measure the mean free path.
     refresh : float
         Mean free paths after which the velocity is drawn anew.
+    progress : Progress
+        Told about every bounce of the burn-in, which ends early if it is stopped.
     """
 
-    def __init__(self, halfspaces: Halfspaces, burn_in: int, refresh: float) -> None:
+    def __init__(
+        self, halfspaces: Halfspaces, burn_in: int, refresh: float, progress: Progress
+    ) -> None:
         normals = halfspaces.normals
         self._normals, self._burn_in, self._refresh = normals, burn_in, refresh
         self._gram = normals @ normals.T if len(normals) <= LARGEST_GRAM else np.empty((0, 0))
+        self._progress = progress
+        self._slices = Slices()
 
-    def state(self, w: NDArray, rng: np.random.Generator) -> Ball:
+    def state(self, w: NDArray, rng: np.random.Generator) -> Shot:
         """A ball that has left w far behind, if ``burn_in`` is large."""
-        w, v, nothing = w.copy(), np.empty(len(w)), np.empty((0, len(w)))
+        core = _core.billiard
+        ball, nothing = core.new_ball(w, len(self._normals)), np.empty((1, len(w)))
         bounces = -(-self._burn_in // LAUNCHES)
-        arc = 0.0
+        arc, n_bounces = 0.0, 0
         for _ in range(LAUNCHES):
-            _core.billiard.launch(w, v, rng)
-            arc += _core.billiard.play(
-                self._normals, self._gram, w, v, np.inf, np.inf, np.inf, bounces, rng, nothing,
-                np.zeros(len(w)),
-            )[0]  # fmt: skip
-        free_path = arc / (LAUNCHES * bounces)
-        return Ball(w, v, np.array([self._refresh * free_path, free_path]))
+            core.launch(ball.w, ball.v, rng)
+            core.count_anew(ball, np.inf)
+            for begin, end in self._slices.of(bounces):
+                core.play(
+                    self._normals, self._gram, ball, np.inf, np.inf, end, np.inf, rng, nothing
+                )
+                n_bounces += end - begin
+                self._progress.add(end - begin)
+                if self._progress.stopped:
+                    break
+            arc += ball.clock[0]
+            if self._progress.stopped:
+                break
+        free_path = arc / n_bounces
+        ball.clock[2] = self._refresh * free_path
+        return Shot(ball, free_path, np.zeros(len(w)))
 
     def sample(
         self,
         theta: float,
-        state: Ball,
+        state: Shot,
+        steps: tuple[int, int],
         thin: int,
         rng: np.random.Generator,
         samples: NDArray,
@@ -77,13 +98,18 @@ class Billiard:
         histogram: NDArray,
     ) -> None:
         """Take samples every ``thin`` mean free paths; add the integral of w to ``total``."""
-        until_launch, free_path = state.clock
-        integral = np.zeros(len(total))
-        _, state.clock[0] = _core.billiard.play(
-            self._normals, self._gram, state.w, state.v, until_launch, self._refresh * free_path,
-            thin * free_path, 0, rng, samples, integral,
+        ball, free_path, before = state
+        begin, end = steps
+        spacing = thin * free_path
+        if begin == 0:
+            before[:] = total
+            _core.billiard.count_anew(ball, spacing)
+        most_arc = end * free_path if end < thin * len(samples) else np.inf
+        _core.billiard.play(
+            self._normals, self._gram, ball, self._refresh * free_path, spacing, ENDLESS, most_arc,
+            rng, samples,
         )  # fmt: skip
-        total += integral / free_path
+        total[:] = before + ball.integral / free_path
 
 
 class BilliardSampler(Engine):
@@ -133,6 +159,7 @@ class BilliardSampler(Engine):
 
     alias = "billiard"
     space = BasisSpace
+    is_random = True
 
     def __init__(
         self,
@@ -167,11 +194,11 @@ class BilliardSampler(Engine):
         sample_weight: NDArray[np.float64] | None = None,
         start: Posterior | None = None,
         n_jobs: int | None = None,
-    ) -> ChainPosterior:
+    ) -> tuple[ChainPosterior, Run]:
         """Play in the version space of each task; see the base class."""
         n_tasks = targets.shape[1]
         n_draws = -(-self.n_samples // self.n_chains)
-        planned = n_tasks * self.n_chains * n_draws * self.thin
+        planned = n_tasks * self.n_chains * (self.burn_in + n_draws * self.thin)
         refresh = np.inf if self.refresh is None else float(self.refresh)
         tasks = []
         with thread_pool(n_jobs) as pool, monitor.running(Progress.TOTAL, "percent"):
@@ -179,7 +206,7 @@ class BilliardSampler(Engine):
             for target, own in zip(targets.T, rng.spawn(n_tasks), strict=True):
                 halfspaces = Halfspaces.of(space.Z_, target, sample_weight)
                 balls = Chains(
-                    Billiard(halfspaces, self.burn_in, refresh),
+                    Billiard(halfspaces, self.burn_in, refresh, progress),
                     np.tile(halfspaces.inside(), (self.n_chains, 1)),
                     own.spawn(self.n_chains),
                     pool,
@@ -188,5 +215,5 @@ class BilliardSampler(Engine):
                 draws = balls.draw(np.inf, n_draws, self.thin)
                 agree = agreement(draws, halfspaces.normals)
                 tasks.append(Task(draws, balls.mean, 0.0, *agree, balls.n_steps))
-        warn_of(tasks, n_draws, None, "raise thin and burn_in")
-        return gather(tasks, space.Z_.shape[1])
+        posterior = gather(tasks, space.n_coordinates)
+        return posterior, chain_run(tasks, posterior, n_draws, None, "raise thin and burn_in")

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from bayespoint._core.calls import Slices
 from bayespoint.engines.sampling.moves import Moves
 from bayespoint.monitor import Monitor
-from bayespoint.posteriors.diagnostics import effective_sample_size, r_hat
-from bayespoint.spaces.tiles import ThreadPool
+from bayespoint.threads import ThreadPool
 
-SLICES = 10  # parts of a run after which progress is told and a wish to stop is heard
-MONITORED = 100  # training points whose outputs tell whether chains agree
+PARTS = 10  # of a run, each of which begins with w alone
 
 
 class Progress:
@@ -67,6 +66,7 @@ class Chains:
         progress: Progress,
     ) -> None:
         self._moves, self._rngs, self._pool, self._progress = moves, rngs, pool, progress
+        self._slices = Slices()
         self._states = [moves.state(w, rng) for w, rng in zip(starts, rngs, strict=True)]
         self.n_steps = 0
         self.mean = np.zeros(starts.shape[1])
@@ -78,18 +78,16 @@ class Chains:
         """
         n_chains, d = len(self._states), len(self.mean)
         samples, totals = np.empty((n_chains, n_draws, d)), np.zeros((n_chains, d))
-        size = -(-n_draws // SLICES)
-        end = 0
+        size = -(-n_draws // PARTS)
+        n_steps = 0
         for begin in range(0, n_draws, size):
-            end = min(begin + size, n_draws)
-            part = samples[:, begin:end]
-            self._pool.map(self._advance, range(n_chains), theta, thin, part, totals)
-            self.n_steps += (end - begin) * thin
-            self._progress.add(n_chains * (end - begin) * thin)
+            part = samples[:, begin : begin + size]
+            n_steps += self._advance(theta, part.shape[1] * thin, thin, part, totals, n_steps)
             if self._progress.stopped:
                 break
-        self.mean = totals.sum(axis=0) / (n_chains * end * thin)
-        return samples[:, :end]
+        self.n_steps += n_steps
+        self.mean = totals.sum(axis=0) / (n_chains * n_steps)
+        return samples[:, : n_steps // thin]
 
     def count(
         self, rungs: NDArray, n_burn: int, n_steps: int, n_errors: int
@@ -103,30 +101,47 @@ class Chains:
         samples, totals = np.empty((n_chains, 1, d)), np.zeros((n_chains, d))
         for rung, theta in enumerate(rungs):
             for steps, counted in ((n_burn, None), (n_steps, histograms[:, rung])):
-                self._pool.map(
-                    self._advance, range(n_chains), theta, steps, samples, totals, counted
-                )
-            self._progress.add(n_chains * (n_burn + n_steps))
+                self._advance(theta, steps, steps, samples, totals, steps, counted)
         return histograms
 
     def _advance(
         self,
-        chain: int,
         theta: float,
+        n_steps: int,
         thin: int,
         samples: NDArray,
         totals: NDArray,
+        n_before: int,
         histograms: NDArray | None = None,
+    ) -> int:
+        """Let all chains make ``n_steps`` more moves, or fewer if the monitor stops the run.
+
+        Together with the ``n_before`` that have been made they are no fewer than ``thin``. Returns
+        how many there were.
+        """
+        n_chains = len(self._states)
+        for steps in self._slices.of(n_steps):
+            self._pool.map(
+                self._move, range(n_chains), theta, steps, thin, samples, totals, histograms
+            )
+            begin, end = steps
+            self._progress.add(n_chains * (end - begin))
+            if self._progress.stopped and n_before + end >= thin:
+                return end
+        return n_steps
+
+    def _move(
+        self,
+        chain: int,
+        theta: float,
+        steps: tuple[int, int],
+        thin: int,
+        samples: NDArray,
+        totals: NDArray,
+        histograms: NDArray | None,
     ) -> None:
         histogram = np.empty(0) if histograms is None else histograms[chain]
         self._moves.sample(
-            theta, self._states[chain], thin, self._rngs[chain], samples[chain], totals[chain],
-            histogram,
+            theta, self._states[chain], steps, thin, self._rngs[chain], samples[chain],
+            totals[chain], histogram,
         )  # fmt: skip
-
-
-def agreement(draws: NDArray, normals: NDArray) -> tuple[float, float]:
-    """Largest R-hat and smallest effective sample size of the outputs at some training points."""
-    some = normals[:: -(-len(normals) // MONITORED)]
-    outputs = draws @ some.T
-    return float(np.max(r_hat(outputs))), float(np.min(effective_sample_size(outputs)))

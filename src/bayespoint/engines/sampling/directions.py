@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.engines.gaussian.ep import ExpectationPropagation
-from bayespoint.exceptions import NotConvergedWarning
 from bayespoint.monitor import Monitor
 from bayespoint.spaces import BasisSpace
 
@@ -31,9 +28,7 @@ def covariance_factor(
         tol=1e-2,
         max_iter=SWEEPS,
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NotConvergedWarning)
-        posterior = engine.run(
-            space, target, rng=np.random.default_rng(0), monitor=Monitor(), sample_weight=weight
-        )
+    posterior, _ = engine.run(
+        space, target, rng=np.random.default_rng(0), monitor=Monitor(), sample_weight=weight
+    )
     return posterior.factor[0]

@@ -12,19 +12,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.engines.base import Engine
-from bayespoint.engines.sampling.chains import Chains, Progress, agreement
+from bayespoint.engines.run import Run
+from bayespoint.engines.sampling.chains import Chains, Progress
+from bayespoint.engines.sampling.convergence import (
+    AGREE,
+    Task,
+    agreement,
+    chain_run,
+    check_sizes,
+    gather,
+)
 from bayespoint.engines.sampling.directions import covariance_factor
 from bayespoint.engines.sampling.halfspaces import Halfspaces
-from bayespoint.engines.sampling.ladder import climb, climb_steps
 from bayespoint.engines.sampling.moves import Circles, Lines, Outputs
-from bayespoint.engines.sampling.results import Task, check_sizes, gather, warn_of
+from bayespoint.engines.sampling.tempering import climb, climb_steps
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import ChainPosterior, Posterior
 from bayespoint.spaces import BasisSpace
-from bayespoint.spaces.tiles import ThreadPool, thread_pool
+from bayespoint.threads import ThreadPool, thread_pool
 from bayespoint.validation import check_choice, check_flag, check_number, parameter_error
 
-AGREE = 1.05  # R-hat below which target_ess may end a run
 SMALLEST_RATE = 1e-3  # least flip rate that label_noise="auto" considers
 ADAPTATIONS = 4  # parts of the burn-in after which directions are adapted
 ENOUGH = 250  # draws of each chain that they are adapted to
@@ -90,7 +97,7 @@ class GibbsSampler(Engine):
     label noise copies change nothing, and weights that differ are refused.
 
     Chains that disagree (R-hat above 1.1) end with a ``ChainsDisagreeWarning``. R-hat and effective
-    sample size are in ``posterior_``, and ``posterior_.to_dict()`` hands the draws to ArviZ.
+    sample size are in ``run_.measures``, and ``posterior_.to_dict()`` hands the draws to ArviZ.
 
     References
     ----------
@@ -108,12 +115,13 @@ class GibbsSampler(Engine):
     >>> clf = BayesPointClassifier(engine=engine, random_state=0).fit(X, y)
     >>> print(f"right {clf.score(X, y):.2f}, flipped {clf.posterior_.label_noise[0]:.2f}")
     right 0.99, flipped 0.01
-    >>> bool(clf.posterior_.effective_sample_size[0] > 200)
+    >>> bool(clf.run_.measures["effective_sample_size"][0] > 200)
     True
     """
 
     alias = "gibbs"
     space = BasisSpace
+    is_random = True
 
     def __init__(
         self,
@@ -165,7 +173,7 @@ class GibbsSampler(Engine):
         sample_weight: NDArray[np.float64] | None = None,
         start: Posterior | None = None,
         n_jobs: int | None = None,
-    ) -> ChainPosterior:
+    ) -> tuple[ChainPosterior, Run]:
         """Run the chains of each task; see the base class."""
         n_tasks = targets.shape[1]
         tasks: list[Task] = []
@@ -180,8 +188,8 @@ class GibbsSampler(Engine):
         remedy = "raise thin and burn_in (or max_steps with target_ess)"
         if self.directions in ("auto", "isotropic"):
             remedy += ", or set directions='adapted'"
-        warn_of(tasks, self._n_draws(), self.target_ess, remedy)
-        return gather(tasks, space.Z_.shape[1])
+        posterior = gather(tasks, space.n_coordinates)
+        return posterior, chain_run(tasks, posterior, self._n_draws(), self.target_ess, remedy)
 
     def _moves(
         self,
@@ -254,9 +262,11 @@ class GibbsSampler(Engine):
         """
         thin = pace.thin
         for steps in np.diff(np.linspace(0, pace.burn_in, ADAPTATIONS + 1).astype(int)):
-            if steps:
+            if steps and not progress.stopped:
                 apart = -(-steps // ENOUGH)
-                moves.adapt(chains.draw(theta, steps // apart, apart))
+                draws = chains.draw(theta, steps // apart, apart)
+                if not progress.stopped:
+                    moves.adapt(draws)
         while True:
             draws = chains.draw(theta, self._n_draws(), thin)
             spread, size = agreement(draws, normals)

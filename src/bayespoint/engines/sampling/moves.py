@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ BALANCE = 100  # coordinates for which a circle takes as long again as a line
 
 
 class Moves(Protocol):
-    """A way to move. A state is changed in place by ``sample``."""
+    """A way to move. A state, which belongs to one chain, is changed in place by ``sample``."""
 
     def state(self, w: NDArray, rng: np.random.Generator) -> Any:
         """A state in the direction of the unit vector w."""
@@ -25,6 +25,7 @@ class Moves(Protocol):
         self,
         theta: float,
         state: Any,
+        steps: tuple[int, int],
         thin: int,
         rng: np.random.Generator,
         samples: NDArray,
@@ -33,9 +34,19 @@ class Moves(Protocol):
     ) -> None:
         """Fill ``samples`` with every ``thin``-th unit vector; add all of them to ``total``.
 
+        That takes ``thin * len(samples)`` moves, of which this call makes those from ``steps[0]``
+        up to ``steps[1]``: calls in a row that cover all of them come to the same as a single one.
         ``theta`` is what an error costs. Time at each number of errors is added to ``histogram``,
         unless it is empty.
         """
+
+
+class Walk(NamedTuple):
+    """Where a chain is, and room to work in."""
+
+    w: NDArray[np.float64]
+    f: NDArray[np.float64]  # outputs of w at the training points
+    path: Any  # of the next move
 
 
 class Circles:
@@ -48,6 +59,7 @@ class Circles:
     """
 
     burn_in, thin = 1000, 10
+    has_length = False  # whether w has the length of a Gaussian vector, or 1
 
     def __init__(self, halfspaces: Halfspaces) -> None:
         self._halfspaces = halfspaces
@@ -56,26 +68,26 @@ class Circles:
         self._lines = _core.gibbs.Lines(np.empty((0, d)), np.empty((0, m)), 0)
         self._outputs = _core.gibbs.Outputs(np.empty((0, d)), none, none, np.empty(0))
 
-    def state(self, w: NDArray, rng: np.random.Generator) -> NDArray[np.float64]:
+    def state(self, w: NDArray, rng: np.random.Generator) -> Walk:
         """A state in the direction w."""
-        return w.copy()
+        m, d = self._halfspaces.normals.shape
+        length = np.sqrt(rng.chisquare(d)) if self.has_length else 1.0
+        return Walk(w * length, np.empty(m), _core.gibbs.new_path(m, d))
 
     def sample(
         self,
         theta: float,
-        state: NDArray,
+        state: Walk,
+        steps: tuple[int, int],
         thin: int,
         rng: np.random.Generator,
-        samples: NDArray,
-        total: NDArray,
-        histogram: NDArray,
+        *record: NDArray,
     ) -> None:
         """See :class:`Moves`."""
         Y, weight, _ = self._halfspaces
-        gibbs = _core.gibbs
-        problem, path = gibbs.Problem(Y, weight, theta), gibbs.new_path(*Y.shape)
-        chain = gibbs.Chain(state, np.empty(len(Y)), samples, thin, total, histogram)
-        gibbs.sample(problem, chain, self._lines, self._outputs, path, rng)
+        problem = _core.gibbs.Problem(Y, weight, theta)
+        chain = _core.gibbs.Chain(state.w, state.f, *steps, thin, *record)
+        _core.gibbs.sample(problem, chain, self._lines, self._outputs, state.path, rng)
 
     def adapt(self, draws: NDArray) -> None:
         """Learn from draws (n_chains, n_draws, d) that are not used otherwise: nothing here."""
@@ -98,14 +110,12 @@ class Lines(Circles):
         Draws the pool.
     """
 
+    has_length = True
+
     def __init__(self, halfspaces: Halfspaces, factor: NDArray, rng: np.random.Generator) -> None:
         super().__init__(halfspaces)
         self._guess, self._rng = factor @ factor.T, rng
         self._fill_pool(factor)
-
-    def state(self, w: NDArray, rng: np.random.Generator) -> NDArray[np.float64]:
-        """A state in the direction w, of a length that a Gaussian vector has."""
-        return w * np.sqrt(rng.chisquare(len(w)))
 
     def adapt(self, draws: NDArray) -> None:
         """Take new directions from draws: their covariance, and the guess while they are few."""
@@ -146,19 +156,15 @@ class Outputs(Circles):
     """
 
     burn_in, thin = 300, 3  # each of them moves everything
+    has_length = True
 
     def __init__(self, halfspaces: Halfspaces) -> None:
         super().__init__(halfspaces)
         point, directions = dual_basis(halfspaces.normals)
         length = np.linalg.norm(directions, axis=1)
-        directions /= length[:, None]
-        begin, reach = (directions != 0).argmax(axis=1), 1 / length
-        self._outputs = _core.gibbs.Outputs(directions, begin, point, reach)
-        self.freedom = float(np.median(reach))
-
-    def state(self, w: NDArray, rng: np.random.Generator) -> NDArray[np.float64]:
-        """A state in the direction w, of a length that a Gaussian vector has."""
-        return w * np.sqrt(rng.chisquare(len(w)))
+        begin = (directions != 0).argmax(axis=1)
+        self._outputs = _core.gibbs.Outputs(directions / length[:, None], begin, point, 1 / length)
+        self.freedom = float(np.median(1 / length))
 
 
 def dual_basis(normals: NDArray) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

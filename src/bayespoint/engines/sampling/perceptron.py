@@ -6,19 +6,18 @@ Processing Systems 13, 2001. Steps and equations below are numbered as there.
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.engines.base import Engine
+from bayespoint.engines.run import Run
 from bayespoint.engines.sampling.rounds import STATE_BYTES, Clock, Rounds, Trained
 from bayespoint.exceptions import NotSeparableWarning, StoppedEarlyWarning
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import Posterior, SampledPosterior
 from bayespoint.posteriors.sampled import TrainingMoments
 from bayespoint.spaces import DualSpace
-from bayespoint.spaces.tiles import thread_pool
+from bayespoint.threads import thread_pool
 from bayespoint.validation import check_number
 
 STATE_SIZE = 256e6  # bytes of coefficients and outputs held at a time; more samples go in waves
@@ -47,9 +46,10 @@ class PermutedPerceptron(Engine):
     max_time : float or None, default=None
         Seconds after which the run ends with the samples finished so far (at least one), with a
         ``StoppedEarlyWarning``.
-    cache_size : float, default=2000
+    cache_size : float or "auto", default="auto"
         Megabytes for kernel rows. The result does not depend on it; the time does, if it is much
-        smaller than the rows needed (at most m rows of m numbers).
+        smaller than the rows needed (at most m rows of m numbers). "auto" takes what is needed, up
+        to half of the memory that is free.
 
     Notes
     -----
@@ -76,11 +76,13 @@ class PermutedPerceptron(Engine):
     ...     engine=PermutedPerceptron(n_samples=10), random_state=0,
     ... ).fit(X[:1000], y[:1000])
     >>> print(f"{clf.score(X[1000:], y[1000:]):.3f}")
-    0.969
+    0.966
     """
 
     alias = "perceptron"
     space = DualSpace
+    is_random = True
+    weights_are_copies = False  # copies err one by one
     can_extend = True
 
     def __init__(
@@ -89,7 +91,7 @@ class PermutedPerceptron(Engine):
         n_samples: int = 10,
         max_epochs: int = 100,
         max_time: float | None = None,
-        cache_size: float = 2000,
+        cache_size: float | str = "auto",
     ) -> None:
         self.n_samples = n_samples
         self.max_epochs = max_epochs
@@ -100,7 +102,8 @@ class PermutedPerceptron(Engine):
         """Raise a ValueError for a parameter that is not allowed."""
         check_number(self, "n_samples", low=1, integer=True)
         check_number(self, "max_epochs", low=1, integer=True)
-        check_number(self, "cache_size", low=0, closed="neither")
+        if not isinstance(self.cache_size, str) or self.cache_size != "auto":
+            check_number(self, "cache_size", low=0, closed="neither", words="'auto' or ")
         if self.max_time is not None:
             check_number(self, "max_time", low=0, closed="neither", words="None or ")
 
@@ -114,7 +117,7 @@ class PermutedPerceptron(Engine):
         sample_weight: NDArray[np.float64] | None = None,
         start: Posterior | None = None,
         n_jobs: int | None = None,
-    ) -> SampledPosterior:
+    ) -> tuple[SampledPosterior, Run]:
         """Train N perceptrons for each task; see the base class."""
         m, n_tasks = targets.shape
         step = steps(space, sample_weight)
@@ -129,7 +132,7 @@ class PermutedPerceptron(Engine):
         # Child n of the seed permutes for sample n, whichever run it is that asks for the sample.
         seeds = rng.spawn(self.n_samples)
         clock = Clock(self.max_time, monitor)
-        n_failed, outputs = 0, np.zeros((n_tasks, m))
+        n_failed, n_epochs, outputs = np.zeros(n_tasks), 0, np.zeros((n_tasks, m))
         with thread_pool(n_jobs) as pool, monitor.running(self.n_samples, "samples"):
             cache = space.rows(self.cache_size, pool)
             while n_done < self.n_samples and not clock.reason:
@@ -140,20 +143,32 @@ class PermutedPerceptron(Engine):
                 n_ended = len(trained.alphas)
                 parts += [to_posterior(trained, n, targets, space, ridge) for n in range(n_ended)]
                 n_done += n_ended
-                n_failed += int((~trained.separated).sum())
+                n_failed += (~trained.separated).sum(axis=0)
+                n_epochs = max(n_epochs, int(trained.epochs.max(initial=0)))
                 outputs += (trained.outputs / trained.lengths[:, :, None]).sum(axis=0)
+        warnings: list[Warning] = []
+        n_runs, remedy = (n_done - n_before) * n_tasks, ""
+        summary = (
+            f"{n_runs - n_failed.sum():.0f} of {n_runs} perceptrons separate the classes, after at "
+            f"most {n_epochs} epochs"
+        )
         if n_done < self.n_samples:
-            warnings.warn(StoppedEarlyWarning(n_done, self.n_samples, clock.reason), stacklevel=4)
-        if n_failed:
+            early = StoppedEarlyWarning(n_done, self.n_samples, clock.reason)
+            warnings.append(early)
+            summary, remedy = f"{early.summary}; {summary}", early.remedy
+        if n_failed.any():
             training_error = (targets.T * outputs <= 0).mean(axis=1).max()
-            n_runs = (n_done - n_before) * n_tasks
-            warnings.warn(
-                NotSeparableWarning(
-                    n_failed, n_runs, self.max_epochs, float(training_error), bool(ridge.any())
-                ),
-                stacklevel=4,
-            )
-        return SampledPosterior.join(parts)
+            failure = NotSeparableWarning(
+                int(n_failed.sum()), n_runs, self.max_epochs, float(training_error),
+                bool(ridge.any()),
+            )  # fmt: skip
+            warnings.append(failure)
+            remedy = failure.remedy
+        run = Run(
+            "epochs", n_epochs, summary, not warnings, remedy, measures={"n_failed": n_failed},
+            warnings=warnings,
+        )  # fmt: skip
+        return SampledPosterior.join(parts), run
 
     def _wave_size(self, n_new: int, numbers: int) -> int:
         """Samples to train side by side: what memory allows, and few at first under a clock."""
@@ -197,5 +212,4 @@ def to_posterior(
         noise=(noise**2).mean(axis=0),
     )
     support = np.flatnonzero(alphas.any(axis=1))
-    n_iter, n_failed = int(trained.epochs[n].max()), int((~trained.separated[n]).sum())
-    return SampledPosterior(alphas[support][:, None], moments, support, n_iter, n_failed)
+    return SampledPosterior(alphas[support][:, None], moments, support)

@@ -17,11 +17,12 @@ from bayespoint import _core
 from bayespoint.exceptions import KernelError
 from bayespoint.monitor import Monitor
 from bayespoint.spaces import RowCache
-from bayespoint.spaces.tiles import ThreadPool
+from bayespoint.threads import ThreadPool
 
 LOOK_AHEAD = 8  # rows a waiting classifier may ask for in advance: on MNIST 7 % are never used
 REACH = 2000  # places of its permutation in which it looks for them
 INDEFINITE = 0.01  # |w|^2 below -0.01 |alpha|^2 is no rounding error: k(x, x) is at most 1 here
+SLICE = 50_000_000  # outputs that one call may change, in tens of milliseconds
 STATE_BYTES = 16  # per point and classifier: a coefficient and an output
 
 
@@ -105,25 +106,36 @@ class Rounds:
         ``n_before`` samples are there already; if there are none, the first one is finished in
         any case.
         """
-        core = _core.perceptron
-        machines, rows = self._machines, core.Rows(cache.values, cache.slot_of, cache.slot_used)
+        core, machines = _core.perceptron, self._machines
         active = np.arange(len(machines.alphas))
-        missing = np.full(len(active), -1)
+        missing = np.full(len(active), core.PAUSED)
         ahead = np.full((len(active), LOOK_AHEAD), -1)
         while len(active):
             cache.round += 1
-            pool.map(
-                core.advance_some,
-                np.array_split(active, min(len(active), 4 * pool.n_threads)),
-                machines, rows, self._max_epochs, cache.round, REACH, missing, ahead,
-            )  # fmt: skip
+            working = active
+            while len(working):
+                self._advance(working, cache, pool, missing, ahead)
+                clock.tell(n_before + self._done())
+                if clock.is_up():
+                    active = active[machines.order_of[active] + n_before < 1]
+                working = active[missing[active] == core.PAUSED]
             active = active[missing[active] >= 0]
-            clock.tell(n_before + self._done())
-            if clock.is_up():
-                active = active[machines.order_of[active] + n_before < 1]
             if len(active):
                 cache.load(*wanted(missing[active], ahead[active]))
         return self._trained()
+
+    def _advance(
+        self, working: NDArray, cache: RowCache, pool: ThreadPool, missing: NDArray, ahead: NDArray
+    ) -> None:
+        """Let classifiers work, for tens of milliseconds; ``missing`` tells why each has ended."""
+        core, machines = _core.perceptron, self._machines
+        rows = core.Rows(cache.values, cache.slot_of, cache.slot_used)
+        shares = np.array_split(working, min(len(working), 4 * pool.n_threads))
+        most_work = -(-SLICE // (machines.alphas.shape[1] * len(shares[0])))
+        pool.map(
+            core.advance_some, shares, machines, rows, self._max_epochs, cache.round, most_work,
+            REACH, missing, ahead,
+        )  # fmt: skip
 
     def _done(self) -> float:
         """Samples done; the first pass, which needs most rows, counts for nine tenths of one."""

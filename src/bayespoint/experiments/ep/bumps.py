@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.datasets import Split
-from bayespoint.experiments.base import Column, Comparison, Entry
+from bayespoint.experiments.base import Column, Row, Table
 from bayespoint.experiments.ep.exact import points_of_grid
 from bayespoint.experiments.ep.methods import METHODS, Method, Scores, fit_and_score
 
@@ -88,7 +88,7 @@ def solve_bumps(data: Split) -> list[BumpsRun]:
     return runs
 
 
-def bumps_table(n: int, runs: Sequence[BumpsRun]) -> Comparison:
+def bumps_table(n: int, runs: Sequence[BumpsRun]) -> Table:
     """Test scores, evidence, steps of the algorithm, and the prediction far from all data."""
     columns = (
         Column("error %"),
@@ -99,7 +99,7 @@ def bumps_table(n: int, runs: Sequence[BumpsRun]) -> Comparison:
     )
     own = [run for run in runs if run.n == n]
     rows = [
-        Entry(
+        Row(
             f"{run.features}, {run.method.name}",
             (*run.scores.cells, run.far),
             verdict(run, own),
@@ -108,7 +108,7 @@ def bumps_table(n: int, runs: Sequence[BumpsRun]) -> Comparison:
         for run in own
     ]
     caption = CAPTIONS[SIZES.index(n)]
-    return Comparison(f"The plane: {n} points, 225 features", caption, columns, rows)
+    return Table(f"The plane: {n} points, 225 features", caption, columns, rows)
 
 
 def verdict(run: BumpsRun, runs: Sequence[BumpsRun]) -> str:

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.datasets import Split
-from bayespoint.experiments.base import Figure
+from bayespoint.experiments.base import Figure, rounded
 from bayespoint.experiments.ep.bumps import FEATURES, BumpsRun, bumps
 from bayespoint.experiments.ep.exact import points_of_grid
-from bayespoint.experiments.ep.methods import EP, rounded
+from bayespoint.experiments.ep.methods import EP
 from bayespoint.experiments.ep.uncertainty import Uncertainty, uncertainty
 from bayespoint.plots import BLUE, INK, PURPLE, VERMILION, colours, new_panels, paint
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.colors import Colormap
-    from matplotlib.figure import Figure as Drawing
+from bayespoint.plots.style import Axes, Colormap, Drawing
 
 AXIS = np.linspace(-1.6, 1.6, 81)  # somewhat more than the data's square [-1, 1]²
 N_DRAWS = 4

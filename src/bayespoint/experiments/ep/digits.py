@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 
 from bayespoint.datasets import Split, load_mnist
-from bayespoint.experiments.base import Column, Comparison, Context, Entry
+from bayespoint.experiments.base import Column, Context, Row, Table
 from bayespoint.experiments.ep.methods import EP, METHODS, Method, Scores, fit_and_score
 from bayespoint.experiments.verdicts import two_errors_around
 
@@ -97,17 +97,12 @@ def as_images(pair: Pair, mean: NDArray, variance: NDArray) -> Weights:
     return Weights(pair, mean[:-1].reshape(side, -1), variance[:-1].reshape(side, -1))
 
 
-def digits_table(pair: Pair, runs: Sequence[DigitsRun]) -> Comparison:
+def digits_table(pair: Pair, runs: Sequence[DigitsRun]) -> Table:
     """Scores of one pair, every method over all scales."""
-    columns = (
-        Column("error %"),
-        Column("log-loss", 4),
-        Column("log Z", 1),
-        Column("steps", 0),
-    )
+    columns = (Column("error %"), Column("log-loss", 4), Column("log Z", 1), Column("steps", 0))
     own = [run for run in runs if run.pair is pair]
     rows = [
-        Entry(
+        Row(
             f"{run.method.name}, τ² = {run.variance:g}",
             run.scores.cells,
             verdict(run, own),
@@ -115,7 +110,7 @@ def digits_table(pair: Pair, runs: Sequence[DigitsRun]) -> Comparison:
         )
         for run in own
     ]
-    return Comparison(f"Digits: {pair.name}", caption(pair, own), columns, rows)
+    return Table(f"Digits: {pair.name}", caption(pair, own), columns, rows)
 
 
 def best(runs: Sequence[DigitsRun], method: Method, criterion: str) -> DigitsRun:

@@ -37,10 +37,7 @@ def log_joint(
 
 
 def exact_moments(
-    X: NDArray,
-    y: NDArray,
-    log_likelihood: Callable[[NDArray], NDArray],
-    prior_scale: float,
+    X: NDArray, y: NDArray, log_likelihood: Callable[[NDArray], NDArray], prior_scale: float
 ) -> Moments:
     """Moments of p(w | y), by the trapezium rule.
 

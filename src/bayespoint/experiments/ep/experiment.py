@@ -13,18 +13,17 @@ from bayespoint.experiments.ep.two_weights_figure import two_weights_figure
 
 def run(context: Context) -> Result:
     """Two weights, the plane, and the digits."""
-    seconds: dict[str, float] = {}
-    with context.part("loading the data", seconds):
+    with context.part("loading the data"):
         digits_words, pairs = load_pairs(context)
-    with context.part("two weights", seconds):
+    with context.part("two weights"):
         learned = two_weights.learn(context.seed)
-    with context.part("the plane", seconds):
+    with context.part("the plane"):
         data = bumps.draw_data(context.seed)
         bumps_runs = bumps.solve_bumps(data)
         planes = [
             bumps_figure(bumps_runs, data, features, context.seed) for features in bumps.FEATURES
         ]
-    with context.part("digits", seconds):
+    with context.part("digits"):
         digits_runs, weights = solve_digits(context, pairs)
     return Result(
         setting=setting(digits_words, context.seed),
@@ -39,7 +38,6 @@ def run(context: Context) -> Result:
             *planes,
             scales_figure(digits_runs),
         ],
-        seconds=seconds,
     )
 
 

@@ -85,8 +85,3 @@ def fit_and_score(
         standard_errors=(standard_error(100.0 * wrong), standard_error(losses)),
     )
     return machine, scores
-
-
-def rounded(values: NDArray, digits: int = 4) -> list:
-    """Numbers of a picture for its JSON file, with as many digits as one could see."""
-    return np.round(np.asarray(values, dtype=np.float64), digits).tolist()

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.linalg import norm
 from numpy.typing import NDArray
 
-from bayespoint.experiments.base import Column, Comparison, Entry
+from bayespoint.experiments.base import Column, Row, Table
 from bayespoint.experiments.ep.exact import Moments, exact_moments
 from bayespoint.experiments.ep.methods import METHODS, Method, fit
 
@@ -85,7 +85,7 @@ def learn_from(method: Method, X: NDArray[np.float64], y: NDArray[np.int64]) -> 
     return Learned(method, X, y, exact_moments(X, y, method.log_likelihood, PRIOR_SCALE), gaussian)
 
 
-def two_weights_table(learned: Sequence[Learned]) -> Comparison:
+def two_weights_table(learned: Sequence[Learned]) -> Table:
     """How far each Gaussian is from the exact posterior."""
     columns = (
         Column("mean\noff by %", 1),
@@ -98,8 +98,8 @@ def two_weights_table(learned: Sequence[Learned]) -> Comparison:
         far = one.distances
         evidences = one.gaussian.log_evidence, one.exact.log_evidence
         values = (far["mean"], far["covariance"], *evidences)
-        rows.append(Entry(f"n = {len(one.X)}, {one.method.name}", values, verdict(far)))
-    return Comparison("Two weights: distance to the exact posterior", CAPTION, columns, rows)
+        rows.append(Row(f"n = {len(one.X)}, {one.method.name}", values, verdict(far)))
+    return Table("Two weights: distance to the exact posterior", CAPTION, columns, rows)
 
 
 def verdict(distances: dict[str, float]) -> str:

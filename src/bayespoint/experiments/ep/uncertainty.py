@@ -8,10 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr, ndtr
 
-REACH = 8.0  # beyond it, probit labels are certain: their entropy is below 1e-13 bits
-STEP = 0.1  # between outputs; exact up to rounding for Gaussians wider than
-NARROW = 0.2  # this; narrower ones, ...
-NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(16)  # ... over which the entropy hardly bends
+from bayespoint.likelihoods import ProbitLikelihood
 
 
 class Uncertainty(NamedTuple):
@@ -33,21 +30,8 @@ def uncertainty(mean: NDArray, variance: NDArray) -> Uncertainty:
 
     More data do not lessen the first part, they lessen the second.
     """
-    probability = ndtr(mean / np.sqrt(1 + variance))
-    data = mean_entropy(mean, np.sqrt(variance))
-    return Uncertainty(probability, data, np.maximum(bits(probability) - data, 0.0))
-
-
-def mean_entropy(mean: NDArray, deviation: NDArray) -> NDArray[np.float64]:
-    """E H[y | f] for each mean and standard deviation of f."""
-    around = mean[:, None] + deviation[:, None] * NODES
-    narrow = bits(ndtr(around)) @ WEIGHTS / WEIGHTS.sum()
-    outputs = np.arange(-REACH, REACH + STEP / 2, STEP)
-    wide = np.maximum(deviation, NARROW)[:, None]
-    density = np.exp(-np.square((outputs - mean[:, None]) / wide) / 2) / (np.sqrt(2 * np.pi) * wide)
-    return np.where(deviation < NARROW, narrow, density @ bits(ndtr(outputs)) * STEP)
-
-
-def bits(probability: NDArray) -> NDArray[np.float64]:
-    """Entropy of a yes-or-no answer with this probability of "yes"."""
-    return (entr(probability) + entr(1 - probability)) / np.log(2)
+    likelihood = ProbitLikelihood()
+    probability = ndtr(likelihood.predictive(mean, variance))
+    entropy = (entr(probability) + entr(1 - probability)) / np.log(2)
+    model = likelihood.information(mean, variance) / np.log(2)
+    return Uncertainty(probability, np.maximum(entropy - model, 0.0), model)

@@ -14,7 +14,7 @@ from bayespoint.active import learn_actively
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import GibbsSampler
 from bayespoint.exceptions import ChainsDisagreeWarning
-from bayespoint.experiments.base import Column, Comparison, Entry
+from bayespoint.experiments.base import Column, Row, Table
 from bayespoint.experiments.verdicts import standard_error
 
 DIMENSION, N_POOL, N_TEST = 10, 300, 1000
@@ -97,7 +97,7 @@ def learn(
     return 1 - curve.scores
 
 
-def curves_table(runs: Sequence[Curves]) -> Comparison:
+def curves_table(runs: Sequence[Curves]) -> Table:
     """Mean errors, and the differences of the two strategies on the same data."""
     shown = np.intersect1d(SHOWN, runs[0].n_labels)
     rows = []
@@ -111,7 +111,7 @@ def curves_table(runs: Sequence[Curves]) -> Comparison:
             ("random minus entropy", gap, judge(gap[:, -1])),
         ):
             spread = [*map(standard_error, errors.T)]
-            rows.append(Entry(f"q = {run.q:g}, {name}", [*errors.mean(axis=0)], verdict, spread))
+            rows.append(Row(f"q = {run.q:g}, {name}", [*errors.mean(axis=0)], verdict, spread))
     caption = (
         "Mean error in % on clean test points, by the number of labels asked for; "
         f"{DIMENSION} features, a pool of {N_POOL} points on the sphere, {len(runs[0].active)} "
@@ -121,7 +121,7 @@ def curves_table(runs: Sequence[Curves]) -> Comparison:
         f"column, at the level of {100 * LEVEL:.0f} %."
     )
     columns = [Column(f"{n} labels") for n in shown]
-    return Comparison("Active learning: entropy against random", caption, columns, rows)
+    return Table("Active learning: entropy against random", caption, columns, rows)
 
 
 def judge(gap: NDArray) -> str:

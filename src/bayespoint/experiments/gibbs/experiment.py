@@ -18,22 +18,21 @@ EVIDENCE_THIN = {"quick": 20, "full": 100}  # ... and for the evidence, which ma
 
 def run(context: Context) -> Result:
     """The sphere, the plane, votes, and active learning."""
-    seconds: dict[str, float] = {}
     seed, mode = context.seed, context.mode
 
-    with context.part("sphere", seconds):
+    with context.part("sphere"):
         n_sets = sphere.N_SETS[mode]
         posteriors = [posterior.solve_posterior(m, seed) for m in posterior.SIZES]
         spheres = [
             sphere.solve_sphere(convention, n_sets, seed) for convention in sphere.CONVENTIONS
         ]
-    with context.part("plane", seconds):
+    with context.part("plane"):
         X, y = plane.draw_data(seed)
         diversity = plane.solve_diversity(X, y, THIN[mode], seed)
         evidence = plane.solve_evidence(X, y, EVIDENCE_THIN[mode], seed)
-    with context.part("votes", seconds):
+    with context.part("votes"):
         shares = votes.solve_votes(votes.N_SETS[mode], seed)
-    with context.part("active learning", seconds):
+    with context.part("active learning"):
         learned = curves.solve_curves(
             curves.N_SETS[mode], curves.N_LABELS[mode], curves.THIN[mode], seed
         )
@@ -54,7 +53,6 @@ def run(context: Context) -> Result:
             curves_figure(learned),
             evidence_figure(evidence),
         ],
-        seconds=seconds,
     )
 
 

@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.active import LearningCurveDisplay
-from bayespoint.experiments.base import Figure
-from bayespoint.experiments.ep.methods import rounded
+from bayespoint.experiments.base import Figure, rounded
 from bayespoint.experiments.gibbs import plane, posterior, sphere
 from bayespoint.experiments.gibbs.curves import Curves
 from bayespoint.experiments.gibbs.plane import Diversity, WidthEvidence
 from bayespoint.experiments.gibbs.posterior import SpherePosterior
 from bayespoint.experiments.gibbs.sphere import SphereRun
-from bayespoint.plots import (
-    BLUE,
-    GREEN,
-    INK,
-    PURPLE,
-    VERMILION,
-    colours,
-    new_axes,
-    new_panels,
-    paint,
-)
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
+from bayespoint.experiments.verdicts import standard_error
+from bayespoint.plots import colours, new_axes, new_panels, paint
+from bayespoint.plots.style import BLUE, GREEN, INK, PURPLE, VERMILION, Axes, Drawing
 
 LINES = ((BLUE, "-"), (VERMILION, "--"), (GREEN, ":"), (PURPLE, "-."))
 
@@ -126,7 +112,7 @@ def sphere_figure(runs: Sequence[SphereRun]) -> Figure:
 def draw_errors(ax: Axes, x: Sequence[float], errors: NDArray, colour: str, style: str) -> None:
     """Means over data sets, with their standard errors."""
     mean = 100 * errors.mean(axis=0)
-    spread = 100 * errors.std(axis=0, ddof=1) / np.sqrt(len(errors))
+    spread = [*map(standard_error, 100 * errors.T)]
     ax.errorbar(x, mean, spread, fmt=style, color=colour, markersize=4)
     ax.set_xscale("log")
 

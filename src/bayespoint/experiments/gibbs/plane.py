@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import GibbsSampler
-from bayespoint.experiments.base import Column, Comparison, Entry
+from bayespoint.experiments.base import Column, Row, Table
 from bayespoint.experiments.ep.exact import points_of_grid
 from bayespoint.posteriors import ChainPosterior
 
@@ -92,12 +92,12 @@ def pairs_that_differ(signs: NDArray) -> float:
     return float(np.mean(2 * share * (1 - share)) * n / (n - 1))
 
 
-def diversity_table(runs: Sequence[Diversity]) -> Comparison:
+def diversity_table(runs: Sequence[Diversity]) -> Table:
     """Figure 3 in numbers."""
     grows = [a.disagreement < b.disagreement for a, b in pairwise(runs)]
     verdicts = ["least noise", *("more diverse" if more else "not more diverse" for more in grows)]
     rows = [
-        Entry(
+        Row(
             f"q = {run.q:g}",
             [run.training_errors, 100 * run.disagreement, 100 * run.on_grid],
             words,
@@ -111,7 +111,7 @@ def diversity_table(runs: Sequence[Diversity]) -> Comparison:
         "training points and on a grid over [-3, 3]²."
     )
     columns = [Column("training errors"), Column("disagreement"), Column("on the grid")]
-    return Comparison("Figure 3: diversity over label noise, 76 points", caption, columns, rows)
+    return Table("Figure 3: diversity over label noise, 76 points", caption, columns, rows)
 
 
 def solve_evidence(X: NDArray, y: NDArray, thin: int, seed: int) -> list[WidthEvidence]:
@@ -141,11 +141,11 @@ def solve_evidence(X: NDArray, y: NDArray, thin: int, seed: int) -> list[WidthEv
     return runs
 
 
-def evidence_table(runs: Sequence[WidthEvidence]) -> Comparison:
+def evidence_table(runs: Sequence[WidthEvidence]) -> Table:
     """The best flip rate of every width."""
     largest = max(runs, key=lambda run: run.best)
     rows = [
-        Entry(
+        Row(
             f"width {run.width:g}",
             [run.best_rate, run.best, run.test_error, *run.test_errors],
             verdict(run, largest), [None, run.error],
@@ -160,7 +160,7 @@ def evidence_table(runs: Sequence[WidthEvidence]) -> Comparison:
         "paper proposes the sampler for this and gives no estimator; here one run over 25 levels "
         "of noise answers for all q."
     )
-    return Comparison("Model selection: evidence over q and width", caption, columns, rows)
+    return Table("Model selection: evidence over q and width", caption, columns, rows)
 
 
 def verdict(run: WidthEvidence, largest: WidthEvidence) -> str:

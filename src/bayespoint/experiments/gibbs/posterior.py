@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import GibbsSampler
-from bayespoint.experiments.base import Column, Comparison, Entry
+from bayespoint.experiments.base import Column, Row, Table
 from bayespoint.experiments.gibbs.sphere import draw_set, from_angles
 from bayespoint.posteriors.diagnostics import effective_sample_size
 
@@ -84,7 +84,7 @@ def angles(W: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return longitude, np.degrees(np.arcsin(np.clip(W[:, 2], -1, 1)))
 
 
-def posterior_table(runs: Sequence[SpherePosterior]) -> Comparison:
+def posterior_table(runs: Sequence[SpherePosterior]) -> Table:
     """Integrals beside sampled means."""
     rows = []
     for run in runs:
@@ -97,11 +97,11 @@ def posterior_table(runs: Sequence[SpherePosterior]) -> Comparison:
         verdict = "agrees" if far < 3 else f"{far:.1f} standard errors apart"
         degrees = float(np.degrees(np.arccos(min(cosine, 1.0))))
         values = [run.n_errors, sampled, degrees]
-        rows.append(Entry(f"m = {run.m}", values, verdict, [None, error, None]))
+        rows.append(Row(f"m = {run.m}", values, verdict, [None, error, None]))
     columns = [Column("errors, exact"), Column("errors, sampled"), Column("angle, degrees")]
     caption = (
         "Expected number of training errors of a sample, by integration over the sphere and by the "
         "sampler, and the angle between the two Bayes points. The paper shows the posterior and no "
         "samples."
     )
-    return Comparison("Figure 1: exact and sampled posterior", caption, columns, rows)
+    return Table("Figure 1: exact and sampled posterior", caption, columns, rows)

@@ -13,7 +13,7 @@ from sklearn.svm import LinearSVC
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import GibbsSampler
 from bayespoint.exceptions import ChainsDisagreeWarning
-from bayespoint.experiments.base import Column, Comparison, Entry
+from bayespoint.experiments.base import Column, Row, Table
 from bayespoint.experiments.verdicts import standard_error
 
 SIZES = (100, 1000)  # the paper's training and test sets
@@ -104,7 +104,7 @@ def solve_sphere(convention: str, n_sets: int, seed: int) -> SphereRun:
     return SphereRun(convention, both[:, : len(NOISES)], both[:, len(NOISES) :])
 
 
-def sphere_table(runs: Sequence[SphereRun]) -> Comparison:
+def sphere_table(runs: Sequence[SphereRun]) -> Table:
     """The BPM at the true flip rate beside the SVM at its best ridge, in hindsight."""
     at = NOISES.index(FLIPPED)
     rows = []
@@ -116,7 +116,7 @@ def sphere_table(runs: Sequence[SphereRun]) -> Comparison:
         word = beats if abs(gap.mean()) > 2 * error else "ties with"
         values = [100 * bpm.mean(), 100 * best.mean(), gap.mean()]
         errors = [standard_error(100 * bpm), standard_error(100 * best), error]
-        rows.append(Entry(run.convention, values, f"the BPM {word} the best SVM", errors))
+        rows.append(Row(run.convention, values, f"the BPM {word} the best SVM", errors))
     columns = [Column("BPM, q = 0.05"), Column("SVM, best λ"), Column("SVM minus BPM")]
     title = f"Figure 4: label noise on the sphere, {len(runs[0].bpm)} data sets each"
-    return Comparison(title, CAPTION, columns, rows)
+    return Table(title, CAPTION, columns, rows)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import GibbsSampler
 from bayespoint.exceptions import ChainsDisagreeWarning
-from bayespoint.experiments.base import Column, Comparison, Entry
+from bayespoint.experiments.base import Column, Row, Table
 from bayespoint.experiments.verdicts import standard_error
 
 DIMENSION, N_TRAIN, N_TEST = 10, 60, 1000
@@ -56,14 +56,12 @@ def rejected(score: NDArray, truth: NDArray) -> list[float]:
     return [float(wrong[: len(wrong) - round(rate * len(wrong))].mean()) for rate in RATES]
 
 
-def votes_table(found: dict[str, NDArray[np.float64]]) -> Comparison:
+def votes_table(found: dict[str, NDArray[np.float64]]) -> Table:
     """Errors of the machine as a whole, and where it refuses to answer."""
     nothing: list[float | None] = [None] * (len(RATES) - 1)
     single = 100 * found["single"]
     rows = [
-        Entry(
-            "single sample", [single.mean(), *nothing], "never refuses", [standard_error(single)]
-        ),
+        Row("single sample", [single.mean(), *nothing], "never refuses", [standard_error(single)]),
         votes_row("Bayes point, by |output|", 100 * found["by size"]),
         votes_row("vote, by its majority", 100 * found["by vote"]),
     ]
@@ -75,12 +73,12 @@ def votes_table(found: dict[str, NDArray[np.float64]]) -> Comparison:
         "says that rejecting the closest votes reduces the error greatly; the verdict is on the "
         "last column beside the first."
     )
-    return Comparison("Transduction: rejection by vote", caption, columns, rows)
+    return Table("Transduction: rejection by vote", caption, columns, rows)
 
 
-def votes_row(name: str, errors: NDArray[np.float64]) -> Entry:
+def votes_row(name: str, errors: NDArray[np.float64]) -> Row:
     """Mean errors by rejection rate, and whether rejecting half of the points helps."""
     saved = errors[:, 0] - errors[:, -1]
     helps = saved.mean() > 2 * standard_error(saved)
     verdict = "better" if helps else "no better"
-    return Entry(name, [*errors.mean(axis=0)], verdict, [*map(standard_error, errors.T)])
+    return Row(name, [*errors.mean(axis=0)], verdict, [*map(standard_error, errors.T)])

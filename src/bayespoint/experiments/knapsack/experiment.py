@@ -7,33 +7,8 @@ from sklearn.preprocessing import scale
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
 from bayespoint.experiments.base import Context, Experiment, Result
-from bayespoint.experiments.knapsack import sparse
-from bayespoint.experiments.knapsack.figures import (
-    differences_figure,
-    marginals_figure,
-    toy_figure,
-)
-from bayespoint.experiments.knapsack.splits import (
-    FULL,
-    N_FOLDS,
-    QUICK,
-    VARIANT,
-    DataSet,
-    load_sets,
-)
-from bayespoint.experiments.knapsack.state import solve_splits
-from bayespoint.experiments.knapsack.tables import (
-    PAIRS,
-    chosen_table,
-    error_table,
-    paired_table,
-)
-from bayespoint.experiments.knapsack.toy import (
-    outlier_errors,
-    outlier_table,
-    solve_toy,
-    toy_table,
-)
+from bayespoint.experiments.knapsack import figures, sparse, splits, state, tables, toy
+from bayespoint.experiments.knapsack.splits import DataSet
 from bayespoint.posteriors import MarginalPosterior
 
 N_SPLITS = 500  # of Table 1
@@ -44,42 +19,40 @@ STATE = "splits.jsonl"
 
 def run(context: Context) -> Result:
     """The toy problem, and random splits of all sets."""
-    seconds: dict[str, float] = {}
     n_splits = context.n_splits or (N_SPLITS if context.full else QUICK_SPLITS)
-    grids = FULL if context.full else QUICK
-    with context.part("loading the data", seconds):
-        sets = load_sets(context)
-    with context.part("toy problem", seconds):
-        toy = solve_toy(context.seed)
-        outliers = outlier_errors(N_TOYS if context.full else N_TOYS // 5, context.seed)
-    with context.part("sparse weights", seconds):
+    grids = splits.FULL if context.full else splits.QUICK
+    with context.part("loading the data"):
+        sets = splits.load_sets(context)
+    with context.part("toy problem"):
+        one_toy = toy.solve_toy(context.seed)
+        outliers = toy.outlier_errors(N_TOYS if context.full else N_TOYS // 5, context.seed)
+    with context.part("sparse weights"):
         sparse_weights = sparse.solve_sparse(
             sparse.FULL if context.full else sparse.QUICK, context.seed
         )
-    with context.part("marginals", seconds):
+    with context.part("marginals"):
         words, posterior = marginals(sets)
-    with context.part("splits", seconds):
-        state = None if context.out is None else context.out / "knapsack" / context.mode / STATE
-        results = solve_splits(
+    with context.part("splits"):
+        file = None if context.out is None else context.out / "knapsack" / context.mode / STATE
+        results = state.solve_splits(
             sets, n_splits, context.seed, grids,
-            state=state, n_jobs=context.n_jobs, tell=context.tell,
+            state=file, n_jobs=context.n_jobs, tell=context.tell,
         )  # fmt: skip
     return Result(
         setting=setting(sets, n_splits, context),
         tables=[
-            *(error_table(data, results) for data in sets),
-            *(paired_table(*pair, sets, results) for pair in PAIRS),
-            chosen_table(sets, results),
-            toy_table(toy),
-            outlier_table(outliers),
+            *(tables.error_table(data, results) for data in sets),
+            *(tables.paired_table(*pair, sets, results) for pair in tables.PAIRS),
+            tables.chosen_table(sets, results),
+            toy.toy_table(one_toy),
+            toy.outlier_table(outliers),
             sparse.sparse_table(sparse_weights),
         ],
         figures=[
-            toy_figure(toy),
-            marginals_figure(words, posterior),
-            differences_figure(sets, results),
+            figures.toy_figure(one_toy),
+            figures.marginals_figure(words, posterior),
+            figures.differences_figure(sets, results),
         ],
-        seconds=seconds,
     )
 
 
@@ -94,15 +67,16 @@ def marginals(sets: list[DataSet]) -> tuple[str, MarginalPosterior]:
 
 def setting(sets: list[DataSet], n_splits: int, context: Context) -> dict[str, str]:
     """Data, parameters and their choice, in words."""
-    grids = FULL if context.full else QUICK
+    grids = splits.FULL if context.full else splits.QUICK
     names = ", ".join(data.name for data in sets)
     other = "" if context.full else "; not the paper's data, so its numbers do not apply"
-    words = ", ".join(f"{name} = {value}" for name, value in VARIANT.items())
+    words = ", ".join(f"{name} = {value}" for name, value in splits.VARIANT.items())
     return {
         "data": f"{names}{other}",
         "splits": f"{n_splits} random ones, 80 % to train, seed {context.seed}; features to unit "
         "variance by the training part; the paper has 500",
-        "choice of parameters": f"{N_FOLDS} folds of each training part, the same for all methods",
+        "choice of parameters": f"{splits.N_FOLDS} folds of each training part, the same for all "
+        "methods",
         "SVM": f"hinge loss, linear; C among {list(grids.svm)}",
         "EP": f"probit, prior scale among {[round(value, 3) for value in grids.ep]}",
         "knapsack": f"C among {list(grids.costs)}, β among {list(grids.betas)}",

@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from bayespoint.experiments.base import Figure
+from bayespoint.experiments.base import Figure, rounded
 from bayespoint.experiments.knapsack.splits import EP, KNAP, ONE, SVM, DataSet, SplitErrors
 from bayespoint.experiments.knapsack.state import error_matrix
 from bayespoint.experiments.knapsack.tables import paired_test
 from bayespoint.experiments.knapsack.toy import ANGLES, OFFSETS, PATH, Toy
-from bayespoint.plots import (
-    BLUE,
-    GREEN,
-    INK,
-    PURPLE,
-    VERMILION,
-    MarginalDisplay,
-    colours,
-    new_axes,
-    new_panels,
-    paint,
-)
+from bayespoint.plots import MarginalDisplay, colours, new_axes, new_panels, paint
+from bayespoint.plots.style import BLUE, GREEN, INK, PURPLE, VERMILION, Axes, Drawing
 from bayespoint.posteriors import MarginalPosterior
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
 
 FAINT = 0.3  # power of the posterior that is painted: its peaks alone would be a few dots
 MARKS: dict[str, dict[str, Any]] = {
@@ -38,11 +23,6 @@ MARKS: dict[str, dict[str, Any]] = {
     "SVM": {"marker": "s", "color": PURPLE},
     "knapsack, β = 1": {"marker": "D", "color": BLUE},
 }
-
-
-def rounded(values: ArrayLike) -> list:
-    """Numbers for JSON."""
-    return np.asarray(values, dtype=float).round(5).tolist()
 
 
 def toy_figure(toy: Toy) -> Figure:

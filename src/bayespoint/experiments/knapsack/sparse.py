@@ -11,7 +11,7 @@ from sklearn.linear_model import LassoCV, RidgeCV
 
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
-from bayespoint.experiments.base import Column, Comparison, Entry
+from bayespoint.experiments.base import Column, Row, Table
 from bayespoint.experiments.knapsack.splits import VARIANT, best_pair
 from bayespoint.experiments.verdicts import standard_error
 from bayespoint.selection import KnapsackCV
@@ -98,7 +98,7 @@ def fit_knapsack(
     return weights
 
 
-def sparse_table(found: dict[str, list[Found]]) -> Comparison:
+def sparse_table(found: dict[str, list[Found]]) -> Table:
     """Errors and weights near 0, means over the draws."""
     n_others = N_FEATURES - len(RELEVANT)
     columns = (
@@ -115,11 +115,11 @@ def sparse_table(found: dict[str, list[Found]]) -> Comparison:
         verdict = "reference"
         if name != LASSO:
             verdict = f"{gap.mean():+.1f} ± {standard_error(gap):.1f} against LASSO"
-        rows.append(Entry(name, values.mean(axis=0).tolist(), verdict, spreads))
+        rows.append(Row(name, values.mean(axis=0).tolist(), verdict, spreads))
     caption = (
         f"{len(own)} draws of {N_POINTS} points with {N_FEATURES} features, of which "
         f"{len(RELEVANT)} matter; parameters by folds. LASSO and ridge regress on the labels. Near "
         f"0 is below {NEAR_ZERO:.0%} of the largest weight: modes have weights of exactly 0, means "
         "do not. The paper names sparse priors and shows no numbers."
     )
-    return Comparison("Sparse weights: priors beside LASSO", caption, columns, rows)
+    return Table("Sparse weights: priors beside LASSO", caption, columns, rows)

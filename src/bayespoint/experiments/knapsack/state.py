@@ -9,13 +9,7 @@ from pathlib import Path
 import numpy as np
 from joblib import Parallel, delayed
 
-from bayespoint.experiments.knapsack.splits import (
-    VARIANT,
-    DataSet,
-    Grids,
-    SplitErrors,
-    solve_split,
-)
+from bayespoint.experiments.knapsack.splits import VARIANT, DataSet, Grids, SplitErrors, solve_split
 
 
 def settings(seed: int, grids: Grids) -> str:

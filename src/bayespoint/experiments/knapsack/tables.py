@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import sqrt
+from math import hypot, sqrt
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from bayespoint.experiments.base import Column, Comparison, Entry, Row, Table
+from bayespoint.experiments.base import Column, Row, Table
 from bayespoint.experiments.knapsack.splits import (
     EP,
     KNAP,
@@ -23,6 +23,7 @@ from bayespoint.experiments.knapsack.splits import (
     SplitErrors,
 )
 from bayespoint.experiments.knapsack.state import error_matrix
+from bayespoint.experiments.verdicts import PRINTED_AND_MEASURED, standard_error, verdict
 
 # Table 1: mean error in %, and its standard error over 500 splits. Beta = 1 has no printed values.
 PRINTED = {
@@ -85,7 +86,7 @@ def error_table(data: DataSet, results: Sequence[SplitErrors]) -> Table:
         "two standard errors of the mean over splits to either side: how far another series "
         "of splits of the same points may be, not how far other points."
     )
-    return Table(f"Table 1: {data.name}", caption, rows)
+    return Table(f"Table 1: {data.name}, in %", caption, PRINTED_AND_MEASURED, rows)
 
 
 def printed_value(method: str, data: str) -> tuple[float, float] | None:
@@ -96,16 +97,13 @@ def printed_value(method: str, data: str) -> tuple[float, float] | None:
 def error_row(method: str, errors: NDArray[np.float64], printed: tuple[float, float] | None) -> Row:
     """Mean error of a method beside the printed one."""
     mean = float(errors.mean())
-    own = float(errors.std(ddof=1) / sqrt(len(errors))) if len(errors) > 1 else 0.0
-    verdict = OTHER_DATA if method != ONE else "not printed"
-    if printed is not None:
-        distance = (mean - printed[0]) / max(sqrt(own**2 + printed[1] ** 2), 1e-12)
-        verdict = "agrees within two standard errors"
-        if abs(distance) > 2:
-            word = "better" if distance < 0 else "worse"
-            verdict = f"{word}, by {abs(distance):.1f} standard errors"
-    value = None if printed is None else printed[0]
-    return Row(method, mean, value, (mean - 2 * own, mean + 2 * own), verdict)
+    own = standard_error(errors)
+    ends = mean - 2 * own, mean + 2 * own
+    if printed is None:
+        words = "not printed" if method == ONE else OTHER_DATA
+        return Row(method, (None, mean, ends), words)
+    value, error = printed
+    return Row(method, (value, mean, ends), verdict(mean - value, hypot(own, error)))
 
 
 def paired_table(
@@ -120,7 +118,7 @@ def paired_table(
         value = None
         if printed[0] is not None and printed[1] is not None:
             value = round(printed[0][0] - printed[1][0], 2)
-        rows.append(Row(data.name, test.mean, value, test.interval, word(test)))
+        rows.append(Row(data.name, (value, test.mean, test.interval), word(test)))
     caption = (
         "Mean difference of test errors in percentage points, negative where the first is better. "
         "Intervals and p values are those of Nadeau and Bengio's corrected t test, since splits "
@@ -128,7 +126,7 @@ def paired_table(
         "SVM and EP on six of seven sets (p < 0.001), also with β = 1. No correction is made for "
         "the number of tests."
     )
-    return Table(f"{first} − {second}", caption, rows)
+    return Table(f"{first} − {second}, in %", caption, PRINTED_AND_MEASURED, rows)
 
 
 def word(test: Paired) -> str:
@@ -138,7 +136,7 @@ def word(test: Paired) -> str:
     return f"{'better' if test.mean < 0 else 'worse'}, p = {test.p:.3f}"
 
 
-def chosen_table(sets: Sequence[DataSet], results: Sequence[SplitErrors]) -> Comparison:
+def chosen_table(sets: Sequence[DataSet], results: Sequence[SplitErrors]) -> Table:
     """Medians of what the knapsack machine and its rivals chose."""
     columns = (Column("SVM C", 3), Column("EP τ", 3), Column("C", 2), Column("β", 2))
     rows = []
@@ -149,12 +147,10 @@ def chosen_table(sets: Sequence[DataSet], results: Sequence[SplitErrors]) -> Com
         medians = [float(np.quantile(v, 0.5, method="lower")) for v in values]
         at_mode = np.mean(np.isinf(values[3]))
         rows.append(
-            Entry(
+            Row(
                 data.name,
                 [m if np.isfinite(m) else None for m in medians],
                 f"β = ∞ in {at_mode:.0%} of the splits",
             )
         )
-    return Comparison(
-        "What the folds chose", "Medians over the splits (–: infinite).", columns, rows
-    )
+    return Table("What the folds chose", "Medians over the splits (–: infinite).", columns, rows)

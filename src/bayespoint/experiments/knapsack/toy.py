@@ -11,7 +11,8 @@ from sklearn.svm import SVC
 
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
-from bayespoint.experiments.base import Column, Comparison, Entry, Row, Table
+from bayespoint.experiments.base import Column, Row, Table
+from bayespoint.experiments.verdicts import PRINTED_AND_MEASURED, standard_error
 from bayespoint.posteriors import MarginalPosterior
 
 N_POINTS = 100  # 50 of each class, Figure 1c
@@ -126,43 +127,43 @@ def outlier_errors(n_sets: int, seed: int) -> dict[tuple[str, bool], NDArray[np.
     return {key: np.array(values) for key, values in errors.items()}
 
 
-def toy_table(toy: Toy) -> Comparison:
+def toy_table(toy: Toy) -> Table:
     """Classifiers of Figure 1, with their true errors."""
-    rows = [Entry("optimum", [45.0, 0.0, OPTIMUM, None], "none can be better")]
+    rows = [Row("optimum", [45.0, 0.0, OPTIMUM, None], "none can be better")]
     for name, w in toy.weights.items():
         length = np.hypot(w[0], w[1])
         log_p = float(log_posterior(w, toy.X, toy.y))
         angle = float(np.degrees(np.arctan2(w[1], w[0])))
         error = float(true_error(w))
         verdict = f"{error - OPTIMUM:.2f} above the optimum"
-        rows.append(Entry(name, [angle, float(w[2] / length), error, log_p], verdict))
+        rows.append(Row(name, [angle, float(w[2] / length), error, log_p], verdict))
     columns = (Column("angle °", 1), Column("offset"), Column("true error %"), Column("log P", 1))
     caption = (
         "One draw of the data of Figure 1c. The mode of the posterior (MAP) has the largest log P "
         "and not the least error; the exact Bayes point is the mean over a grid of all weights."
     )
-    return Comparison("Figure 1: one toy problem", caption, columns, rows)
+    return Table("Figure 1: one toy problem", caption, columns, rows)
 
 
 def outlier_table(errors: dict[tuple[str, bool], NDArray[np.float64]]) -> Table:
     """Mean true errors, without and with the outlier."""
     rows = []
     for (name, outlier), own in errors.items():
-        mean, half = float(own.mean()), 2 * float(own.std(ddof=1)) / np.sqrt(len(own))
+        mean, half = float(own.mean()), 2 * standard_error(own)
         printed = PRINTED.get((name, outlier))
         verdict = place_of(printed, own)
         if outlier:
             change = own - errors[name, False]
-            spread = float(change.std(ddof=1)) / np.sqrt(len(own))
-            verdict += f"; {change.mean():+.3f} ± {spread:.3f} by the outlier"
+            verdict += f"; {change.mean():+.3f} ± {standard_error(change):.3f} by the outlier"
         words = "with the outlier" if outlier else "without"
-        rows.append(Row(f"{name}, {words}", mean, printed, (mean - half, mean + half), verdict))
+        rows.append(Row(f"{name}, {words}", (printed, mean, (mean - half, mean + half)), verdict))
     caption = (
         f"Mean true error over {len(own)} draws, with two standard errors to either side. The "
         f"optimum is {OPTIMUM:.2f} %. The paper prints one draw, with parameters chosen by folds; "
         "here C = 1 throughout."
     )
-    return Table("Section 5: an outlier at (10, 0)", caption, rows)
+    title = "Section 5: an outlier at (10, 0), true error in %"
+    return Table(title, caption, PRINTED_AND_MEASURED, rows)
 
 
 def place_of(printed: float | None, errors: NDArray[np.float64]) -> str:

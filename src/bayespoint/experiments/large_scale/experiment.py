@@ -13,19 +13,9 @@ from bayespoint.classifier import BayesPointClassifier
 from bayespoint.datasets import Split, load_mnist
 from bayespoint.engines import PermutedPerceptron
 from bayespoint.experiments.base import Context, Experiment, Result, Row, Table
-from bayespoint.experiments.large_scale.figures import (
-    anytime_figure,
-    rejection_figure,
-    versions_figure,
-)
+from bayespoint.experiments.large_scale import figures, versions
 from bayespoint.experiments.large_scale.samples import SampleErrors, sample_errors
-from bayespoint.experiments.large_scale.versions import (
-    ones_and_twos,
-    solve_versions,
-    versions_table,
-)
-from bayespoint.experiments.verdicts import error_row
-from bayespoint.reports.machine import memory_size
+from bayespoint.experiments.verdicts import PRINTED_AND_MEASURED, error_row
 
 N_SAMPLES = 10  # N of section 4
 DEGREE = 5  # of equation (5)
@@ -33,7 +23,6 @@ RATES = np.arange(11) / 100  # the table of Figure 2: fractions rejected ...
 PRINTED = (1.46, 1.10, 0.87, 0.67, 0.49, 0.37, 0.32, 0.26, 0.21, 0.14, 0.11)  # ... errors in %
 PAPER_SIZES = (60_000, 10_000)
 KERNELS = {"plain kernel": False, "normalised kernel": True}
-CACHE_SIZE = 6000  # megabytes of kernel rows at most; less costs time and nothing else
 
 INTERVAL = (
     "The interval holds the rates from which the measured one is at most two binomial standard "
@@ -69,47 +58,36 @@ def pose(context: Context) -> Problem:
 
 def run(context: Context) -> Result:
     """Fit with both kernels, test, and set the errors beside the printed ones."""
-    seconds: dict[str, float] = {}
-    with context.part("loading the data", seconds):
+    with context.part("loading the data"):
         problem = pose(context)
-    with context.part("samples of version space", seconds):
-        few = ones_and_twos(problem.split.X_train, problem.split.y_train)
-        versions = solve_versions(context, few, problem.gamma)
+    with context.part("samples of version space"):
+        few = versions.ones_and_twos(problem.split.X_train, problem.split.y_train)
+        samples = versions.solve_versions(context, few, problem.gamma)
     measured = []
     for name, normalize in KERNELS.items():
-        context.tell(name)
         machine = BayesPointClassifier(
             kernel="poly",
             degree=DEGREE,
             gamma=problem.gamma,
             coef0=1,
             normalize=normalize,
-            engine=PermutedPerceptron(n_samples=N_SAMPLES, cache_size=cache_size()),
+            engine=PermutedPerceptron(n_samples=N_SAMPLES),
             random_state=context.seed,
         )
-        measured.append(sample_errors(name, machine, problem.split))
+        measured.append(sample_errors(name, machine, problem.split, context))
     return Result(
         setting=setting(problem, measured, context.seed),
         tables=[
-            versions_table(few, versions),
+            versions.versions_table(few, samples),
             *(rejection_table(errors, problem) for errors in measured),
             *(samples_table(errors, problem) for errors in measured),
         ],
         figures=[
-            versions_figure(versions),
-            rejection_figure(measured, RATES, problem.printed),
-            anytime_figure(measured, problem.printed),
+            figures.versions_figure(samples),
+            figures.rejection_figure(measured, RATES, problem.printed),
+            figures.anytime_figure(measured, problem.printed),
         ],
-        seconds=seconds
-        | {f"{errors.name}, fit": errors.fit_seconds for errors in measured}
-        | {f"{errors.name}, test": errors.test_seconds for errors in measured},
     )
-
-
-def cache_size() -> float:
-    """Megabytes for kernel rows: at most half of the memory."""
-    memory = memory_size()
-    return CACHE_SIZE / 3 if memory is None else min(CACHE_SIZE, memory / 2e6)
 
 
 def setting(problem: Problem, measured: Sequence[SampleErrors], seed: int) -> dict[str, str]:
@@ -144,7 +122,8 @@ def rejection_table(errors: SampleErrors, problem: Problem) -> Table:
     )
     if errors.name != "plain kernel":
         caption += " The printed numbers are those of the plain kernel: the paper has no other."
-    return Table(f"Figure 2: error against rejection rate, {errors.name}", caption, rows)
+    title = f"Figure 2: error in % against rejection rate, {errors.name}"
+    return Table(title, caption, PRINTED_AND_MEASURED, rows)
 
 
 def accepted(n: int, rate: float) -> int:
@@ -157,8 +136,8 @@ def samples_table(errors: SampleErrors, problem: Problem) -> Table:
     n, together = errors.curve.n_samples, float(errors.first[-1])
 
     def row(quantity: str, error: float) -> Row:
-        verdict = f"{100 * (error - together):+.2f} against N = {N_SAMPLES}"
-        return error_row(quantity, error, n, verdict=verdict)
+        words = f"{100 * (error - together):+.2f} against N = {N_SAMPLES}"
+        return error_row(quantity, error, n, words=words)
 
     printed = problem.printed[0] if problem.printed else None
     mean = row("mean sample", float(errors.alone.mean()))
@@ -166,7 +145,8 @@ def samples_table(errors: SampleErrors, problem: Problem) -> Table:
         *(row(f"N = {number}", float(errors.first[number - 1])) for number in range(1, N_SAMPLES)),
         error_row(f"N = {N_SAMPLES}", together, n, printed, OTHER_DATA),
         row("best sample", float(errors.alone.min())),
-        replace(mean, interval=None),  # a mean of dependent rates, of which no binomial law tells
+        # A mean of dependent rates, of which no binomial law tells.
+        replace(mean, values=(*mean.values[:2], None)),
         row("worst sample", float(errors.alone.max())),
     ]
     caption = (
@@ -175,7 +155,8 @@ def samples_table(errors: SampleErrors, problem: Problem) -> Table:
         f"{(together < errors.alone).sum()} of the {N_SAMPLES} samples alone. The paper says that "
         f"fewer samples give a slightly larger error, and prints that of N = 10. {INTERVAL}"
     )
-    return Table(f"Anytime: error against number of samples, {errors.name}", caption, rows)
+    title = f"Anytime: error in % against number of samples, {errors.name}"
+    return Table(title, caption, PRINTED_AND_MEASURED, rows)
 
 
 EXPERIMENT = Experiment(

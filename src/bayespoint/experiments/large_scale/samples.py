@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,12 +9,13 @@ from numpy.typing import NDArray
 
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.datasets import Split
+from bayespoint.experiments.base import Context
 from bayespoint.reject import RejectionCurve, rejection_curve
 
 
 @dataclass(frozen=True)
 class SampleErrors:
-    """Errors of a sampled machine on a test set, and what it cost.
+    """Errors of a sampled machine on a test set.
 
     Attributes
     ----------
@@ -29,8 +29,6 @@ class SampleErrors:
         Error of each sample alone.
     n_support, n_epochs : int
         Training points with a coefficient, and most passes through the data.
-    fit_seconds, test_seconds : float
-        Time to fit and to compute all outputs on the test set.
     """
 
     name: str
@@ -39,20 +37,20 @@ class SampleErrors:
     alone: NDArray[np.float64]
     n_support: int
     n_epochs: int
-    fit_seconds: float
-    test_seconds: float
 
 
-def sample_errors(name: str, machine: BayesPointClassifier, split: Split) -> SampleErrors:
+def sample_errors(
+    name: str, machine: BayesPointClassifier, split: Split, context: Context
+) -> SampleErrors:
     """Fit the machine and test it; all numbers come from one fit and one pass over the test set.
 
     Sample n is made from the n-th permutation whatever N is, so that the first n samples of this
     machine are the machine that a fit with ``n_samples=n`` gives.
     """
-    start = time.perf_counter()
-    machine.fit(split.X_train, split.y_train)
-    fitted = time.perf_counter()
-    outputs = machine.sample_outputs(split.X_test)
+    with context.part(f"{name}, fit"):
+        machine.fit(split.X_train, split.y_train)
+    with context.part(f"{name}, test"):
+        outputs = machine.sample_outputs(split.X_test)
     n_samples = outputs.shape[1]
     means = outputs.cumsum(axis=1) / np.arange(1, n_samples + 1)[:, None]
     return SampleErrors(
@@ -62,8 +60,6 @@ def sample_errors(name: str, machine: BayesPointClassifier, split: Split) -> Sam
         alone=error_rates(machine, outputs, split.y_test),
         n_support=len(machine.posterior_.mean),
         n_epochs=machine.n_iter_,
-        fit_seconds=fitted - start,
-        test_seconds=time.perf_counter() - fitted,
     )
 
 

@@ -12,7 +12,7 @@ from scipy.stats import ks_2samp
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.datasets import Split
 from bayespoint.engines import BilliardSampler, Engine, GibbsSampler, PermutedPerceptron
-from bayespoint.experiments.base import Column, Comparison, Context, Entry
+from bayespoint.experiments.base import Column, Context, Row, Table
 from bayespoint.experiments.verdicts import standard_error
 
 SIZES = (188, 453)  # the paper's training and test digits of the classes 1 and 2
@@ -59,7 +59,7 @@ def solve_versions(context: Context, split: Split, gamma: float) -> list[Errors]
     return runs
 
 
-def versions_table(split: Split, runs: Sequence[Errors]) -> Comparison:
+def versions_table(split: Split, runs: Sequence[Errors]) -> Table:
     """Quantiles of the errors, and the distance of their laws from that of the Gibbs sampler."""
     gibbs = runs[1].errors
     n = len(gibbs)
@@ -73,7 +73,7 @@ def versions_table(split: Split, runs: Sequence[Errors]) -> Comparison:
             verdict = "the same law" if distance < critical else "another law"
         values = [*100 * quantiles, 100 * run.errors.mean(), distance]
         spread = [None, None, None, standard_error(100 * run.errors)]
-        rows.append(Entry(run.name, values, verdict, spread))
+        rows.append(Row(run.name, values, verdict, spread))
     caption = (
         f"The first ones and twos, {len(split.y_train)} to train and {len(split.y_test)} to test, "
         f"the plain kernel, {n} samples each; test errors of single samples in %, and the "
@@ -83,4 +83,4 @@ def versions_table(split: Split, runs: Sequence[Errors]) -> Comparison:
         "straight line in a quantile plot. A line may be straight without being the diagonal."
     )
     columns = [Column(name) for name in ("5 % quantile", "median", "95 %", "mean", "KS")]
-    return Comparison("Figure 1: errors of samples of version space", caption, columns, rows)
+    return Table("Figure 1: errors of samples of version space", caption, columns, rows)

@@ -1,0 +1,221 @@
+r"""Gradients of the evidence that Gaussian engines find.
+
+Every derivative is one with respect to the logarithm of a positive parameter. The symbols of one
+task: the posterior :math:`N(\mu, \Sigma)` of the weights, outputs :math:`f = Z w`, messages
+:math:`\exp(h_i f_i - r_i f_i^2 / 2)` of the points, of weight :math:`k_i`, and
+:math:`\alpha_i = h_i - r_i z_i^T \mu`.
+
+At rest, the evidence of expectation propagation does not change with its sites, to first order, so
+the derivative is the explicit one, messages and cavities held fixed (M. Seeger, *Expectation
+Propagation for Exponential Families*, 2005). That of Laplace's approximation also changes with the
+mode, through the rates alone: :math:`s_i = \partial \log Z / \partial f_i` (C. E. Rasmussen and
+C. K. I. Williams, *Gaussian Processes for Machine Learning*, Algorithm 5.1; there s_2). All
+formulas have both parts; s is 0 for expectation propagation, and
+
+.. math:: u = \Sigma Z^T s, \qquad v = s - B Z u, \qquad B = \operatorname{diag}(r).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint import _core
+from bayespoint.engines.base import Engine
+from bayespoint.engines.gaussian.prior import GaussianPrior, is_number, output_variances, priors
+from bayespoint.posteriors import GaussianPosterior
+from bayespoint.spaces import BasisSpace, Coordinates
+
+PRIOR_PARAMETERS = ("prior_scale", "intercept_scale")
+LABEL_PARAMETERS = ("noise", "label_noise")
+ENGINES_AT_REST = ("ep", "laplace")
+
+
+class Task(NamedTuple):
+    """What one task was learned from, and what was learned."""
+
+    space: Coordinates
+    target: NDArray[np.int8]
+    weight: NDArray[np.float64]
+    prior: GaussianPrior
+    mean: NDArray[np.float64]
+    factor: NDArray[np.float64]
+    shift: NDArray[np.float64]
+    rate: NDArray[np.float64]
+    by_output: NDArray[np.float64]  # s
+
+    @property
+    def alpha(self) -> NDArray[np.float64]:
+        """The pull of each point on its output."""
+        return self.shift - self.rate * self.space.outputs(self.mean)
+
+    @property
+    def by_weight(self) -> NDArray[np.float64]:
+        """The vector u = Sigma Z^T s."""
+        return self.factor @ (self.factor.T @ self.space.pull(self.by_output))
+
+
+def has_gradient(engine: Engine, name: str | None = None) -> bool:
+    """Whether the gradient is known: of a full covariance, if the run goes on until it rests.
+
+    ``name`` is that of a parameter of the engine; None stands for those of the space.
+    """
+    settings: Any = engine
+    if engine.alias not in ENGINES_AT_REST or settings.max_iter == 1:
+        return False
+    if getattr(settings, "covariance", "full") != "full":
+        return False
+    if name in PRIOR_PARAMETERS:
+        return is_number(settings.prior_scale) and settings.prior_covariance is None
+    return name is None or (name in LABEL_PARAMETERS and hasattr(engine, name))
+
+
+def evidence_gradient(
+    engine: Any,
+    space: BasisSpace,
+    points: NDArray,
+    targets: NDArray[np.int8],
+    posterior: GaussianPosterior,
+    names: tuple[str, ...],
+    sample_weight: NDArray[np.float64] | None = None,
+) -> dict[str, float]:
+    """Derivatives of the log evidence, summed over the tasks, by the logarithms of parameters.
+
+    Parameters
+    ----------
+    engine, space, points, targets, sample_weight
+        What was run, on what.
+    posterior : GaussianPosterior
+        What came out.
+    names : tuple of str
+        Parameters of the engine, or of the space: "ridge" and what the kernel calls positive.
+
+    Returns
+    -------
+    dict of str to float
+        The derivative of each.
+    """
+    tasks = learned(engine, space, targets, posterior, sample_weight)
+    gradient: dict[str, float] = {}
+    if any(name in PRIOR_PARAMETERS for name in names):
+        by_weight = np.sum([by_prior_scales(task) for task in tasks], axis=0)
+        own = space.has_intercept and engine.intercept_scale is not None
+        gradient["prior_scale"] = float(by_weight[: len(by_weight) - own].sum())
+        gradient["intercept_scale"] = float(by_weight[-1]) if own else 0.0
+    if any(name in LABEL_PARAMETERS for name in names):
+        by_label = np.sum([by_label_noise(task, posterior.likelihood) for task in tasks], axis=0)
+        gradient |= dict(zip(LABEL_PARAMETERS, by_label.tolist(), strict=True))
+    of_space = [name for name in names if name not in PRIOR_PARAMETERS + LABEL_PARAMETERS]
+    if of_space:
+        derivative = by_features if space.is_linear else by_kernel
+        pull = derivative(tasks[0])
+        for task in tasks[1:]:
+            pull += derivative(task)
+    for name in of_space:
+        change = space.derivative(points, name)
+        gradient[name] = 0.0 if change is None else float(np.vdot(pull, change))
+    return {name: gradient[name] for name in names}
+
+
+def learned(
+    engine: Any,
+    space: BasisSpace,
+    targets: NDArray[np.int8],
+    posterior: GaussianPosterior,
+    sample_weight: NDArray[np.float64] | None = None,
+) -> list[Task]:
+    """The tasks one by one."""
+    n_points, n_tasks = targets.shape
+    weight = np.ones(n_points) if sample_weight is None else sample_weight
+    before = priors(engine, space, n_tasks)
+    shift, rate = posterior.messages  # type: ignore[misc]
+    by_output = np.zeros_like(rate)
+    if engine.alias == "laplace":
+        parts = [posterior.latent(rows) for _, rows in space.parts()]
+        by_output = by_mode(rate, *map(np.concatenate, zip(*parts, strict=True)))
+    return [
+        Task(space, targets[:, t], weight, before[t], posterior.mean[:, t],
+             posterior.factor[t], shift[:, t], rate[:, t], by_output[:, t])
+        for t in range(n_tasks)
+    ]  # fmt: skip
+
+
+def by_mode(rate: NDArray, mean: NDArray, variance: NDArray) -> NDArray[np.float64]:
+    r"""Derivative s of Laplace's log evidence by the mode's outputs, logistic labels.
+
+    The rates are :math:`r_i = k_i p_i (1 - p_i)` with :math:`p_i = \sigma(f_i)`, so that
+
+    .. math:: s_i = -\tfrac12 \operatorname{var}(f_i)\, \partial r_i / \partial f_i
+        = \tfrac12 \operatorname{var}(f_i)\, r_i \tanh(f_i / 2).
+    """
+    return 0.5 * variance * rate * np.tanh(mean / 2)
+
+
+def by_prior_scales(task: Task) -> NDArray[np.float64]:
+    r"""Derivative by the logarithm of the prior scale :math:`\tau_j` of each weight.
+
+    .. math:: \partial \log Z / \partial \log \tau_j
+        = -1 + \bigl(\Sigma_{jj} + (\mu_j - m_j)^2 + 2 u_j (\mu_j - m_j)\bigr) / \tau_j^2
+
+    The first three terms are :math:`E_q\, \partial \log p(w) / \partial \log \tau_j`.
+    """
+    variance, away = np.square(task.factor).sum(axis=1), task.mean - task.prior.mean
+    return (variance + away**2 + 2 * task.by_weight * away) / task.prior.root**2 - 1
+
+
+def by_label_noise(task: Task, likelihood: Any) -> tuple[float, float]:
+    r"""Derivatives by the logarithms of the noise :math:`\beta` and of the rate of flips.
+
+    Sums over the points, by weight, of those of :math:`\log p(y_i)` at the cavities.
+    """
+    by_noise, by_flip = likelihood.noise_derivatives(*cavities(task))
+    return float(task.weight @ by_noise), float(task.weight @ by_flip)
+
+
+def by_kernel(task: Task) -> NDArray[np.float64]:
+    r"""Derivative by the kernel matrix; the prior covariance of the outputs is :math:`\tau^2 K`.
+
+    .. math:: \partial \log Z / \partial K
+        = \tfrac{\tau^2}{2} (\alpha \alpha^T + \alpha v^T + v \alpha^T - R),
+        \qquad R = B - B Z \Sigma Z^T B
+    """
+    v = task.by_output - task.rate * task.space.outputs(task.by_weight)
+    spread = task.rate[:, None] * task.space.outputs(task.factor)
+    both = np.column_stack([spread, task.alpha + v])
+    pull = both @ both.T  # a product of a matrix with its own transpose takes half the time
+    pull -= np.outer(v, v)
+    pull[np.diag_indices_from(pull)] -= task.rate
+    return 0.5 * task.prior.root[0] ** 2 * pull
+
+
+def by_features(task: Task) -> NDArray[np.float64]:
+    r"""Derivative by linear features Z, in :math:`O(n d^2)` and for any prior.
+
+    .. math:: \partial \log Z / \partial Z_{ij}
+        = \alpha_i (\mu_j + u_j) + v_i \mu_j - r_i (Z \Sigma)_{ij}
+
+    Without s it is :math:`E_q (h_i - r_i f_i) w_j`.
+    """
+    u = task.by_weight
+    v = task.by_output - task.rate * task.space.outputs(u)
+    spread = task.space.outputs(task.factor @ task.factor.T)
+    pull = np.outer(task.alpha, task.mean + u) + np.outer(v, task.mean)
+    return pull - task.rate[:, None] * spread
+
+
+def cavities(task: Task) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and variance of y f without one copy of its own site.
+
+    Where less than one copy is there and more cannot be removed, the engine removed just that; and
+    where nothing would be left, the posterior itself stands in.
+    """
+    y, f = task.target.astype(np.float64), task.space.outputs(task.mean)
+    e = output_variances(task.space, task.factor, is_triangular=False)
+    a, b = task.shift * y / task.weight, task.rate / task.weight
+    mean, variance = _core.ep.cavities(e, f, y, a, b, np.ones(len(y)))
+    if np.isnan(variance).any():
+        mean, variance = _core.ep.cavities(e, f, y, a, b, np.minimum(task.weight, 1.0))
+    lost = np.isnan(variance)
+    return np.where(lost, y * f, mean), np.where(lost, e, variance)

@@ -1,0 +1,244 @@
+"""The Gaussian that the sites of one task make, as a sweep over the sites changes it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import blas
+
+from bayespoint.engines.gaussian.prior import GaussianPrior, output_variances
+from bayespoint.spaces import Coordinates
+
+SINGLE = 200  # coordinates from which float32 saves more time than the change to float64 costs
+REFINEMENTS = 8  # of the mean, before the covariance is computed afresh instead
+CONTRACTION = 0.25  # of the square of a refinement's step, at least
+
+# All products of a sweep are SciPy's: NumPy has a BLAS of its own, whose idle threads get in the
+# way of the other's when small products take turns (eight times slower on two cores).
+BLAS = {
+    np.dtype(np.float64): (blas.dgemm, blas.dgemv),
+    np.dtype(np.float32): (blas.sgemm, blas.sgemv),
+}
+
+
+class Gaussian(ABC):
+    """Mean ``mu`` and covariance ``Sigma`` of the weights or of the outputs of one task.
+
+    A sweep changes both, site by site, and adds rounding errors; :meth:`renew` computes them from
+    nothing but the sites. Until it is called for the first time Sigma may be in float32, where
+    products take half the time.
+
+    Parameters
+    ----------
+    space : Coordinates
+        The training points.
+    prior : GaussianPrior
+        Of the weights.
+
+    Attributes
+    ----------
+    mean, factor : ndarray of shape (d,) and (d, d)
+        Of the weights, N(mean, factor factor^T), when it was last renewed.
+    variances : ndarray of shape (n,)
+        Of the outputs, before any label is seen.
+    """
+
+    mu: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    factor: NDArray[np.float64]
+
+    def __init__(self, space: Coordinates, prior: GaussianPrior) -> None:
+        self.space, self.prior = space, prior
+        self.variances = prior.output_variances(space)
+        self.is_prior = True  # until it is renewed
+        self._Sigma: NDArray | None = None  # until somebody asks for it
+
+    @property
+    def Sigma(self) -> NDArray:
+        """The covariance, exact if no site has changed since it was renewed."""
+        if self._Sigma is None:
+            single = self.is_prior and self._fits_single()
+            dtype = np.float32 if single else np.float64
+            self._Sigma = np.asarray(self._covariance(), dtype=dtype, order="F")
+        return self._Sigma
+
+    @property
+    def is_single(self) -> bool:
+        """Whether Sigma is in float32."""
+        return self._Sigma is not None and self._Sigma.dtype == np.float32
+
+    def _fits_single(self) -> bool:
+        """Whether float32 pays, and the range of all numbers allows it."""
+        low, high = self._range()
+        known = self.variances[self.variances > 0]
+        low, high = min(low, known.min(initial=1.0)), max(high, known.max(initial=0.0))
+        return len(self.mu) >= SINGLE and low > 1e-20 and high < 1e15
+
+    @abstractmethod
+    def project(self, own: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+        """For the points ``own``: z = Sigma phi^T, phi Sigma phi^T and phi mu."""
+
+    def update(self, z: NDArray, T: NDArray, g: NDArray) -> None:
+        """Step 4 for a block of sites: Sigma - z T z^T and mu + z g."""
+        gemm, gemv = BLAS[z.dtype]
+        z_T = gemm(1.0, z, T.astype(z.dtype, copy=False))
+        self._Sigma = gemm(-1.0, z_T, z, 1.0, self.Sigma, trans_b=True, overwrite_c=True)
+        self.mu += gemv(1.0, z, g.astype(z.dtype, copy=False))
+
+    def symmetrise(self) -> None:
+        """Remove the rounding errors of a sweep that make Sigma asymmetric."""
+        self._Sigma = ((self.Sigma + self.Sigma.T) / 2).T  # the same, and in Fortran's order
+
+    def renew(self, shift: NDArray, rate: NDArray) -> tuple[NDArray, NDArray]:
+        """Compute all from the sites, in float64; variances and means of the outputs.
+
+        Raises a LinAlgError if these sites make no Gaussian.
+        """
+        self.factor, self.mean = self.prior.given(self.space, shift, rate)
+        self.is_prior, self._Sigma = False, None
+        return self._renew(shift, rate)
+
+    def settle(self, shift: NDArray, rate: NDArray, enough: float) -> NDArray | None:
+        """Bring mu to where the sites pull it, Sigma being about right; the means of the outputs.
+
+        Sigma is a good preconditioner, even in float32. Steps are measured in standard deviations;
+        they end when the next would be shorter than ``enough``. None if they do not shrink: Sigma
+        is too inexact then.
+        """
+        last = np.inf
+        with np.errstate(over="ignore", invalid="ignore"):  # of steps that grow
+            for _ in range(REFINEMENTS):
+                square = abs(self._refine(shift, rate))
+                following = square if np.isinf(last) else square * (square / last)
+                if following <= enough**2:
+                    return self._outputs()
+                if not square <= CONTRACTION * last:
+                    break
+                last = square
+        return None
+
+    def _times_Sigma(self, vector: NDArray) -> NDArray:
+        _, gemv = BLAS[self.Sigma.dtype]
+        return gemv(1.0, self.Sigma, vector.astype(self.Sigma.dtype)).astype(np.float64)
+
+    @abstractmethod
+    def _range(self) -> tuple[float, float]:
+        """The smallest and the largest number, beside the variances of outputs, in a sweep."""
+
+    @abstractmethod
+    def _covariance(self) -> NDArray:
+        """Sigma, as it was last known exactly."""
+
+    @abstractmethod
+    def _renew(self, shift: NDArray, rate: NDArray) -> tuple[NDArray, NDArray]:
+        """Take over mean and factor of the weights; variances and means of the outputs."""
+
+    @abstractmethod
+    def _refine(self, shift: NDArray, rate: NDArray) -> float:
+        """One step of mu; the square of its length."""
+
+    @abstractmethod
+    def _outputs(self) -> NDArray:
+        """Means of the outputs."""
+
+
+class WeightGaussian(Gaussian):
+    """Of the d weights: a sweep over n points takes 4 n d^2 operations."""
+
+    def __init__(self, space: Coordinates, prior: GaussianPrior) -> None:
+        super().__init__(space, prior)
+        self.mu = prior.mean.copy()
+
+    def project(self, own: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+        """Products with the rows of the points."""
+        gapless = own[-1] - own[0] == len(own) - 1  # then a slice, and no copy
+        rows = self.space.rows(slice(own[0], own[-1] + 1) if gapless else own)
+        phi = np.ascontiguousarray(rows, dtype=self.Sigma.dtype)
+        gemm, _ = BLAS[phi.dtype]
+        z = gemm(1.0, self.Sigma, phi.T)
+        f = blas.dgemv(1.0, np.ascontiguousarray(rows).T, self.mu, trans=True)
+        return z, gemm(1.0, phi.T, z, trans_a=True), f
+
+    def _range(self) -> tuple[float, float]:
+        variances = self.prior.scales**2
+        return variances.min(), max(variances.max(), self.space.largest)
+
+    def _covariance(self) -> NDArray:
+        return self.prior.covariance if self.is_prior else self.factor @ self.factor.T
+
+    def _renew(self, shift: NDArray, rate: NDArray) -> tuple[NDArray, NDArray]:
+        self.mu = self.mean.copy()
+        variances = output_variances(self.space, self.factor, is_triangular=True)
+        return variances, self.space.outputs(self.mean)
+
+    def _refine(self, shift: NDArray, rate: NDArray) -> float:
+        forces = shift - rate * self._outputs()
+        left = self.prior.pull - self.prior.hold(self.mu) + self.space.pull(forces)
+        step = self._times_Sigma(left)
+        self.mu = self.mu + step
+        return left @ step
+
+    def _outputs(self) -> NDArray:
+        return self.space.outputs(self.mu)
+
+
+class OutputGaussian(Gaussian):
+    r"""Of the n outputs f = Z w, where there are about as many coordinates as points.
+
+    The columns of Sigma that a block of sites needs are there already, so that a sweep takes half
+    the operations, 2 n^3.
+
+    When it was last renewed the covariance was :math:`V V^T` (V = Z F; at first Z R of the prior)
+    and the mean :math:`f_0`. Messages that have changed by :math:`\Delta h, \Delta r` since then
+    make :math:`f = f_0 + V V^T \alpha` with :math:`\alpha = \Delta h - \Delta r f`. To refer to the
+    prior for ever would lose digits where labels leave little of its variance.
+    """
+
+    def __init__(self, space: Coordinates, prior: GaussianPrior) -> None:
+        super().__init__(space, prior)
+        self.mu = space.outputs(prior.mean)
+        self._V = prior.spread(space.rows(slice(None)))
+        self._origin = self.mu.copy(), np.zeros(len(self.mu)), np.zeros(len(self.mu))
+        self._alpha = np.zeros(len(self.mu))
+
+    def project(self, own: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+        """Columns of Sigma, and the entries of mu."""
+        z = np.array(self.Sigma[:, own], order="F")
+        return z, z[own], self.mu[own]
+
+    def settle(self, shift: NDArray, rate: NDArray, enough: float) -> NDArray | None:
+        """Bring alpha to where it solves its equation, and mu with it; see the base class."""
+        _, shift_before, rate_before = self._origin
+        self._alpha = shift - shift_before - (rate - rate_before) * self.mu
+        return super().settle(shift, rate, enough)
+
+    def _range(self) -> tuple[float, float]:
+        return 1.0, 1.0
+
+    def _covariance(self) -> NDArray:
+        root = self.prior.root
+        if self.is_prior and root.ndim == 1 and np.ptp(root) == 0:
+            return root[0] ** 2 * self.space.gram()
+        return self._V @ self._V.T
+
+    def _renew(self, shift: NDArray, rate: NDArray) -> tuple[NDArray, NDArray]:
+        rows = self.space.rows(slice(None))
+        self._V = blas.dtrmm(1.0, self.factor.T, rows.T, lower=1).T
+        self.mu = self.space.outputs(self.mean)
+        self._origin = self.mu.copy(), shift.copy(), rate.copy()
+        return np.einsum("nd,nd->n", self._V, self._V), self.mu.copy()
+
+    def _refine(self, shift: NDArray, rate: NDArray) -> float:
+        """With D the diagonal of the changes of rates, (I + D V V^T)^-1 = I - D Sigma."""
+        f, shift_before, rate_before = self._origin
+        more, faster = shift - shift_before, rate - rate_before
+        left = more - faster * (f + self._V @ (self._V.T @ self._alpha)) - self._alpha
+        step = self._times_Sigma(left)
+        self._alpha = self._alpha + left - faster * step
+        return left @ step
+
+    def _outputs(self) -> NDArray:
+        self.mu = self._origin[0] + self._V @ (self._V.T @ self._alpha)
+        return self.mu

@@ -1,0 +1,136 @@
+"""The binary tasks of a Gaussian engine: run side by side, and what is known of each and of all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint.engines.progress import Progress
+from bayespoint.engines.run import Run
+from bayespoint.exceptions import NotConvergedWarning
+from bayespoint.likelihoods import Likelihood
+from bayespoint.memory import check_fits
+from bayespoint.monitor import Monitor
+from bayespoint.posteriors import GaussianPosterior, Messages
+from bayespoint.threads import blas_threads, in_parallel
+
+STOPPED = "stopped by the monitor"
+NO_ITERATIONS_LEFT = "max_iter was reached"
+WORK = 3  # matrices that a task works with, besides those of the result
+SEVERAL_THREADS = 1_000_000  # numbers in a matrix from which several BLAS threads save time
+
+
+class TaskResult(NamedTuple):
+    """The posterior N(mean, factor factor^T) of one task, and what came with it.
+
+    ``messages`` are those of the training points to their outputs, weights included;
+    ``training_error`` is the share of the points that the mean gets wrong.
+    """
+
+    mean: NDArray[np.float64]
+    factor: NDArray[np.float64]
+    log_evidence: float
+    left_out: NDArray[np.float64]
+    training_error: float
+    messages: Messages | None = None
+
+
+class Ending(NamedTuple):
+    """How the iterations of one task ended."""
+
+    changes: list[float]  # the largest change of each iteration
+    reason: str = ""  # why they ended; empty if they converged
+    remedy: str = ""  # what to do if they did not
+
+
+def gather(
+    tasks: Sequence[TaskResult], likelihood: Likelihood, start: GaussianPosterior | None
+) -> GaussianPosterior:
+    """The posterior of all tasks; evidence adds to that of the batches before, up to ``start``."""
+    evidence = np.array([task.log_evidence for task in tasks])
+    if start is not None and start.log_evidence is not None:
+        evidence += start.log_evidence
+    messages = [task.messages for task in tasks if task.messages is not None]
+    return GaussianPosterior(
+        np.stack([task.mean for task in tasks], axis=1),
+        np.stack([task.factor for task in tasks]),
+        likelihood,
+        log_evidence=evidence,
+        left_out_log_probability=np.stack([task.left_out for task in tasks], axis=1),
+        messages=Messages(*np.stack(messages, axis=2)) if messages else None,
+    )
+
+
+def run_of(
+    tasks: Sequence[TaskResult],
+    endings: Sequence[Ending],
+    unit: str,
+    tol: float,
+    warnings: Sequence[Warning] = (),
+) -> Run:
+    """The run of all tasks; one warning for all that have not converged, by the worst."""
+    history = [ending.changes for ending in endings]
+    n_iter = max(map(len, history))
+    failed = [task for task, ending in enumerate(endings) if ending.reason]
+    if not failed:
+        summary = f"converged after {n_iter} {unit}"
+        return Run(unit, n_iter, summary, history=history, warnings=warnings)
+    worst = max(failed, key=lambda task: history[task][-1:])
+    changes, reason, remedy = endings[worst]
+    warning = NotConvergedWarning(
+        worst, len(failed) - 1, tuple(changes), tol, tasks[worst].training_error, reason, remedy,
+        unit,
+    )  # fmt: skip
+    return Run(
+        unit,
+        n_iter,
+        f"not converged, {reason} after {n_iter} {unit}",
+        converged=False,
+        remedy=remedy,
+        history=history,
+        warnings=[warning, *warnings],
+    )
+
+
+@contextmanager
+def useful_threads(size: int) -> Iterator[None]:
+    """Limit BLAS to one thread where matrices have ``size`` numbers and more do not help."""
+    if size >= SEVERAL_THREADS:
+        yield
+    else:
+        with blas_threads(1):
+            yield
+
+
+def learn_tasks(
+    learn: Callable[[int, Progress], tuple[TaskResult, Ending]],
+    n_tasks: int,
+    max_iter: int,
+    unit: str,
+    monitor: Monitor,
+    n_jobs: int | None,
+    size: int = 0,
+) -> tuple[list[TaskResult], list[Ending]]:
+    """Learn all tasks side by side, of at most ``max_iter`` iterations each.
+
+    Each of them works with some matrices of ``size`` numbers, and two of all remain at the end.
+    """
+    check_fits(
+        8.0 * size * (2 * n_tasks + WORK),
+        f"The posterior of {n_tasks} binary task{'s' * (n_tasks > 1)} and all pairs of weights",
+        "take fewer points or features, or covariance='diagonal' of ExpectationPropagation "
+        "with a linear kernel, or engine='perceptron'",
+    )
+    progress = Progress(monitor)
+
+    def learn_one(task: int) -> tuple[TaskResult, Ending]:
+        with useful_threads(size):
+            return learn(task, progress)
+
+    with monitor.running(n_tasks * max_iter, unit):
+        learned = in_parallel(learn_one, range(n_tasks), n_jobs, 8.0 * size * WORK)
+    return [result for result, _ in learned], [ending for _, ending in learned]

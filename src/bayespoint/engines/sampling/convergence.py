@@ -1,0 +1,130 @@
+"""Whether chains agree: the limits, what is said of them, and what to do."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint.engines.run import Run
+from bayespoint.exceptions import ChainsDisagreeWarning, StoppedEarlyWarning
+from bayespoint.posteriors import ChainPosterior, FlipEvidence
+from bayespoint.posteriors.diagnostics import effective_sample_size, r_hat
+from bayespoint.validation import check_number, parameter_error
+
+AGREE = 1.05  # R-hat up to which chains agree, and target_ess may end a run
+DISAGREE = 1.1  # R-hat above which a warning is due; independent chains of 100 draws stay below
+ENOUGH = 100  # independent samples from which a second digit of a probability means something
+MONITORED = 100  # training points whose outputs tell whether chains agree
+SHORT = 1_000_000  # outputs that are sorted at once, between two chances to interrupt
+
+
+class Task(NamedTuple):
+    """What is known of one task at the end."""
+
+    draws: NDArray[np.float64]  # (n_chains, n_draws, n_coordinates)
+    mean: NDArray[np.float64]
+    label_noise: float
+    r_hat: float
+    effective_sample_size: float
+    n_steps: int
+    evidence: FlipEvidence | None = None
+
+
+def check_sizes(engine: Any) -> None:
+    """Raise a ValueError for numbers of chains or samples that are not allowed."""
+    for name in ("n_chains", "n_samples"):
+        check_number(engine, name, low=1, integer=True)
+    if engine.n_samples < engine.n_chains:
+        raise parameter_error(engine, "n_samples", f"at least n_chains={engine.n_chains}")
+
+
+def agreement(draws: NDArray, normals: NDArray) -> tuple[float, float]:
+    """Largest R-hat and smallest effective sample size of the outputs at some training points."""
+    some = normals[:: -(-len(normals) // MONITORED)]
+    outputs = draws @ some.T
+    parts = np.array_split(outputs, min(len(some), -(-outputs.size // SHORT)), axis=2)
+    return (
+        float(np.max([np.max(r_hat(part)) for part in parts])),
+        float(np.min([np.min(effective_sample_size(part)) for part in parts])),
+    )
+
+
+def gather(tasks: list[Task], n_coordinates: int) -> ChainPosterior:
+    """The posterior of all tasks."""
+    n_draws = min(task.draws.shape[1] for task in tasks)  # a stopped run ends with fewer
+    draws = np.stack([task.draws[:, :n_draws] for task in tasks], axis=3)
+    mean = np.stack([task.mean for task in tasks], axis=1)
+    if n_coordinates == 1:  # the second one was there for the circles only
+        draws = np.sign(draws[:, :, :1])
+        mean = draws.mean(axis=(0, 1))
+    evidence = [task.evidence for task in tasks if task.evidence is not None]
+    label_noise = np.array([task.label_noise for task in tasks])
+    return ChainPosterior(draws, label_noise, mean, evidence or None)
+
+
+def chain_run(
+    tasks: list[Task], posterior: ChainPosterior, n_draws: int, target: float | None, remedy: str
+) -> Run:
+    """What happened to the chains of all tasks.
+
+    ``n_draws`` of each chain were asked for, worth at least ``target`` independent samples.
+    """
+    n_steps = max(task.n_steps for task in tasks)
+    measures = {
+        name: np.array([float(getattr(task, name)) for task in tasks])
+        for name in ("r_hat", "effective_sample_size", "label_noise")
+    }
+    measures["chain_cosine"] = chain_cosines(posterior)
+    warnings: list[Warning] = []
+    bad = [t for t, task in enumerate(tasks) if is_bad(task, target)]
+    if bad:
+        worst = max(bad, key=lambda t: tasks[t].r_hat)
+        task = tasks[worst]
+        warnings.append(
+            ChainsDisagreeWarning(
+                worst,
+                len(bad) - 1,
+                task.r_hat,
+                task.effective_sample_size,
+                target,
+                task.n_steps,
+                remedy,
+            )
+        )
+    spread, size = np.max(measures["r_hat"]), np.min(measures["effective_sample_size"])
+    if np.isnan(spread):
+        words = "the chains are too short to tell"
+    elif bad:
+        words = "the chains disagree"
+    elif spread > AGREE or size < ENOUGH:
+        words = "the chains nearly agree"
+    else:
+        words, remedy = "the chains agree", ""
+    summary = f"{words}: R-hat {spread:.2f}, worth {size:.0f} independent samples"
+    if posterior.n_draws < n_draws:
+        remedy, n_chains = "fit again to have them all", posterior.n_chains
+        early = StoppedEarlyWarning(
+            posterior.n_draws * n_chains, n_draws * n_chains, "the monitor", remedy
+        )
+        summary = f"{early.summary}; {summary}"
+        warnings.append(early)
+    return Run(
+        "steps", n_steps, summary, not warnings, remedy, measures=measures, warnings=warnings
+    )
+
+
+def is_bad(task: Task, target: float | None) -> bool:
+    """Whether chains disagree, or know less than was asked for."""
+    short = target is not None and not task.effective_sample_size >= target
+    return task.r_hat > DISAGREE or short
+
+
+def chain_cosines(posterior: ChainPosterior) -> NDArray[np.float64]:
+    """Cosines of the mean of each chain with the mean of all, shape (n_tasks, n_chains)."""
+    means = posterior.to_dict()["weights"].mean(axis=1)  # chain, coordinate, task
+    centre = means.mean(axis=0)
+    lengths = np.linalg.norm(means, axis=1) * np.linalg.norm(centre, axis=0)
+    products = (means * centre).sum(axis=1)
+    return np.divide(products, lengths, out=np.ones_like(products), where=lengths > 0).T

@@ -1,0 +1,41 @@
+"""The kernel of one constant feature."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint.kernels.base import Kernel
+from bayespoint.kernels.linear import LinearForm
+from bayespoint.kernels.points import Points
+
+
+class ConstantKernel(Kernel):
+    """The constant k(x, x') = 1: an intercept, as a term of a sum of kernels.
+
+    Parameters
+    ----------
+    normalize : bool, default=False
+        Has no effect, since k(x, x) = 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.kernels import ConstantKernel, RadialKernel
+    >>> (RadialKernel(gamma=0.5) + 3 * ConstantKernel())(np.array([[0.0]]), np.array([[9.0]]))
+    array([[3.]])
+    """
+
+    @property
+    def linear_form(self) -> LinearForm:
+        """A constant feature alone."""
+        return LinearForm(0.0, 1.0)
+
+    def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
+        """A single feature, 1."""
+        n = X.shape[0]
+        return Points(np.ones((n, 1), dtype=X.dtype), np.ones(n), 0.0, np.arange(n))
+
+    def block(self, left: Points, right: Points) -> NDArray:
+        """Inner products of the constant feature."""
+        return left.rows @ right.rows.T

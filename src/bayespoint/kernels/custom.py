@@ -1,0 +1,180 @@
+"""Custom kernels: a function, or a kernel matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint.exceptions import KernelError
+from bayespoint.kernels.base import Kernel
+from bayespoint.kernels.points import Points
+from bayespoint.kernels.scaling import CHUNK, norms
+from bayespoint.state import number
+from bayespoint.validation import parameter_error
+
+ASYMMETRY = 1e-5  # relative; a Gram matrix computed in float32 is symmetric to about 1e-6
+
+
+class FunctionKernel(Kernel):
+    """A kernel given by a function of two arrays of points.
+
+    Parameters
+    ----------
+    function : callable
+        Takes arrays of m and n points, returns the kernel values, shape (m, n).
+    normalize : bool, default=False
+        Whether to divide by the lengths of the feature vectors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.kernels import FunctionKernel
+    >>> smallest = FunctionKernel(lambda A, B: np.minimum(A, B.T))
+    >>> smallest(np.array([[1.0], [2.0]]), np.array([[1.5]]))
+    array([[1. ],
+           [1.5]])
+    """
+
+    def __init__(
+        self, function: Callable[[NDArray, NDArray], NDArray], *, normalize: bool = False
+    ) -> None:
+        super().__init__(normalize=normalize)
+        self.function = function
+
+    def check(self) -> None:
+        """Raise a ValueError, in scikit-learn's wording, for an invalid parameter."""
+        super().check()
+        if not callable(self.function):
+            raise parameter_error(self, "function", "a function of two arrays of points")
+
+    def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
+        """Keep the inputs; ``side`` is the factor that scales phi(x)."""
+        square = np.empty(len(X))
+        for start in range(0, len(X), 64):  # small, since only the diagonal is kept
+            part = slice(start, start + 64)
+            square[part] = np.diagonal(self._values(X[part], X[part]))
+        norm, log_unit = norms(square)
+        if unit or self.normalize:
+            plain = np.sqrt(square)
+            scale = np.divide(1.0, plain, out=np.zeros_like(plain), where=plain > 0)
+            norm, log_unit = (plain > 0).astype(np.float64), 0.0
+        else:
+            scale = np.full_like(norm, np.exp2(-log_unit / 2))
+        return Points(X, norm, log_unit, np.arange(len(X)), scale)
+
+    def block(self, left: Points, right: Points) -> NDArray:
+        """The scaled values of the function."""
+        assert left.side is not None and right.side is not None
+        values = self._values(left.rows, right.rows)
+        scaled = values * left.side[:, None] * right.side
+        return scaled.astype(left.rows.dtype, copy=False)
+
+    def _values(self, A: NDArray, B: NDArray) -> NDArray:
+        values = np.asarray(self.function(A, B))
+        if values.shape != (len(A), len(B)):
+            raise KernelError(
+                f"The kernel function returned shape {values.shape} for {len(A)} and {len(B)} "
+                f"points; it must return the matrix of all pairs, shape {(len(A), len(B))}."
+            )
+        if not np.isfinite(values).all():
+            raise KernelError(
+                "The kernel function returned NaN or infinity. Scale the features, or correct the "
+                "function."
+            )
+        return values
+
+
+class PrecomputedKernel(Kernel):
+    """A precomputed kernel matrix: (m, m) for training, (n, m) for n new points.
+
+    k(x, x) of new points is unknown. Where the length of phi(x) is needed, it is the root mean
+    square length of the training points.
+
+    Parameters
+    ----------
+    normalize : bool, default=False
+        Must be False.
+
+    Attributes
+    ----------
+    typical_length_ : float
+        Root mean square length of the training points. Set by :meth:`fitted`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.kernels import PrecomputedKernel
+    >>> K = np.array([[2.0, 1.0], [1.0, 2.0]])
+    >>> kernel = PrecomputedKernel().fitted(K)
+    >>> points = kernel.prepare(K, training=True)
+    >>> kernel.block(points, points)  # in units of 2^2
+    array([[0.5 , 0.25],
+           [0.25, 0.5 ]])
+    """
+
+    typical_length_ = 1.0
+
+    def check(self) -> None:
+        """Raise a KernelError for ``normalize=True``."""
+        super().check()
+        if self.normalize:
+            raise KernelError(
+                "normalize=True needs k(x, x) of new points, which a precomputed kernel does not "
+                "contain. Divide the matrix by sqrt(k(x, x) k(x', x')) yourself."
+            )
+
+    def check_state(self) -> None:
+        """Raise an error if the parameters or the fitted attributes are invalid."""
+        super().check_state()
+        number(self.typical_length_, 0)
+
+    def fitted(self, X: NDArray) -> PrecomputedKernel:
+        """Return a new kernel with the length of the training points."""
+        kernel = super().fitted(X)
+        norm, log_unit = norms(np.diagonal(X).astype(np.float64))
+        kernel.typical_length_ = float(np.sqrt((norm**2).mean()) * np.exp2(log_unit / 2)) or 1.0
+        return kernel
+
+    @property
+    def is_precomputed(self) -> bool:
+        """True: points are rows of the kernel matrix."""
+        return True
+
+    def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
+        """Check a training matrix and compute its unit; keep the rows of new points unchanged."""
+        index = np.arange(len(X))
+        if not training:
+            scale = np.full(len(X), 1 / self.typical_length_, dtype=X.dtype) if unit else None
+            return Points(X, np.ones(len(X)), 0.0, index, scale)
+        check_gram(X)
+        norm, log_unit = norms(np.diagonal(X).astype(np.float64))
+        side = np.full(len(X), np.exp2(-log_unit / 2), dtype=X.dtype)
+        return Points(X, norm, log_unit, index, side)
+
+    def block(self, left: Points, right: Points) -> NDArray:
+        """Columns of the matrix, scaled by ``side`` to the unit of the training points."""
+        values = left.rows[:, right.index]
+        for side in (right.side, None if left.side is None else left.side[:, None]):
+            values = values if side is None else values * side
+        return values
+
+
+def check_gram(K: NDArray) -> None:
+    """Raise a :class:`KernelError` unless K is square and symmetric."""
+    if K.shape[0] != K.shape[1]:
+        raise KernelError(
+            f"A precomputed kernel must be square for training. Got shape {K.shape}: pass "
+            "k(x_i, x_j) between all training points (and k(new, training) to predict)."
+        )
+    size = np.abs(np.diagonal(K)).max(initial=0.0)
+    for start in range(0, len(K), CHUNK):
+        part = slice(start, start + CHUNK)
+        difference = np.abs(K[part] - K[:, part].T)
+        if difference.max(initial=0.0) > ASYMMETRY * max(size, np.abs(K[part]).max()):
+            i, j = np.unravel_index(difference.argmax(), difference.shape)
+            raise KernelError(
+                f"A precomputed kernel must be symmetric. Got K[{i + start}, {j}] = "
+                f"{K[i + start, j]:.6g} but K[{j}, {i + start}] = {K[j, i + start]:.6g}."
+            )

@@ -1,0 +1,46 @@
+"""Splitting a pipeline into its preprocessing and its classifier."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from sklearn.pipeline import Pipeline
+
+
+class Parts(NamedTuple):
+    """The two parts of an estimator.
+
+    Attributes
+    ----------
+    before : Pipeline or None
+        The steps before the last, or None.
+    last : estimator
+        The last step, or the estimator itself if it is not a pipeline.
+    prefix : str
+        Prefix of the last step's parameters, such as ``"svc__"``, or ``""``.
+    """
+
+    before: Pipeline | None
+    last: Any
+    prefix: str
+
+    def transform(self, X: Any) -> Any:
+        """Points as the last step sees them."""
+        return X if self.before is None else self.before.transform(X)
+
+
+def split_pipeline(estimator: Any) -> Parts:
+    """Split an estimator, which need not be a pipeline.
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from sklearn.svm import SVC
+    >>> split_pipeline(make_pipeline(StandardScaler(), SVC())).prefix
+    'svc__'
+    >>> split_pipeline(SVC())
+    Parts(before=None, last=SVC(), prefix='')
+    """
+    if not isinstance(estimator, Pipeline):
+        return Parts(None, estimator, "")
+    name, last = estimator.steps[-1]
+    return Parts(estimator[:-1] if len(estimator) > 1 else None, last, f"{name}__")

@@ -1,0 +1,171 @@
+"""What a classifier says of test points, and what can be counted in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, SupportsFloat
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint.reports.intervals import Interval, score_interval
+
+N_BINS = 10  # of the confidence, of equal width: enough to see a bend, and few enough to fill
+
+
+class Bin(NamedTuple):
+    """Points of similar confidence: how sure the answers were, and how often they were right.
+
+    Attributes
+    ----------
+    low, high : float
+        Confidences in (low, high].
+    weight : float
+        Of the points in it.
+    confidence, accuracy : float or None
+        Their mean confidence, and the share of right answers; None where there are no points.
+    interval : tuple of two floats or None
+        95 % interval of the accuracy.
+
+    Examples
+    --------
+    >>> from bayespoint.reports import Bin
+    >>> lowest = Bin(0.5, 0.6, 20.0, 0.55, 0.6, (0.39, 0.78))
+    >>> round(lowest.accuracy - lowest.confidence, 2)
+    0.05
+    """
+
+    low: float
+    high: float
+    weight: float
+    confidence: float | None = None
+    accuracy: float | None = None
+    interval: Interval | None = None
+
+    @property
+    def gap(self) -> float:
+        """How far confidence is from accuracy; 0 where there are no points."""
+        if self.accuracy is None or self.confidence is None:
+            return 0.0
+        return abs(self.accuracy - self.confidence)
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What a classifier says of points whose classes are known.
+
+    Attributes
+    ----------
+    truth, predicted : ndarray of int of shape (n_points,)
+        Classes, as columns of the probabilities.
+    probabilities : ndarray of shape (n_points, n_classes)
+        What the classifier says.
+    weight : ndarray of shape (n_points,)
+        Positive; weight k counts a point k times.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.reports import METRICS, Answers
+    >>> truth, probabilities = np.array([0, 1]), np.array([[0.9, 0.1], [0.6, 0.4]])
+    >>> answers = Answers(truth, probabilities.argmax(axis=1), probabilities, np.ones(2))
+    >>> METRICS["accuracy"].function(answers).value
+    0.5
+    """
+
+    truth: NDArray[np.intp]
+    predicted: NDArray[np.intp]
+    probabilities: NDArray[np.floating]
+    weight: NDArray[np.float64]
+
+    @cached_property
+    def right(self) -> NDArray[np.bool_]:
+        """Whether each answer is right."""
+        return self.truth == self.predicted
+
+    @cached_property
+    def total(self) -> float:
+        """Sum of the weights."""
+        return float(self.weight.sum())
+
+    @cached_property
+    def confidence(self) -> NDArray[np.floating]:
+        """Probability of each predicted class."""
+        return of_class(self.probabilities, self.predicted)
+
+    @cached_property
+    def confusion(self) -> NDArray[np.float64]:
+        """Weight by true class, one row each, and predicted class, one column each."""
+        n_classes = self.probabilities.shape[1]
+        confusion = np.zeros((n_classes, n_classes))
+        np.add.at(confusion, (self.truth, self.predicted), self.weight)
+        return confusion
+
+    @cached_property
+    def bins(self) -> tuple[Bin, ...]:
+        """Means over ten bins (low, high] of the confidence; the first contains 0."""
+        # Rounded before it is cut: 0.3 * 10 is above 3 in floating point, and belongs to (0.2, 0.3]
+        number = np.ceil(np.round(self.confidence * N_BINS, 9)).astype(int) - 1
+        number = np.clip(number, 0, N_BINS - 1)
+        total = np.bincount(number, self.weight, N_BINS)
+        sure = np.bincount(number, self.weight * self.confidence, N_BINS)
+        correct = np.bincount(number, self.weight * self.right, N_BINS)
+        bins = []
+        for b, n in enumerate(total.tolist()):
+            ends = b / N_BINS, (b + 1) / N_BINS, n
+            if n > 0:
+                accuracy = share(correct[b], n)
+                filled = float(sure[b] / n), accuracy, score_interval(accuracy, n)
+                bins.append(Bin(*ends, *filled))
+            else:
+                bins.append(Bin(*ends))
+        return tuple(bins)
+
+    @cached_property
+    def areas(self) -> list[tuple[float, NDArray] | None]:
+        """The AUC of each class against the rest, and what each point adds to it.
+
+        None where a class is absent. Two classes have one AUC.
+        """
+        columns = enumerate(self.probabilities.T)
+        if self.probabilities.shape[1] == 2:
+            # The one of the second class: 1 - p of a tiny p is 1, which would make ties.
+            return 2 * [area_under_curve(self.probabilities[:, 1], self.truth == 1, self.weight)]
+        return [area_under_curve(column, self.truth == c, self.weight) for c, column in columns]
+
+
+def share(part: SupportsFloat, total: float) -> float:
+    """A part of the total; a sum of weights may round above it."""
+    return min(1.0, float(part) / total)
+
+
+def of_class(probabilities: NDArray, labels: NDArray[np.intp]) -> NDArray:
+    """The probability of one class for each point."""
+    return probabilities[np.arange(len(labels)), labels]
+
+
+def placements(scores: NDArray, positive: NDArray[np.bool_], weight: NDArray) -> NDArray:
+    """Share of the points of the other kind that each point is on the right side of; ties: half."""
+    values, group = np.unique(scores, return_inverse=True)
+
+    def share_below(chosen: NDArray[np.bool_]) -> NDArray:
+        mass = np.bincount(group[chosen], weight[chosen], len(values))
+        return ((mass.cumsum() - mass / 2) / mass.sum())[group]
+
+    return np.where(positive, share_below(~positive), 1 - share_below(positive))
+
+
+def area_under_curve(
+    scores: NDArray, positive: NDArray[np.bool_], weight: NDArray
+) -> tuple[float, NDArray] | None:
+    """The AUC, and what each point adds to it beyond the mean; None where a kind is absent.
+
+    The squares of the second, summed, are the variance of the first (DeLong et al., 1988).
+    """
+    if positive.all() or not positive.any():
+        return None
+    place = placements(scores, positive, weight)
+    size = np.where(positive, weight[positive].sum(), weight[~positive].sum())
+    area = float(np.average(place[positive], weights=weight[positive]))
+    return area, (place - area) / size

@@ -1,0 +1,136 @@
+"""The evidence of a classifier's parameters, and what a search keeps of each fit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+
+from bayespoint.classifier import BayesPointClassifier
+from bayespoint.engines import Engine, Run
+from bayespoint.exceptions import one_line
+from bayespoint.monitor import current_monitor
+from bayespoint.pipelines import Parts, split_pipeline
+from bayespoint.posteriors import Posterior
+from bayespoint.problem import Problem
+
+FAILURES = (ValueError, ArithmeticError)  # what a fit raises for parameters that do not work
+
+
+class Evaluation(NamedTuple):
+    """What one fit came to; a fit that failed has the evidence NaN and says why.
+
+    ``slopes`` are the derivatives of the log evidence by the logarithms of the parameters between
+    bounds, by name, where they were needed.
+    """
+
+    params: dict[str, Any]
+    log_evidence: float
+    converged: bool
+    message: str = ""
+    fit_time: float = 0.0
+    slopes: Mapping[str, float] = {}
+
+
+class Solution(NamedTuple):
+    """A posterior, and all that it was found from."""
+
+    kernel: Any  # the classifier's parameter
+    engine: Engine
+    problem: Problem
+    space: Any
+    posterior: Posterior
+    run: Run
+
+
+class Data(NamedTuple):
+    """What all fits of a search share."""
+
+    X: Any
+    y: Any
+    sample_weight: ArrayLike | None
+
+
+class EvidenceFunction:
+    """The log evidence of one problem as a function of a classifier's parameters.
+
+    Data are checked and the problem is posed once, and the space is made again only if a parameter
+    of the kernel or the ridge has changed.
+
+    Parameters
+    ----------
+    classifier : BayesPointClassifier
+        Its parameters are set by every evaluation; it is never fitted.
+    data : Data
+        The training data.
+    """
+
+    def __init__(self, classifier: BayesPointClassifier, data: Data) -> None:
+        self.solution: Solution | None = None  # of the last evaluation that did not fail
+        self._classifier, self._data = classifier, data
+        self._problem: Problem | None = None
+        self._in_space: dict[str, float] | None = None  # parameters that its space was made with
+
+    def evaluate(self, values: dict[str, float], params: dict[str, Any]) -> Evaluation:
+        """Evaluate at values of the classifier's parameters; ``params`` is what to call them."""
+        start = time.perf_counter()
+        try:
+            self.solution = self._solve(values)
+        except FAILURES as error:
+            return failed(params, error, start)
+        posterior, run = self.solution.posterior, self.solution.run
+        if posterior.log_evidence is None:
+            raise TypeError(
+                "EvidenceSearch needs an engine that knows the evidence of its labels, such as "
+                f"engine='ep'. Got {self.solution.engine!r}, which does not."
+            )
+        message = "" if run.converged else f"{run.summary}. Remedy: {run.remedy}."
+        seconds = time.perf_counter() - start
+        evidence = float(posterior.log_evidence.sum())
+        return Evaluation(params, evidence, run.converged, message, seconds)
+
+    def _solve(self, values: dict[str, float]) -> Solution:
+        classifier, data = self._classifier.set_params(**values), self._data
+        classifier._check_parameters()
+        engine = classifier._make_engine(data.X)
+        if self._problem is None:
+            self._problem = classifier._pose(data.X, data.y, data.sample_weight, engine)
+        in_space = {name: value for name, value in values.items() if not is_of_engine(name)}
+        if self.solution is None or in_space != self._in_space:
+            self.solution = None  # two spaces at a time would take twice the memory
+            space, self._in_space = classifier._make_space(engine, self._problem), in_space
+        else:
+            space = self.solution.space
+        start = classifier._start(engine, self._problem)
+        posterior, run = classifier._solve(engine, self._problem, space, start, current_monitor())
+        return Solution(classifier.kernel, engine, self._problem, space, posterior, run)
+
+
+def is_of_engine(name: str) -> bool:
+    """Whether a parameter of the classifier is one of its engine."""
+    return name.startswith("engine__")
+
+
+def split(estimator: Any) -> Parts:
+    """The steps before the classifier, the classifier, and the prefix of its names."""
+    parts = split_pipeline(estimator)
+    if not isinstance(parts.last, BayesPointClassifier):
+        raise TypeError(
+            "The 'estimator' parameter of EvidenceSearch must be a BayesPointClassifier, or a "
+            f"Pipeline whose last step is one. Got {estimator!r} instead."
+        )
+    return parts
+
+
+def with_params(estimator: Any, params: dict[str, Any]) -> Any:
+    """A fresh copy with these parameters, which may be estimators themselves."""
+    return clone(estimator).set_params(**clone(params, safe=False))
+
+
+def failed(params: dict[str, Any], error: Exception, start: float) -> Evaluation:
+    """The evaluation of a fit that raised an error."""
+    return Evaluation(params, np.nan, False, one_line(error), time.perf_counter() - start)

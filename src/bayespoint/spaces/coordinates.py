@@ -1,0 +1,103 @@
+"""Coordinates of the training points, read a part at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+PART = 4096  # rows a part: products with a thousand coordinates take 32 MB
+
+
+class Coordinates:
+    """The rows Z of the training points in some basis, so that outputs are f = Z w.
+
+    Whoever needs sums over all points takes them over parts: only this class knows where rows come
+    from. They may be dense or sparse (CSR).
+
+    Parameters
+    ----------
+    Z : array or sparse array of shape (n_points, n_coordinates)
+        The rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.spaces import Coordinates
+    >>> space = Coordinates(np.array([[1.0, 0.0], [2.0, 1.0], [0.0, 3.0]]))
+    >>> space.outputs(np.array([1.0, 10.0]))
+    array([ 1., 12., 30.])
+    >>> space.pull(np.array([1.0, 1.0, 0.0]))
+    array([3., 1.])
+    >>> space.curvature(np.array([1.0, 1.0, 0.0]))
+    array([[5., 2.],
+           [2., 1.]])
+    """
+
+    def __init__(self, Z: Any) -> None:
+        self.Z_ = Z
+
+    @property
+    def n_points(self) -> int:
+        """Number of training points."""
+        return self.Z_.shape[0]
+
+    @property
+    def n_coordinates(self) -> int:
+        """Number of weights."""
+        return self.Z_.shape[1]
+
+    @property
+    def largest(self) -> float:
+        """The largest absolute value of a coordinate."""
+        sizes = (max(rows.max(), -rows.min()) for _, rows in self.parts() if min(rows.shape))
+        return float(max(sizes, default=0.0))
+
+    def parts(self) -> Iterator[tuple[slice, Any]]:
+        """Consecutive blocks of rows, each with the slice of points that it belongs to."""
+        for begin in range(0, self.n_points, PART):
+            own = slice(begin, min(begin + PART, self.n_points))
+            yield own, self.rows(own)
+
+    def rows(self, which: slice | NDArray[np.intp]) -> Any:
+        """The rows of some points; do not write into them."""
+        return self.Z_[which]
+
+    def outputs(self, weights: NDArray) -> NDArray[np.float64]:
+        """Z w of all points, for one vector of weights or for each column of a matrix."""
+        outputs = np.empty((self.n_points, *weights.shape[1:]))
+        for own, rows in self.parts():
+            outputs[own] = rows @ weights
+        return outputs
+
+    def pull(self, forces: NDArray) -> NDArray[np.float64]:
+        """Z^T s, what forces s on the outputs are to the weights."""
+        pull = np.zeros((self.n_coordinates, *forces.shape[1:]))
+        for own, rows in self.parts():
+            pull += rows.T @ forces[own]
+        return pull
+
+    def curvature(self, rate: NDArray) -> NDArray[np.float64]:
+        """Z^T diag(rate) Z; rows whose rate is 0 take no time."""
+        total = np.zeros((self.n_coordinates, self.n_coordinates))
+        for own, rows in self.parts():
+            for told, add in ((rate[own] > 0, np.add), (rate[own] < 0, np.subtract)):
+                if told.any():
+                    some = rows if told.all() else rows[told]
+                    scaled = some * np.sqrt(np.abs(rate[own][told]))[:, None]
+                    # A product of a matrix with its own transpose takes half the time of others.
+                    add(total, dense(scaled.T @ scaled), out=total)
+        return total
+
+    def gram(self) -> NDArray[np.float64]:
+        """Z Z^T, the inner products of all pairs of points."""
+        Z = self.rows(slice(None))
+        return dense(Z @ Z.T)
+
+
+def dense(matrix: Any) -> NDArray[np.float64]:
+    """A matrix as an array, if it is sparse."""
+    return matrix.toarray() if sparse.issparse(matrix) else matrix

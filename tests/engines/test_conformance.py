@@ -1,0 +1,112 @@
+"""Every engine of the library keeps the protocol, and engines that do not are found out."""
+
+import subprocess
+import sys
+
+import pytest
+from tests.broken_engines import BROKEN
+from tests.third_party import Committee
+
+from bayespoint import engines
+from bayespoint.engines import (
+    BilliardSampler,
+    Engine,
+    ExpectationPropagation,
+    GibbsSampler,
+    KnapsackPropagation,
+    LaplaceApproximation,
+    PermutedPerceptron,
+)
+from bayespoint.engines.base import ENGINES
+from bayespoint.testing import CHECKS, check_engine, engine_checks, persistence
+from bayespoint.testing.trial import Trial, circle
+
+SHORT = {"n_samples": 40, "burn_in": 50}
+SETTINGS = {
+    "ep": (ExpectationPropagation(), {}),
+    "ep parallel": (ExpectationPropagation(schedule="parallel"), {}),
+    "ep flips": (ExpectationPropagation(label_noise=0.05), {}),
+    "ep diagonal": (ExpectationPropagation(covariance="diagonal"), {}),
+    "ep ridge": (ExpectationPropagation(), {"ridge": 1.0}),
+    "laplace": (LaplaceApproximation(), {}),
+    "gibbs isotropic": (GibbsSampler(**SHORT, directions="isotropic"), {}),
+    "gibbs auto": (GibbsSampler(**SHORT), {}),  # outputs, with the kernel rbf
+    "gibbs adapted": (GibbsSampler(**SHORT, directions="adapted"), {}),
+    "gibbs hard": (GibbsSampler(**SHORT, label_noise=0), {}),
+    "billiard": (BilliardSampler(**SHORT), {}),
+    "billiard ridge": (BilliardSampler(**SHORT), {"ridge": 1.0}),
+    "perceptron": (PermutedPerceptron(), {}),
+    "perceptron ridge": (PermutedPerceptron(), {"ridge": 1.0}),
+    "knapsack": (KnapsackPropagation(bins=33, n_iter=10), {}),
+    "knapsack plain": (KnapsackPropagation(bins=33, n_iter=10, schedule="plain"), {}),
+}
+ALL = {
+    f"{name}-{kernel}-{check}": perform
+    for name, (engine, classifier) in SETTINGS.items()
+    for kernel in ("linear", "rbf")
+    for check, perform in engine_checks(engine, kernel=kernel, **classifier)
+}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_engine(name):
+    ALL[name]()
+
+
+def test_every_engine_of_the_library_is_checked():
+    public = [getattr(engines, name) for name in engines.__all__]
+    own = {thing for thing in public if isinstance(thing, type) and issubclass(thing, Engine)}
+    assert {type(engine) for engine, _ in SETTINGS.values()} == own - {Engine}
+
+
+# Engines of other people -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def known_engines():
+    """Aliases that a test takes are given back."""
+    before = dict(ENGINES)
+    yield
+    ENGINES.clear()
+    ENGINES.update(before)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_an_engine_of_another_library(kernel):
+    check_engine(Committee(), kernel=kernel)
+
+
+@pytest.mark.usefixtures("known_engines")
+@pytest.mark.parametrize(
+    ("engine", "check"), [(engine, name) for engine, names in BROKEN.items() for name in names]
+)
+def test_what_is_broken_is_found(engine, check):
+    with pytest.raises(AssertionError, match=rf"{check} of {engine.__name__}\(.*\): ..."):
+        dict(engine_checks(engine()))[check]()
+
+
+def test_every_check_can_fail():
+    """Here, but for model files, which are not the engine's matter."""
+    broken = {name for names in BROKEN.values() for name in names}
+    assert broken == {check.__name__ for check in CHECKS} - {"check_model_file"}
+
+
+def test_a_model_file_that_holds_another_model(monkeypatch):
+    checks = dict(engine_checks(LaplaceApproximation()))
+    checks["check_model_file"]()
+    with monkeypatch.context() as patch:
+        patch.setattr(persistence, "save", lambda model, path: None)
+        with pytest.raises(AssertionError, match="FileNotFoundError"):
+            checks["check_model_file"]()
+    other = LaplaceApproximation(prior_scale=0.1)
+    with monkeypatch.context() as patch:
+        fitted = Trial(other, {}).fit(circle(3))
+        patch.setattr(persistence, "load", lambda path: fitted)
+        with pytest.raises(AssertionError, match="from a model file has other predictions"):
+            checks["check_model_file"]()
+
+
+def test_checks_do_not_run_without_assertions():
+    code = "from bayespoint.testing import engine_checks as f; f(None)"
+    told = subprocess.run([sys.executable, "-O", "-c", code], capture_output=True, text=True)
+    assert "Run it without -O" in told.stderr

@@ -1,0 +1,96 @@
+"""Derivatives of kernel matrices against central differences."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from tests.kernel_formulas import triangle
+
+from bayespoint.kernels import (
+    ConstantKernel,
+    FunctionKernel,
+    PolynomialKernel,
+    PrecomputedKernel,
+    RadialKernel,
+    SumKernel,
+    in_plain_units,
+)
+from bayespoint.spaces import BasisSpace
+
+STEP = 1e-5  # of a logarithm: the error of a central difference is about STEP^2
+CUBIC = PolynomialKernel(degree=3, gamma=0.7, coef0=0.4)
+KERNELS = {
+    "rbf": RadialKernel(gamma=0.3),
+    "poly": CUBIC,
+    "poly without a constant": PolynomialKernel(degree=2, gamma=0.7),
+    "linear": PolynomialKernel(gamma=0.7, coef0=0.4),
+    "constant": ConstantKernel(),
+    "function": FunctionKernel(triangle),
+    "rbf + linear + constant": 2 * RadialKernel(gamma=0.3)
+    + 0.5 * PolynomialKernel(gamma=0.7)
+    + 3 * ConstantKernel(),
+    "sum of powers": 2 * CUBIC + 0.1 * PolynomialKernel(degree=2, gamma=1.3, coef0=2.0),
+    "sum in a sum": SumKernel(
+        [SumKernel([CUBIC, RadialKernel()], weights=[0.3, 2.0], normalize=True), ConstantKernel()],
+        weights=[0.7, 0.2],
+    ),
+    "normalised terms": clone(CUBIC).set_params(normalize=True) + 0.4 * FunctionKernel(triangle),
+    "linear sum": 2 * PolynomialKernel(gamma=0.7, coef0=0.4) + 3 * ConstantKernel(),
+    "one term": 0.5 * PolynomialKernel(gamma=0.7),
+}
+
+
+def points():
+    X = np.random.default_rng(0).uniform(0, 2, (12, 3))
+    X[:, 1] = 0  # left out of the columns of a power
+    return X
+
+
+def moved(kernel, name, sign):
+    value = kernel.get_params()[name]
+    return clone(kernel).set_params(**{name: value * np.exp(sign * STEP)})
+
+
+def difference(kernel, name, values):
+    """(values at theta e^h - values at theta e^-h) / 2h."""
+    return (values(moved(kernel, name, 1)) - values(moved(kernel, name, -1))) / (2 * STEP)
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize("name", KERNELS)
+def test_derivatives_of_the_matrix(name, normalize):
+    X = points()
+    kernel = clone(KERNELS[name]).set_params(normalize=normalize or KERNELS[name].normalize)
+    fitted = kernel.fitted(X)
+    prepared = fitted.prepare(X, training=True)
+    for parameter in kernel.positive_parameters:
+        expected = difference(kernel, parameter, lambda k: k.fitted(X)(X, X))
+        change = fitted.derivative(prepared, parameter)
+        plain = in_plain_units(change, prepared.log_unit, prepared.log_unit)
+        np.testing.assert_allclose(plain, expected, atol=1e-8 * np.abs(fitted(X, X)).max())
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize("name", [name for name, kernel in KERNELS.items() if kernel.is_linear])
+def test_derivatives_of_linear_features(name, normalize):
+    X = points()
+    kernel = clone(KERNELS[name]).set_params(normalize=normalize)
+    assert kernel.positive_parameters
+    for parameter in kernel.positive_parameters:
+        expected = difference(kernel, parameter, lambda k: BasisSpace(k).fit(X).Z_)
+        change = BasisSpace(kernel).derivative(X, parameter)
+        np.testing.assert_allclose(change, expected, atol=1e-9)
+
+
+def test_points_of_another_scale_than_the_kernels_own():
+    """Terms of a normalised sum are prepared with unit lengths, whatever they would do alone."""
+    X = points()
+    prepared = CUBIC.prepare(X, unit=True)
+    lengths = np.sqrt(np.outer(CUBIC.diag(X), CUBIC.diag(X)))
+    expected = difference(CUBIC, "gamma", lambda k: k(X, X)) / lengths
+    np.testing.assert_allclose(CUBIC.derivative(prepared, "gamma"), expected, atol=1e-8)
+
+
+def test_kernels_without_parameters_have_no_derivatives():
+    for kernel in (ConstantKernel(), FunctionKernel(triangle), PrecomputedKernel()):
+        assert kernel.positive_parameters == ()
+        assert kernel.derivative(kernel.prepare(np.eye(3), training=True), "gamma") is None

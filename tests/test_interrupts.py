@@ -1,0 +1,165 @@
+"""Ctrl-C, as a real SIGINT: every engine ends soon, and with a KeyboardInterrupt."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import numba
+import pytest
+
+from bayespoint._core.calls import guarded, interrupts_later
+
+TRIALS = 4
+SOON = 10.0  # seconds, on a machine that is busy with other things; alone it is a tenth
+PROGRAM = """
+import json, os, signal, sys, threading, time, warnings
+import numpy as np
+from bayespoint import BayesPointClassifier, engines
+from bayespoint.monitor import Monitor, watch
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored in the background
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+X = rng.normal(size=(300, 5))
+y = (X @ rng.normal(size=(5, 3)) + 0.3 * rng.normal(size=(300, 3))).argmax(axis=1)
+name, n_jobs, n_trials = sys.argv[1], int(sys.argv[2]) or None, int(sys.argv[3])
+engine, kernel, ridge = {
+    "ep": (engines.ExpectationPropagation(), "rbf", 0),
+    "parallel ep": (engines.ExpectationPropagation(schedule="parallel"), "rbf", 0),
+    "diagonal ep": (engines.ExpectationPropagation(covariance="diagonal"), "linear", 0),
+    "gibbs": (engines.GibbsSampler(n_samples=10**6), "rbf", 0),
+    "gibbs on lines": (engines.GibbsSampler(n_samples=10**6, directions="adapted"), "linear", 0),
+    "billiard": (engines.BilliardSampler(n_samples=10**6), "rbf", 0.1),
+    "perceptron": (engines.PermutedPerceptron(max_epochs=10**7), "linear", 0),
+    "knapsack": (engines.KnapsackPropagation(n_iter=10**6), "linear", 0),
+}[name]
+if name != "perceptron":
+    y = y == 1 if n_jobs is None else y
+
+class Interrupt(Monitor):
+    sender = None
+
+    def begin(self, total, unit):
+        if self.sender is None:
+            self.sender = threading.Timer(rng.uniform(0, 0.3), self.interrupt)
+            self.sender.start()
+
+    def interrupt(self):
+        self.sent = time.monotonic()
+        os.kill(os.getpid(), signal.SIGINT)
+
+for _ in range(n_trials):
+    monitor, raised = Interrupt(), None
+    try:
+        with watch(monitor):
+            while True:  # some of them are quick
+                BayesPointClassifier(
+                    kernel=kernel, ridge=ridge, engine=engine, n_jobs=n_jobs, random_state=0
+                ).fit(X, y)
+    except BaseException as error:
+        raised = f"{type(error).__name__}: {error}"
+    seconds = time.monotonic() - monitor.sent
+    print(json.dumps([raised, seconds, threading.active_count()]), flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for a single process")
+@pytest.mark.parametrize(
+    ("name", "n_jobs"),
+    [
+        ("ep", None), ("ep", 2), ("parallel ep", None), ("diagonal ep", 2), ("gibbs", 2),
+        ("gibbs on lines", None), ("billiard", 2), ("perceptron", 2), ("knapsack", None),
+    ],
+)  # fmt: skip
+def test_an_interrupt_ends_a_fit(name, n_jobs):
+    command = [sys.executable, "-c", PROGRAM, name, str(n_jobs or 0), str(TRIALS)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    trials = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [raised for raised, _, _ in trials] == ["KeyboardInterrupt: "] * TRIALS
+    assert max(seconds for _, seconds, _ in trials) < SOON
+    assert max(n_threads for _, _, n_threads in trials) <= 2  # the sender may still be ending
+    assert "ignored" not in done.stderr
+
+
+# The guard of compiled functions -----------------------------------------------------------------
+
+
+class Compiled:
+    """Stands for a compiled function that runs a little Python, and ignores what it raises."""
+
+    def __call__(self, cause=None):
+        if cause is None:
+            return
+        try:
+            try:
+                raise cause
+            except BaseException as error:
+                raise SystemError("<a function> returned a result with an exception set") from error
+        except SystemError as error:
+            raise SystemError("<a call> returned a result with an exception set") from error
+
+
+@pytest.mark.parametrize("cause", [KeyboardInterrupt(), ZeroDivisionError("of a handler")])
+def test_a_system_error_becomes_what_it_stands_for(cause):
+    with pytest.raises(type(cause)) as caught:
+        function = guarded(Compiled())
+        function()
+        function(cause)
+    assert caught.value is cause
+
+
+def test_a_system_error_of_its_own_stays_one():
+    def fail(really):
+        if really:
+            raise SystemError("something else")
+
+    function = guarded(fail)
+    function(False)
+    with pytest.raises(SystemError, match="something else"):
+        function(True)
+
+
+def test_interrupts_wait_until_a_function_is_compiled():
+    done = []
+    with pytest.raises(KeyboardInterrupt), interrupts_later():
+        signal.raise_signal(signal.SIGINT)
+        done.append("all")
+    assert done == ["all"]
+    with pytest.raises(KeyboardInterrupt):  # and no longer
+        signal.raise_signal(signal.SIGINT)
+        raise AssertionError("not interrupted")
+
+
+def test_the_first_call_of_a_compiled_function_is_not_interrupted(monkeypatch):
+    seen = []
+    function = numba.njit(lambda x: x + 1)
+    inside = guarded(function)
+    compile_it = type(function).compile
+
+    def compile_and_interrupt(self, signature):
+        signal.raise_signal(signal.SIGINT)
+        seen.append(signature)
+        return compile_it(self, signature)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(function), "compile", compile_and_interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            inside(1)
+    assert seen and function.overloads  # it was compiled all the same
+    assert inside(1) == 2
+
+
+def test_other_threads_leave_the_handler_alone():
+    handler, seen = signal.getsignal(signal.SIGINT), []
+
+    def run():
+        with interrupts_later():
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert seen == [handler]

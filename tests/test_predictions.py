@@ -1,0 +1,80 @@
+"""One rule drives ``predict``, ``decision_function`` and ``predict_proba``, for every engine."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_iris
+
+from bayespoint import BayesPointClassifier
+from bayespoint.engines import (
+    BilliardSampler,
+    ExpectationPropagation,
+    GibbsSampler,
+    KnapsackPropagation,
+    LaplaceApproximation,
+    PermutedPerceptron,
+)
+
+ENGINES = [
+    ExpectationPropagation(),
+    ExpectationPropagation(covariance="diagonal", label_noise=0.05),
+    LaplaceApproximation(prior_scale=10.0),
+    PermutedPerceptron(n_samples=5, max_epochs=20),
+    GibbsSampler(label_noise="auto", n_samples=40, burn_in=20, thin=2),
+    KnapsackPropagation(n_iter=3, bins=16, C=100.0, beta=np.inf),
+    BilliardSampler(n_samples=20, burn_in=20),
+]
+
+
+def fitted(X, y, **parameters):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return BayesPointClassifier(random_state=0, **parameters).fit(X, y)
+
+
+def assert_one_rule(clf, X):
+    labels, p, scores = clf.predict(X), clf.predict_proba(X), clf.decision_function(X)
+    assert np.isfinite(p).all()
+    np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-9)
+    chosen = p[np.arange(len(X)), np.searchsorted(clf.classes_, labels)]
+    assert (chosen == p.max(axis=1)).all()
+    if scores.ndim == 1:
+        assert np.array_equal(labels, clf.classes_[(scores > 0).astype(int)])
+        order = np.argsort(scores)
+        assert (np.diff(p[order, 1]) >= 0).all()
+    else:
+        assert np.array_equal(labels, clf.classes_[scores.argmax(axis=1)])
+
+
+@pytest.mark.parametrize("decision", ["bayes_point", "vote"])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.alias)
+def test_the_label_is_the_most_probable_class(engine, n_classes, kernel, decision):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[::2], np.minimum(y[::2], n_classes - 1)
+    ridge = 1.0 if isinstance(engine, BilliardSampler) else 0.0
+    clf = fitted(X, y, engine=engine, kernel=kernel, decision=decision, ridge=ridge)
+    assert_one_rule(clf, load_iris().data[1::2])
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10_000), decision=st.sampled_from(["bayes_point", "vote"]))
+def test_classes_of_very_different_scales(seed, decision):
+    """Tasks whose outputs differ by orders of magnitude, where the largest output misleads."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 3)) * 10 ** rng.uniform(-3, 3, 3)
+    y = rng.integers(4, size=40)
+    clf = fitted(X, y, engine=PermutedPerceptron(n_samples=3, max_epochs=5), decision=decision)
+    assert_one_rule(clf, 10 ** rng.uniform(-2, 2) * X)
+
+
+def test_the_largest_output_of_perceptrons_is_another_rule():
+    """The negative control: on iris six of 75 points would contradict the probabilities."""
+    X, y = load_iris(return_X_y=True)
+    clf = fitted(X[::2], y[::2], engine="perceptron")
+    mean, _ = clf.latent_mean_and_variance(X[1::2])
+    assert (mean.argmax(axis=1) != clf.predict(X[1::2])).sum() > 3
