@@ -27,6 +27,7 @@ from bayespoint.engines.base import Engine
 from bayespoint.engines.gaussian.prior import GaussianPrior, is_number, output_variances, priors
 from bayespoint.posteriors import GaussianPosterior
 from bayespoint.spaces import BasisSpace, Coordinates
+from bayespoint.threads import useful_threads
 
 PRIOR_PARAMETERS = ("prior_scale", "intercept_scale")
 LABEL_PARAMETERS = ("noise", "label_noise")
@@ -97,25 +98,27 @@ def evidence_gradient(
     dict of str to float
         The derivative of each.
     """
-    tasks = learned(engine, space, targets, posterior, sample_weight)
-    gradient: dict[str, float] = {}
-    if any(name in PRIOR_PARAMETERS for name in names):
-        by_weight = np.sum([by_prior_scales(task) for task in tasks], axis=0)
-        own = space.has_intercept and engine.intercept_scale is not None
-        gradient["prior_scale"] = float(by_weight[: len(by_weight) - own].sum())
-        gradient["intercept_scale"] = float(by_weight[-1]) if own else 0.0
-    if any(name in LABEL_PARAMETERS for name in names):
-        by_label = np.sum([by_label_noise(task, posterior.likelihood) for task in tasks], axis=0)
-        gradient |= dict(zip(LABEL_PARAMETERS, by_label.tolist(), strict=True))
-    of_space = [name for name in names if name not in PRIOR_PARAMETERS + LABEL_PARAMETERS]
-    if of_space:
-        derivative = by_features if space.is_linear else by_kernel
-        pull = derivative(tasks[0])
-        for task in tasks[1:]:
-            pull += derivative(task)
-    for name in of_space:
-        change = space.derivative(points, name)
-        gradient[name] = 0.0 if change is None else float(np.vdot(pull, change))
+    with useful_threads(space.n_coordinates**2):
+        tasks = learned(engine, space, targets, posterior, sample_weight)
+        gradient: dict[str, float] = {}
+        if any(name in PRIOR_PARAMETERS for name in names):
+            by_weight = np.sum([by_prior_scales(task) for task in tasks], axis=0)
+            own = space.has_intercept and engine.intercept_scale is not None
+            gradient["prior_scale"] = float(by_weight[: len(by_weight) - own].sum())
+            gradient["intercept_scale"] = float(by_weight[-1]) if own else 0.0
+        if any(name in LABEL_PARAMETERS for name in names):
+            by_label = [by_label_noise(task, posterior.likelihood) for task in tasks]
+            total = np.sum(by_label, axis=0).tolist()
+            gradient |= dict(zip(LABEL_PARAMETERS, total, strict=True))
+        of_space = [name for name in names if name not in PRIOR_PARAMETERS + LABEL_PARAMETERS]
+        if of_space:
+            derivative = by_features if space.is_linear else by_kernel
+            pull = derivative(tasks[0])
+            for task in tasks[1:]:
+                pull += derivative(task)
+        for name in of_space:
+            change = space.derivative(points, name)
+            gradient[name] = 0.0 if change is None else float(np.vdot(pull, change))
     return {name: gradient[name] for name in names}
 
 

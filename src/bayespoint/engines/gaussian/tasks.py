@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,12 +15,11 @@ from bayespoint.likelihoods import Likelihood
 from bayespoint.memory import check_fits
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import GaussianPosterior, Messages
-from bayespoint.threads import blas_threads, in_parallel
+from bayespoint.threads import in_parallel, useful_threads
 
 STOPPED = "stopped by the monitor"
 NO_ITERATIONS_LEFT = "max_iter was reached"
 WORK = 3  # matrices that a task works with, besides those of the result
-SEVERAL_THREADS = 1_000_000  # numbers in a matrix from which several BLAS threads save time
 
 
 class TaskResult(NamedTuple):
@@ -94,16 +92,6 @@ def run_of(
         history=history,
         warnings=[warning, *warnings],
     )
-
-
-@contextmanager
-def useful_threads(size: int) -> Iterator[None]:
-    """Limit BLAS to one thread where matrices have ``size`` numbers and more do not help."""
-    if size >= SEVERAL_THREADS:
-        yield
-    else:
-        with blas_threads(1):
-            yield
 
 
 def learn_tasks(
