@@ -5,12 +5,12 @@ task: the posterior :math:`N(\mu, \Sigma)` of the weights, outputs :math:`f = Z 
 :math:`\exp(h_i f_i - r_i f_i^2 / 2)` of the points, of weight :math:`k_i`, and
 :math:`\alpha_i = h_i - r_i z_i^T \mu`.
 
-At rest, the evidence of expectation propagation does not change with its sites, to first order, so
-the derivative is the explicit one, messages and cavities held fixed (M. Seeger, *Expectation
-Propagation for Exponential Families*, 2005). That of Laplace's approximation also changes with the
-mode, through the rates alone: :math:`s_i = \partial \log Z / \partial f_i` (C. E. Rasmussen and
-C. K. I. Williams, *Gaussian Processes for Machine Learning*, Algorithm 5.1; there s_2). All
-formulas have both parts; s is 0 for expectation propagation, and
+When expectation propagation has converged, its evidence does not change with its sites, to first
+order, so the derivative is the explicit one, messages and cavities held fixed (M. Seeger,
+*Expectation Propagation for Exponential Families*, 2005). That of Laplace's approximation also
+changes with the mode, through the rates alone: :math:`s_i = \partial \log Z / \partial f_i`
+(C. E. Rasmussen and C. K. I. Williams, *Gaussian Processes for Machine Learning*, Algorithm 5.1;
+there s_2). All formulas have both parts; s is 0 for expectation propagation, and
 
 .. math:: u = \Sigma Z^T s, \qquad v = s - B Z u, \qquad B = \operatorname{diag}(r).
 """
@@ -31,7 +31,7 @@ from bayespoint.threads import useful_threads
 
 PRIOR_PARAMETERS = ("prior_scale", "intercept_scale")
 LABEL_PARAMETERS = ("noise", "label_noise")
-ENGINES_AT_REST = ("ep", "laplace")
+CONVERGING_ENGINES = ("ep", "laplace")
 
 
 class Task(NamedTuple):
@@ -59,12 +59,12 @@ class Task(NamedTuple):
 
 
 def has_gradient(engine: Engine, name: str | None = None) -> bool:
-    """Whether the gradient is known: of a full covariance, if the run goes on until it rests.
+    """Whether the gradient is known: of a full covariance, if the run is to converge.
 
     ``name`` is that of a parameter of the engine; None stands for those of the space.
     """
     settings: Any = engine
-    if engine.alias not in ENGINES_AT_REST or settings.max_iter == 1:
+    if engine.alias not in CONVERGING_ENGINES or settings.max_iter == 1:
         return False
     if getattr(settings, "covariance", "full") != "full":
         return False

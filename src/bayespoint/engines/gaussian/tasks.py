@@ -17,7 +17,7 @@ from bayespoint.monitor import Monitor
 from bayespoint.posteriors import GaussianPosterior, Messages
 from bayespoint.threads import in_parallel, useful_threads
 
-STOPPED = "stopped by the monitor"
+STOPPED, GO_ON = "stopped by the monitor", "let the run go on until it converges"
 NO_ITERATIONS_LEFT = "max_iter was reached"
 WORK = 3  # matrices that a task works with, besides those of the result
 
@@ -79,6 +79,8 @@ def run_of(
         return Run(unit, n_iter, summary, history=history, warnings=warnings)
     worst = max(failed, key=lambda task: history[task][-1:])
     changes, reason, remedy = endings[worst]
+    if reason == STOPPED:
+        remedy = GO_ON
     warning = NotConvergedWarning(
         worst, len(failed) - 1, tuple(changes), tol, tasks[worst].training_error, reason, remedy,
         unit,
