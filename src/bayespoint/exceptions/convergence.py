@@ -101,9 +101,8 @@ class NotConvergedWarning(TaskWarning, ConvergenceWarning):
 
     Attributes
     ----------
-    task, n_others, name
-        The task that the numbers belong to; see
-        :class:`~bayespoint.exceptions.convergence.TaskWarning`.
+    task, n_others : int
+        Index of the worst task, and number of other tasks with the same problem.
     changes : tuple of float
         Largest relative change in each iteration.
     tol : float
@@ -148,9 +147,8 @@ class ChainsDisagreeWarning(TaskWarning, ConvergenceWarning):
 
     Attributes
     ----------
-    task, n_others, name
-        The task that the numbers belong to; see
-        :class:`~bayespoint.exceptions.convergence.TaskWarning`.
+    task, n_others : int
+        Index of the worst task, and number of other tasks with the same problem.
     r_hat : float
         Largest rank-normalised split R-hat of the outputs at training points; 1 is agreement.
     effective_sample_size : float

@@ -15,9 +15,8 @@ class FactorisedWarning(TaskWarning, UserWarning):
 
     Attributes
     ----------
-    task, n_others, name
-        The task that the number belongs to; see
-        :class:`~bayespoint.exceptions.convergence.TaskWarning`.
+    task, n_others : int
+        Index of the worst task, and number of other tasks with the same problem.
     variance_ratio : float
         Predictive variance over that of a full covariance, the worst of a few training points.
 
