@@ -1,14 +1,14 @@
 """
-The Bayes point beside the support vector machine
-==================================================
+Bayes point and support vector machine
+=======================================
 
-A dozen points can be separated by many lines. The support vector machine takes the one with the
-largest margin, which two or three points decide. The Bayes point is the mean of all of them.
+Many lines separate a dozen points. The support vector machine is the one with the largest margin,
+which depends on two or three of the points. The Bayes point is the mean of all of them.
 """
 
 # %%
-# Two classes on either side of a line, which nobody knows, twelve points, and 60 of the lines that
-# separate them, drawn by a billiard in version space.
+# Two classes are separated by an unknown line. There are twelve points, and 60 of the lines that
+# separate them, sampled by a billiard in version space.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,7 +29,7 @@ def draw(n_points, rng):
 
 
 def fit(X, y):
-    """The Bayes point machine, and the support vector machine without slack."""
+    """The Bayes point machine and the hard-margin support vector machine."""
     bayes = BayesPointClassifier(engine=ENGINE, random_state=0).fit(X, y)
     return bayes, SVC(kernel="linear", C=1e6).fit(X, y)
 
@@ -57,24 +57,24 @@ ax.grid(False)
 fig.legend(loc="outside right upper")
 
 # %%
-# One picture proves nothing, so here are 60 data sets of each size, and the share of the square on
-# which a machine errs.
+# The same for 60 data sets of each size. The error is the share of the square that is classified
+# wrongly.
 
 grid = np.stack(np.meshgrid(*[np.linspace(-1, 1, 200)] * 2), axis=-1).reshape(-1, 2)
 truth = grid @ TRUTH + OFFSET > 0
 
 
-def error(machine):
-    """Share of the square on the wrong side of the machine's line."""
-    return np.mean((grid @ machine.coef_[0] + machine.intercept_[0] > 0) != truth)
+def error(clf):
+    """Share of the square that is classified wrongly."""
+    return np.mean((grid @ clf.coef_[0] + clf.intercept_[0] > 0) != truth)
 
 
 for n_points in (8, 16, 32):
     errors = []
     for seed in range(60):
         X, y = draw(n_points, np.random.default_rng(seed))
-        if abs(y.sum()) < n_points:  # both classes are there
-            errors.append([error(machine) for machine in fit(X, y)])
+        if abs(y.sum()) < n_points:  # both classes are present
+            errors.append([error(clf) for clf in fit(X, y)])
     bayes_error, svm_error = np.mean(errors, axis=0)
     gain = np.diff(errors, axis=1)
     print(

@@ -2,15 +2,14 @@
 Version space on the sphere
 ============================
 
-Classifiers through the origin are directions: points on a sphere. Every training point cuts the
-sphere in two along a great circle, and the classifiers that get all labels right are what is left,
-*version space*. Its centre is the Bayes point.
+Classifiers through the origin are directions, that is, points on a sphere. Every training point
+cuts the sphere in two along a great circle. The classifiers without training errors are
+*version space*. Its centre of mass is the Bayes point.
 """
 
 # %%
-# The sphere is seen from above the Bayes point, as the Earth from far away. Colours count the
-# training errors of the classifier at that place. A billiard fills version space evenly; its mean
-# over the arc length is the centre of mass.
+# The sphere is seen from above the Bayes point. Colours show the number of training errors. A
+# billiard samples version space uniformly; its mean over the arc length is the centre of mass.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -33,7 +32,7 @@ svm = SVC(kernel="linear", C=1e9).fit(np.vstack([X, -X]), np.append(y, -y)).coef
 svm = svm / np.linalg.norm(svm)
 
 # %%
-# Two directions across the line of sight make a map.
+# Two directions orthogonal to the Bayes point are the axes of the map.
 
 across = np.linalg.svd(centre[None])[2][1:]
 grid = np.linspace(-1, 1, 500)
@@ -57,8 +56,8 @@ fig.colorbar(image, label="training errors", shrink=0.7)
 ax.legend(loc="lower left", frameon=True, framealpha=0.9, edgecolor="white")
 
 # %%
-# Version space is the white cell. It is checked against the plainest method there is: draw
-# directions at random, keep those without an error.
+# Version space is the white cell. As a check, draw random directions and keep those without
+# training errors.
 
 random = rng.normal(size=(400_000, 3))
 inside = random[(y * (random @ X.T) > 0).all(axis=1)]

@@ -1,16 +1,16 @@
 """
-Labels that may be wrong
-=========================
+Label noise
+============
 
-With wrong labels no classifier gets everything right, and version space is empty. The kernel Gibbs
-sampler weighs every classifier by its errors instead: with k errors on m points its weight is
-:math:`q^k (1 - q)^{m - k}`, where q is the rate of wrong labels.
+If some labels are wrong, no classifier may fit all of them, and version space is empty. The kernel
+Gibbs sampler weights every classifier by its errors instead: with k errors on m points its weight
+is :math:`q^k (1 - q)^{m - k}`, where q is the rate of wrong labels.
 """
 
 # %%
-# Two clouds, 60 points, eight of them with the wrong label. The lines are the borders of eight
-# classifiers from the posterior; the shade is the mean of all votes. The more noise we expect, the
-# smoother the classifiers become, and the more they differ.
+# Two clouds of 60 points, eight of them with a wrong label. The lines are the decision boundaries
+# of eight classifiers from the posterior; the colour is the mean of all votes. The more noise is
+# assumed, the smoother the classifiers become, and the more they differ.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -49,7 +49,7 @@ for ax, q in zip(axes, (0.1, 0.2, 0.3), strict=True):
 axes[0].set_ylabel("$x_2$")
 
 # %%
-# How much noise is there? The evidence says so, for every q from one run. Eight of 60 is 0.13.
+# The evidence estimates the noise, for every q from one run. Eight of 60 is 0.13.
 
 engine = GibbsSampler(label_noise="auto", n_samples=400, burn_in=4000, thin=200)
 clf = BayesPointClassifier(kernel="rbf", gamma=0.2, engine=engine, random_state=0).fit(X, y)
@@ -64,4 +64,4 @@ ax.plot(rates, values, color=BLUE)
 ax.axvline(8 / 60, color=INK, linestyle=":", label="share of wrong labels")
 ax.set(xscale="log", xlabel="q", ylabel="log evidence, ± two standard errors")
 ax.legend(loc="lower center")
-print(f"largest at q = {clf.posterior_.label_noise[0]:.2f}")
+print(f"maximum at q = {clf.posterior_.label_noise[0]:.2f}")

@@ -1,15 +1,15 @@
 """
-Two kinds of doubt
-===================
+Two kinds of uncertainty
+=========================
 
-A machine can doubt for two reasons: the data are noisy here, or there are none. Expectation
-propagation keeps both apart, since it knows the variance of the output over the posterior beside
-the noise of the labels.
+A classifier can be uncertain for two reasons: the data are noisy, or there are no data nearby.
+Expectation propagation separates the two, since it computes the posterior variance of the output
+and models the noise of the labels.
 """
 
 # %%
 # Two half moons and a kernel. The probability is one half between the moons, where more data would
-# change little, and far away from all points, where they would change everything.
+# change little, and far away from all points, where more data would change everything.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -30,14 +30,14 @@ first, second = np.linspace(-3.5, 4.5, 100), np.linspace(-3, 3.5, 80)
 plane = np.stack(np.meshgrid(first, second), axis=-1).reshape(-1, 2)
 probability = clf.predict_proba(plane)[:, 1]
 total = entr(probability) + entr(1 - probability)  # entropy of the label
-model = bald(clf, plane)  # what the label would tell about the weights
-data = total - model  # what would be left if the weights were known
+model = bald(clf, plane)  # information of the label about the weights
+data = total - model  # the entropy if the weights were known
 
 fig, axes = plt.subplots(1, 3, figsize=(10.5, 3.5), sharey=True)
 panels = (
     ("probability of the blue class", probability, colours(VERMILION, "white", BLUE), (0, 1)),
-    ("doubt of the model", model, colours("white", PURPLE), (0, np.log(2))),
-    ("doubt of the data", data, colours("white", GREEN), (0, np.log(2))),
+    ("model uncertainty", model, colours("white", PURPLE), (0, np.log(2))),
+    ("data uncertainty", data, colours("white", GREEN), (0, np.log(2))),
 )
 for ax, (title, values, cmap, (low, high)) in zip(axes, panels, strict=True):
     image = ax.pcolormesh(
@@ -51,11 +51,11 @@ for ax, (title, values, cmap, (low, high)) in zip(axes, panels, strict=True):
 axes[0].set_ylabel("$x_2$")
 
 # %%
-# In numbers, at three places:
+# The values at three points:
 
 for name, place in (("inside a moon", (-1, 0.5)), ("between", (0.5, 0.25)), ("far away", (4, 3))):
     nearest = np.argmin(np.abs(plane - place).sum(axis=1))
     print(
-        f"{name}: p = {probability[nearest]:.2f}, doubt of the model {model[nearest]:.2f}, "
-        f"of the data {data[nearest]:.2f}"
+        f"{name}: p = {probability[nearest]:.2f}, model uncertainty {model[nearest]:.2f}, "
+        f"data uncertainty {data[nearest]:.2f}"
     )

@@ -1,14 +1,14 @@
 """
-Asking for the labels that teach most
-======================================
+Active learning
+================
 
-Where the classifiers that the data allow are split in half, any label rules out half of them. A
-machine that may choose which labels to ask for needs fewer.
+Where half of the posterior's classifiers say yes and half say no, the label rules out half of them.
+A classifier that chooses such points needs fewer labels.
 """
 
 # %%
-# A pool of points in the plane whose labels cost something. The machine begins with six of them and
-# asks for 24 more, one after another, where the vote is closest (``"entropy"``), or at random.
+# A pool of unlabelled points in the plane. The classifier starts with six labels and queries 24
+# more, one after another, where the vote is closest (``"entropy"``), or at random.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -20,19 +20,19 @@ from bayespoint.plots import BLUE, INK, VERMILION
 
 
 def label(X):
-    """The truth, which the machine has to ask for."""
+    """The true labels."""
     return (X[:, 1] > 0.6 * np.sin(2.5 * X[:, 0])).astype(int)
 
 
 rng = np.random.default_rng(0)
 pool, test = rng.uniform(-2, 2, size=(300, 2)), rng.uniform(-2, 2, size=(2000, 2))
-machine = BayesPointClassifier(
+clf = BayesPointClassifier(
     kernel="rbf", gamma=1.0, engine=ExpectationPropagation(prior_scale=10.0, noise=0.3)
 )
 curves = {
     strategy: [
         learn_actively(
-            machine, pool, lambda i: label(pool[i]), start=6, n_queries=24, strategy=strategy,
+            clf, pool, lambda i: label(pool[i]), start=6, n_queries=24, strategy=strategy,
             X_test=test, y_test=label(test), random_state=seed,
         )
         for seed in range(5)
@@ -50,13 +50,13 @@ for ax, (strategy, runs) in zip(axes, curves.items(), strict=True):
     p = runs[0].estimator.predict_proba(grid)[:, 1].reshape(200, 200)
     ax.contour(across, across, p, levels=[0.5], colors=INK, linewidths=1.5)
     ax.scatter(*asked.T, c=np.where(answers == 1, BLUE, VERMILION), s=34, edgecolor="white")
-    right = np.mean([run.scores[-1] for run in runs])
-    ax.set(title=f"{strategy}: {right:.1%} right, mean of five", aspect="equal", xlabel="$x_1$")
+    accuracy = np.mean([run.scores[-1] for run in runs])
+    ax.set(title=f"{strategy}: mean accuracy {accuracy:.1%}", aspect="equal", xlabel="$x_1$")
     ax.grid(False)
 axes[0].set_ylabel("$x_2$")
 
 # %%
-# How they got there, the mean of five runs and its standard error:
+# The learning curves, means of five runs with standard errors:
 
 fig, ax = plt.subplots(figsize=(6.4, 4))
 for strategy, runs in curves.items():

@@ -2,16 +2,15 @@
 Choosing a kernel by the evidence
 ==================================
 
-The evidence is the probability that a model gives to the labels before it has seen any. It is small
-for a model that explains too little, and for one that could explain anything. Expectation
-propagation finds it, and its gradient, with every fit, so that no data have to be held out.
+The evidence is the probability of the training labels under a model, with its weights integrated
+out. It is small for a model that is too simple, and for one that is too flexible. Expectation
+propagation computes it, with its gradient, in every fit, so no data are held out.
 """
 
 # %%
-# Width of the kernel and scale of the prior for two noisy circles, with
-# 120 labels. The map on the left shows the log evidence from the training labels alone, with
-# the fits of the search; the one on the right shows the log-loss on 2000 test points, which the
-# search has not seen.
+# The width of the kernel and the scale of the prior for two noisy circles, with 120 labels. The map
+# on the left shows the log evidence of the training labels, with the fits of the search. The map on
+# the right shows the log-loss on 2000 test points, which the search does not use.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -59,12 +58,12 @@ axes[0].set_ylabel("γ of the kernel")
 axes[0].legend(loc="lower right")
 
 # %%
-# The choice, and what it costs beside the best point of the map on the right:
+# The choice, and its log-loss compared with the best point of the map on the right:
 
 print({name: round(value, 2) for name, value in search.best_params_.items()})
 print(f"{len(path)} fits, log evidence {search.best_score_:.1f}")
 print(
     f"test log-loss {log_loss(y_test, search.predict_proba(X_test)):.3f}; "
-    f"least on the map {loss.min():.3f}, at the largest evidence of the map "
+    f"smallest on the map {loss.min():.3f}, at the largest evidence of the map "
     f"{loss.flat[evidence.argmax()]:.3f}"
 )

@@ -1,10 +1,10 @@
 """
-Max-marginals, and an outlier
-==============================
+Max-marginals and an outlier
+=============================
 
-Knapsack propagation minimises the 0-1 loss: a training point costs C if it is on the wrong side,
-and no more if it is far on the wrong side. Its messages are functions instead of Gaussians, so that
-the marginals of the weights may be skewed or have several peaks.
+Knapsack propagation uses the 0-1 loss: a training point on the wrong side costs C, however far away
+it is. Its messages are functions instead of Gaussians, so the marginals of the weights can be
+skewed or have several peaks.
 """
 
 # %%
@@ -29,7 +29,7 @@ def draw(rng):
 
 
 def fit(X, y):
-    """Both machines."""
+    """Both classifiers."""
     knapsack = BayesPointClassifier(engine=KnapsackPropagation(C=1.0, n_iter=30, bins=64))
     return knapsack.fit(X, y), SVC(kernel="linear").fit(X, y)
 
@@ -39,8 +39,8 @@ fig, axes = plt.subplots(1, 2, figsize=(10, 3.6), sharex=True, sharey=True)
 for ax, (X, y), title in zip(axes, (clean, spoilt), ("without", "with the outlier"), strict=True):
     knapsack, svm = fit(X, y)
     across = np.array([-4.0, 11.0])
-    for machine, colour, name in ((knapsack, BLUE, "knapsack"), (svm, VERMILION, "SVM, C = 1")):
-        (w1, w2), w0 = machine.coef_[0], machine.intercept_[0]
+    for clf, colour, name in ((knapsack, BLUE, "knapsack"), (svm, VERMILION, "SVM, C = 1")):
+        (w1, w2), w0 = clf.coef_[0], clf.intercept_[0]
         ax.plot(across, -(w0 + w1 * across) / w2, color=colour, label=name)
     ax.plot(across, -across, color=INK, linestyle=":", label="best")
     ax.scatter(*X[y == 1].T, color=BLUE, s=12, alpha=0.6)
@@ -57,21 +57,21 @@ fig, axes = plt.subplots(1, 3, figsize=(10, 3))
 display = MarginalDisplay.from_estimator(knapsack, axes=axes)
 
 # %%
-# What the outlier costs, over 20 data sets, in percent of wrong answers:
+# The true error in percent without and with the outlier, mean over 20 data sets:
 
 
-def true_error(machine):
+def true_error(clf):
     """Error in % on the two Gaussians."""
-    (w1, w2), w0 = machine.coef_[0], machine.intercept_[0]
+    (w1, w2), w0 = clf.coef_[0], clf.intercept_[0]
     length = np.hypot(w1, w2)
     return 50 * (ndtr(-(w1 + w2 + w0) / length) + ndtr((w0 - w1 - w2) / length))
 
 
 errors = np.array(
     [
-        [[true_error(machine) for machine in fit(X, y)] for X, y in draw(np.random.default_rng(s))]
+        [[true_error(clf) for clf in fit(X, y)] for X, y in draw(np.random.default_rng(s))]
         for s in range(20)
     ]
-)  # sets, without or with, machines
+)  # data sets, without or with the outlier, classifiers
 for name, (before, after) in zip(("knapsack", "SVM"), errors.mean(axis=0).T, strict=True):
     print(f"{name}: {before:.2f} without, {after:.2f} with the outlier")

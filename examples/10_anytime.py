@@ -1,14 +1,14 @@
 """
-A machine for the time you have
-================================
+Anytime learning
+=================
 
-Perceptrons on permutations of the training set are samples of the posterior, one after another. One
-of them is a classifier already; each more makes the mean better. Training can stop at any time, and
-go on later.
+Perceptrons on permutations of the training set are samples of the posterior. A single one is a
+valid classifier, and every further sample improves the mean. Training can stop at any time and
+continue later.
 """
 
 # %%
-# With ``warm_start`` a fit adds samples to those that are there. Five seeds, one to 50 samples.
+# With ``warm_start`` a fit adds samples to those of the previous fit. Five seeds, 1 to 50 samples.
 
 import time
 import warnings
@@ -45,7 +45,7 @@ ax.minorticks_off()
 ax.legend()
 
 # %%
-# Or say how long it may take. What is finished by then is a valid machine, and a warning tells how
+# With ``max_time`` a fit stops at a time limit. The classifier is valid, and a warning says how
 # many samples it has.
 
 clf = BayesPointClassifier(

@@ -80,9 +80,8 @@ def excused(estimator):
     return {weights: NOT_COPIES}
 
 
-@pytest.mark.filterwarnings(
-    "ignore::bayespoint.exceptions.ChainsDisagreeWarning"
-)  # as short as a check can bear
+# Chains are as short as a check can bear.
+@pytest.mark.filterwarnings("ignore::bayespoint.exceptions.ChainsDisagreeWarning")
 @parametrize_with_checks(MACHINES, expected_failed_checks=excused)
 def test_scikit_learn(estimator, check):
     check(estimator)

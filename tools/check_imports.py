@@ -41,6 +41,7 @@ SIDEWAYS = {
 # Anyone may import these; they import nothing of the package but each other.
 LEAVES = {
     "callbacks",
+    "delegation",
     "exceptions",
     "extras",
     "files",

@@ -114,7 +114,7 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Settin
         The fitted kernel, with everything computed from the training points.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if all are strings.
 
     See Also

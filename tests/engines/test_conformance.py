@@ -1,8 +1,11 @@
 """Every engine of the library keeps the protocol, and engines that do not are found out."""
 
+import subprocess
+import sys
+
 import pytest
-from tests.broken_engines import BROKEN
-from tests.third_party import Committee
+from tests.helpers.broken_engines import BROKEN
+from tests.helpers.third_party import Committee
 
 from bayespoint import engines
 from bayespoint.engines import (
@@ -15,7 +18,8 @@ from bayespoint.engines import (
     PermutedPerceptron,
 )
 from bayespoint.engines.base import ENGINES
-from bayespoint.testing import CHECKS, check_engine, engine_checks, parameters
+from bayespoint.testing import CHECKS, check_engine, engine_checks, persistence
+from bayespoint.testing.trial import Trial, circle
 
 SHORT = {"n_samples": 40, "burn_in": 50}
 SETTINGS = {
@@ -91,12 +95,18 @@ def test_a_model_file_that_holds_another_model(monkeypatch):
     checks = dict(engine_checks(LaplaceApproximation()))
     checks["check_model_file"]()
     with monkeypatch.context() as patch:
-        patch.setattr(parameters, "save", lambda model, path: None)
+        patch.setattr(persistence, "save", lambda model, path: None)
         with pytest.raises(AssertionError, match="FileNotFoundError"):
             checks["check_model_file"]()
     other = LaplaceApproximation(prior_scale=0.1)
     with monkeypatch.context() as patch:
-        patch.setattr(parameters, "load", lambda path: parameters.Trial(other, {}).fit(
-            *parameters.circle(3)[:2]))  # fmt: skip
+        fitted = Trial(other, {}).fit(circle(3))
+        patch.setattr(persistence, "load", lambda path: fitted)
         with pytest.raises(AssertionError, match="from a model file has other predictions"):
             checks["check_model_file"]()
+
+
+def test_checks_do_not_run_without_assertions():
+    code = "from bayespoint.testing import engine_checks as f; f(None)"
+    told = subprocess.run([sys.executable, "-O", "-c", code], capture_output=True, text=True)
+    assert "Run it without -O" in told.stderr

@@ -1,8 +1,8 @@
-"""Asking for the labels that teach most: scores of points, batches of them, and the loop.
+"""Active learning: scores of points, query strategies, and the learning loop.
 
-A Bayes point machine knows how far the classifiers that the data allow disagree on a point. Where
-they agree a label teaches nothing; where half of them say yes and half say no, its label rules out
-half of them, whatever it is.
+A Bayes point machine knows how much the classifiers of its posterior disagree on a point. If all
+agree, the label of the point adds little. If half say yes and half say no, the label rules out half
+of them.
 
 >>> import numpy as np
 >>> from bayespoint import BayesPointClassifier

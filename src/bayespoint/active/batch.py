@@ -1,4 +1,4 @@
-"""Several points at once: each is worth what those chosen before do not tell already."""
+"""Choosing a batch: each point counts for the information that earlier ones do not give."""
 
 from __future__ import annotations
 
@@ -9,24 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-SLACK = 0.03  # share of noise ascribed to any answer: a few samples must not explain everything
-SHORT = 20  # candidates looked at for each point to choose, at first
-SAME = 1e-9  # worths that differ by less than this share are the same number, rounded
+SLACK = 0.03  # noise added to any answer, so that few samples do not explain everything
+SHORT = 20  # candidates considered at first, for each point to choose
+SAME = 1e-9  # relative difference below which two gains are equal up to rounding
 
 
 class Committee:
-    r"""Classifiers from the posterior, and what is left open once some of their answers are known.
+    r"""Classifiers drawn from the posterior, and the variance of their answers given some labels.
 
-    Let :math:`A_j` hold the answers of the classifiers on point j, one row for each class, less
-    their mean and over the square root of their number: :math:`A_i A_j^T` is the posterior
-    covariance of two answers. To see the label of point i, which is its answer plus noise of
-    covariance N, leaves the covariance
+    Let :math:`A_j` be the centred answers of the classifiers on point j, one row for each class,
+    divided by the square root of their number. Then :math:`A_i A_j^T` is the posterior covariance
+    of two answers. Given the label of point i, which is its answer plus noise of covariance N, the
+    covariance is
 
     .. math:: A_j \left( I - A_i^T (A_i A_i^T + N)^{-1} A_i \right) A_k^T
 
-    which is again one of such vectors: with the singular values :math:`N^{-1/2} A_i = U S V^T` the
-    bracket is the square of :math:`I - V (1 - (1 + S^2)^{-1/2}) V^T`. (This is the square root form
-    of the Kalman filter.) So the greedy choice takes one pass over the vectors for each point.
+    This has the same form, with new vectors: with the singular value decomposition
+    :math:`N^{-1/2} A_i = U S V^T` the bracket is the square of
+    :math:`I - V (1 - (1 + S^2)^{-1/2}) V^T` (the square root form of the Kalman filter). So the
+    greedy choice takes one pass over the vectors for each point.
 
     Parameters
     ----------
@@ -35,7 +36,7 @@ class Committee:
     """
 
     def __init__(self, answers: NDArray) -> None:
-        # Of two classes one tells all.
+        # Of two classes, one determines the other.
         answers = answers[..., 1:] if answers.shape[2] == 2 else answers
         centred = (answers - answers.mean(axis=0)) / np.sqrt(len(answers))
         self._vectors = np.ascontiguousarray(np.moveaxis(centred, 0, 2))
@@ -44,18 +45,18 @@ class Committee:
         self._variance = variance.sum(axis=1)
 
     def tell(self, point: int) -> None:
-        """Let the label of a point be known."""
+        """Condition on the label of a point."""
         noise = self._noise[point]
-        # An answer without noise is the same for all classifiers, and tells nothing.
-        tells = noise > np.finfo(np.float64).tiny
-        precision = np.divide(1.0, noise, out=np.zeros_like(noise), where=tells)
+        # An answer without noise is the same for all classifiers, and has no information.
+        is_open = noise > np.finfo(np.float64).tiny
+        precision = np.divide(1.0, noise, out=np.zeros_like(noise), where=is_open)
         seen = np.sqrt(precision)[:, None] * self._vectors[point]
         _, s, V = np.linalg.svd(seen, full_matrices=False)
         flat = self._vectors.reshape(-1, V.shape[1])
         flat -= (flat @ V.T * (1 - 1 / np.sqrt(1 + s**2))) @ V
 
     def left(self) -> NDArray[np.float64]:
-        """Share of the variance of each point's answer that is still open."""
+        """Remaining share of the variance of each point's answer."""
         variance = np.einsum("jyn,jyn->j", self._vectors, self._vectors)
         return np.divide(
             variance, self._variance, out=np.ones_like(variance), where=self._variance > 0
@@ -65,10 +66,10 @@ class Committee:
 def choose(
     worth: NDArray, n: int, committee: Committee | None, rng: np.random.Generator
 ) -> tuple[NDArray[np.intp], float]:
-    """The n points found by taking, again and again, the one of largest gain, and the last gain.
+    """The n points of a greedy choice by gain, and the last gain.
 
-    The gain of a point is its worth alone, times the share of its answer that is still open once
-    the points before are known; all of it, without a committee. Ties are broken by ``rng``.
+    The gain of a point is its worth times the remaining share of the variance of its answer, given
+    the points chosen before. Without a committee it is the worth. Ties are broken by ``rng``.
     """
     chosen: list[int] = []
     gain = worth.copy()
@@ -91,24 +92,24 @@ def choose_lazily(
     answers_on: Callable[[NDArray[np.intp]], NDArray] | None,
     rng: np.random.Generator,
 ) -> NDArray[np.intp]:
-    """The same choice among candidates, without answers on those that have no chance.
+    """The choice of :func:`choose`, without computing answers on points that cannot be chosen.
 
     A gain is never larger than the worth. So if the n-th gain among the points of largest worth is
-    not below the worth of any other, no other would have been chosen. Else more are looked at.
+    not below the worth of any other point, the choice is final. Otherwise more points are added.
 
     Parameters
     ----------
     worth : ndarray of shape (n_points,)
-        What each point of the pool is worth alone, not negative.
+        Worth of each single point of the pool, not negative.
     candidates : ndarray of int
         Points that may be chosen.
     n : int
-        How many of them to choose.
+        Number of points to choose.
     answers_on : callable or None
-        Answers of the same classifiers on any points, as :class:`Committee` takes them. None takes
-        points for independent.
+        Returns the answers of the same classifiers on given points, as :class:`Committee` takes
+        them. None treats points as independent.
     rng : Generator
-        Breaks ties.
+        Random generator that breaks ties.
     """
     order = rng.permutation(candidates)
     order = order[np.argsort(-worth[order], kind="stable")]
@@ -126,7 +127,7 @@ def choose_lazily(
 
 
 def kinds(points: Any) -> NDArray[np.intp]:
-    """A number for each point, the same for equal ones; points dense or in sparse rows."""
+    """An integer for each point, the same for equal points; dense or sparse rows."""
     if issparse(points):
         points = points.copy()
         points.sum_duplicates()  # and sorts
@@ -135,7 +136,7 @@ def kinds(points: Any) -> NDArray[np.intp]:
         parts = np.split(points.indices, ends), np.split(points.data, ends)
         keys = [(i.tobytes(), x.tobytes()) for i, x in zip(*parts, strict=True)]
     else:
-        dense = np.ascontiguousarray(points + 0.0)  # -0.0 becomes 0.0, which has other bytes
+        dense = np.ascontiguousarray(points + 0.0)  # turns -0.0 into 0.0, whose bytes differ
         keys = [row.tobytes() for row in dense]
     known: dict[Any, int] = {}
     return np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.intp)

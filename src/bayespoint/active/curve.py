@@ -1,4 +1,4 @@
-"""How a machine got better with every label."""
+"""The learning curve of an active learning run."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class LearningCurve:
-    """What was asked, what was answered, and how good the machine became.
+    """The queries, the labels and the scores of an active learning run.
 
     Attributes
     ----------
     indices : ndarray of int of shape (n_asked,)
-        Points of the pool in the order in which their labels were asked for.
+        Indices of the queried points, in order.
     labels : ndarray of shape (n_asked,)
-        The answers.
+        Their labels.
     n_start : int
-        How many of these made the start, before the machine chose.
+        Number of initial points, which the classifier did not choose.
     n_labels : ndarray of int of shape (n_fits,)
         Number of labels of each fit.
     scores : ndarray of shape (n_fits,) or None
         Accuracy of each fit on the test points; None without test points.
     estimator : classifier
-        The last fit.
+        The classifier of the last fit.
 
     Examples
     --------

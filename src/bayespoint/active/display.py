@@ -1,4 +1,4 @@
-"""Learning curves as a figure."""
+"""Plots of learning curves."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class LearningCurveDisplay:
-    """Score against the number of labels, with a band of one standard error.
+    """Plot of the score against the number of labels, with a band of one standard error.
 
-    Make one with :meth:`from_curves`; to compare strategies, draw each on the axes of the first.
+    Use :meth:`from_curves` to create one. To compare strategies, draw each on the same axes.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class LearningCurveDisplay:
     line_ : matplotlib Line2D
         Mean over the runs.
     band_ : matplotlib PolyCollection or None
-        One standard error to both sides; None for a single run.
+        One standard error on either side; None for a single run.
 
     Examples
     --------
@@ -70,8 +70,8 @@ class LearningCurveDisplay:
         Parameters
         ----------
         curves : LearningCurve or sequence of them
-            Runs that differ in their seed. They are compared at the numbers of labels which all of
-            them have.
+            Runs with different seeds. The mean is taken at the numbers of labels that all runs
+            have in common.
         name, ax, **kwargs
             See :meth:`plot`.
 
@@ -89,7 +89,7 @@ class LearningCurveDisplay:
         common = reduce(np.intersect1d, [run.n_labels for run in runs])
         if len(common) == 0:
             raise ValueError(
-                "These curves have no number of labels in common; they start at "
+                "The curves have no number of labels in common; they start at "
                 f"{sorted({int(run.n_labels[0]) for run in runs})} and end at "
                 f"{sorted({int(run.n_labels[-1]) for run in runs})}."
             )
@@ -106,9 +106,9 @@ class LearningCurveDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw. By default a new figure.
+            Axes to draw on; a new figure by default.
         name : str, default=None
-            Name for the legend, instead of the one given before.
+            Name for the legend, instead of that of the display.
         **kwargs
             Passed to matplotlib's ``plot`` for the mean.
 
@@ -131,7 +131,7 @@ class LearningCurveDisplay:
                 alpha=0.2,
                 linewidth=0,
             )
-        ax.set_xlabel("Labels asked for")
+        ax.set_xlabel("Number of labels")
         ax.set_ylabel("Accuracy on the test points")
         ax.grid(alpha=0.25)
         if ax.get_legend_handles_labels()[1]:

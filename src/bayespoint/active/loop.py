@@ -1,4 +1,4 @@
-"""Ask for labels, learn, and ask again."""
+"""The active learning loop."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayespoint.active.classifiers import check_classifier
 from bayespoint.active.curve import LearningCurve
-from bayespoint.active.machine import check_machine
 from bayespoint.active.parameters import check_count, check_indices
 from bayespoint.active.pool import Oracle, Pool, ask
 from bayespoint.active.scores import seed_from
@@ -30,42 +30,42 @@ def learn_actively(
     y_test: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> LearningCurve:
-    """Let a classifier choose which points of a pool get a label.
+    """Active learning: a classifier chooses which points of a pool are labelled.
 
-    It is fitted to a few labels, says by :func:`query` which it wants next, is fitted again, and
-    so on. No point is asked for twice.
+    The classifier is fitted to a few labels, chooses the next points by :func:`query`, is fitted
+    again, and so on. No point is queried twice.
 
     Parameters
     ----------
     clf : BayesPointClassifier
-        The classifier, alone or as the last step of a pipeline. It is cloned and left as it is.
+        The classifier, alone or as the last step of a pipeline. It is cloned, and not changed.
     X_pool : array-like of shape (n_pool, n_features)
-        Points that could get a label. A precomputed kernel: the matrix of all of them with all.
+        Unlabelled points. For a precomputed kernel, the matrix between all of them.
     oracle : callable
-        Takes an array of indices of points of the pool and returns their labels in this order.
+        Takes an array of indices into the pool and returns the labels of these points.
     n_queries : int
-        Labels to ask for after the start.
+        Number of labels to query after the start.
     start : int or array-like of int, default=2
-        Number of points to begin with, drawn at random, or their indices. If all have the same
-        label, more are drawn at random until a second class is seen. These count as queries: at
-        the end there are always as many labels as those of the start and ``n_queries`` together.
+        Number of initial points, drawn at random, or their indices. If all have the same label,
+        more are drawn at random until there are two classes. These count as queries: the final
+        number of labels is always that of the start plus ``n_queries``.
     batch_size : int, default=1
-        Labels to ask for at a time.
+        Number of labels per query.
     strategy : str or callable, default="entropy"
-        What makes a point worth a label; see :func:`query`.
+        Query strategy; see :func:`query`.
     n_draws : int, default=200
-        Classifiers drawn to choose a batch.
+        Number of classifiers drawn to choose a batch.
     X_test, y_test : array-like, optional
-        Test points and their labels, for the scores. A precomputed kernel: the matrix of the test
-        points with the pool.
+        Test points and their labels, for the scores. For a precomputed kernel, the matrix between
+        the test points and the pool.
     random_state : int, RandomState instance or None, default=None
-        Seed of all choices made here. The classifier has its own.
+        Seed of the queries. The classifier has a seed of its own.
 
     Returns
     -------
     LearningCurve
-        Indices and labels in the order asked for, the number of labels and the score of every fit,
-        and the last fit.
+        Indices and labels in the order of the queries, the number of labels and the score of every
+        fit, and the last fit.
 
     Examples
     --------
@@ -90,8 +90,8 @@ def learn_actively(
     6 0.967
     10 0.944
     """
-    check_machine(clf)
-    get_rule(strategy)  # or an error, before anybody is asked for a label
+    check_classifier(clf)
+    get_rule(strategy)  # raises an error before the first label is queried
     check_count("n_draws", n_draws, 2)
     check_count("batch_size", batch_size, 1)
     pool = Pool(clf, X_pool, X_test, y_test)
@@ -109,7 +109,7 @@ def learn_actively(
         scores.append(pool.score(fitted, asked))
         if len(asked) == n_end:
             break
-        # After a longer start go on to where other runs stop, so that curves can be averaged.
+        # After a longer start, continue to where other runs stop, so that curves can be averaged.
         n_to_next = batch_size - (len(asked) - n_first) % batch_size
         chosen = query(
             fitted,
@@ -135,7 +135,7 @@ def learn_actively(
 def starting_order(
     start: Any, n_points: int, rng: np.random.Generator
 ) -> tuple[int, NDArray[np.intp]]:
-    """Number of points to begin with, and all points in random order, but the given ones first."""
+    """Number of initial points, and all points in random order with the given ones first."""
     order = rng.permutation(n_points)
     if isinstance(start, Integral):
         check_count("start", start, 1, n_points, "the points of the pool")
@@ -143,14 +143,14 @@ def starting_order(
     given = check_indices("start", start, n_points)
     if len(given) == 0 or len(np.unique(given)) < len(given):
         raise ValueError(
-            f"start must hold at least one index, and none twice. Got {len(given)} indices, "
-            f"{len(np.unique(given))} of them different."
+            f"start must contain at least one index, and none twice. Got {len(given)} indices, "
+            f"{len(np.unique(given))} of them distinct."
         )
     return len(given), np.concatenate([given, order[~np.isin(order, given)]])
 
 
 def labels_of_two_classes(oracle: Oracle, order: NDArray[np.intp], n_first: int) -> NDArray:
-    """Labels of the first points, and of further ones, one by one, until two classes are seen."""
+    """Labels of the first points, and of more, one by one, until there are two classes."""
     labels = ask(oracle, order[:n_first])
     for i in range(n_first, len(order)):
         if len(np.unique(labels)) > 1:
@@ -158,8 +158,8 @@ def labels_of_two_classes(oracle: Oracle, order: NDArray[np.intp], n_first: int)
         labels = np.concatenate([labels, ask(oracle, order[i : i + 1])])
     if len(np.unique(labels)) < 2:
         raise ValueError(
-            f"All {len(labels)} labels that the oracle gave are {labels[0]!r}, and a classifier "
-            "needs two classes. Give the indices of points of two classes as start, or raise "
+            f"A classifier needs two classes, but all {len(labels)} labels of the oracle are "
+            f"{labels[0]!r}. Pass the indices of points of two classes as start, or raise "
             "n_queries."
         )
     return labels

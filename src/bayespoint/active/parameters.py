@@ -1,4 +1,4 @@
-"""Parameters of functions, checked before anybody is asked for a label."""
+"""Checks of parameters, before any label is queried."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def check_indices(name: str, indices: ArrayLike, n_pool: int) -> NDArray[np.intp]:
-    """The indices as an array, or an error if they are none."""
+    """The indices as an array, or an error if they are invalid."""
     values = np.asarray(indices)
     if values.size == 0:
         return np.empty(0, dtype=np.intp)
     if values.ndim != 1 or not np.issubdtype(values.dtype, np.integer):
         raise ValueError(
-            f"{name} must be a one-dimensional array of integers, indices of points of the pool. "
-            f"Got an array of shape {values.shape} and type {values.dtype} instead."
+            f"{name} must be a one-dimensional array of integers, indices into the pool. Got an "
+            f"array of shape {values.shape} and type {values.dtype} instead."
         )
     if values.min() < 0 or values.max() >= n_pool:
         raise ValueError(
-            f"{name} must hold indices of the pool, from 0 to {n_pool - 1}. Got indices from "
+            f"{name} must contain indices into the pool, from 0 to {n_pool - 1}. Got indices from "
             f"{values.min()} to {values.max()} instead."
         )
     return values.astype(np.intp)

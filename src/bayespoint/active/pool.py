@@ -1,4 +1,4 @@
-"""The points that could get a label, those that test, and who gives the labels."""
+"""The pool of unlabelled points, the test points, and the oracle that gives labels."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_consistent_length
 
-from bayespoint.active.machine import n_rows, rows
+from bayespoint.active.classifiers import n_rows, rows
 
 Oracle = Callable[[NDArray[np.intp]], ArrayLike]
 
 
 class Pool:
-    """Fits and tests a classifier on some of the points.
+    """Fits a classifier to some points of the pool and tests it.
 
-    A precomputed kernel has a column for each labelled point, so its columns change, too.
+    A precomputed kernel has a column for each labelled point, so its columns change with these.
     """
 
     def __init__(self, clf: Any, X: Any, X_test: Any, y_test: ArrayLike | None) -> None:
         if (X_test is None) != (y_test is None):
             raise ValueError(
-                "X_test and y_test belong together. Got only "
+                "X_test and y_test must be passed together. Got only "
                 f"{'y_test' if X_test is None else 'X_test'}."
             )
         if X_test is not None:
@@ -36,8 +36,8 @@ class Pool:
         self.pairwise = get_tags(clf).input_tags.pairwise
         if self.pairwise and np.shape(X) != (self.n_points, self.n_points):
             raise ValueError(
-                "With a precomputed kernel X_pool must be the square matrix of all points of the "
-                f"pool with all. Got shape {np.shape(X)} instead."
+                "With a precomputed kernel X_pool must be the square matrix between all points of "
+                f"the pool. Got shape {np.shape(X)} instead."
             )
 
     def fit(self, labelled: NDArray[np.intp], labels: NDArray) -> Any:
@@ -46,34 +46,34 @@ class Pool:
         return clone(self.clf).fit(rows(X, labelled), labels)
 
     def score(self, fitted: Any, labelled: NDArray[np.intp]) -> float:
-        """Accuracy on the test points; NaN if there are none."""
+        """Accuracy on the test points; NaN without test points."""
         if self.X_test is None:
             return np.nan
         return float(fitted.score(self.as_seen(self.X_test, labelled), self.y_test))
 
     def as_seen(self, X: Any, labelled: NDArray[np.intp]) -> Any:
-        """The points as a machine sees them that was fitted to these."""
+        """The points as a classifier that was fitted to the labelled points takes them."""
         return np.asarray(X)[:, labelled] if self.pairwise else X
 
 
 def ask(oracle: Oracle, indices: NDArray[np.intp]) -> NDArray:
-    """The labels of these points, or an error if the oracle gave something else."""
+    """The labels of these points, checked."""
     labels = np.asarray(oracle(indices.copy()))
     if labels.shape != indices.shape:
         raise ValueError(
-            f"The oracle must return one label for each of the {len(indices)} indices it is given. "
-            f"Got an array of shape {labels.shape} instead."
+            f"The oracle must return one label for each of the {len(indices)} indices. Got an "
+            f"array of shape {labels.shape} instead."
         )
     missing = [i for i, y in zip(indices.tolist(), labels.tolist(), strict=True) if is_missing(y)]
     if missing:
         raise ValueError(
-            f"The oracle returned no label (NaN or None) for {len(missing)} of the {len(indices)} "
-            f"points it was asked for, among them point {missing[0]}. Leave points that nobody can "
-            "label out of the pool."
+            f"The oracle returned no label (NaN or None) for {len(missing)} of {len(indices)} "
+            f"points, among them point {missing[0]}. Remove points that cannot be labelled from "
+            "the pool."
         )
     return labels
 
 
 def is_missing(label: Any) -> bool:
-    """Whether this stands for no label: None, or NaN, the value that is not itself."""
+    """Whether the label is None or NaN, the value that does not equal itself."""
     return label is None or label != label

@@ -1,4 +1,4 @@
-"""What makes a point worth a label, and which points of a pool to label next."""
+"""Query strategies: which points of a pool to label next."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import validate_data
 
 from bayespoint.active.batch import choose_lazily, kinds, one_of_each
-from bayespoint.active.machine import (
-    check_machine,
+from bayespoint.active.classifiers import (
+    check_classifier,
+    classifier_and_points,
     drawn_outputs,
-    machine_and_points,
     n_rows,
     probabilities,
     rows,
     votes,
 )
 from bayespoint.active.parameters import check_count, check_indices
-from bayespoint.active.scores import bald, doubt, entropy, seed_from
+from bayespoint.active.scores import bald, entropy, one_minus_margin, seed_from
 
 Strategy = str | Callable[[Any, Any], NDArray]
 
 
 class Rule(NamedTuple):
-    """What a strategy goes by.
+    """The functions that define a strategy.
 
     Attributes
     ----------
     worth : callable
-        Takes a fitted machine, points, ``n_draws`` and ``random_state``, and gives what each point
-        is worth alone, not negative.
+        Takes a fitted classifier, points, ``n_draws`` and ``random_state``, and returns the worth
+        of each single point, not negative.
     answers : callable
-        Takes a machine and outputs of classifiers drawn from its posterior, and gives their answers
-        as :class:`~bayespoint.active.batch.Committee` takes them.
+        Takes a classifier and outputs of classifiers drawn from its posterior, and returns their
+        answers as :class:`~bayespoint.active.batch.Committee` takes them.
     together : bool
-        Whether points of a batch are worth less if they tell the same.
+        Whether similar points in a batch count less.
     """
 
     worth: Callable[..., NDArray]
@@ -45,19 +45,19 @@ class Rule(NamedTuple):
     together: bool = True
 
 
-# An entry here is all that a new strategy needs.
+# To add a strategy, add an entry.
 STRATEGIES = {
-    "entropy": Rule(lambda machine, X, **draws: entropy(machine, X)),
-    "margin": Rule(lambda machine, X, **draws: doubt(machine, X)),
+    "entropy": Rule(lambda clf, X, **draws: entropy(clf, X)),
+    "margin": Rule(lambda clf, X, **draws: one_minus_margin(clf, X)),
     "bald": Rule(bald, probabilities),
-    "random": Rule(lambda machine, X, **draws: np.ones(n_rows(X)), together=False),
+    "random": Rule(lambda clf, X, **draws: np.ones(n_rows(X)), together=False),
 }
 
 
 def get_rule(strategy: Strategy) -> Rule:
-    """The rule of a name, or of a function of the user's."""
+    """The rule of a strategy, given by its name or as a function."""
     if callable(strategy):
-        return Rule(lambda machine, X, **draws: checked_worth(strategy(machine, X), n_rows(X)))
+        return Rule(lambda clf, X, **draws: checked_worth(strategy(clf, X), n_rows(X)))
     if not isinstance(strategy, str) or strategy not in STRATEGIES:
         listed = ", ".join(map(repr, STRATEGIES))
         raise ValueError(
@@ -76,51 +76,51 @@ def query(
     n_draws: int = 200,
     random_state: int | np.random.RandomState | None = None,
 ) -> NDArray[np.intp]:
-    r"""The n points of a pool that are most worth a label.
+    """The n points of a pool whose labels are most informative.
 
-    The first is the one of largest worth. The worth of every other is then multiplied by the share
-    of the variance of its answer that is still open once the label of the first is known, and so
-    on: twins and neighbours of a chosen point are worth little, points that ask something else
-    keep their worth. Variances and covariances are those of the answers of ``n_draws`` classifiers
-    from the posterior. A batch costs O(n n_pool n_draws) at most, times n_classes squared for
-    several classes, and less where most points have no chance; a single point needs no draws.
+    The first is the point of largest worth. The worth of every other point is then multiplied by
+    the share of the variance of its answer that remains once the label of the first is known, and
+    so on. So points equal or close to a chosen one count little, and points that give other
+    information keep their worth. Variances and covariances are those of the answers of ``n_draws``
+    classifiers from the posterior. A batch costs at most O(n n_pool n_draws), times n_classes
+    squared for several classes. A single point needs no draws.
 
     Parameters
     ----------
     clf : BayesPointClassifier
         Fitted; alone, or as the last step of a pipeline.
     X_pool : array-like of shape (n_pool, n_features)
-        Points to choose from.
+        Unlabelled points.
     n : int, default=1
-        How many to choose.
+        Number of points to choose.
     strategy : {"entropy", "margin", "bald", "random"} or callable, default="entropy"
-        What a point is worth:
+        The worth of a point:
 
         * "entropy": the :func:`entropy` of the vote;
         * "margin": one minus the difference of the two largest probabilities; with two classes,
           the point of the smallest ``|decision_function|`` comes first;
-        * "bald": the mutual information of label and weights, :func:`bald`. It does not ask where
-          labels are uncertain through noise alone. So it believes the noise of the model: if that
-          is far too large, it asks for points at the rim of the pool, whatever their answer;
-        * "random": every point the same, the rival to beat;
-        * a function of a classifier and points that returns numbers that are not negative. In a
-          pipeline it gets the last step, and the points as that sees them.
+        * "bald": the mutual information of label and weights, :func:`bald`. It avoids points whose
+          labels are uncertain through noise alone. It relies on the noise of the model: if that is
+          far too large, it chooses points at the edge of the pool;
+        * "random": the same for all points, as a baseline;
+        * a function of a classifier and points that returns one nonnegative number per point. In a
+          pipeline it gets the last step and the transformed points.
     exclude : array-like of int, optional
-        Indices of points never to choose, because they are labelled already.
+        Indices of points that are not chosen, because they are labelled already.
     n_draws : int, default=200
-        Classifiers to draw. All samples of the posterior are asked, if there are not more.
+        Number of classifiers to draw. If the posterior has no more samples, all are used.
     random_state : int, RandomState instance or None, default=None
-        Seed of the draws and of the choice among equals.
+        Seed of the draws and of the choice between ties.
 
     Returns
     -------
     ndarray of int of shape (n,)
-        Indices into the pool, the most valuable first. Points equal to a chosen or an excluded one
-        are taken only when no others are left.
+        Indices into the pool, the most informative first. Points equal to a chosen or an excluded
+        one are taken only if no others are left.
 
     See Also
     --------
-    learn_actively : Asks, fits and asks again.
+    learn_actively : The whole loop of queries and fits.
 
     Examples
     --------
@@ -130,22 +130,23 @@ def query(
     >>> X = np.array([[-2.0, 0.0], [2.0, 0.0]])
     >>> clf = BayesPointClassifier(engine="ep").fit(X, ["left", "right"])
     >>> pool = np.array([[0.0, 1.0], [0.0, 1.0], [0.1, 1.0], [0.2, -1.0], [3.0, 1.0]])
-    >>> query(clf, pool, 2, random_state=0)  # not 1 and its twin 0, nor its neighbour 2
+    >>> query(clf, pool, 2, random_state=0)  # not 1 and its copy 0 or neighbour 2
     array([1, 3])
     """
-    check_machine(clf)
+    check_classifier(clf)
     rule = get_rule(strategy)
-    machine, X = machine_and_points(clf, X_pool)
-    points = validate_data(machine, X, reset=False, accept_sparse="csr")
+    classifier, X = classifier_and_points(clf, X_pool)
+    points = validate_data(classifier, X, reset=False, accept_sparse="csr")
     taken = taken_points(exclude, n_rows(points))
     check_count("n_draws", n_draws, 2)
     check_count("n", n, 1, int((~taken).sum()), "the points of the pool to choose from")
     rng = np.random.default_rng(seed_from(random_state))
     seed = int(rng.integers(2**31))
-    worth = rule.worth(machine, X, n_draws=n_draws, random_state=seed)
+    worth = rule.worth(classifier, X, n_draws=n_draws, random_state=seed)
 
     def answers_on(candidates: NDArray[np.intp]) -> NDArray:
-        return rule.answers(machine, drawn_outputs(machine, rows(X, candidates), n_draws, seed))
+        outputs = drawn_outputs(classifier, rows(X, candidates), n_draws, seed)
+        return rule.answers(classifier, outputs)
 
     together = n > 1 and rule.together
     kind = kinds(points)
@@ -153,7 +154,7 @@ def query(
     chosen: list[int] = []
     while len(chosen) < n:
         if waiting.all():
-            waiting = taken  # nothing is left but equals of those taken
+            waiting = taken  # only copies of points already taken are left
         candidates = one_of_each(np.flatnonzero(~waiting), kind, rng)
         n_now = min(n - len(chosen), len(candidates))
         picked = choose_lazily(worth, candidates, n_now, answers_on if together else None, rng)
@@ -164,11 +165,11 @@ def query(
 
 
 def checked_worth(values: ArrayLike, n_points: int) -> NDArray[np.float64]:
-    """What a function of the user returned, or an error if it will not do."""
+    """The result of a user's strategy, checked."""
     worth = np.asarray(values, dtype=np.float64)
     if worth.shape != (n_points,) or not np.isfinite(worth).all() or (worth < 0).any():
         raise ValueError(
-            "A strategy must return one finite number that is not negative for each of the "
+            "A strategy must return one finite, nonnegative number for each of the "
             f"{n_points} points. Got an array of shape {worth.shape} instead"
             + (f", with values from {worth.min():g} to {worth.max():g}." if worth.size else ".")
         )

@@ -29,22 +29,16 @@ Param = Annotated[
 ]
 
 
-def check_seed(seed: int) -> int:
-    """Refuse what numpy's generators do not take."""
-    if not 0 <= seed < 2**32:
-        raise typer.BadParameter(f"{seed} is not in the range from 0 to 2**32 - 1")
-    return seed
-
-
 Seed = Annotated[
-    int, typer.Option(metavar="N", callback=check_seed, help="Seed; the same, the same result.")
+    int,
+    typer.Option(metavar="N", min=0, max=2**32 - 1, help="Seed: equal seeds give equal results."),
 ]
 
 
 def check_jobs(jobs: int | None) -> int | None:
     """Refuse what joblib does not take."""
     if jobs == 0:
-        raise typer.BadParameter("0 threads can do nothing; -1 is one for each core")
+        raise typer.BadParameter("must not be 0; -1 is one for each core")
     return jobs
 
 

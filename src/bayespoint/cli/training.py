@@ -97,7 +97,7 @@ def describe_classifier(model: Pipeline) -> dict[str, Any]:
 def summary(found: dict[str, Any]) -> list[tuple[str, str]]:
     """The same for people."""
     nouns = {"numbers": ("number",), "categories": ("category", "categories")}
-    kinds = [count(len(found["columns"][kind]), *noun) for kind, noun in nouns.items()]
+    kinds = [count(len(names), *nouns[kind]) for kind, names in found["columns"].items() if names]
     errors = f"{found['training_error']:.1%} of the training rows"
     left_out = found["left_out_error"]
     if left_out is not None:

@@ -45,9 +45,9 @@ class Run:
     >>> X, y = load_iris(return_X_y=True)
     >>> run = BayesPointClassifier(engine="laplace").fit(X, y).run_
     >>> run.converged, run.summary
-    (True, 'converged after 7 steps')
+    (True, 'converged after 6 steps')
     >>> [len(changes) for changes in run.history]  # of each class against the rest
-    [6, 5, 7]
+    [6, 5, 6]
     """
 
     not_stored: ClassVar = ("warnings",)

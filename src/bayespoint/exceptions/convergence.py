@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from sklearn.exceptions import ConvergenceWarning
 
+from bayespoint.exceptions.base import Attributes
 
-class TaskWarning(Warning):
+
+@dataclass(eq=False)
+class TaskWarning(Attributes, Warning):
     """A warning about some of the binary tasks; the message names the worst of them.
 
     Attributes
@@ -29,12 +34,9 @@ class TaskWarning(Warning):
     " of 'c' against the rest (and 1 other)"
     """
 
-    name: str | None = ""
-
-    def __init__(self, task: int, n_others: int = 0, *rest: object) -> None:
-        self.task = task
-        self.n_others = n_others
-        super().__init__(task, n_others, *rest)
+    task: int
+    n_others: int
+    name: str | None = field(default="", init=False)
 
     @property
     def place(self) -> str:
@@ -45,7 +47,8 @@ class TaskWarning(Warning):
         return f" of {self.name or f'task {self.task}'}{others if self.n_others else ''}"
 
 
-class NotSeparableWarning(ConvergenceWarning):
+@dataclass(eq=False)
+class NotSeparableWarning(Attributes, ConvergenceWarning):
     """Some perceptrons still made mistakes after the last epoch.
 
     Attributes
@@ -68,15 +71,11 @@ class NotSeparableWarning(ConvergenceWarning):
     3.10%. Remedy: raise max_epochs, or use a larger ridge.
     """
 
-    def __init__(
-        self, n_failed: int, n_runs: int, max_epochs: int, training_error: float, has_ridge: bool
-    ) -> None:
-        self.n_failed = n_failed
-        self.n_runs = n_runs
-        self.max_epochs = max_epochs
-        self.training_error = training_error
-        self.has_ridge = has_ridge
-        super().__init__(n_failed, n_runs, max_epochs, training_error, has_ridge)
+    n_failed: int
+    n_runs: int
+    max_epochs: int
+    training_error: float
+    has_ridge: bool
 
     @property
     def remedy(self) -> str:
@@ -96,14 +95,14 @@ class NotSeparableWarning(ConvergenceWarning):
         )
 
 
+@dataclass(eq=False)
 class NotConvergedWarning(TaskWarning, ConvergenceWarning):
     """An iterative engine stopped before it converged; the posterior is valid, but not optimal.
 
     Attributes
     ----------
-    task, n_others, name
-        The task that the numbers belong to; see
-        :class:`~bayespoint.exceptions.convergence.TaskWarning`.
+    task, n_others : int
+        Index of the worst task, and number of other tasks with the same problem.
     changes : tuple of float
         Largest relative change in each iteration.
     tol : float
@@ -126,24 +125,12 @@ class NotConvergedWarning(TaskWarning, ConvergenceWarning):
     (tol=1e-06); training error of the Bayes point: 2.00%. Remedy: raise it.
     """
 
-    def __init__(
-        self,
-        task: int,
-        n_others: int,
-        changes: tuple[float, ...],
-        tol: float,
-        training_error: float,
-        reason: str,
-        remedy: str,
-        unit: str = "sweeps",
-    ) -> None:
-        self.changes = changes
-        self.tol = tol
-        self.training_error = training_error
-        self.reason = reason
-        self.remedy = remedy
-        self.unit = unit
-        super().__init__(task, n_others, changes, tol, training_error, reason, remedy, unit)
+    changes: tuple[float, ...]
+    tol: float
+    training_error: float
+    reason: str
+    remedy: str
+    unit: str = "sweeps"
 
     def __str__(self) -> str:
         last = f"{self.changes[-1]:.2g}" if self.changes else "unknown"
@@ -154,14 +141,14 @@ class NotConvergedWarning(TaskWarning, ConvergenceWarning):
         )
 
 
+@dataclass(eq=False)
 class ChainsDisagreeWarning(TaskWarning, ConvergenceWarning):
     """Markov chains have not converged to the same posterior, or have too few effective samples.
 
     Attributes
     ----------
-    task, n_others, name
-        The task that the numbers belong to; see
-        :class:`~bayespoint.exceptions.convergence.TaskWarning`.
+    task, n_others : int
+        Index of the worst task, and number of other tasks with the same problem.
     r_hat : float
         Largest rank-normalised split R-hat of the outputs at training points; 1 is agreement.
     effective_sample_size : float
@@ -181,22 +168,11 @@ class ChainsDisagreeWarning(TaskWarning, ConvergenceWarning):
     effective sample size 17'
     """
 
-    def __init__(
-        self,
-        task: int,
-        n_others: int,
-        r_hat: float,
-        effective_sample_size: float,
-        target_ess: float | None,
-        n_steps: int,
-        remedy: str,
-    ) -> None:
-        self.r_hat = r_hat
-        self.effective_sample_size = effective_sample_size
-        self.target_ess = target_ess
-        self.n_steps = n_steps
-        self.remedy = remedy
-        super().__init__(task, n_others, r_hat, effective_sample_size, target_ess, n_steps, remedy)
+    r_hat: float
+    effective_sample_size: float
+    target_ess: float | None
+    n_steps: int
+    remedy: str
 
     def __str__(self) -> str:
         wanted = "" if self.target_ess is None else f" (target_ess={self.target_ess:g})"
@@ -208,7 +184,8 @@ class ChainsDisagreeWarning(TaskWarning, ConvergenceWarning):
         )
 
 
-class StoppedEarlyWarning(UserWarning):
+@dataclass(eq=False)
+class StoppedEarlyWarning(Attributes, UserWarning):
     """A fit was stopped by its time limit or its monitor; finished samples are kept.
 
     Attributes
@@ -230,20 +207,11 @@ class StoppedEarlyWarning(UserWarning):
     fit add the missing samples.
     """
 
-    def __init__(
-        self,
-        n_finished: int,
-        n_wanted: int,
-        reason: str,
-        remedy: str = "warm_start=True and another fit add the missing samples",
-        unit: str = "samples",
-    ) -> None:
-        self.n_finished = n_finished
-        self.n_wanted = n_wanted
-        self.reason = reason
-        self.remedy = remedy
-        self.unit = unit
-        super().__init__(n_finished, n_wanted, reason, remedy, unit)
+    n_finished: int
+    n_wanted: int
+    reason: str
+    remedy: str = "warm_start=True and another fit add the missing samples"
+    unit: str = "samples"
 
     @property
     def summary(self) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+
+from bayespoint.exceptions.base import Attributes
 
 
 class KernelError(ValueError):
@@ -22,7 +25,8 @@ class KernelError(ValueError):
     """
 
 
-class CacheTooSmallError(ValueError):
+@dataclass(eq=False)
+class CacheTooSmallError(Attributes, ValueError):
     """The cache is too small for a single kernel row.
 
     Attributes
@@ -38,10 +42,8 @@ class CacheTooSmallError(ValueError):
     is fast with room for a few thousand rows.
     """
 
-    def __init__(self, cache_size: float, row_size: float) -> None:
-        self.cache_size = cache_size
-        self.row_size = row_size
-        super().__init__(cache_size, row_size)
+    cache_size: float
+    row_size: float
 
     def __str__(self) -> str:
         return (
@@ -51,7 +53,8 @@ class CacheTooSmallError(ValueError):
         )
 
 
-class DataUnavailableError(OSError):
+@dataclass(eq=False)
+class DataUnavailableError(Attributes, OSError):
     """A data set is neither in the data folder nor available from OpenML.
 
     Attributes
@@ -70,17 +73,16 @@ class DataUnavailableError(OSError):
     Cannot load MNIST. Tried OpenML: no network. Remedy: name a data folder.
     """
 
-    def __init__(self, wanted: str, tried: str, remedy: str) -> None:
-        self.wanted = wanted
-        self.tried = tried
-        self.remedy = remedy
-        super().__init__(wanted, tried, remedy)
+    wanted: str
+    tried: str
+    remedy: str
 
     def __str__(self) -> str:
         return f"Cannot load {self.wanted}. Tried {self.tried}. Remedy: {self.remedy}."
 
 
-class EmptyVersionSpaceError(ValueError):
+@dataclass(eq=False)
+class EmptyVersionSpaceError(Attributes, ValueError):
     """No weight vector classifies all training points correctly, and the engine needs one.
 
     Attributes
@@ -99,10 +101,8 @@ class EmptyVersionSpaceError(ValueError):
     (1, 3)
     """
 
-    def __init__(self, n_points: int, n_wrong: int) -> None:
-        self.n_points = n_points
-        self.n_wrong = n_wrong
-        super().__init__(n_points, n_wrong)
+    n_points: int
+    n_wrong: int
 
     def __str__(self) -> str:
         return (
@@ -113,7 +113,8 @@ class EmptyVersionSpaceError(ValueError):
         )
 
 
-class ModelFileError(ValueError):
+@dataclass(eq=False)
+class ModelFileError(Attributes, ValueError):
     """A model cannot be saved, or a file contains no valid model.
 
     Attributes
@@ -131,16 +132,15 @@ class ModelFileError(ValueError):
     model.bpm: it is empty. Save the model with bayespoint.save.
     """
 
-    def __init__(self, path: Path, reason: str) -> None:
-        self.path = path
-        self.reason = reason
-        super().__init__(path, reason)
+    path: Path
+    reason: str
 
     def __str__(self) -> str:
         return f"{self.path}: {self.reason.rstrip('.')}."
 
 
-class NotEnoughMemoryError(MemoryError):
+@dataclass(eq=False)
+class NotEnoughMemoryError(Attributes, MemoryError):
     """Something would take more memory than there is; raised before any of it is taken.
 
     Attributes
@@ -159,12 +159,10 @@ class NotEnoughMemoryError(MemoryError):
     A matrix needs at least 8 TB of memory, and 16 GB are available. Remedy: take a smaller one.
     """
 
-    def __init__(self, what: str, needed: float, available: float, remedy: str) -> None:
-        self.what = what
-        self.needed = needed
-        self.available = available
-        self.remedy = remedy
-        super().__init__(what, needed, available, remedy)
+    what: str
+    needed: float
+    available: float
+    remedy: str
 
     def __str__(self) -> str:
         return (

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
+from bayespoint.exceptions.base import Attributes
 from bayespoint.exceptions.convergence import TaskWarning
 
 
+@dataclass(eq=False)
 class FactorisedWarning(TaskWarning, UserWarning):
     """Treating the weights as independent changes predictions noticeably.
 
     Attributes
     ----------
-    task, n_others, name
-        The task that the number belongs to; see
-        :class:`~bayespoint.exceptions.convergence.TaskWarning`.
+    task, n_others : int
+        Index of the worst task, and number of other tasks with the same problem.
     variance_ratio : float
         Predictive variance over that of a full covariance, the worst of a few training points.
 
@@ -25,9 +27,7 @@ class FactorisedWarning(TaskWarning, UserWarning):
     "covariance='diagonal' matters: the predictive variance of a training point of task 0 is 2"
     """
 
-    def __init__(self, task: int, n_others: int, variance_ratio: float) -> None:
-        self.variance_ratio = variance_ratio
-        super().__init__(task, n_others, variance_ratio)
+    variance_ratio: float
 
     def __str__(self) -> str:
         return (
@@ -38,7 +38,8 @@ class FactorisedWarning(TaskWarning, UserWarning):
         )
 
 
-class CutMarginalsWarning(UserWarning):
+@dataclass(eq=False)
+class CutMarginalsWarning(Attributes, UserWarning):
     """At a low beta the ends of the grids cut off the max-marginals.
 
     Attributes
@@ -55,10 +56,8 @@ class CutMarginalsWarning(UserWarning):
     'With beta=0.03 a marginal still has 21.0% of its height where its grid ends'
     """
 
-    def __init__(self, beta: float, height: float) -> None:
-        self.beta = beta
-        self.height = height
-        super().__init__(beta, height)
+    beta: float
+    height: float
 
     def __str__(self) -> str:
         return (
@@ -68,7 +67,8 @@ class CutMarginalsWarning(UserWarning):
         )
 
 
-class BoundReachedWarning(UserWarning):
+@dataclass(eq=False)
+class BoundReachedWarning(Attributes, UserWarning):
     """The evidence still grows at a bound of the search.
 
     Attributes
@@ -88,16 +88,9 @@ class BoundReachedWarning(UserWarning):
     0.01 to 100. Remedy: wider bounds in param_bounds.
     """
 
-    def __init__(
-        self,
-        names: tuple[str, ...],
-        bounds: tuple[tuple[float, float], ...],
-        values: tuple[float, ...],
-    ) -> None:
-        self.names = names
-        self.bounds = bounds
-        self.values = values
-        super().__init__(names, bounds, values)
+    names: tuple[str, ...]
+    bounds: tuple[tuple[float, float], ...]
+    values: tuple[float, ...]
 
     def __str__(self) -> str:
         reached = ", ".join(
@@ -110,7 +103,8 @@ class BoundReachedWarning(UserWarning):
         )
 
 
-class SparseInputWarning(UserWarning):
+@dataclass(eq=False)
+class SparseInputWarning(Attributes, UserWarning):
     """The input is sparse, so the named engine was used in a form that keeps rows sparse.
 
     Attributes
@@ -126,9 +120,7 @@ class SparseInputWarning(UserWarning):
     Pass it as engine to choose it explicitly, or X.toarray() for an engine without restrictions.
     """
 
-    def __init__(self, engine: str) -> None:
-        self.engine = engine
-        super().__init__(engine)
+    engine: str
 
     def __str__(self) -> str:
         return (
@@ -137,7 +129,8 @@ class SparseInputWarning(UserWarning):
         )
 
 
-class ModelVersionWarning(UserWarning):
+@dataclass(eq=False)
+class ModelVersionWarning(Attributes, UserWarning):
     """A model file contains transformers of another release of scikit-learn.
 
     Attributes
@@ -157,11 +150,9 @@ class ModelVersionWarning(UserWarning):
     again.
     """
 
-    def __init__(self, path: Path, saved: str, running: str) -> None:
-        self.path = path
-        self.saved = saved
-        self.running = running
-        super().__init__(path, saved, running)
+    path: Path
+    saved: str
+    running: str
 
     def __str__(self) -> str:
         return (

@@ -1,4 +1,4 @@
-"""Pictures, in one look. Nothing is imported from matplotlib before something is drawn."""
+"""Plots and their common style. Matplotlib is imported only when something is drawn."""
 
 from bayespoint.plots.marginals import MarginalDisplay
 from bayespoint.plots.style import (

@@ -1,36 +1,33 @@
-"""Max-marginals of single weights, drawn."""
+"""Plots of max-marginals."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.pipelines import split_pipeline
-from bayespoint.plots.style import BLUE, INK, VERMILION
+from bayespoint.plots.style import BLUE, INK, VERMILION, Axes
 from bayespoint.posteriors import MarginalPosterior
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 class MarginalDisplay:
-    """Max-marginals of some weights, with their means and modes (the paper's Figure 1 e-g).
+    """Plot of the max-marginals of some weights, with their means and modes.
 
-    Make one with :meth:`from_estimator`.
+    As Figure 1 e-g of the paper. Use :meth:`from_estimator` to create one.
 
     Parameters
     ----------
     posterior : MarginalPosterior
         The max-marginals.
     features : sequence of int, default=(0, 1, 2)
-        Which weights.
+        Indices of the weights.
     names : sequence of str or None, default=None
-        Their names, for the titles.
+        Names of the weights, for the titles.
     task : int, default=0
-        Which task: 0 for two classes, else the number of the class that is told from the rest.
+        Index of the task: 0 for two classes, else that of a class against the rest.
 
     Attributes
     ----------
@@ -73,14 +70,14 @@ class MarginalDisplay:
         task: int = 0,
         axes: Sequence[Axes] | None = None,
     ) -> MarginalDisplay:
-        """The marginals of a fitted classifier, or of a pipeline that ends in one.
+        """Plot the marginals of a fitted classifier, alone or as the last step of a pipeline.
 
         Parameters
         ----------
         estimator : BayesPointClassifier or Pipeline
             Fitted with the engine ``KnapsackPropagation``.
         features, task
-            See the class. Features that the classifier knows by name are named.
+            See the class. Titles have the names of the features, if the classifier has them.
         axes : sequence of matplotlib Axes, optional
             See :meth:`plot`.
 
@@ -92,8 +89,8 @@ class MarginalDisplay:
         posterior = getattr(classifier, "posterior_", None)
         if not isinstance(posterior, MarginalPosterior):
             raise ValueError(
-                "MarginalDisplay needs a fitted classifier with max-marginals, that is, with the "
-                f"engine KnapsackPropagation. Got {classifier!r}."
+                "MarginalDisplay needs a classifier that is fitted with the engine "
+                f"KnapsackPropagation. Got {classifier!r}."
             )
         known = getattr(classifier, "feature_names_in_", None)
         names = None
@@ -102,7 +99,7 @@ class MarginalDisplay:
         return cls(posterior, features=features, names=names, task=task).plot(axes)
 
     def plot(self, axes: Sequence[Axes] | None = None) -> MarginalDisplay:
-        """Draw each marginal, its mean as a line and its mode as a cross.
+        """Draw each marginal, with its mean as a line and its mode as a cross.
 
         Parameters
         ----------
@@ -133,7 +130,7 @@ class MarginalDisplay:
         n_tasks, n_weights, _ = self.posterior.grids.shape
         if not len(self.features) or not all(0 <= d < n_weights for d in self.features):
             raise ValueError(
-                f"features must be numbers of weights, 0 to {n_weights - 1}. "
+                f"features must be indices of weights, from 0 to {n_weights - 1}. "
                 f"Got {list(self.features)!r}."
             )
         if not 0 <= self.task < n_tasks:

@@ -1,4 +1,4 @@
-"""One look for all figures."""
+"""The style of all figures."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ if TYPE_CHECKING:
     import numpy as np
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
     from matplotlib.image import AxesImage
+else:  # names for annotations: matplotlib is not imported before something is drawn
+    Axes = Colormap = Drawing = AxesImage = Any
 
-# M. Okabe and K. Ito, Color Universal Design, 2008: told apart by all kinds of colour vision.
+# M. Okabe and K. Ito, Color Universal Design, 2008: distinct for all kinds of colour vision.
 BLUE, VERMILION, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
 INK = "#222222"
-N_SHADES = 49  # of a colour map, odd to have a middle: smooth to the eye, files of half the size
+N_SHADES = 49  # of a colour map; odd, for a middle colour; few, for small files
 
 STYLE: Any = {
     "axes.edgecolor": "#888888",
@@ -34,7 +36,7 @@ STYLE: Any = {
     "xtick.color": INK,
     "ytick.color": INK,
 }
-# The same for dark screens: light ink on nothing, so that the page shows through.
+# For dark pages: light ink on a transparent background.
 PALE = "#e4e7eb"
 DARK: Any = {
     "axes.edgecolor": "#a0a9b4",
@@ -50,17 +52,17 @@ DARK: Any = {
 
 @contextmanager
 def house_style(dark: bool = False) -> Iterator[None]:
-    """Draw and save in the look of the house, whatever the user's settings are.
+    """Draw and save figures in the style of the library, whatever the user's settings are.
 
     Parameters
     ----------
     dark : bool, default=False
-        Whether to draw on a dark ground.
+        Whether the background is dark.
 
     Returns
     -------
     context manager
-        The settings hold within its block.
+        The style applies within its block.
 
     Examples
     --------
@@ -78,18 +80,18 @@ def house_style(dark: bool = False) -> Iterator[None]:
         yield
 
 
-def new_axes(width: float = 6.8, height: float = 4.2) -> tuple[Figure, Axes]:
-    """A figure with one pair of axes, without the state that pyplot keeps.
+def new_axes(width: float = 6.8, height: float = 4.2) -> tuple[Drawing, Axes]:
+    """A figure with one pair of axes, independent of pyplot.
 
     Parameters
     ----------
     width, height : float
-        Its size in inches.
+        Size of the figure in inches.
 
     Returns
     -------
     figure, axes
-        Both matplotlib's.
+        Matplotlib's figure and axes.
 
     Examples
     --------
@@ -111,24 +113,24 @@ def new_panels(
     height: float,
     shared: bool = False,
     heights: Sequence[float] | None = None,
-) -> tuple[Figure, np.ndarray]:
-    """A figure with a matrix of axes.
+) -> tuple[Drawing, np.ndarray]:
+    """A figure with a grid of axes.
 
     Parameters
     ----------
     rows, columns : int
-        How many there are.
+        Number of rows and columns.
     width, height : float
         Size of the figure in inches.
     shared : bool, default=False
-        Whether all have the same limits; they are then labelled at the rim only.
+        Whether all axes share their limits; only the outer ones are then labelled.
     heights : sequence of float, optional
-        Heights of the rows, relative to each other.
+        Relative heights of the rows.
 
     Returns
     -------
     figure, axes
-        The axes as an array of shape (rows, columns).
+        The figure, and an array of axes of shape (rows, columns).
 
     Examples
     --------
@@ -146,17 +148,17 @@ def new_panels(
 
 
 def colours(*stops: str) -> Colormap:
-    """A colour map that runs evenly, in steps too small to see, through the given colours.
+    """A colour map that interpolates evenly between the given colours.
 
     Parameters
     ----------
     *stops : str
-        Colours as matplotlib takes them.
+        Colours, in any form that matplotlib accepts.
 
     Returns
     -------
     matplotlib Colormap
-        With the first colour at 0 and the last at 1.
+        Colour map with the first colour at 0 and the last at 1.
 
     Examples
     --------
@@ -173,23 +175,23 @@ def colours(*stops: str) -> Colormap:
 def paint(
     ax: Axes, values: np.ndarray, first: np.ndarray, second: np.ndarray, **options: Any
 ) -> AxesImage:
-    """A smooth picture of a function of two coordinates.
+    """Draw a function of two coordinates as a smooth image.
 
     Parameters
     ----------
     ax : matplotlib Axes
-        Where to draw.
+        Axes to draw on.
     values : ndarray of shape (n_second, n_first)
         The value at (first[i], second[j]) is values[j, i].
     first, second : ndarray
         Evenly spaced coordinates.
     **options
-        For matplotlib's ``imshow``.
+        Passed to matplotlib's ``imshow``.
 
     Returns
     -------
     matplotlib AxesImage
-        What was drawn.
+        The image.
 
     Examples
     --------

@@ -14,8 +14,10 @@ from bayespoint.posteriors.base import Posterior
 from bayespoint.posteriors.sampled import most_likely_scale
 from bayespoint.state import finite, number, optional, shaped
 
-CUT = 0.01  # height of a marginal at an end of its grid at which the mean is off by about 1 %
-TINY = np.finfo(np.float64).tiny  # replaces a variance of 0, so that nothing is divided by 0
+CUT = 0.01  # of a marginal's height, at an end of its grid: the mean is then off by about 1 %
+TINY = np.finfo(np.float64).tiny
+CERTAIN = 1e-100  # of sigma, stands for a standard deviation of 0: its inverse has a finite square
+FARTHEST = 1e150  # standard deviations, likewise
 
 
 class MarginalPosterior(Posterior):
@@ -91,7 +93,7 @@ class MarginalPosterior(Posterior):
         betas = np.atleast_1d(np.asarray(betas, dtype=np.float64))
         if betas.ndim != 1 or not (betas > 0).all():
             raise ValueError(f"betas must be positive numbers or inf. Got {betas!r}.")
-        height = float(np.exp(betas.min() * self.log_marginals[..., [0, -1]].max()))
+        height = float(heights(betas.min(), self.log_marginals[..., [0, -1]].max()))
         if height > CUT:
             warn_user(CutMarginalsWarning(float(betas.min()), height))
         return np.stack([self._mean(beta) for beta in betas])
@@ -135,11 +137,11 @@ class MarginalPosterior(Posterior):
         """Weights drawn independently from the histograms."""
         n_tasks, n_coordinates, _ = self.grids.shape
         cumulative = self._masses(self.beta).cumsum(axis=2)
+        cumulative /= cumulative[..., -1:]  # the last one is 1, above every random number
         drawn = np.empty((n_coordinates, n, n_tasks))
         for task in range(n_tasks):
             for d in range(n_coordinates):
-                masses = cumulative[task, d]
-                bins = np.searchsorted(masses, rng.random(n) * masses[-1], side="right")
+                bins = np.searchsorted(cumulative[task, d], rng.random(n), side="right")
                 drawn[d, :, task] = self.grids[task, d, bins]
         return drawn
 
@@ -148,10 +150,11 @@ class MarginalPosterior(Posterior):
         if rule == "bayes_point":
             return Z @ self.mean / self.scale
         mean, variance = self.latent(Z)
-        return mean / np.sqrt(np.maximum(variance, TINY))
+        return mean / np.maximum(np.sqrt(variance), CERTAIN * self.scale + TINY)
 
     def log_probability(self, decision: NDArray, rule: str) -> tuple[NDArray, NDArray]:
         """Logarithms of Phi(decision) and Phi(-decision)."""
+        decision = np.clip(decision, -FARTHEST, FARTHEST)
         return log_ndtr(decision), log_ndtr(-decision)
 
     @cached_property
@@ -170,8 +173,7 @@ class MarginalPosterior(Posterior):
             np.put_along_axis(masses, peaks, 1.0, axis=2)
             return masses
         ends = np.concatenate([self.grids[..., :1], self.grids, self.grids[..., -1:]], axis=2)
-        heights = np.exp(np.maximum(beta * self.log_marginals, -700.0))  # exp(-700) is above 0
-        masses = heights * (ends[..., 2:] - ends[..., :-2])
+        masses = heights(beta, self.log_marginals) * (ends[..., 2:] - ends[..., :-2])
         return masses / masses.sum(axis=2, keepdims=True)
 
     def _expect(self, masses: NDArray, values: NDArray) -> NDArray[np.float64]:
@@ -190,3 +192,9 @@ class MarginalPosterior(Posterior):
         n_points = finite(Z, "nd", d=sizes["d"])["n"]
         shaped(targets, "i", "nt", n=n_points, t=sizes["t"])
         optional(weight, "n", n=n_points)
+
+
+def heights(beta: float, log_marginals: NDArray) -> NDArray[np.float64]:
+    """Heights of marginals whose peak has the height 1; never 0."""
+    with np.errstate(over="ignore"):  # minus infinity is as good as -700
+        return np.exp(np.maximum(beta * log_marginals, -700.0))

@@ -1,11 +1,11 @@
-"""Refusing to answer: rejection curves, and classifiers that say "I do not know".
+"""Classification with rejection: rejection curves, and classifiers with a reject option.
 
-A Bayes point machine gives, with every answer, an output that says how sure it is. Points with a
-small output are where the errors are; a classifier that refuses those answers the others better.
+The outputs of a Bayes point machine say how certain each prediction is. Most errors are at points
+with small outputs, so rejecting these lowers the error on the accepted points.
 
 >>> from bayespoint.reject import rejection_curve
 >>> curve = rejection_curve(["a", "b", "b", "a"], [-2.0, 1.0, -0.1, -0.5])
->>> curve.error_at([0.0, 0.25])  # the only error is also the least certain answer
+>>> curve.error_at([0.0, 0.25])  # the only error is the least certain answer
 array([0.25, 0.  ])
 """
 

@@ -1,43 +1,36 @@
-"""Scores and answers of a classifier on data that it has not seen, by cross-validation."""
+"""Scores and predictions of a classifier on unseen data, by cross-validation."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.utils import get_tags
+from sklearn.base import clone
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
+from bayespoint.delegation import Delegates
 from bayespoint.reject.labels import encode
 from bayespoint.reject.scores import SCORES, estimator_outputs
 
-# On which data a threshold was set, in words.
+# How a threshold was set, as shown to people.
 SOURCES = {
     "cross-validation": "threshold set by cross-validation on the training data",
     "prefit": "threshold set on held-out calibration data",
-    "train": "threshold set on the training data themselves",
-    "given": "threshold given beforehand",
+    "train": "threshold set on the training data",
+    "given": "threshold given",
 }
 
 
-class WrapsClassifier(MetaEstimatorMixin, BaseEstimator):
-    """An estimator around one classifier, the parameter `estimator`: what it passes down."""
+class WrapsClassifier(Delegates):
+    """An estimator that wraps the classifier `estimator` and passes metadata to it."""
 
-    estimator: Any
+    _fitted = "estimator_"
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """What is passed to `fit` goes to the `fit` of the classifier."""
+        """Metadata passed to `fit` is routed to the `fit` of the classifier."""
         down = MethodMapping().add(caller="fit", callee="fit")
         router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
         return router.add(estimator=self.estimator, method_mapping=down)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        tags.input_tags = inner.input_tags
-        tags.non_deterministic = inner.non_deterministic
-        return tags
 
     def _fit_clone(self, X: Any, y: NDArray, params: dict[str, Any]) -> Any:
         if get_config()["enable_metadata_routing"]:
@@ -46,9 +39,9 @@ class WrapsClassifier(MetaEstimatorMixin, BaseEstimator):
 
 
 class ScoresAndAnswers(WrapsClassifier):
-    """One fold of the calibration: `cross_val_predict` asks one method, and two things are needed.
+    """A classifier whose ``predict`` returns scores and predictions, for `cross_val_predict`.
 
-    The answers are those of ``predict``, which need not be the class of the largest output.
+    Predictions are those of ``predict``, which need not be the class of the largest output.
     """
 
     def __init__(self, estimator: Any, *, score: str, classes: list) -> None:
@@ -57,12 +50,12 @@ class ScoresAndAnswers(WrapsClassifier):
         self.classes = classes
 
     def fit(self, X: Any, y: NDArray, **params: Any) -> "ScoresAndAnswers":
-        """Fit the classifier to the training part of the fold."""
+        """Fit the classifier."""
         self.estimator_ = self._fit_clone(X, y, params)
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Scores and answers on the other part."""
+        """Scores and predictions."""
         return scores_and_answers(self.estimator_, X, self.score, self.classes)
 
 

@@ -1,4 +1,4 @@
-"""The error that remains when the least certain points are refused."""
+"""Rejection curves: the error that remains when the least certain points are rejected."""
 
 from dataclasses import dataclass, replace
 
@@ -7,22 +7,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayespoint.state import integer, need, shaped
 
-# Rates such as 1 - 0.9 miss the fraction they mean by a few units in the last place.
+# Rates such as 1 - 0.9 differ from the intended fraction by a few units in the last place.
 _ROUNDING = 8 * np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True)
 class OperatingPoint:
-    """One place on a rejection curve: points with a score below `threshold` are rejected.
+    """A point on a rejection curve.
 
     Attributes
     ----------
     threshold : float
         Points with a score below it are rejected.
     rate : float
-        Fraction of the points that is rejected.
+        Fraction of points that are rejected.
     error : float
-        Error on the accepted points; NaN where none is accepted.
+        Error on the accepted points; NaN if none are accepted.
 
     Examples
     --------
@@ -40,17 +40,16 @@ class OperatingPoint:
 class RejectionCurve:
     r"""Error on the accepted points against the fraction rejected.
 
-    With points of score s_i and weight w_i (1, unless given), e_i = 1 where the answer is wrong,
-    and the points with s_i < t rejected:
+    Point i has the score s_i, the weight w_i (1 by default), and e_i = 1 if its prediction is
+    wrong. With threshold t the points with s_i < t are rejected:
 
     .. math::
         \mathrm{rate}(t) = \frac{\sum_{s_i < t} w_i}{\sum_i w_i}, \qquad
         \mathrm{error}(t) = \frac{\sum_{s_i \ge t} w_i e_i}{\sum_{s_i \ge t} w_i}
 
-    A threshold cannot tell points of equal score apart: the arrays hold one entry for each set of
-    points that a threshold can reject, so tied points are rejected together. Rates in between are
-    read by :meth:`error_at` as the expectation over a random order of the tied points. Neither
-    depends on the order of the samples.
+    Points of equal score are rejected together, so the arrays have one entry for each set of points
+    that a threshold can reject. At rates in between, :meth:`error_at` gives the expected error over
+    a random order of the tied points. Neither depends on the order of the samples.
 
     Attributes
     ----------
@@ -60,16 +59,16 @@ class RejectionCurve:
         Error on the accepted points.
     threshold : ndarray of shape (n_thresholds,)
         Points with a score below it are rejected: -inf, then the midpoints between neighbouring
-        scores, so that a last digit does not decide which side a point of these data falls on.
+        scores, so that rounding does not decide on which side a point falls.
     aurc : float
         Area under the risk-coverage curve, the mean error over n coverages,
 
         .. math:: \mathrm{AURC} = \frac1n \sum_{k=1}^{n} R_k
 
-        with R_k the error on the surest k/n of the points, ``error_at(1 - k/n)``: its expectation,
-        where ties leave open which points these are. Smaller is better.
+        with R_k the error on the most certain k/n of the points, ``error_at(1 - k/n)``. Smaller is
+        better.
     n_samples : int
-        The number n of points, those of weight zero not counted.
+        Number n of points of positive weight.
 
     Examples
     --------
@@ -89,20 +88,20 @@ class RejectionCurve:
     def from_confidence(
         cls, confidence: ArrayLike, wrong: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> "RejectionCurve":
-        """The curve of n points from their scores and whether their answers are wrong.
+        """Compute the curve from scores and errors.
 
         Parameters
         ----------
         confidence : array-like of shape (n_samples,)
-            Scores: the larger, the surer.
+            Scores; larger is more certain.
         wrong : array-like of bool of shape (n_samples,)
-            True where the answer is wrong.
+            Whether each prediction is wrong.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weight k counts a point k times.
+            Sample weights; weight k counts as k copies.
         """
         scores, errs, weight = _present_points(confidence, wrong, sample_weight)
         values, group = np.unique(scores, return_inverse=True)
-        # Sums over the groups from the surest down: how much is accepted, how much of it errs.
+        # Sums from the most certain group down: the weight accepted, and that of its errors.
         accepted = np.bincount(group, weights=weight)[::-1].cumsum()[::-1]
         errors = np.bincount(group, weights=weight * errs)[::-1].cumsum()[::-1]
         lower, upper = values[:-1], values[1:]
@@ -119,13 +118,13 @@ class RejectionCurve:
         )
 
     def error_at(self, rates: ArrayLike) -> NDArray[np.float64]:
-        """Error on the accepted points when these fractions are rejected.
+        """Error on the accepted points at given rejection rates.
 
         Parameters
         ----------
         rates : array-like of float
-            Fractions in [0, 1). Between the entries of `rate`, points of equal score are rejected
-            in random order, and the expected error is returned.
+            Fractions in [0, 1). Between the entries of `rate`, the expected error over a random
+            order of tied points is returned.
 
         Returns
         -------
@@ -134,26 +133,26 @@ class RejectionCurve:
         rates = np.asarray(rates, dtype=np.float64)
         if not ((rates >= 0) & (rates < 1)).all():
             raise ValueError(
-                f"rates must lie in [0, 1): with every point rejected there is no error to read. "
+                f"rates must lie in [0, 1): with every point rejected the error is undefined. "
                 f"Got {rates} instead."
             )
         coverage = 1 - self.rate
-        # With random order among ties the expected number of errors is linear in the coverage.
+        # With ties in random order the expected number of errors is linear in the coverage.
         return np.interp(1 - rates, *_from_zero(coverage, self.error * coverage)) / (1 - rates)
 
     def at_rate(self, rate: float) -> OperatingPoint:
-        """The largest fraction not above `rate` that a threshold can reject."""
+        """The operating point with the largest rejection rate not above `rate`."""
         if not 0 <= rate < 1:
             raise ValueError(f"rate must lie in [0, 1). Got {rate!r} instead.")
         return self._point(int(np.searchsorted(self.rate, rate + _ROUNDING, side="right")) - 1)
 
     def at_cost(self, cost: float) -> OperatingPoint:
-        r"""The point of least cost, where an error costs 1 and a rejection `cost`.
+        r"""The operating point of least cost, where an error costs 1 and a rejection `cost`.
 
         .. math:: \min_t \; (1 - \mathrm{rate}(t))\,\mathrm{error}(t) + c\,\mathrm{rate}(t)
 
-        To reject every point (threshold inf, at cost c) is among the choices. Among equal costs
-        the one with the fewest rejections is taken.
+        Rejecting every point (threshold inf, at cost c) is one of the choices. Ties are broken by
+        the fewest rejections.
         """
         if not 0 < cost < 1:
             raise ValueError(f"cost must lie in (0, 1). Got {cost!r} instead.")
@@ -168,7 +167,7 @@ class RejectionCurve:
         return OperatingPoint(*(float(column[index]) for column in columns))
 
     def check_state(self) -> None:
-        """Raise an error if the stored attributes make no sense."""
+        """Raise an error if the stored attributes are invalid."""
         sizes = shaped(self.rate, "f", "n")
         shaped(self.error, "f", "n", **sizes)
         shaped(self.threshold, "f", "n", **sizes)
@@ -179,12 +178,12 @@ class RejectionCurve:
 def _present_points(
     confidence: ArrayLike, wrong: ArrayLike, sample_weight: ArrayLike | None
 ) -> tuple[NDArray, NDArray, NDArray]:
-    """The three columns as arrays, without the points of weight zero, or an error."""
+    """The three columns as arrays, checked, without points of weight zero."""
     scores, errs = np.asarray(confidence, dtype=np.float64), np.asarray(wrong, dtype=bool)
     weight = np.ones(scores.shape) if sample_weight is None else np.asarray(sample_weight, float)
     if scores.ndim != 1 or not scores.shape == errs.shape == weight.shape:
         raise ValueError(
-            "confidence, wrong and sample_weight must be one-dimensional and of one length. "
+            "confidence, wrong and sample_weight must be one-dimensional and of equal length. "
             f"Got shapes {scores.shape}, {errs.shape} and {weight.shape} instead."
         )
     if np.isnan(scores).any():
@@ -199,5 +198,5 @@ def _present_points(
 
 
 def _from_zero(coverage: NDArray, errors: NDArray) -> tuple[NDArray, NDArray]:
-    """Knots for `np.interp`: increasing coverage, starting where nothing is accepted."""
+    """Knots for `np.interp`: increasing coverage, from 0."""
     return np.append(0.0, coverage[::-1]), np.append(0.0, errors[::-1])

@@ -1,4 +1,4 @@
-"""The rejection curve as a figure."""
+"""Plots of rejection curves."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
 
 class RejectionCurveDisplay:
-    """Error on the accepted points against the fraction rejected, as a figure.
+    """Plot of the error on the accepted points against the fraction rejected.
 
-    Make one with :meth:`from_estimator` or :meth:`from_predictions`.
+    Use :meth:`from_estimator` or :meth:`from_predictions` to create one.
 
     Parameters
     ----------
     curve : RejectionCurve
         The curve.
     score : {"max", "gap", "vote", "proba"}, default="max"
-        What the points are ordered by, for the legend.
+        The score that orders the points, for the legend.
     name : str, default=None
         Name of the classifier, for the legend.
     operating_point : OperatingPoint, default=None
-        Where a :class:`SelectiveClassifier` works on these data.
+        Operating point of a :class:`SelectiveClassifier` on these data.
     threshold_source : str, default=None
-        On which data its threshold was set, in words, for the legend.
+        How its threshold was set, for the legend.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class RejectionCurveDisplay:
     line_ : matplotlib Line2D
         The curve.
     point_ : matplotlib Line2D or None
-        The marker of the operating point, where there is one within the figure.
+        Marker of the operating point, if there is one within the axes.
 
     Examples
     --------
@@ -50,8 +50,8 @@ class RejectionCurveDisplay:
     >>> from sklearn.linear_model import LogisticRegression
     >>> from bayespoint.reject import RejectionCurveDisplay
     >>> X, y = load_digits(return_X_y=True)
-    >>> machine = LogisticRegression(max_iter=1000).fit(X[:1000], y[:1000])
-    >>> display = RejectionCurveDisplay.from_estimator(machine, X[1000:], y[1000:], score="proba")
+    >>> clf = LogisticRegression(max_iter=1000).fit(X[:1000], y[:1000])
+    >>> display = RejectionCurveDisplay.from_estimator(clf, X[1000:], y[1000:], score="proba")
     >>> display.line_.get_label()
     'LogisticRegression, by predictive probability (AURC 0.91 %)'
     """
@@ -82,20 +82,20 @@ class RejectionCurveDisplay:
         name: str | None = None,
         **kwargs: Any,
     ) -> "RejectionCurveDisplay":
-        """The curve of a fitted classifier on test data.
+        """Plot the curve of a fitted classifier on test data.
 
         Parameters
         ----------
         estimator : classifier
-            A fitted classifier. For a :class:`SelectiveClassifier` the curve is that of the
-            classifier inside, and a marker shows where it works on these data; the legend says on
-            which data its threshold was set.
+            A fitted classifier. For a :class:`SelectiveClassifier` the curve is that of the wrapped
+            classifier. A marker shows its operating point on these data, and the legend says how
+            its threshold was set.
         X : array-like of shape (n_samples, n_features)
             Test points.
         y : array-like of shape (n_samples,)
             True labels.
         score : {"max", "gap", "vote", "proba"}, default=None
-            What the points are ordered by. By default the `confidence` of a
+            The score that orders the points. By default the `confidence` of a
             :class:`SelectiveClassifier`, and ``"max"`` for other classifiers.
         name : str, default=None
             Name for the legend. By default the name of the class.
@@ -140,7 +140,7 @@ class RejectionCurveDisplay:
         name: str | None = None,
         **kwargs: Any,
     ) -> "RejectionCurveDisplay":
-        """The curve of outputs: see :func:`rejection_curve`; the rest goes to :meth:`plot`."""
+        """Plot the curve of labels and outputs; see :func:`rejection_curve` and :meth:`plot`."""
         curve = rejection_curve(y_true, outputs, y_pred=y_pred, classes=classes, score=score)
         display = cls(curve, score=score, name=name)
         return display.plot(**kwargs)
@@ -159,13 +159,13 @@ class RejectionCurveDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw. By default a new figure.
+            Axes to draw on; a new figure by default.
         name : str, default=None
-            Name for the legend, instead of the one given before.
+            Name for the legend, instead of that of the display.
         max_rate : float in (0, 1], default=1.0
-            Draw up to this fraction rejected.
+            Largest fraction rejected.
         log_error : bool, default=False
-            Logarithmic scale for the error; where it is zero the curve leaves the figure below.
+            Whether to use a logarithmic scale for the error; errors of zero are not visible.
         **kwargs
             Passed to matplotlib's ``plot`` for the curve.
 
@@ -179,7 +179,7 @@ class RejectionCurveDisplay:
                 f"range (0.0, 1.0]. Got {max_rate!r} instead."
             )
         ax = axes_or_new(ax, type(self).__name__)
-        # Every rate k/n, not only those a threshold reaches: between them ties bend the curve.
+        # Every rate k/n, not only those of thresholds: between them ties bend the curve.
         rates = np.arange(self.curve.n_samples) / self.curve.n_samples
         rates = rates[rates <= max_rate]
         style = {"label": self._label(self.name if name is None else name)} | kwargs
@@ -200,10 +200,10 @@ class RejectionCurveDisplay:
         return self
 
     def _label(self, name: str | None) -> str:
-        # The score stands here and not on the axis: curves of several scores can share the axes.
+        # Not on the axis, because curves of several scores can share the axes.
         score = f"by {get_score(self.score, type(self).__name__).words}"
-        words = f"{name}, {score}" if name else score.capitalize()
-        return f"{words} (AURC {100 * self.curve.aurc:.2g} %)"
+        title = f"{name}, {score}" if name else score.capitalize()
+        return f"{title} (AURC {100 * self.curve.aurc:.2g} %)"
 
     def _plot_point(self, ax: "Axes", max_rate: float, log_error: bool) -> "Line2D | None":
         point = self.operating_point
@@ -218,7 +218,7 @@ class RejectionCurveDisplay:
             linestyle="none",
             color=self.line_.get_color(),
             zorder=3,
-            clip_on=log_error,  # whole on the edge, but zero error lies outside a logarithmic axis
+            clip_on=log_error,  # drawn complete at the edge, except for a logarithm of 0
             label=f"{100 * point.rate:.2g} % rejected, error {100 * point.error:.2g} %;\n"
             f"{self.threshold_source}",
         )
@@ -228,7 +228,7 @@ class RejectionCurveDisplay:
 def _operating_point(selective: SelectiveClassifier, X: Any, y: ArrayLike) -> OperatingPoint:
     rejected = selective.rejects(X)
     wrong = np.asarray(selective.estimator_.predict(X)) != np.asarray(y)
-    # Where all is rejected there is no error, hence no place in the figure.
+    # If all points are rejected, the error is undefined and there is no marker.
     error = float("nan") if rejected.all() else float(wrong[~rejected].mean())
     return OperatingPoint(selective.threshold_, float(rejected.mean()), error)
 

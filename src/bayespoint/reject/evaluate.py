@@ -1,4 +1,4 @@
-"""The rejection curve of true labels and outputs."""
+"""The rejection curve from labels and outputs."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,26 +17,26 @@ def rejection_curve(
     score: str = "max",
     sample_weight: ArrayLike | None = None,
 ) -> RejectionCurve:
-    """The error on the accepted points, when those of the smallest score are rejected.
+    """Compute the error on the accepted points when those with the smallest scores are rejected.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
         True labels.
     outputs : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Real-valued outputs f_y(x), one column per class; for two classes also one-dimensional:
-        decision values f, whose score is the absolute value, or, for ``"vote"`` and ``"proba"``,
-        the share of the second class.
+        Real-valued outputs f_y(x), one column per class. For two classes they can be
+        one-dimensional: decision values f, whose score is the absolute value, or, for ``"vote"``
+        and ``"proba"``, the share of the second class.
     y_pred : array-like of shape (n_samples,), default=None
-        Predicted labels. By default the class of the largest output, argmax_y f_y(x). Pass them
-        where the classifier decides by another rule than the outputs given here.
+        Predicted labels. By default the class of the largest output, argmax_y f_y(x). Pass them if
+        the classifier predicts by another rule.
     classes : array-like of shape (n_classes,), default=None
-        The labels of the columns of `outputs`. By default the sorted labels in `y_true`.
+        Labels of the columns of `outputs`. By default the sorted labels in `y_true`.
     score : {"max", "gap", "vote", "proba"}, default="max"
-        What points are ordered by: the largest output, the gap between the two largest, or the
-        largest output once more, where the outputs are shares of votes or probabilities.
+        The score that orders the points: the largest output, the gap between the two largest, or
+        the largest share, if outputs are vote shares or probabilities.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weight k counts a point k times.
+        Sample weights; weight k counts as k copies.
 
     Returns
     -------
@@ -62,8 +62,8 @@ def rejection_curve(
     >>> X, X_test, y, y_test = train_test_split(
     ...     *load_digits(return_X_y=True), test_size=0.5, random_state=0
     ... )
-    >>> machine = OneVsRestClassifier(SVC(gamma=0.001)).fit(X, y)
-    >>> curve = rejection_curve(y_test, machine.decision_function(X_test))
+    >>> clf = OneVsRestClassifier(SVC(gamma=0.001)).fit(X, y)
+    >>> curve = rejection_curve(y_test, clf.decision_function(X_test))
     >>> (100 * curve.error_at([0.0, 0.02, 0.05, 0.1])).round(1)
     array([1.7, 0.7, 0.4, 0. ])
     """
@@ -88,7 +88,7 @@ def rejection_curve(
                 f"y_pred must have the shape of y_true, {truth.shape}. Got {predictions.shape}."
             )
         predicted_index = encode(
-            predictions, labels, "y_pred", "pass what is predicted before anything is rejected"
+            predictions, labels, "y_pred", "pass the predictions before rejection"
         )
     wrong = predicted_index != true_index
     return RejectionCurve.from_confidence(chosen.function(columns), wrong, sample_weight)

@@ -1,4 +1,4 @@
-"""Labels: their column, and a label for "no answer" which is none of them."""
+"""Indices of labels, and the label of rejected points."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,15 +8,15 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def encode(labels: NDArray, classes: Sequence, name: str, remedy: str) -> NDArray[np.intp]:
-    """The index in `classes` of each label; `name` and `remedy` are for the message."""
+    """Index of each label in `classes`; `name` and `remedy` are for the error message."""
     # Python's equality, not numpy's: 1 == 1.0 == True, but the string "1" is not the number 1.
     index = {label: column for column, label in enumerate(classes)}
     values = labels.tolist()
     unknown = [label for label in dict.fromkeys(values) if label not in index]
     if unknown:
         raise ValueError(
-            f"{name} holds labels that are not among the classes: {unknown[:5]}; the classes are "
-            f"{list(classes)}: {remedy}."
+            f"{name} contains labels that are not among the classes: {unknown[:5]}. The classes "
+            f"are {list(classes)}: {remedy}."
         )
     return np.array([index[label] for label in values], dtype=np.intp)
 
@@ -27,7 +27,7 @@ def column_labels(truth: NDArray, n_columns: int, classes: ArrayLike | None) -> 
     if labels.ndim != 1 or len(labels) != n_columns or len(set(labels.tolist())) != n_columns:
         source = "labels in y_true" if classes is None else "classes"
         raise ValueError(
-            f"outputs stand for {n_columns} classes, but there are {labels.size} {source}: "
+            f"outputs have {n_columns} classes, but there are {labels.size} {source}: "
             f"{labels.tolist()}. Pass classes=estimator.classes_, one distinct label for each "
             "column of outputs."
         )
@@ -35,10 +35,10 @@ def column_labels(truth: NDArray, n_columns: int, classes: ArrayLike | None) -> 
 
 
 def default_reject_label(classes: NDArray) -> Any:
-    """A label for "no answer" that fits the type of the classes and is none of them.
+    """The default label of rejected points, which is never one of the classes.
 
-    Numbers and booleans: -1; where -1 is a class, 0; where both are, one less than the smallest
-    class. Strings: "reject".
+    Strings: "reject". Numbers and booleans: -1; if -1 is a class, 0; if both are, one less than the
+    smallest class.
     """
     kind = classes.dtype.kind
     if kind in "biuf":
@@ -55,7 +55,7 @@ def default_reject_label(classes: NDArray) -> Any:
 
 
 def resolve_reject_label(reject_label: Any, classes: NDArray) -> Any:
-    """The label for "no answer": the default where it is "auto"; never one of the classes."""
+    """The label of rejected points: the default for "auto"; never one of the classes."""
     automatic = isinstance(reject_label, str) and reject_label == "auto"
     label = default_reject_label(classes) if automatic else reject_label
     if np.ndim(label) != 0:
@@ -65,18 +65,18 @@ def resolve_reject_label(reject_label: Any, classes: NDArray) -> Any:
         )
     if label in classes.tolist():
         raise ValueError(
-            f"The reject label {label!r} is one of the classes, {classes.tolist()}: a rejection "
-            "could not be told from an answer. Set reject_label to another value."
+            f"The reject label {label!r} is one of the classes, {classes.tolist()}. Set "
+            "reject_label to another value."
         )
     return label
 
 
 def joint_dtype(classes: NDArray, label: Any) -> np.dtype:
-    """A type that holds the classes and the reject label, unchanged."""
+    """A dtype that represents the classes and the reject label exactly."""
     other = np.asarray(label).dtype
     kinds = {classes.dtype.kind, other.kind}
     if kinds <= set("biu"):
-        # Booleans and unsigned integers have no room for a -1.
+        # Booleans and unsigned integers cannot represent -1.
         fits = int(classes.max()) <= np.iinfo(np.int64).max
         return np.dtype(np.int64 if fits else object)
     if kinds <= set("biuf") or kinds == {"U"} or kinds == {"S"}:

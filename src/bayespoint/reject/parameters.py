@@ -1,6 +1,6 @@
-"""What a selective classifier is given: parameters in their ranges, one rule, labels of classes."""
+"""Checks of the parameters and labels of a selective classifier."""
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -9,30 +9,30 @@ from sklearn.utils import assert_all_finite, check_consistent_length, column_or_
 from sklearn.utils.multiclass import check_classification_targets
 
 from bayespoint.reject.scores import get_score
-from bayespoint.validation import parameter_error
+from bayespoint.validation import check_number, parameter_error
+
+# How a threshold can be found, and which numbers each way takes.
+RULES: dict[str, Any] = {
+    "rate": {"low": 0.0, "high": 1.0, "closed": "left"},
+    "threshold": {"low": -np.inf, "high": np.inf, "closed": "both"},
+    "cost": {"low": 0.0, "high": 1.0, "closed": "neither"},
+}
 
 
 def check_parameters(selective: Any) -> None:
-    """Raise an error in scikit-learn's wording for the first parameter that is not allowed."""
+    """Raise an error, in scikit-learn's wording, for the first invalid parameter."""
     owner = type(selective).__name__
-    rules = {name: getattr(selective, name) for name in ("rate", "threshold", "cost")}
-    given = {name: value for name, value in rules.items() if value is not None}
+    given = {name: getattr(selective, name) for name in RULES}
+    given = {name: value for name, value in given.items() if value is not None}
     if len(given) != 1:
         got = ", ".join(f"{name}={value!r}" for name, value in given.items()) or "none of them"
         raise ValueError(
             f"{owner} needs exactly one of 'rate', 'threshold' and 'cost'. Got {got} instead: "
-            "rate=0.05 rejects 5 % of the points, cost=0.1 lets ten rejections cost as much as one "
-            "error, threshold=t rejects scores below t."
+            "rate=0.05 rejects 5 % of the points, cost=0.1 makes ten rejections cost as much as "
+            "one error, threshold=t rejects scores below t."
         )
-    ((name, value),) = given.items()
-    words, allowed = {
-        "rate": ("a float in the range [0.0, 1.0)", lambda x: 0 <= x < 1),
-        "threshold": ("a float that is not NaN", lambda x: not np.isnan(x)),
-        "cost": ("a float in the range (0.0, 1.0)", lambda x: 0 < x < 1),
-    }[name]
-    is_number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
-    if not is_number or not allowed(value):
-        raise parameter_error(selective, name, words)
+    for name in given:
+        check_number(selective, name, **RULES[name])
     get_score(selective.confidence, owner, parameter="confidence")
     _check_cv(selective)
 
@@ -46,8 +46,8 @@ def _check_cv(selective: Any) -> None:
     else:
         allowed = cv is None or hasattr(cv, "split") or hasattr(cv, "__iter__")
     if not allowed:
-        words = "an int of at least 2, a splitter, an iterable of splits, 'prefit' or 'train'"
-        raise parameter_error(selective, "cv", words)
+        choices = "an int of at least 2, a splitter, an iterable of splits, 'prefit' or 'train'"
+        raise parameter_error(selective, "cv", choices)
 
 
 def check_labels(selective: Any, X: Any, y: ArrayLike | None) -> NDArray:

@@ -1,7 +1,7 @@
-"""How sure is an answer? The scores by which points are ordered, and where their outputs come from.
+"""Confidence scores: how certain a prediction is.
 
-Every score is a row of one registry, :data:`SCORES`: a function of the outputs, the methods of an
-estimator which give these outputs, and its name in words.
+Each score is an entry of :data:`SCORES`: a function of the outputs, the methods of an estimator
+that return these outputs, and a description.
 """
 
 from collections.abc import Callable
@@ -14,32 +14,32 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def largest_output(outputs: NDArray) -> NDArray:
-    """The rule of the large-scale Bayes point machine: max_y f_y(x)."""
+    """The largest output, max_y f_y(x), as in Large Scale Bayes Point Machines."""
     return outputs.max(axis=1)
 
 
 def gap_of_two_largest(outputs: NDArray) -> NDArray:
-    """The lead of the winning class: the largest output less the second largest."""
+    """The largest output minus the second largest."""
     second, first = np.partition(outputs, -2, axis=1)[:, -2:].T
     return first - second
 
 
 @dataclass(frozen=True)
 class Score:
-    """One way to say how sure an answer is.
+    """A confidence score.
 
     Attributes
     ----------
     function : callable
-        Takes outputs of shape (n_samples, n_classes), gives one number per sample: the larger, the
-        surer.
+        Takes outputs of shape (n_samples, n_classes) and returns one number per sample; larger is
+        more certain.
     methods : tuple of str
-        Methods of an estimator that give the outputs. The first one that it has is used.
+        Methods of an estimator that return the outputs. The first one that exists is used.
     words : str
-        The score in words, for axes and messages.
+        Description of the score, for axes and messages.
     shares : bool
         Whether the outputs are shares in [0, 1]. One-dimensional outputs are then the share p of
-        the second class and stand for (1 - p, p); other ones are decision values f and stand for
+        the second class, and mean (1 - p, p). Otherwise they are decision values f, and mean
         (-f, f).
 
     Examples
@@ -66,17 +66,17 @@ SCORES: MappingProxyType[str, Score] = MappingProxyType(
     }
 )
 
-# What to do when an estimator has none of the methods which a score needs.
+# What to do if an estimator has none of the methods that a score needs.
 _REMEDY = {
-    "vote": "use a BayesPointClassifier whose engine draws samples, give your ensemble a method "
-    "vote_shares(X) that returns an array of shape (n_samples, n_classes) with its columns in the "
-    "order of classes_, or choose score='max', 'gap' or 'proba'",
-    "proba": "choose score='max' or 'gap', or wrap the estimator in CalibratedClassifierCV",
+    "vote": "use a BayesPointClassifier, add a method vote_shares(X) to your ensemble that returns "
+    "an array of shape (n_samples, n_classes) with its columns in the order of classes_, or use "
+    "score='max', 'gap' or 'proba'",
+    "proba": "use score='max' or 'gap', or wrap the estimator in CalibratedClassifierCV",
 }
 
 
 def get_score(name: str, owner: str, parameter: str = "score") -> Score:
-    """The score of this name; `owner` and `parameter` are who asks, for the message."""
+    """The score of this name; `owner` and `parameter` are for the error message."""
     if not isinstance(name, str) or name not in SCORES:
         raise ValueError(
             f"The '{parameter}' parameter of {owner} must be a str among {sorted(SCORES)}. "
@@ -86,7 +86,7 @@ def get_score(name: str, owner: str, parameter: str = "score") -> Score:
 
 
 def as_columns(outputs: ArrayLike, score: Score) -> NDArray[np.float64]:
-    """Outputs as a finite array (n_samples, n_classes), or an error that says what is wrong."""
+    """Outputs as a finite array of shape (n_samples, n_classes), checked."""
     values = np.asarray(outputs, dtype=np.float64)
     if values.ndim not in (1, 2) or values.shape[0] == 0:
         raise ValueError(
@@ -105,7 +105,7 @@ def as_columns(outputs: ArrayLike, score: Score) -> NDArray[np.float64]:
             f"{len(values)} rows, first in row {np.argmin(finite)}; remove these rows from y_true "
             "and outputs, or repair the classifier that gave them."
         )
-    # Probabilities are sums of rounded numbers: a last digit above 1 is no error of the caller.
+    # Probabilities may exceed 1 by rounding.
     if score.shares and (values.min() < -1e-9 or values.max() > 1 + 1e-9):
         raise ValueError(
             f"outputs must lie in [0, 1] for a score by {score.words}. Got values from "
@@ -118,21 +118,21 @@ def as_columns(outputs: ArrayLike, score: Score) -> NDArray[np.float64]:
 
 
 def confidence(outputs: ArrayLike, score: str = "max") -> NDArray[np.float64]:
-    """How sure each answer is: the score of every row of outputs.
+    """Compute the confidence score of each row of outputs.
 
     Parameters
     ----------
     outputs : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Real-valued outputs f_y(x), one column per class. One dimension for two classes: decision
-        values f, which stand for the columns (-f, f), so that ``"max"`` is the absolute value; for
-        ``"vote"`` and ``"proba"`` the share of the second class.
+        Real-valued outputs f_y(x), one column per class. For two classes they can be
+        one-dimensional: decision values f, which mean the columns (-f, f), so that ``"max"`` is the
+        absolute value; for ``"vote"`` and ``"proba"`` the share of the second class.
     score : {"max", "gap", "vote", "proba"}, default="max"
         A name in :data:`SCORES`.
 
     Returns
     -------
     ndarray of shape (n_samples,)
-        The larger, the surer.
+        Scores; larger is more certain.
 
     Examples
     --------
@@ -147,17 +147,17 @@ def confidence(outputs: ArrayLike, score: str = "max") -> NDArray[np.float64]:
 
 
 def estimator_outputs(estimator: Any, X: Any, score: str = "max") -> NDArray[np.float64]:
-    """The outputs of a fitted classifier from which a score is computed.
+    """Compute the outputs of a fitted classifier that a score needs.
 
     Parameters
     ----------
     estimator : classifier
         A fitted classifier.
     X : array-like of shape (n_samples, n_features)
-        Points, in whatever form the classifier takes them.
+        Points, in any form that the classifier accepts.
     score : {"max", "gap", "vote", "proba"}, default="max"
-        ``"max"`` and ``"gap"`` ask for ``decision_function``, or ``predict_proba`` where there is
-        none; ``"proba"`` for ``predict_proba``; ``"vote"`` for ``vote_shares``.
+        ``"max"`` and ``"gap"`` use ``decision_function``, or ``predict_proba`` if there is none;
+        ``"proba"`` uses ``predict_proba``; ``"vote"`` uses ``vote_shares``.
 
     Returns
     -------

@@ -1,16 +1,13 @@
-"""A classifier that refuses to answer where it is not sure."""
+"""A classifier with a reject option."""
 
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError, UndefinedMetricWarning
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import check_cv, cross_val_predict
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from bayespoint.reject.calibration import (
@@ -25,71 +22,61 @@ from bayespoint.reject.parameters import check_labels, check_parameters
 from bayespoint.reject.scores import SCORES, estimator_outputs
 from bayespoint.state import need, shaped
 
-# What there is without a fit, if the estimator is fitted and the threshold given.
+# Attributes that need no fit, if the estimator is fitted and the threshold given.
 WITHOUT_FIT = {"estimator_", "classes_", "reject_label_", "threshold_", "threshold_source_"}
 
 
-def _estimator_has(method: str) -> Callable[[Any], bool]:
-    def check(self: Any) -> bool:
-        # The error of the attribute itself says what is missing.
-        getattr(getattr(self, "estimator_", self.estimator), method)
-        return True
+class SelectiveClassifier(WrapsClassifier):
+    r"""A classifier with a reject option: returns a reject label where it is uncertain.
 
-    return check
+    A point is rejected if its score s(x) is below a threshold. Set exactly one of `rate`, `cost`
+    and `threshold`. The first two choose the threshold on calibration data, by default with
+    cross-validation on the training data.
 
-
-class SelectiveClassifier(ClassifierMixin, WrapsClassifier):
-    r"""A classifier that answers where it is sure and returns a reject label elsewhere.
-
-    A point is rejected when its score s(x) is below a threshold. Exactly one of `rate`, `cost` and
-    `threshold` says how the threshold is found. The first two need calibration data, and these are
-    never the data on which you predict: by default the outputs come from cross-validation on the
-    training data.
-
-    * ``rate=r``: the largest fraction not above r of the calibration points is rejected. (Points
-      of equal score are rejected together, so with a coarse score, such as the share of a few
-      votes, the fraction can be smaller than r: see `calibration_rate_`.)
+    * ``rate=r``: the largest fraction of the calibration points not above r is rejected. Points of
+      equal score are rejected together, so with a coarse score, such as the share of a few votes,
+      the fraction can be smaller than r; see `calibration_rate_`.
     * ``cost=c``: an error costs 1, a rejection c. The threshold minimises the cost on the
       calibration points,
 
       .. math:: \tfrac1n \bigl( \#\{\text{accepted and wrong}\} + c\,\#\{\text{rejected}\} \bigr).
 
-    * ``threshold=t``: known beforehand. Around a classifier that is fitted already there is nothing
-      to learn, and no `fit` is needed. For true class probabilities Chow's rule [1]_ is optimal:
-      reject where :math:`1 - \max_y p(y|x) > c`. Where probabilities can be trusted,
-      ``confidence="proba", threshold=1 - c`` does just this, without calibration; ``cost=c`` does
-      not need to trust them, and finds nearly the same threshold where they are right.
+    * ``threshold=t``: the threshold is given. If the classifier is fitted already, no `fit` is
+      needed. For true class probabilities Chow's rule [1]_ is optimal: reject where
+      :math:`1 - \max_y p(y|x) > c`. If the probabilities are reliable,
+      ``confidence="proba", threshold=1 - c`` is this rule, without calibration. ``cost=c`` does not
+      rely on them, and gives nearly the same threshold if they are right.
 
     Parameters
     ----------
     estimator : classifier
-        The classifier that answers. `fit` fits a clone of it, unless it is a scikit-learn
-        ``FrozenEstimator``, or ``cv="prefit"``.
+        The classifier. `fit` fits a clone of it, unless it is a scikit-learn ``FrozenEstimator`` or
+        ``cv="prefit"``.
     rate : float in [0, 1), default=None
         Fraction to reject.
     threshold : float, default=None
-        Reject points with a score below it.
+        Points with a score below it are rejected.
     cost : float in (0, 1), default=None
         Cost of a rejection, where an error costs 1.
     confidence : {"max", "gap", "vote", "proba"}, default="max"
-        The score s(x), which says how sure an answer is: the largest output, the gap between the
-        two largest, the largest share of votes (the estimator's ``vote_shares``), the largest
-        probability. (It is the `score` of :func:`rejection_curve`; here that is a method.)
+        The confidence score s(x): the largest output, the gap between the two largest, the largest
+        vote share (the estimator's ``vote_shares``), or the largest probability. It is called
+        `score` in :func:`rejection_curve`.
     reject_label : scalar, default="auto"
-        What `predict` returns for a rejected point; never one of the classes. By default
-        ``"reject"`` for strings and -1 for numbers; 0 where -1 is a class, and one less than the
-        smallest class where 0 is one, too. Booleans have no third value: predictions are then the
-        integers 0, 1 and -1. A label of another kind than the classes, such as None, makes the
-        predictions an array of objects.
+        The prediction for rejected points, which must not be one of the classes. By default
+        ``"reject"`` for strings and -1 for numbers; 0 if -1 is a class, and one less than the
+        smallest class if both are. For boolean classes the predictions are the integers 0, 1 and
+        -1. With a label of another type than the classes, such as None, predictions are an array of
+        objects.
     cv : int, splitter, iterable, "prefit" or "train", default=5
         The calibration data. A number of folds, a splitter or splits: cross-validation on the
         training data, after which the estimator is fitted to all of them. ``"prefit"``: the
-        estimator is fitted already and what is passed to `fit` are held-out calibration data.
-        ``"train"``: the outputs on the training data themselves. These look surer than outputs on
-        new data, so that more new points than asked for are rejected, and `calibration_error_` is
-        too small. With `threshold` there is nothing to calibrate, and only ``"prefit"`` matters.
+        estimator is fitted already, and the data passed to `fit` are held-out calibration data.
+        ``"train"``: the training data. Outputs there are more certain than on new data, so more new
+        points than intended are rejected, and `calibration_error_` is too small. With `threshold`
+        nothing is calibrated, and only ``"prefit"`` has an effect.
     n_jobs : int, default=None
-        Folds fitted in parallel.
+        Number of folds fitted in parallel.
 
     Attributes
     ----------
@@ -100,20 +87,20 @@ class SelectiveClassifier(ClassifierMixin, WrapsClassifier):
     threshold_ : float
         Points with a score below it are rejected.
     threshold_source_ : str
-        On which data the threshold was set, in words.
+        How the threshold was set.
     reject_label_ : scalar
-        What `predict` returns for a rejected point.
+        The prediction for rejected points.
     rejection_curve_ : RejectionCurve
-        The whole curve on the calibration data. Not there when `threshold` was given; nor are the
-        next two.
+        The curve on the calibration data. This and the next two do not exist if `threshold` is
+        given.
     calibration_rate_ : float
-        Fraction of the calibration points that is rejected.
+        Fraction of the calibration points that are rejected.
     calibration_error_ : float
         Error on the accepted calibration points.
     n_features_in_ : int
-        Number of features, where the fitted classifier knows it.
+        Number of features, if the fitted classifier has it.
     feature_names_in_ : ndarray of shape (n_features,)
-        Their names, where the fitted classifier knows them.
+        Names of the features, if the fitted classifier has them.
 
     References
     ----------
@@ -134,22 +121,22 @@ class SelectiveClassifier(ClassifierMixin, WrapsClassifier):
     >>> X, X_test, y, y_test = train_test_split(
     ...     *load_digits(return_X_y=True), test_size=0.5, random_state=0
     ... )
-    >>> machine = SelectiveClassifier(OneVsRestClassifier(SVC(gamma=0.001)), rate=0.05)
-    >>> machine = machine.fit(X, y)
-    >>> machine.predict(X_test[118:126])
+    >>> clf = SelectiveClassifier(OneVsRestClassifier(SVC(gamma=0.001)), rate=0.05)
+    >>> clf = clf.fit(X, y)
+    >>> clf.predict(X_test[118:126])
     array([-1,  5,  2,  5, -1,  4, -1,  7])
     >>> y_test[118:126]
     array([6, 5, 2, 5, 8, 4, 8, 7])
-    >>> f"{machine.rejects(X_test).mean():.0%} rejected"
+    >>> f"{clf.rejects(X_test).mean():.0%} rejected"
     '5% rejected'
-    >>> f"{machine.score(X_test, y_test):.1%} of the accepted right"
-    '99.5% of the accepted right'
-    >>> f"{machine.estimator_.score(X_test, y_test):.1%} right without rejections"
-    '98.3% right without rejections'
+    >>> f"accuracy {clf.score(X_test, y_test):.1%} on the accepted points"
+    'accuracy 99.5% on the accepted points'
+    >>> f"accuracy {clf.estimator_.score(X_test, y_test):.1%} without rejection"
+    'accuracy 98.3% without rejection'
 
-    A threshold, around a classifier that is fitted already:
+    A given threshold, with a classifier that is fitted already:
 
-    >>> by_gap = SelectiveClassifier(machine.estimator_, threshold=1.0, confidence="gap")
+    >>> by_gap = SelectiveClassifier(clf.estimator_, threshold=1.0, confidence="gap")
     >>> by_gap.predict(X_test[118:126])
     array([-1,  5,  2,  5, -1,  4, -1,  7])
     """
@@ -183,15 +170,14 @@ class SelectiveClassifier(ClassifierMixin, WrapsClassifier):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training points, in whatever form the estimator takes them; with ``cv="prefit"``,
-            held-out calibration points.
+            Training points, in any form that the estimator accepts; with ``cv="prefit"``, held-out
+            calibration points.
         y : array-like of shape (n_samples,)
-            Their labels.
+            Labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Passed to the ``fit`` of the estimator; and in the calibration, weight k counts a point
-            k times.
+            Passed to the ``fit`` of the estimator. In the calibration, weight k counts as k copies.
         **fit_params
-            Passed to the ``fit`` of the estimator: in every fold the part that belongs to it.
+            Passed to the ``fit`` of the estimator, in every fold for the points of the fold.
 
         Returns
         -------
@@ -203,8 +189,8 @@ class SelectiveClassifier(ClassifierMixin, WrapsClassifier):
             check_is_fitted(self.estimator)
             if fit_params:
                 raise ValueError(
-                    f"Got {sorted(fit_params)} with cv='prefit', where no estimator is fitted: "
-                    "pass them to the fit of the estimator itself."
+                    f"Got {sorted(fit_params)} with cv='prefit', where nothing is fitted. Pass "
+                    "them to the fit of the estimator."
                 )
             self.estimator_ = self.estimator
         else:
@@ -212,7 +198,7 @@ class SelectiveClassifier(ClassifierMixin, WrapsClassifier):
                 fit_params["sample_weight"] = sample_weight
             self.estimator_ = self._fit_clone(X, labels, fit_params)
         self.__dict__.update(self._known_of(self.estimator_))
-        # Nothing of an earlier fit may stay, where this one has no calibration.
+        # Remove the results of an earlier calibration.
         for name in ("rejection_curve_", "calibration_rate_", "calibration_error_"):
             self.__dict__.pop(name, None)
         if self.threshold is None:
@@ -220,7 +206,7 @@ class SelectiveClassifier(ClassifierMixin, WrapsClassifier):
         return self
 
     def _known_of(self, fitted: Any) -> dict[str, Any]:
-        """The attributes that a fitted classifier, and the threshold if it is given, decide."""
+        """The attributes that follow from a fitted classifier and a given threshold."""
         classes = np.asarray(fitted.classes_)
         label = resolve_reject_label(self.reject_label, classes)
         known = {"estimator_": fitted, "classes_": classes, "reject_label_": label}
@@ -229,7 +215,7 @@ class SelectiveClassifier(ClassifierMixin, WrapsClassifier):
         return known
 
     def __getattr__(self, name: str) -> Any:
-        # Reached where no fit has set the attribute, and maybe none is needed.
+        # Called if no fit has set the attribute, which may not be needed.
         if name in WITHOUT_FIT and self.__sklearn_is_fitted__():
             check_parameters(self)
             return self._known_of(self.estimator)[name]
@@ -266,31 +252,21 @@ class SelectiveClassifier(ClassifierMixin, WrapsClassifier):
         self.calibration_error_ = point.error
         if point.threshold == np.inf:
             warnings.warn(
-                f"Every point will be rejected: at cost={self.cost} no set of accepted calibration "
-                f"points pays (error without rejections: {self.rejection_curve_.error[0]:.3g}). "
-                "Raise the cost, or improve the estimator.",
+                f"Every point will be rejected: at cost={self.cost} rejecting all calibration "
+                "points is cheapest (error without rejection: "
+                f"{self.rejection_curve_.error[0]:.3g}). Raise the cost, or improve the estimator.",
                 UserWarning,
                 stacklevel=3,
             )
 
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features, where the fitted estimator knows it."""
-        return self.estimator_.n_features_in_
-
-    @property
-    def feature_names_in_(self) -> NDArray:
-        """Names of the features, where the fitted estimator knows them."""
-        return self.estimator_.feature_names_in_
-
     def rejects(self, X: Any) -> NDArray[np.bool_]:
-        """Whether each point is rejected: a mask of shape (n_samples,)."""
+        """Whether each point is rejected, a boolean array of shape (n_samples,)."""
         check_is_fitted(self)
         outputs = estimator_outputs(self.estimator_, X, self.confidence)
         return SCORES[self.confidence].function(outputs) < self.threshold_
 
     def predict(self, X: Any) -> NDArray:
-        """The labels that the estimator predicts, and the reject label where it is not sure."""
+        """Predict the labels of the estimator, and the reject label for rejected points."""
         rejected = self.rejects(X)
         dtype = joint_dtype(self.classes_, self.reject_label_)
         labels = np.array(self.estimator_.predict(X), dtype=dtype)
@@ -300,9 +276,9 @@ class SelectiveClassifier(ClassifierMixin, WrapsClassifier):
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy on the accepted points.
 
-        The rejected ones count neither as right nor as wrong, so compare scores at one rate only.
-        To count them as errors, ``accuracy_score(y, machine.predict(X))``. Where every point is
-        rejected there is no accuracy: NaN, with a warning.
+        Rejected points count neither as right nor as wrong, so compare scores only at equal rates.
+        To count them as errors, use ``accuracy_score(y, clf.predict(X))``. If every point is
+        rejected, the score is NaN, with a warning.
         """
         accepted = ~self.rejects(X)
         if not accepted.any():
@@ -317,26 +293,8 @@ class SelectiveClassifier(ClassifierMixin, WrapsClassifier):
         weight = None if sample_weight is None else np.asarray(sample_weight)[accepted]
         return accuracy_score(np.asarray(y)[accepted], answers, sample_weight=weight)
 
-    @available_if(_estimator_has("decision_function"))
-    def decision_function(self, X: Any) -> NDArray:
-        """The decision function of the estimator, rejected points included."""
-        check_is_fitted(self)
-        return self.estimator_.decision_function(X)
-
-    @available_if(_estimator_has("predict_proba"))
-    def predict_proba(self, X: Any) -> NDArray:
-        """The class probabilities of the estimator, rejected points included."""
-        check_is_fitted(self)
-        return self.estimator_.predict_proba(X)
-
-    @available_if(_estimator_has("vote_shares"))
-    def vote_shares(self, X: Any) -> NDArray:
-        """The vote shares of the estimator, rejected points included."""
-        check_is_fitted(self)
-        return self.estimator_.vote_shares(X)
-
     def check_state(self) -> None:
-        """Raise an error if the stored attributes make no sense."""
+        """Raise an error if the stored attributes are invalid."""
         if "estimator_" not in vars(self):
             return
         need(hasattr(self.estimator_, "predict"), "its estimator cannot predict")

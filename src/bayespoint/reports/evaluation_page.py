@@ -69,17 +69,10 @@ def write_evaluation(
             f"rows must be the {evaluation.n_rows} test points that were measured, in their order. "
             f"Got {n_rows(rows)} rows instead."
         )
-    main = [
-        sections.numbers(evaluation),
-        sections.rejection(evaluation),
-        sections.calibration(evaluation),
-        sections.classes(evaluation),
-        sections.single_points(evaluation, rows, image_shape, n_examples),
-        sections.about(evaluation, details or {}),
-    ]
     header = sections.summary(evaluation, title)
+    main = sections.all_sections(evaluation, rows, image_shape, n_examples, details or {})
     with replacing(path) as draft:
-        draft.write_text(html.page(title, header, "\n".join(main)), encoding="utf-8")
+        draft.write_text(html.page(title, header, main), encoding="utf-8")
     return Path(path)
 
 

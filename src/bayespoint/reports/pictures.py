@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from io import BytesIO
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayespoint.plots import BLUE, VERMILION, house_style, new_axes, new_panels
+from bayespoint.plots.style import Axes, Drawing
 from bayespoint.reject import OperatingPoint, RejectionCurveDisplay
 from bayespoint.reports import html
 from bayespoint.reports.answers import Bin
 from bayespoint.reports.evaluation import Evaluation
 from bayespoint.reports.intervals import score_interval
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 SKY = "#56b4e9"  # Okabe and Ito's light blue: seen on white and on black
 SIZE = 5.6, 4.0  # inches: letters can be read where the picture is as wide as a telephone
@@ -25,7 +21,7 @@ N_RATES = 200  # fractions rejected at which the band is drawn: smooth to the ey
 LAST_RATE = 0.9  # fraction rejected: beyond it, the error of a few points jumps about
 
 
-Draw = Callable[[Evaluation, str], "Figure"]  # what to show, and the colour of what matters
+Draw = Callable[[Evaluation, str], Drawing]  # what to show, and the colour of what matters
 
 
 def picture(draw: Draw, evaluation: Evaluation, alternative: str, caption: str) -> str:
@@ -46,7 +42,7 @@ def as_svg(draw: Draw, evaluation: Evaluation, dark: bool) -> bytes:
     return content.getvalue()
 
 
-def draw_rejection(evaluation: Evaluation, colour: str) -> Figure:
+def draw_rejection(evaluation: Evaluation, colour: str) -> Drawing:
     """Error on the accepted points over the fraction rejected, with a 95 % band."""
     curve, chosen = evaluation.rejection, evaluation.selective
     point = None
@@ -70,7 +66,7 @@ def draw_rejection(evaluation: Evaluation, colour: str) -> Figure:
     return drawing
 
 
-def draw_reliability(evaluation: Evaluation, colour: str) -> Figure:
+def draw_reliability(evaluation: Evaluation, colour: str) -> Drawing:
     """How often answers of each confidence are right, above how many of them there are."""
     drawing, ((upper,), (lower,)) = new_panels(2, 1, *SIZE, heights=[5, 2])
     bins = [one for one in evaluation.answers.bins if one.weight > 0]

@@ -38,6 +38,21 @@ def summary(evaluation: Evaluation, title: str) -> str:
     )
 
 
+def all_sections(
+    evaluation: Evaluation, rows: Any, image_shape: Any, n: int, details: Mapping[str, Any]
+) -> str:
+    """The sections below the title, in their order."""
+    sections = [
+        numbers(evaluation),
+        rejection(evaluation),
+        calibration(evaluation),
+        classes(evaluation),
+        single_points(evaluation, rows, image_shape, n),
+        about(evaluation, details),
+    ]
+    return "\n".join(sections)
+
+
 def numbers(evaluation: Evaluation) -> str:
     """All metrics."""
     rows: list[list[Any]] = [

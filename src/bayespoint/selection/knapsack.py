@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import uniform_filter
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.base import BaseEstimator
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils import Tags, get_tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import get_tags
 
 from bayespoint.classifier import BayesPointClassifier, unchanged_on_failure
+from bayespoint.delegation import Delegates
 from bayespoint.engines import KnapsackPropagation
 from bayespoint.pipelines import split_pipeline
 from bayespoint.selection.jobs import run_jobs
@@ -27,7 +27,7 @@ COSTS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 BETAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, np.inf)
 
 
-class KnapsackCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class KnapsackCV(Delegates):
     """Bayes point machine by knapsacks whose C and beta are chosen by cross-validation.
 
     Messages are passed once for each C and fold. Every beta is then read off the max-marginals
@@ -112,8 +112,9 @@ class KnapsackCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         machine = self._machine()
         costs, betas = self._axis("Cs", finite=True), self._axis("betas", finite=False)
         scorer = None if self.scoring is None else check_scoring(machine, scoring=self.scoring)
+        if y is None:
+            raise ValueError("KnapsackCV requires y to be passed, but the target y is None.")
         with unchanged_on_failure(self):
-            validate_data(self, X, y, skip_check_array=True)
             data = Data.of(X, y, sample_weight, pairwise=get_tags(machine).input_tags.pairwise)
             cv = check_cv(self.cv, data.labels, classifier=True)
             folds = list(cv.split(data.points, data.labels))
@@ -125,20 +126,9 @@ class KnapsackCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             self.classes_ = self.best_estimator_.classes_
         return self
 
-    def predict(self, X: ArrayLike) -> NDArray:
-        """Labels of new points."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict(X)
-
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Probabilities of the classes."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict_proba(X)
-
-    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Scores, as those of the best estimator."""
-        check_is_fitted(self)
-        return self.best_estimator_.decision_function(X)
+    def _inner(self) -> Any:
+        inner = super()._inner()
+        return BayesPointClassifier(engine=KnapsackPropagation()) if inner is None else inner
 
     def _machine(self) -> Any:
         """The estimator to be cloned, checked: its last step has the engine of this class."""
@@ -198,9 +188,3 @@ class KnapsackCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.best_index_ = int(best[np.argmax(smoothed[best])])
         self.best_score_ = float(mean[self.best_index_])
         self.best_params_ = pairs[self.best_index_]
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        if self.estimator is not None:
-            tags.input_tags = get_tags(self.estimator).input_tags
-        return tags

@@ -7,22 +7,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state
 
 from bayespoint.classifier import unchanged_on_failure
+from bayespoint.delegation import Delegates
 from bayespoint.exceptions import warn_user
 from bayespoint.selection.ascent import Search, search
 from bayespoint.selection.checks import check_bounds, check_names, check_parameters
-from bayespoint.selection.delegate import DelegatesToBest
 from bayespoint.selection.evaluation import Data, Evaluation, split, with_params
 from bayespoint.selection.jobs import run_jobs
 from bayespoint.selection.ranking import as_table, warn_of_bounds, warn_of_failures
 
 
-class EvidenceSearch(DelegatesToBest):
+class EvidenceSearch(Delegates):
     r"""Search for the parameters under which the labels were most probable.
 
     The evidence :math:`p(y | X, \theta) = \int p(y | X, w, \theta)\, p(w | \theta)\, dw` is how
@@ -181,6 +181,23 @@ class EvidenceSearch(DelegatesToBest):
             self.best_params_, self.best_score_ = best.params, best.log_evidence
             self._refit(data)
         return self
+
+    @property
+    def classes_(self) -> NDArray:
+        """The labels, sorted."""
+        self._check_method("classes_")
+        return self.best_estimator_.classes_
+
+    def _check_method(self, name: str) -> None:
+        if not self.refit:
+            raise AttributeError(
+                f"This EvidenceSearch has refit=False: {name} is there only with refit=True. "
+                "Fit an estimator with best_params_ yourself, or refit."
+            )
+        super()._check_method(name)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "best_estimator_" if self.refit else "best_params_")
 
     def _refit(self, data: Data) -> None:
         """Fit the estimator with the best parameters, if it is wanted."""

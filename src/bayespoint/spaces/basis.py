@@ -85,8 +85,10 @@ class BasisSpace(Coordinates):
         """Z Z^T: the kernel matrix with its ridge, as it was computed where it was kept."""
         if self._gram is None:
             return super().gram()
-        lower = np.tril(self._gram, -1)  # one triangle decides, as for the basis
-        return lower + lower.T + np.diag(self._gram.diagonal())
+        lower = np.tril(self._gram)  # one triangle decides, as for the basis
+        K = lower + lower.T
+        K[np.diag_indices_from(K)] /= 2
+        return K
 
     def transform(self, X: NDArray) -> NDArray:
         """Coordinates z(x) of new points."""

@@ -1,14 +1,14 @@
-"""Model files: a fitted model in one file that holds no code.
+"""Model files: a model in one file without code.
 
-A model file is a zip archive, uncompressed, with
+A model file is an uncompressed zip archive with
 
-* ``arrays/0.npy``, ``arrays/1.npy``, ...: the numbers, as NumPy writes them, never pickled;
+* ``arrays/0.npy``, ``arrays/1.npy``, ...: the arrays in NumPy's format, never pickled;
 * ``manifest.json``: the format and its version, the versions of the libraries, the user's metadata,
-  the SHA-256 of every array, and the model as a tree of values and of objects of known classes;
-* the SHA-256 of the manifest, as the archive's comment.
+  the SHA-256 of every array, and the model as a tree of values and objects of known classes;
+* the SHA-256 of the manifest, as the comment of the archive.
 
-Nothing in a file can name a class that is not in the closed list ``registry.CLASSES``, and no
-method of an object runs when its state is set. ``docs/model-files.md`` has every detail.
+A file can only contain objects of the classes in ``registry.CLASSES``, and no method of an object
+runs when its state is set. See ``docs/model-files.md`` for the details.
 """
 
 from bayespoint.storage.files import ModelFile, describe, load, save

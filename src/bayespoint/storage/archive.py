@@ -1,4 +1,4 @@
-"""The container of a model file: an uncompressed zip archive that is checked before it is used."""
+"""The container of a model file: an uncompressed zip archive, checked before use."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from bayespoint.state import ContentError
 
 MANIFEST = "manifest.json"
 FORMAT = "bayespoint model"
-VERSION = 2  # of the format; raised when older releases could not read what is written
-SEAL = "bayespoint model, manifest sha256 "  # the archive's comment, before the digits
-LARGEST_MANIFEST = 64 * 2**20  # bytes: JSON takes up to thirty times as much memory when read
-THE_SAME_DAY = (1980, 1, 1, 0, 0, 0)  # of all members: a model has the same bytes every time
+VERSION = 2  # of the format; raised when older releases cannot read new files
+SEAL = "bayespoint model, manifest sha256 "  # comment of the archive, followed by the digits
+LARGEST_MANIFEST = 64 * 2**20  # bytes; parsed JSON takes up to thirty times as much memory
+THE_SAME_DAY = (1980, 1, 1, 0, 0, 0)  # of all members, so that equal models give equal bytes
 
 # How pickles begin, plain or as joblib compresses them (zlib, gzip, bz2, xz).
 PICKLES = (b"\x80", b"\x78", b"\x1f\x8b", b"BZh", b"\xfd7zX")
@@ -24,7 +24,7 @@ COPY = "Copy the file again from its source"
 
 
 class Writer:
-    """Writes arrays and, at the end, the manifest; to be used in a ``with`` statement."""
+    """Writes arrays and finally the manifest; a context manager."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._zip = zipfile.ZipFile(file, "w", zipfile.ZIP_STORED)
@@ -48,7 +48,7 @@ class Writer:
         whole = {"format": FORMAT, "format_version": VERSION, **manifest, "sha256": self._digests}
         data = json.dumps(whole, indent=1, allow_nan=False).encode("ascii")
         if len(data) > LARGEST_MANIFEST:
-            raise ContentError(f"its manifest would have {len(data)} bytes, too many to be read")
+            raise ContentError(f"its manifest would have {len(data)} bytes, too many to load")
         self._put(MANIFEST, data)
         self._zip.comment = (SEAL + digest(data)).encode("ascii")
 
@@ -60,14 +60,14 @@ class Writer:
 
 
 class Reader:
-    """Reads members whose checksums are right, and no others.
+    """Reads members and checks their checksums.
 
-    Nothing is compressed, so that no more memory is taken than the file is long.
+    Nothing is compressed, so reading needs no more memory than the size of the file.
 
     Attributes
     ----------
     manifest : dict
-        The manifest, of a format that this release can read.
+        The manifest, in a format that this release can read.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -80,12 +80,12 @@ class Reader:
             stored = member.compress_type == zipfile.ZIP_STORED and not member.flag_bits & 1
             if not stored or member.compress_size != member.file_size:
                 raise ContentError(
-                    f"its member {member.filename!r} is compressed or encrypted: this was done by "
-                    f"another program. {AGAIN}"
+                    f"its member {member.filename!r} is compressed or encrypted, which another "
+                    f"program must have done. {AGAIN}"
                 )
             self._members[member.filename] = member
         if sum(member.file_size for member in self._members.values()) > size:
-            raise ContentError(f"its members are together longer than the file, {size} bytes")
+            raise ContentError(f"its members are larger in total than the file, {size} bytes")
         self.manifest = self._read_manifest()
 
     def array(self, name: str) -> bytes:
@@ -99,10 +99,10 @@ class Reader:
         return data
 
     def check_members(self) -> None:
-        """Raise an error unless the archive holds the arrays of the manifest and nothing else."""
+        """Raise an error unless the archive contains exactly the arrays of the manifest."""
         expected = {MANIFEST, *self.manifest["sha256"]}
         for name in sorted(expected ^ self._members.keys()):
-            what = "is missing" if name in expected else "does not belong there"
+            what = "is missing" if name in expected else "is not in the manifest"
             raise ContentError(f"its member {name!r} {what}: the file was changed. {AGAIN}")
 
     def _read_manifest(self) -> dict[str, Any]:
@@ -112,7 +112,7 @@ class Reader:
                 f"it is a zip archive without {MANIFEST!r}, not a bayespoint model file. {AGAIN}"
             )
         if member.file_size > LARGEST_MANIFEST:
-            raise ContentError(f"its manifest of {member.file_size} bytes is too large to be read")
+            raise ContentError(f"its manifest of {member.file_size} bytes is too large to load")
         data = self._zip.read(member)
         manifest = json.loads(data, parse_constant=refuse_constant)
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
@@ -133,12 +133,12 @@ def digest(data: bytes | memoryview) -> str:
 
 
 def is_intact(data: bytes, expected: str) -> bool:
-    """Whether bytes have the SHA-256 that was written down for them."""
+    """Whether the bytes have the expected SHA-256."""
     return digest(data) == expected
 
 
 def open_zip(file: BinaryIO) -> zipfile.ZipFile:
-    """The archive, or an error that says what the file looks like instead."""
+    """Open the archive, or raise an error that says what the file looks like."""
     start = file.read(4)
     if start.startswith(b"PK\x03\x04"):
         try:
@@ -149,27 +149,27 @@ def open_zip(file: BinaryIO) -> zipfile.ZipFile:
         raise ContentError(f"it is empty. {AGAIN}")
     if start.startswith(PICKLES):
         raise ContentError(
-            "it looks like a pickle, as pickle and joblib write them, and these can run any code "
-            f"when they are read: they never are. {AGAIN}"
+            "it looks like a pickle, from pickle or joblib. Pickles can run any code, so they are "
+            f"never loaded. {AGAIN}"
         )
-    raise ContentError(f"it is not a bayespoint model file, which begins as a zip archive. {AGAIN}")
+    raise ContentError(f"it is not a bayespoint model file, which is a zip archive. {AGAIN}")
 
 
 def check_version(manifest: dict[str, Any]) -> None:
-    """Raise an error unless this release reads the version of the format."""
+    """Raise an error unless this release can read the version of the format."""
     version = manifest.get("format_version")
     if type(version) is not int or version < 1:
-        raise ContentError(f"its format version is {version!r}, and not a positive number")
+        raise ContentError(f"its format version is {version!r}, not a positive integer")
     if version != VERSION:
         libraries = manifest.get("libraries")
         writer = libraries.get("bayespoint") if isinstance(libraries, dict) else None
         remedy = "Upgrade bayespoint" if version > VERSION else "Fit and save the model again"
         raise ContentError(
             f"it was written by bayespoint {writer or 'of unknown version'} in format {version}, "
-            f"and this release reads format {VERSION}. {remedy}"
+            f"but this release reads format {VERSION}. {remedy}"
         )
 
 
 def refuse_constant(token: str) -> None:
-    """Refuse the words NaN and Infinity, which are not JSON."""
+    """Raise an error for NaN and Infinity, which are not valid JSON."""
     raise ContentError(f"its manifest contains {token}, which is not JSON")

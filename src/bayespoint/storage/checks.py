@@ -1,8 +1,8 @@
-"""Whether the parts of an object fit together: the same questions before saving and after loading.
+"""Consistency checks of objects, before saving and after loading.
 
-Checksums find damage. These checks are for files whose checksums are right and whose content is
-nonsense all the same: shapes that do not agree would end in an error far away, or, where SciPy's
-compiled code trusts its indices, in a crash.
+Checksums detect damage. These checks are for files with correct checksums and invalid content:
+inconsistent shapes would cause an error elsewhere or, where compiled code of SciPy trusts its
+indices, a crash.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from bayespoint.spaces import BasisSpace, DualSpace
 from bayespoint.state import ContentError, integer, need, shaped
 from bayespoint.storage.checks_sklearn import TRANSFORMERS
 
-TRIAL = 10_000_000  # features at most: a point for the trial prediction then takes 80 MB
+TRIAL = 10_000_000  # most features for a trial prediction, whose point then takes 80 MB
 
 
 def check(value: Any, place: str) -> None:
-    """Raise a ContentError if the attributes of an object of a known class make no sense.
+    """Raise a ContentError if the attributes of an object of a known class are invalid.
 
-    Classes of this library check themselves, by ``check_state``.
+    Classes of this library have a method ``check_state``.
     """
     try:
         if type(value) in CHECKS:
@@ -36,55 +36,55 @@ def check(value: Any, place: str) -> None:
         elif hasattr(type(value), "check_state"):
             value.check_state()
     except ContentError as error:
-        raise ContentError(f"{place} makes no sense: {error}") from error
+        raise ContentError(f"{place} is invalid: {error}") from error
     except Exception as error:
-        raise ContentError(f"{place} makes no sense: {one_line(error):.200}") from error
+        raise ContentError(f"{place} is invalid: {one_line(error):.200}") from error
 
 
-def machine(value: BayesPointClassifier) -> None:
-    """A classifier predicts a point at the origin."""
-    need(isinstance(value.engine, (str, Engine)), "its engine is none")
+def classifier(value: BayesPointClassifier) -> None:
+    """Check a classifier, and that it can predict."""
+    need(isinstance(value.engine, (str, Engine)), "its engine is not an Engine")
     if "posterior_" not in vars(value):
         return
     posterior, space, n_features = value.posterior_, value._space, value.n_features_in_
-    need(isinstance(posterior, Posterior), "its posterior is none")
-    need(isinstance(space, (BasisSpace, DualSpace)), "its space is none")
+    need(isinstance(posterior, Posterior), "its posterior is not a Posterior")
+    need(isinstance(space, (BasisSpace, DualSpace)), "its space is not a BasisSpace or DualSpace")
     need(value.decision in ("bayes_point", "vote"), "its decision is unknown")
-    need(type(value._accepts_sparse) is bool, "whether it takes sparse input is not said")
+    need(type(value._accepts_sparse) is bool, "_accepts_sparse is not a bool")
     integer(n_features, 1)
     integer(value.n_iter_, 0)
-    need(isinstance(value.run_, Run), "its run is none")
-    need(isinstance(value.coding_, Coding), "its coding is none")
-    need(np.array_equal(value.classes_, value.coding_.classes), "its coding has other classes")
+    need(isinstance(value.run_, Run), "its run is not a Run")
+    need(isinstance(value.coding_, Coding), "its coding is not a Coding")
+    need(np.array_equal(value.classes_, value.coding_.classes), "its coding has different classes")
     n_tasks = value.coding_.n_tasks
     if space.kernel.is_linear:
         shaped(value.coef_, "f", "td", t=n_tasks, d=n_features)
         shaped(value.intercept_, "f", "t", t=n_tasks)
     names = vars(value).get("feature_names_in_")
-    need(names is None or names.shape == (n_features,), "its features have other names")
+    need(names is None or names.shape == (n_features,), "its feature names have the wrong shape")
     columns = value._columns
     if isinstance(columns, slice):
-        need(columns == slice(None), "its columns are unknown")
+        need(columns == slice(None), "its columns are out of range")
     else:
         shaped(columns, "iu", "m")
-        need(columns.min() >= 0 and columns.max() < n_features, "its columns are unknown")
-    # Of a linear classifier, the coefficients in the file have proved the number.
-    need(n_features <= TRIAL or space.kernel.is_linear, f"it has {n_features} features")
+        need(columns.min() >= 0 and columns.max() < n_features, "its columns are out of range")
+    # The coefficients of a linear classifier have confirmed the number of features.
+    need(n_features <= TRIAL or space.kernel.is_linear, f"it claims {n_features} features")
     trial(value, np.zeros((1, n_features)), n_tasks)
 
 
 def trial(value: BayesPointClassifier, X: np.ndarray, n_tasks: int) -> None:
-    """Posterior and space answer for a point, with the right number of answers."""
+    """Predict one point, and check the number of answers."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         points = X if isinstance(value._columns, slice) else X[:, value._columns]
         Z = value._space.transform(points)
         posterior = value.posterior_
         answers = [posterior.decision(Z, value.decision), *posterior.latent(Z)]
-    need(all(one.shape == (1, n_tasks) for one in answers), "it does not answer for its classes")
+    need(all(one.shape == (1, n_tasks) for one in answers), "it does not predict its classes")
 
 
 CHECKS: dict[type, Callable[[Any], object]] = {
     **TRANSFORMERS,
-    BayesPointClassifier: machine,
+    BayesPointClassifier: classifier,
 }

@@ -1,6 +1,6 @@
-"""Checks of scikit-learn's transformers: only what would be dangerous, or is simple to see.
+"""Checks of scikit-learn's transformers: what could be dangerous, or is simple to check.
 
-What they do with nonsense in their numbers is left to them: an exception when they are used.
+Other invalid values in a transformer raise an exception when it is used.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from bayespoint.state import integer, need, shaped
 
 
 def step(name: Any, value: Any) -> None:
-    """A named step is an estimator or a word for none."""
+    """A named step is an estimator, "passthrough", "drop" or None."""
     need(isinstance(name, str), "a step has no name")
     is_word = value is None or (isinstance(value, str) and value in ("passthrough", "drop"))
-    need(is_word or hasattr(value, "get_params"), f"step {name!r} is no estimator")
+    need(is_word or hasattr(value, "get_params"), f"step {name!r} is not an estimator")
 
 
 def pipeline(value: Pipeline) -> None:
-    """Named steps, and no folder to cache in: scikit-learn would unpickle what it finds there."""
+    """Named steps, and no cache folder, whose files scikit-learn would unpickle."""
     need(value.memory is None, "its memory is a folder of pickles: set memory=None")
     need(isinstance(value.steps, list) and len(value.steps) > 0, "it has no steps")
     for name, one in value.steps:
@@ -31,7 +31,7 @@ def pipeline(value: Pipeline) -> None:
 
 
 def columns(value: ColumnTransformer) -> None:
-    """Named transformers of columns."""
+    """Named transformers."""
     for name, one, _ in [*value.transformers, *vars(value).get("transformers_", ())]:
         step(name, one)
 
@@ -43,20 +43,20 @@ def union(value: FeatureUnion) -> None:
 
 
 def one_hot(value: OneHotEncoder) -> None:
-    """No category may get a column that is not there: SciPy would write beside its memory."""
+    """All columns of categories exist; SciPy would write outside its memory otherwise."""
     state = vars(value)
     n_columns = state.get("_n_features_outs")
     if n_columns is None:  # not fitted
         return
     n = len(n_columns)
-    need(isinstance(n_columns, list) and len(value.categories_) == n, "its columns are unknown")
+    need(isinstance(n_columns, list) and len(value.categories_) == n, "its columns are invalid")
     nothing = [None] * n
     is_grouped = state.get("_infrequent_enabled", False)
     rare: Any = value._infrequent_indices if is_grouped else nothing
     groups: Any = value._default_to_infrequent_mappings if is_grouped else nothing
     dropped: Any = state.get("_drop_idx_after_grouping")
     dropped = nothing if dropped is None else dropped
-    need(len(rare) == len(groups) == len(dropped) == n, "its groups are unknown")
+    need(len(rare) == len(groups) == len(dropped) == n, "its groups are invalid")
     for i, categories in enumerate(value.categories_):
         n_groups = ordered(categories)
         if rare[i] is not None:
@@ -65,32 +65,32 @@ def one_hot(value: OneHotEncoder) -> None:
             n_groups -= len(rare[i]) - 1
             indices(groups[i], n_groups)
         else:
-            need(groups[i] is None, "its groups are unknown")
+            need(groups[i] is None, "its groups are invalid")
         if dropped[i] is not None:
             integer(dropped[i], 0)
-            need(dropped[i] < n_groups, "a dropped category is unknown")
+            need(dropped[i] < n_groups, "a dropped category does not exist")
         integer(n_columns[i], 0)
-        need(n_columns[i] == n_groups - (dropped[i] is not None), "its columns are unknown")
+        need(n_columns[i] == n_groups - (dropped[i] is not None), "its columns are invalid")
 
 
 def ordered(categories: Any) -> int:
-    """How many categories there are: words, or numbers in ascending order and then what is missing.
+    """Number of categories: strings, or numbers in ascending order followed by missing values.
 
-    A binary search among numbers in another order can end behind the last of them.
+    A binary search among unsorted numbers can end beyond the last of them.
     """
     (n,) = shaped(categories, "biufUO", "c").values()
-    gone = [one is None or one != one for one in categories]  # NaN is not itself
+    gone = [one is None or one != one for one in categories]  # NaN does not equal itself
     there = [one for one, is_gone in zip(categories, gone, strict=True) if not is_gone]
     if not all(isinstance(one, str) for one in there):
-        in_order = gone == sorted(gone) and there == sorted(there)  # an error if some are words
-        need(in_order, "its categories are not in order")
+        in_order = gone == sorted(gone) and there == sorted(there)  # an error for mixed types
+        need(in_order, "its categories are not sorted")
     return n
 
 
 def indices(array: Any, n: int) -> None:
-    """Raise an error unless these are positions among n."""
+    """Raise an error unless these are indices below n."""
     shaped(array, "iu", "r")
-    need(array.size > 0 and (array >= 0).all() and (array < n).all(), "its groups are unknown")
+    need(array.size > 0 and (array >= 0).all() and (array < n).all(), "its groups are invalid")
 
 
 TRANSFORMERS: dict[type, Callable[[Any], object]] = {

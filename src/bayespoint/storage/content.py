@@ -1,4 +1,4 @@
-"""What both sides, writing and reading, agree on."""
+"""Rules that writing and reading share."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 
 from bayespoint.state import ContentError
 
-DEPTH = 100  # of nested values at most; a pipeline in a pipeline has about 20
-SINGLE = (bool, int, float, str, type(None), np.generic)  # what entries of object arrays may be
+DEPTH = 100  # deepest nesting; a pipeline in a pipeline has about 20
+SINGLE = (bool, int, float, str, type(None), np.generic)  # allowed entries of object arrays
 
 
 def check_names(cls: type, names: Iterable[str], place: str) -> None:
-    """Raise an error unless these may be attributes of an object of the class.
+    """Raise an error unless objects of the class may have these attributes.
 
-    No attribute may hide code of the class: only new names, and those with a plain default.
+    No attribute may hide code of the class: only new names, and names with a plain default.
     """
     for name in names:
         default = of_class(cls, name)
@@ -26,10 +26,10 @@ def check_names(cls: type, names: Iterable[str], place: str) -> None:
 
 
 def is_cached(cls: type, name: str) -> bool:
-    """Whether objects of the class compute the attribute themselves, and keep it."""
+    """Whether the attribute is a cached property of the class."""
     return isinstance(of_class(cls, name), cached_property)
 
 
 def of_class(cls: type, name: str) -> object:
-    """What a class has under a name, as it stands there; None if nothing."""
+    """The class attribute of this name, without calling descriptors; None if there is none."""
     return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)

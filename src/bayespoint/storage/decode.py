@@ -19,10 +19,10 @@ NOT_FINITE = {"nan", "inf", "-inf"}
 
 
 class Decoder:
-    """Builds values from JSON, of known kinds only.
+    """Builds values of known types from JSON.
 
-    Objects are made without their constructor, get their attributes, and are then checked. Nothing
-    in the tree is imported or called.
+    Objects are created without their constructor, get their attributes, and are then checked.
+    Nothing in the tree is imported or called.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Decoder:
     Attributes
     ----------
     libraries : set of str
-        Top-level packages of all classes that were met.
+        Top-level packages of all classes in the tree.
     """
 
     def __init__(self, get: Callable[[str], bytes]) -> None:
@@ -40,7 +40,7 @@ class Decoder:
         self._arrays: dict[str, tuple[Any, np.ndarray]] = {}
         self._objects: dict[int, Any] = {}
         self.libraries: set[str] = set()
-        # What marks a node -> the keys it may have beside the mark, and who reads it.
+        # First key of a node -> the other keys it may have, and its reader.
         self._readers: dict[str, tuple[set[str], Callable[[dict, str, int], Any]]] = {
             "float": (set(), self._float),
             "tuple": (set(), self._tuple),
@@ -56,7 +56,7 @@ class Decoder:
         }
 
     def decode(self, node: Any, place: str, depth: int = 0) -> Any:
-        """The value of a node; ``place`` is where it stands in the model, for messages."""
+        """The value of a node; ``place`` is its position in the model, for messages."""
         if depth > DEPTH:
             raise ContentError(f"{place} is nested more than {DEPTH} deep")
         if node is None or isinstance(node, (bool, int, float, str)):
@@ -68,16 +68,16 @@ class Decoder:
             extra, read = self._readers[mark]
             if node.keys() <= {mark, *extra}:
                 return read(node, place, depth)
-        raise ContentError(f"{place} has the keys {list(node)[:5]}, which mean nothing")
+        raise ContentError(f"{place} has the unknown keys {list(node)[:5]}")
 
     def _items(self, nodes: Any, place: str, depth: int) -> list:
         if not isinstance(nodes, list):
-            raise ContentError(f"{place} should be a list")
+            raise ContentError(f"{place} must be a list")
         return [self.decode(node, f"{place}[{i}]", depth + 1) for i, node in enumerate(nodes)]
 
     def _float(self, node: dict, place: str, depth: int) -> float:
         if node["float"] not in NOT_FINITE:
-            raise ContentError(f"{place} is no number")
+            raise ContentError(f"{place} is not a number")
         return float(node["float"])
 
     def _tuple(self, node: dict, place: str, depth: int) -> tuple:
@@ -93,7 +93,7 @@ class Decoder:
     def _dtype(self, node: dict, place: str, depth: int) -> np.dtype:
         name = node["dtype"]
         if not isinstance(name, str) or len(name) > 12:
-            raise ContentError(f"{place} is no dtype")
+            raise ContentError(f"{place} is not a dtype")
         dtype = np.dtype(name)
         if not is_plain(dtype) and dtype.kind != "O":
             raise ContentError(f"{place} is the dtype {dtype}, which is not allowed")
@@ -110,7 +110,7 @@ class Decoder:
             return np.str_(value)
         dtype = self._dtype({"dtype": node["scalar"]}, place, depth)
         if dtype.kind not in "biuf" or not isinstance(value, (bool, int, float)):
-            raise ContentError(f"{place} is no number")
+            raise ContentError(f"{place} is not a number")
         scalar = dtype.type(value)
         if type(scalar.item()) is not type(value):
             raise ContentError(f"{place} is {value!r}, not of type {dtype}")
@@ -122,7 +122,7 @@ class Decoder:
         if name in self._arrays:
             known, array = self._arrays[name]
             if known != layout:
-                raise ContentError(f"{place} and another place lay the array {name!r} out apart")
+                raise ContentError(f"{place} uses the array {name!r} in another layout")
             return array
         try:
             array = from_bytes(self._get(name), axes)
@@ -135,23 +135,23 @@ class Decoder:
     def _object_array(self, node: dict, place: str, depth: int) -> np.ndarray:
         values = self._items(node["objects"], place, depth)
         if not all(isinstance(value, SINGLE) for value in values):
-            raise ContentError(f"{place} holds more than numbers, strings and None")
+            raise ContentError(f"{place} contains other things than numbers, strings and None")
         array = np.empty(len(values), dtype=object)
         array[:] = values
         return array.reshape(node["shape"])
 
     def _same(self, node: dict, place: str, depth: int) -> Any:
         if node["same"] not in self._objects:
-            raise ContentError(f"{place} is the same as an object that is not there")
+            raise ContentError(f"{place} refers to an object that does not exist")
         return self._objects[node["same"]]
 
     def _object(self, node: dict, place: str, depth: int) -> Any:
         name, number, nodes = node["object"], node["number"], node["state"]
         cls = CLASSES.get(name)
         if cls is None:
-            raise ContentError(f"{place} is of class {name!r:.80}, which no model file may contain")
+            raise ContentError(f"{place} is of class {name!r:.80}, which is not allowed")
         if type(number) is not int or number in self._objects:
-            raise ContentError(f"{place} has the number {number!r:.80}, which is not its own")
+            raise ContentError(f"{place} has the number {number!r:.80}, which is invalid or in use")
         state = {
             attribute: self.decode(part, f"{place}.{attribute}", depth + 1)
             for attribute, part in nodes.items()
@@ -170,7 +170,7 @@ def build(cls: Any, state: dict[str, Any], place: str) -> Any:
     check_names(cls, state, place)
     value = cls.__new__(cls)
     for name, default in defaults(cls).items():
-        state.setdefault(name, default)  # a parameter that is newer than the file
+        state.setdefault(name, default)  # a parameter newer than the file
     vars(value).update(state)
     return value
 

@@ -14,11 +14,11 @@ from bayespoint.storage.checks import check
 from bayespoint.storage.content import DEPTH, SINGLE, check_names, is_cached
 from bayespoint.storage.registry import NAMES, TYPE_NAMES
 
-CALLBACKS = "_skl_callbacks"  # of scikit-learn: who watched the fit is not part of the model
+CALLBACKS = "_skl_callbacks"  # of scikit-learn; they are not part of the model
 
 
 class Encoder:
-    """Turns values into JSON; arrays go elsewhere, and what is one object stays one.
+    """Turns values into JSON; arrays are stored apart, and shared objects stay shared.
 
     Parameters
     ----------
@@ -28,13 +28,13 @@ class Encoder:
 
     def __init__(self, put: Callable[[memoryview], str]) -> None:
         self._put = put
-        self._done: dict[int, dict[str, Any]] = {}  # by id(): nodes of arrays, marks of objects
-        self._kept: list[Any] = []  # so that no id() is used twice
+        self._done: dict[int, dict[str, Any]] = {}  # by id(): arrays, references to objects
+        self._kept: list[Any] = []  # keeps objects alive, so that no id() is used twice
         self._open: list[int] = []
         self._n_objects = 0
 
     def encode(self, value: Any, place: str, depth: int = 0) -> Any:
-        """The JSON of a value; ``place`` is where it stands in the model, for messages."""
+        """The JSON of a value; ``place`` is its position in the model, for messages."""
         if depth > DEPTH:
             raise ContentError(f"{place} is nested more than {DEPTH} deep")
         if value is None or type(value) in (bool, int, str):
@@ -104,7 +104,7 @@ class Encoder:
         if id(value) in self._done:
             return self._done[id(value)]
         if id(value) in self._open:
-            raise ContentError(f"{place} is part of itself")
+            raise ContentError(f"{place} contains itself")
         check(value, place)
         self._open.append(id(value))
         parts = state_of(value)
@@ -125,7 +125,7 @@ class Encoder:
 
 
 def state_of(value: Any) -> dict[str, Any]:
-    """The attributes of an object, without those that it can compute again."""
+    """The attributes of an object, without cached properties."""
     if isinstance(value, tuple):
         return value._asdict()  # type: ignore[attr-defined]
     left_out = {CALLBACKS, *getattr(type(value), "not_stored", ())}
@@ -137,19 +137,19 @@ def state_of(value: Any) -> dict[str, Any]:
 
 
 def label(index: int, item: Any) -> str:
-    """How a message calls an item of a list: steps of pipelines by their name."""
+    """The label of a list item in messages: the name of a pipeline step, else the index."""
     is_named = isinstance(item, tuple) and len(item) > 1 and isinstance(item[0], str)
     return repr(item[0]) if is_named else str(index)
 
 
 ALLOWED_ARRAYS = (
-    "a model file holds arrays of bool, integers, floats of up to 64 bits, strings, and objects "
-    "that are numbers, strings or None. Convert it before the fit"
+    "a model file can contain arrays of bool, integers, floats of up to 64 bits, strings, and "
+    "objects that are numbers, strings or None. Convert it before fitting"
 )
 
 
 def refusal(value: Any, place: str) -> str:
-    """Why a value cannot be kept, and what to do instead."""
+    """Why a value cannot be saved, and what to do instead."""
     kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
     if hasattr(value, "best_estimator_"):
         remedy = "Save its best_estimator_"
@@ -157,16 +157,16 @@ def refusal(value: Any, place: str) -> str:
         remedy = "Use an int as random_state"
     elif callable(value) and not hasattr(value, "fit"):
         remedy = (
-            "A model file holds no code: use what has a name (kernel='rbf', prior='l2'), compute "
-            "it outside of the model, or keep this model with joblib, whose files are to be loaded "
+            "A model file contains no code: use a named option (kernel='rbf', prior='l2'), compute "
+            "it outside of the model, or save this model with joblib, whose files must be loaded "
             "from trusted sources only"
         )
     else:
         listed = ", ".join(sorted(cls.__name__ for cls, name in NAMES.items() if "sklearn" in name))
         remedy = (
-            "Use something else in its place, or keep this model with joblib, whose files are to "
-            "be loaded from trusted sources only. Allowed are numbers, strings, arrays, machines "
-            f"of this library and, of scikit-learn, {listed}"
+            "Replace it, or save this model with joblib, whose files must be loaded from trusted "
+            "sources only. Allowed are numbers, strings, arrays, classifiers of this library and, "
+            f"of scikit-learn, {listed}"
         )
     shown = " ".join(repr(value).split())
-    return f"{place} is {shown:.80}, of type {kind}, which cannot be kept in a model file. {remedy}"
+    return f"{place} is {shown:.80}, of type {kind}, which cannot be saved. {remedy}"

@@ -25,7 +25,7 @@ from bayespoint.version import __version__
 
 @dataclass(frozen=True)
 class ModelFile:
-    """What a model file says of itself.
+    """Description of a model file.
 
     Attributes
     ----------
@@ -34,11 +34,11 @@ class ModelFile:
     model : str
         Class of the model, such as ``"sklearn.pipeline.Pipeline"``.
     format_version : int
-        Version of the file's format.
+        Version of the file format.
     libraries : dict of str
-        Versions of bayespoint, NumPy and scikit-learn that wrote it.
+        Versions of bayespoint, NumPy and scikit-learn that wrote the file.
     metadata : dict
-        What was given to :func:`save`.
+        The metadata passed to :func:`save`.
 
     Examples
     --------
@@ -59,26 +59,26 @@ class ModelFile:
 def save(
     model: Any, path: str | os.PathLike[str], *, metadata: Mapping[str, Any] | None = None
 ) -> None:
-    """Keep a model in a file that holds no code.
+    """Save a model in a file without code.
 
-    The file takes its place only when it is complete: what was at ``path`` before stays until then.
-    The same model has the same bytes every time.
+    An existing file at ``path`` is replaced only when the new one is complete. Equal models give
+    equal bytes.
 
     Parameters
     ----------
     model : estimator
-        A machine of this library, fitted or not, alone or in scikit-learn's pipelines with the
+        A classifier of this library, fitted or not, alone or in a scikit-learn pipeline with
         common transformers; see ``docs/model-files.md`` for the list.
     path : str or path
-        The file; ``.bpm`` is a good ending.
+        The file; ``.bpm`` is the usual suffix.
     metadata : mapping, optional
-        Anything that JSON can say, to be read by :func:`~bayespoint.storage.describe`: where the
-        data came from, which accuracy was reached, when.
+        Anything that JSON can represent, such as the source of the data, the accuracy or a date.
+        :func:`~bayespoint.storage.describe` returns it.
 
     Raises
     ------
     ModelFileError
-        If something in the model cannot be kept, such as a function.
+        If something in the model cannot be saved, such as a function.
 
     Examples
     --------
@@ -87,12 +87,12 @@ def save(
     >>> import bayespoint
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> machine = bayespoint.BayesPointClassifier(kernel="rbf").fit(X, y)
+    >>> clf = bayespoint.BayesPointClassifier(kernel="rbf").fit(X, y)
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = Path(folder.name, "iris.bpm")
-    >>> bayespoint.save(machine, path, metadata={"data": "iris"})
+    >>> bayespoint.save(clf, path, metadata={"data": "iris"})
     >>> again = bayespoint.load(path)
-    >>> bool((again.predict(X) == machine.predict(X)).all())
+    >>> bool((again.predict(X) == clf.predict(X)).all())
     True
     >>> bayespoint.save(lambda x: x, path)
     Traceback (most recent call last):
@@ -104,22 +104,22 @@ def save(
     try:
         noted = json.loads(json.dumps(dict(metadata or {}), allow_nan=False))
     except (TypeError, ValueError) as error:
-        reason = f"its metadata must be what JSON can say ({one_line(error):.200})"
+        reason = f"metadata must be valid JSON ({one_line(error):.200})"
         raise ModelFileError(target, reason) from error
     try:
         with replacing(target) as draft, draft.open("wb") as file, Writer(file) as writer:
             tree = Encoder(writer.add).encode(model, "model")
             if not hasattr(model, "get_params"):
-                raise ContentError(f"model is {model!r:.80}, and not an estimator")
+                raise ContentError(f"model is {model!r:.80}, not an estimator")
             writer.finish({"libraries": versions(), "metadata": noted, "model": tree})
     except ContentError as error:
         raise ModelFileError(target, str(error)) from error
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The model of a file that :func:`save` wrote.
+    """Load a model from a file written by :func:`save`.
 
-    No code of the file runs: it has none. All of it is checked before it is used.
+    The file contains no code, and everything in it is checked before use.
 
     Parameters
     ----------
@@ -134,12 +134,12 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     ModelFileError
-        If the file is no model file, is damaged, was changed, or is of a later format.
+        If the file is not a model file, is damaged or changed, or has another format version.
 
     Warns
     -----
     ModelVersionWarning
-        If parts of scikit-learn are in it and were of another release (1.8 is another than 1.7).
+        If the file contains transformers of another release of scikit-learn (such as 1.7 and 1.8).
 
     Examples
     --------
@@ -157,7 +157,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         decoder = Decoder(reader.array)
         model = decoder.decode(reader.manifest["model"], "model")
         if not hasattr(model, "get_params"):
-            raise ContentError("it holds no estimator")
+            raise ContentError("it contains no estimator")
     saved, running = str(reader.manifest["libraries"].get("scikit-learn")), sklearn.__version__
     if "sklearn" in decoder.libraries and release(saved) != release(running):
         warnings.warn(ModelVersionWarning(Path(path), saved, running), stacklevel=2)
@@ -165,7 +165,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def describe(path: str | os.PathLike[str]) -> ModelFile:
-    """What a model file says of itself, without its arrays being read.
+    """Describe a model file, without reading its arrays.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def describe(path: str | os.PathLike[str]) -> ModelFile:
     Raises
     ------
     ModelFileError
-        As in :func:`load`, but for damage to arrays.
+        As in :func:`load`, except that damage to arrays is not detected.
 
     Examples
     --------
@@ -216,14 +216,14 @@ def versions() -> dict[str, str]:
 
 @contextmanager
 def opened(path: str | os.PathLike[str]) -> Iterator[Reader]:
-    """A checked file; whatever goes wrong while it is read is an error of the file."""
+    """Open a file and check it; all errors become a ModelFileError."""
     with open(path, "rb") as file:
         try:
             yield Reader(file)
         except ContentError as error:
             raise ModelFileError(Path(path), str(error)) from error
         except Exception as error:
-            reason = f"it is damaged, or was changed ({one_line(error):.200}). {COPY}"
+            reason = f"it is damaged or was changed ({one_line(error):.200}). {COPY}"
             raise ModelFileError(Path(path), reason) from error
 
 

@@ -1,4 +1,4 @@
-"""The closed list of classes whose objects may be in a model file."""
+"""The closed list of classes that model files may contain."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from bayespoint.classifier import BayesPointClassifier
 from bayespoint.posteriors.sampled import TrainingMoments
 from bayespoint.reject import RejectionCurve, SelectiveClassifier
 
-# Public module -> classes. A class is named in files by its module here and its own name: neither
-# may change later. Subclasses do not count: their code would be missing where a file is read. Nor
-# do searches: their tables and timings are not the model, which is their best_estimator_.
+# Public module -> classes. Files name a class by this module and its name, so neither may change.
+# Subclasses are excluded: their code would be missing where a file is loaded. So are searches: the
+# model is their best_estimator_.
 MODULES: dict[str, tuple[type, ...]] = {
     "bayespoint": (BayesPointClassifier,),
     "bayespoint.engines": (

@@ -7,35 +7,16 @@ from functools import partial
 from typing import Any
 
 from bayespoint.engines import Engine
-from bayespoint.testing import equality, parameters, results, watching
+from bayespoint.testing import equality, parameters, persistence, results, watching
 from bayespoint.testing.trial import Trial
 
 __all__ = ["check_engine", "engine_checks"]
 
-CHECKS: tuple[Callable[[Trial], None], ...] = (
-    parameters.check_parameters,
-    parameters.check_bad_parameters,
-    parameters.check_alias,
-    results.check_result,
-    results.check_posterior,
-    results.check_run,
-    results.check_classes,
-    equality.check_seed,
-    equality.check_n_jobs,
-    equality.check_order,
-    equality.check_labels,
-    equality.check_weights,
-    equality.check_zero_weights,
-    equality.check_tasks,
-    equality.check_warm_start,
-    equality.check_batches,
-    equality.check_sparse,
-    watching.check_monitor,
-    watching.check_stop,
-    watching.check_interrupt,
-    watching.check_warnings,
-    parameters.check_pickle,
-    parameters.check_model_file,
+CHECKS: tuple[Callable[[Trial], None], ...] = tuple(
+    thing
+    for module in (parameters, results, equality, watching, persistence)
+    for name, thing in vars(module).items()
+    if name.startswith("check_")
 )
 
 
@@ -98,16 +79,18 @@ def engine_checks(engine: Engine, **classifier: Any) -> list[tuple[str, Callable
     >>> list(checks)[:3]
     ['check_parameters', 'check_bad_parameters', 'check_alias']
     """
+    if not __debug__:
+        raise RuntimeError(
+            "python -O removes the assertions that checks consist of. Run it without -O."
+        )
     trial = Trial(engine, classifier)
     return [(check.__name__, partial(perform, check, trial)) for check in CHECKS]
 
 
 def perform(check: Callable[[Trial], None], trial: Trial) -> None:
     """Run a check; whatever goes wrong is an AssertionError that names it."""
-    place = f"{check.__name__} of {trial.engine}"
     try:
         check(trial)
-    except AssertionError as error:
-        raise AssertionError(f"{place}: {error}") from error
     except Exception as error:
-        raise AssertionError(f"{place}: {type(error).__name__}: {error}") from error
+        kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
+        raise AssertionError(f"{check.__name__} of {trial.engine}: {kind}{error}") from error

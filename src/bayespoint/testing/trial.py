@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,38 +14,38 @@ from numpy.typing import NDArray
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.coding import make_coding
 from bayespoint.engines import Engine
-from bayespoint.kernels import make_kernel
 from bayespoint.monitor import Monitor, watch
-from bayespoint.settings import KERNEL_PARAMETERS
 
 RADIUS = 2.0  # of the circle of classes
 N_SEEDS = 5  # fits that the mean and the spread of a random result are taken from
 TOLERANCE = 2e-3  # mean difference of probabilities that stands for rounding and stopping rules
 ERRORS = 5.0  # standard errors that means of random results may differ by
 
-
-def demand(fine: object, message: str) -> None:
-    """Raise an AssertionError unless all is fine."""
-    if not fine:
-        raise AssertionError(message)
+# Few samples and few steps are enough for a check, so what they warn of is ignored.
+silence = partial(warnings.catch_warnings, action="ignore")
 
 
 class Data(NamedTuple):
     """Training points with labels, and new points between and around them."""
 
-    X: NDArray[np.float64]
+    X: Any
     y: NDArray
-    new: NDArray[np.float64]
+    new: Any
+
+    def at(self, rows: NDArray | slice) -> Data:
+        """Some of the training points."""
+        return self._replace(X=self.X[rows], y=self.y[rows])
 
 
 def circle(n_classes: int) -> Data:
     """Classes in discs around a circle, small enough that a line separates each from the rest."""
     rng = np.random.default_rng(n_classes)
     y = np.tile(np.arange(n_classes), max(4, 30 // n_classes))
-    centres = polar(2 * np.pi * y / n_classes, RADIUS)
     largest = 0.4 * RADIUS * (1 - np.cos(2 * np.pi / n_classes))
-    within = polar(rng.uniform(0, 2 * np.pi, len(y)), largest * np.sqrt(rng.random(len(y))))
-    return Data(centres + within, y, rng.uniform(-2 * RADIUS, 2 * RADIUS, (50, 2)))
+    within = np.exp(1j * rng.uniform(0, 2 * np.pi, len(y))) * largest * np.sqrt(rng.random(len(y)))
+    points = RADIUS * np.exp(2j * np.pi * y / n_classes) + within
+    new = rng.uniform(-2 * RADIUS, 2 * RADIUS, (50, 2))
+    return Data(np.stack([points.real, points.imag], axis=1), y, new)
 
 
 def overlapping() -> Data:
@@ -54,19 +54,6 @@ def overlapping() -> Data:
     X = rng.normal(size=(40, 2))
     y = (X[:, 0] + rng.normal(size=40) > 0).astype(int)
     return Data(X, y, rng.normal(size=(50, 2)))
-
-
-def polar(angle: NDArray, radius: NDArray | float) -> NDArray[np.float64]:
-    """Points of the plane."""
-    return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
-
-
-@contextmanager
-def silence() -> Iterator[None]:
-    """Ignore warnings: few samples and few steps are enough for a check."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
 
 
 @dataclass(frozen=True)
@@ -87,78 +74,69 @@ class Trial:
         return BayesPointClassifier(**fixed | self.parameters | changes)
 
     def fit(
-        self,
-        X: Any,
-        y: NDArray,
-        sample_weight: NDArray | None = None,
-        monitor: Monitor | None = None,
-        **changes: Any,
+        self, data: Data, weight: Any = None, monitor: Monitor | None = None, **changes: Any
     ) -> BayesPointClassifier:
         """A fitted classifier."""
         with silence(), watch(monitor or Monitor()):
-            return self.classifier(**changes).fit(X, y, sample_weight=sample_weight)
+            return self.classifier(**changes).fit(data.X, data.y, sample_weight=weight)
 
     def run(
-        self, X: NDArray, y: NDArray, monitor: Monitor | None = None, engine: Engine | None = None
+        self, data: Data, monitor: Monitor | None = None, engine: Engine | None = None
     ) -> tuple[Any, Any]:
         """The space that a classifier would make, and what the engine itself returns."""
         engine, classifier = engine or self.engine, self.classifier()
-        kernel = make_kernel(**{name: getattr(classifier, name) for name in KERNEL_PARAMETERS})
-        space = engine.space(kernel.fitted(X), classifier.ridge).fit(X)
-        targets = make_coding(np.unique(y)).encode(y)
-        before = targets.copy()
+        kernel = classifier._make_kernel().fitted(data.X)
+        space = engine.space(kernel, classifier.ridge).fit(data.X)
+        targets = make_coding(np.unique(data.y)).encode(data.y)
+        before, rng = targets.copy(), np.random.default_rng(0)
         with silence():
-            result = engine.run(
-                space, targets, rng=np.random.default_rng(0), monitor=monitor or Monitor()
-            )
-        demand(np.array_equal(targets, before), "run must not change the targets.")
+            result = engine.run(space, targets, rng=rng, monitor=monitor or Monitor())
+        assert np.array_equal(targets, before), "run must not change the targets."
         return space, result
+
+    def answers(self, data: Data, **changes: Any) -> list[NDArray]:
+        """Answers of a classifier that is fitted to the data."""
+        return answers(self.fit(data, **changes), data)
 
     def sample(self, answer: Callable[[int], NDArray]) -> NDArray[np.float64]:
         """What ``answer`` says of some seeds, or of one if the engine is not random."""
         return np.stack([answer(seed) for seed in range(N_SEEDS if self.engine.is_random else 1)])
 
-    def probabilities(
-        self, data: Data, sample_weight: NDArray | None = None
-    ) -> NDArray[np.float64]:
+    def probabilities(self, data: Data, weight: Any = None) -> NDArray[np.float64]:
         """p(y = 1) of the new points, for some seeds, shape (n_seeds, n_new)."""
-
-        def answer(seed: int) -> NDArray:
-            fitted = self.fit(data.X, data.y, sample_weight, random_state=seed)
-            return fitted.predict_proba(data.new)[:, 1]
-
-        return self.sample(answer)
+        return self.sample(
+            lambda n: self.fit(data, weight, random_state=n).predict_proba(data.new)[:, 1]
+        )
 
 
 def distance(one: NDArray, other: NDArray) -> tuple[float, float]:
     """Mean distance of the means over seeds, which come first, and its standard error."""
     difference = np.abs(one.mean(axis=0) - other.mean(axis=0))
-    spread = one.var(axis=0) / max(len(one) - 1, 1) + other.var(axis=0) / max(len(other) - 1, 1)
+    spread = sum(each.var(axis=0) / max(len(each) - 1, 1) for each in (one, other))
     return float(difference.mean()), float(np.sqrt(spread).mean())
 
 
-def demand_same(one: NDArray, other: NDArray, message: str, tolerance: float = TOLERANCE) -> None:
+def assert_same(one: NDArray, other: NDArray, message: str, tolerance: float = TOLERANCE) -> None:
     """Raise an AssertionError if probabilities differ by more than their spread over seeds."""
     difference, error = distance(one, other)
-    demand(
-        difference <= tolerance + ERRORS * error,
-        f"{message} Probabilities differ by {difference:.2g} in the mean, "
-        f"with a standard error of {error:.2g}.",
+    assert difference <= tolerance + ERRORS * error, (
+        f"{message} Probabilities differ by {difference:.2g} in the mean, with a standard error of "
+        f"{error:.2g}."
     )
 
 
-def answers(fitted: BayesPointClassifier, new: NDArray) -> list[NDArray]:
+def answers(fitted: BayesPointClassifier, data: Data) -> list[NDArray]:
     """All that the posterior is asked, for comparisons to the bit."""
     return [
         fitted.posterior_.mean,
-        *fitted.latent_mean_and_variance(new),
-        fitted.vote_shares(new),
-        fitted.predict_proba(new),
-        fitted.draw_outputs(new, 3, random_state=0),
+        *fitted.latent_mean_and_variance(data.new),
+        fitted.vote_shares(data.new),
+        fitted.predict_proba(data.new),
+        fitted.draw_outputs(data.new, 3, random_state=0),
         np.asarray(getattr(fitted, "log_evidence_", 0.0)),
     ]
 
 
 def same_bits(one: list[NDArray], other: list[NDArray]) -> bool:
     """Whether two lists of arrays are equal."""
-    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+    return all(map(np.array_equal, one, other))

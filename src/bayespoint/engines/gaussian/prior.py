@@ -95,11 +95,14 @@ class GaussianPrior:
             :math:`\mu`.
         """
         precision = space.curvature(rate)
-        precision += self.precision
+        if self.root.ndim == 1:
+            precision[np.diag_indices_from(precision)] += self.root**-2
+        else:
+            precision += self.precision
         if not np.isfinite(precision).all():
             raise LinAlgError("the messages overflow")
         L = cholesky(precision, lower=True, overwrite_a=True, check_finite=False)
-        factor = np.asfortranarray(lapack.dtrtri(L, lower=1)[0].T)
+        factor = lapack.dtrtri(L, lower=1)[0].T
         mean = self.mean + self.moved(space, factor, shift, rate)
         if not np.isfinite(mean).all():
             raise LinAlgError("the messages leave no posterior")
@@ -119,7 +122,7 @@ def output_variances(
     """z.Sigma z of every point for Sigma = F F^T; an upper triangular F takes half the time."""
     variances = np.empty(space.n_points)
     for own, rows in space.parts():
-        spread = blas.dtrmm(1.0, factor, rows.T, trans_a=1) if is_triangular else factor.T @ rows.T
+        spread = blas.dtrmm(1.0, factor.T, rows.T, lower=1) if is_triangular else factor.T @ rows.T
         variances[own] = np.einsum("dn,dn->n", spread, spread)
     return variances
 

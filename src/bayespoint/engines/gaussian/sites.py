@@ -62,7 +62,8 @@ class Sites:
         self._before = self.a, self.b  # as the last sweep found them
         self._removed = np.ones(n)  # copies of a site that its cavity lacks
         self._visited = np.arange(n)
-        self._change, self._left = np.inf, np.inf  # largest move that was made, and that is left
+        self._change = np.inf  # the largest move that the last sweep made
+        self._left = self._last_left = np.inf  # that is left, now and after the sweep before
         self._floor = COLLAPSED * gaussian.variances
         self.radius = float(np.sqrt(gaussian.variances.max(initial=0.0)))
         self.e: NDArray  # variances of the outputs, as the last visit left each
@@ -101,13 +102,13 @@ class Sites:
         operations instead of 2 n d^2.
         """
         if not self._exact:
-            last = self._left
             f = self.gaussian.settle(self.shift, self.rate, ACCURATE * min(self._change, 1.0))
             if f is not None:
                 self._expect(self.e, f)
             enough = max(tol, COARSE if self.gaussian.is_single else 0.0)
-            if f is None or self._left <= enough or self._left > last:
+            if f is None or self._left <= enough or self._left > self._last_left:
                 self._renew()
+        self._last_left = self._left
         self._visited = np.flatnonzero(self._moves > AT_REST * tol)
         return self._left
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -15,11 +16,12 @@ from bayespoint.likelihoods import Likelihood
 from bayespoint.memory import check_fits
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import GaussianPosterior, Messages
-from bayespoint.threads import in_parallel
+from bayespoint.threads import blas_threads, in_parallel
 
 STOPPED = "stopped by the monitor"
 NO_ITERATIONS_LEFT = "max_iter was reached"
 WORK = 3  # matrices that a task works with, besides those of the result
+SEVERAL_THREADS = 1_000_000  # numbers in a matrix from which several BLAS threads save time
 
 
 class TaskResult(NamedTuple):
@@ -94,6 +96,16 @@ def run_of(
     )
 
 
+@contextmanager
+def useful_threads(size: int) -> Iterator[None]:
+    """Limit BLAS to one thread where matrices have ``size`` numbers and more do not help."""
+    if size >= SEVERAL_THREADS:
+        yield
+    else:
+        with blas_threads(1):
+            yield
+
+
 def learn_tasks(
     learn: Callable[[int, Progress], tuple[TaskResult, Ending]],
     n_tasks: int,
@@ -114,8 +126,11 @@ def learn_tasks(
         "with a linear kernel, or engine='perceptron'",
     )
     progress = Progress(monitor)
+
+    def learn_one(task: int) -> tuple[TaskResult, Ending]:
+        with useful_threads(size):
+            return learn(task, progress)
+
     with monitor.running(n_tasks * max_iter, unit):
-        learned = in_parallel(
-            lambda task: learn(task, progress), range(n_tasks), n_jobs, 8.0 * size * WORK
-        )
+        learned = in_parallel(learn_one, range(n_tasks), n_jobs, 8.0 * size * WORK)
     return [result for result, _ in learned], [ending for _, ending in learned]

@@ -59,34 +59,26 @@ class Circles:
     """
 
     burn_in, thin = 1000, 10
+    has_length = False  # whether w has the length of a Gaussian vector, or 1
 
     def __init__(self, halfspaces: Halfspaces) -> None:
         self._halfspaces = halfspaces
         m, d = halfspaces.normals.shape
-        self._directions, self._slopes, self._lines = np.empty((0, d)), np.empty((0, m)), 0
+        self._loop: Any = _core.gibbs.sample
+        self._lines: tuple[Any, ...] = np.empty((0, d)), np.empty((0, m)), 0  # as the loop has them
 
     def state(self, w: NDArray, rng: np.random.Generator) -> Walk:
         """A state in the direction w."""
         m, d = self._halfspaces.normals.shape
-        return Walk(w.copy(), np.empty(m), _core.gibbs.new_path(m, d))
+        length = np.sqrt(rng.chisquare(d)) if self.has_length else 1.0
+        return Walk(w * length, np.empty(m), _core.gibbs.new_path(m, d))
 
     def sample(
-        self,
-        theta: float,
-        state: Walk,
-        steps: tuple[int, int],
-        thin: int,
-        rng: np.random.Generator,
-        samples: NDArray,
-        total: NDArray,
-        histogram: NDArray,
+        self, theta: float, state: Walk, steps: tuple[int, int], thin: int, *others: Any
     ) -> None:
         """See :class:`Moves`."""
         Y, weight, _ = self._halfspaces
-        _core.gibbs.sample(
-            Y, weight, theta, self._directions, self._slopes, self._lines, *state, *steps, thin,
-            rng, samples, total, histogram,
-        )  # fmt: skip
+        self._loop(Y, weight, theta, *self._lines, *state, *steps, thin, *others)
 
     def adapt(self, draws: NDArray) -> None:
         """Learn from draws (n_chains, n_draws, d) that are not used otherwise: nothing here."""
@@ -109,15 +101,12 @@ class Lines(Circles):
         Draws the pool.
     """
 
+    has_length = True
+
     def __init__(self, halfspaces: Halfspaces, factor: NDArray, rng: np.random.Generator) -> None:
         super().__init__(halfspaces)
         self._guess, self._rng = factor @ factor.T, rng
-        self._lines = max(1, len(factor) // BALANCE)
         self._fill_pool(factor)
-
-    def state(self, w: NDArray, rng: np.random.Generator) -> Walk:
-        """A state in the direction w, of a length that a Gaussian vector has."""
-        return super().state(w * np.sqrt(rng.chisquare(len(w))), rng)
 
     def adapt(self, draws: NDArray) -> None:
         """Take new directions from draws: their covariance, and the guess while they are few."""
@@ -133,8 +122,8 @@ class Lines(Circles):
         d = len(factor)
         directions = self._rng.standard_normal((max(POOL, 2 * d), d)) @ factor.T
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-        self._directions = directions
-        self._slopes = directions @ self._halfspaces.normals.T
+        slopes = directions @ self._halfspaces.normals.T
+        self._lines = directions, slopes, max(1, d // BALANCE)
 
 
 class Outputs(Circles):
@@ -158,37 +147,16 @@ class Outputs(Circles):
     """
 
     burn_in, thin = 300, 3  # each of them moves everything
+    has_length = True
 
     def __init__(self, halfspaces: Halfspaces) -> None:
         super().__init__(halfspaces)
-        self._point, directions = dual_basis(halfspaces.normals)
+        point, directions = dual_basis(halfspaces.normals)
         length = np.linalg.norm(directions, axis=1)
-        self._reach = 1 / length
-        self._directions = directions / length[:, None]
-        self._begin = (self._directions != 0).argmax(axis=1)
-        self.freedom = float(np.median(self._reach))
-
-    def state(self, w: NDArray, rng: np.random.Generator) -> Walk:
-        """A state in the direction w, of a length that a Gaussian vector has."""
-        return super().state(w * np.sqrt(rng.chisquare(len(w))), rng)
-
-    def sample(
-        self,
-        theta: float,
-        state: Walk,
-        steps: tuple[int, int],
-        thin: int,
-        rng: np.random.Generator,
-        samples: NDArray,
-        total: NDArray,
-        histogram: NDArray,
-    ) -> None:
-        """See :class:`Moves`."""
-        Y, weight, _ = self._halfspaces
-        _core.gibbs.sample_outputs(
-            Y, weight, theta, self._directions, self._begin, self._point, self._reach, *state,
-            *steps, thin, rng, samples, total, histogram,
-        )  # fmt: skip
+        begin = (directions != 0).argmax(axis=1)
+        self._loop = _core.gibbs.sample_outputs
+        self._lines = directions / length[:, None], begin, point, 1 / length
+        self.freedom = float(np.median(1 / length))
 
 
 def dual_basis(normals: NDArray) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

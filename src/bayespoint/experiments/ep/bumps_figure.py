@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,7 @@ from bayespoint.experiments.ep.exact import points_of_grid
 from bayespoint.experiments.ep.methods import EP
 from bayespoint.experiments.ep.uncertainty import Uncertainty, uncertainty
 from bayespoint.plots import BLUE, INK, PURPLE, VERMILION, colours, new_panels, paint
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.colors import Colormap
-    from matplotlib.figure import Figure as Drawing
+from bayespoint.plots.style import Axes, Colormap, Drawing
 
 AXIS = np.linspace(-1.6, 1.6, 81)  # somewhat more than the data's square [-1, 1]²
 N_DRAWS = 4

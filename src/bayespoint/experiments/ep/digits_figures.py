@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,7 @@ from bayespoint.experiments.base import Figure, rounded
 from bayespoint.experiments.ep.digits import SHOWN, DigitsRun, Weights, best
 from bayespoint.experiments.ep.methods import Method
 from bayespoint.plots import BLUE, GREEN, VERMILION, colours, new_panels
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
+from bayespoint.plots.style import Axes, Drawing
 
 DEEP_GREEN = "#00382a"
 MARKERS = "os^v"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +12,7 @@ from bayespoint.experiments.ep.exact import Moments, log_joint, points_of_grid
 from bayespoint.experiments.ep.methods import Method
 from bayespoint.experiments.ep.two_weights import PRIOR_SCALE, Learned
 from bayespoint.plots import INK, colours, new_panels, paint
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
+from bayespoint.plots.style import Axes, Drawing
 
 N_STEPS = 101  # along each axis
 RADII = (1.0, 2.0)  # standard deviations at which a Gaussian is drawn

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +16,7 @@ from bayespoint.experiments.gibbs.posterior import SpherePosterior
 from bayespoint.experiments.gibbs.sphere import SphereRun
 from bayespoint.experiments.verdicts import standard_error
 from bayespoint.plots import colours, new_axes, new_panels, paint
-from bayespoint.plots.style import BLUE, GREEN, INK, PURPLE, VERMILION
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
+from bayespoint.plots.style import BLUE, GREEN, INK, PURPLE, VERMILION, Axes, Drawing
 
 LINES = ((BLUE, "-"), (VERMILION, "--"), (GREEN, ":"), (PURPLE, "-."))
 

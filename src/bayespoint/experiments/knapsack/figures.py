@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,12 +13,8 @@ from bayespoint.experiments.knapsack.state import error_matrix
 from bayespoint.experiments.knapsack.tables import paired_test
 from bayespoint.experiments.knapsack.toy import ANGLES, OFFSETS, PATH, Toy
 from bayespoint.plots import MarginalDisplay, colours, new_axes, new_panels, paint
-from bayespoint.plots.style import BLUE, GREEN, INK, PURPLE, VERMILION
+from bayespoint.plots.style import BLUE, GREEN, INK, PURPLE, VERMILION, Axes, Drawing
 from bayespoint.posteriors import MarginalPosterior
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
 
 FAINT = 0.3  # power of the posterior that is painted: its peaks alone would be a few dots
 MARKS: dict[str, dict[str, Any]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,10 +12,8 @@ from bayespoint.experiments.base import Figure
 from bayespoint.experiments.large_scale.samples import SampleErrors
 from bayespoint.experiments.large_scale.versions import Errors
 from bayespoint.plots import BLUE, GREEN, INK, PURPLE, VERMILION, new_axes, new_panels
+from bayespoint.plots.style import Drawing
 from bayespoint.reject import RejectionCurveDisplay
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
 
 # One for each kernel, told apart by shape as well.
 LINES: tuple[dict[str, Any], ...] = (
