@@ -65,7 +65,7 @@ format: $(DEV)  ## Rewrite the code in the house format
 	$(BIN)/python -m ruff format .
 
 docs: $(DOCS)  ## Run every example of the pages and the gallery; writes docs/_build/index.html
-	$(PYTEST) -q tests/test_pages.py
+	$(PYTEST) -q tests/docs/test_pages.py
 	$(ONE_THREAD) $(BIN)/python -m sphinx -W --keep-going -n -q docs docs/_build
 
 BENCHMARKS = $(filter-out benchmarks/_%,$(sort $(wildcard benchmarks/*.py)))

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from tests.clouds import RULES, blobs, machine
+from tests.helpers.clouds import RULES, blobs, machine
 
 CLASSES = pytest.mark.parametrize("classes", [2, 4])
 

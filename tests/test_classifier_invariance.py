@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import special_ortho_group
-from tests.clouds import blobs, machine
+from tests.helpers.clouds import blobs, machine
 
 SEEDS = st.integers(0, 2**32 - 1)
 

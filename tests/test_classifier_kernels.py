@@ -9,8 +9,8 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_predict
-from tests.model_files import ENGINES
-from tests.probit import problem
+from tests.helpers.model_files import ENGINES
+from tests.helpers.probit import problem
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation

@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from tests.clouds import RULES, blobs, machine
+from tests.helpers.clouds import RULES, blobs, machine
 
 from bayespoint.exceptions import StoppedEarlyWarning
 

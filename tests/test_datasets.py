@@ -6,7 +6,7 @@ from urllib.error import URLError
 import numpy as np
 import pandas as pd
 import pytest
-from tests.real_data import REAL_DATA
+from tests.helpers.real_data import REAL_DATA
 
 from bayespoint import datasets
 from bayespoint.datasets import UCI, Source, available, data_folder, load_mnist, load_uci

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris
-from tests.probit import assert_same, machine, problem
+from tests.helpers.probit import assert_same, machine, problem
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation, PermutedPerceptron

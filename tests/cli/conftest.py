@@ -1,7 +1,7 @@
 """A table and a model of it, made once."""
 
 import pytest
-from tests.cli.running import loans, succeed, write
+from tests.helpers.running import loans, succeed, write
 
 
 @pytest.fixture(scope="session")

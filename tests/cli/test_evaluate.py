@@ -13,7 +13,7 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 from sklearn.model_selection import RepeatedStratifiedKFold, cross_val_score
-from tests.cli.running import ask_json, error_line, invoke, loans, succeed, write
+from tests.helpers.running import ask_json, error_line, invoke, loans, succeed, write
 
 import bayespoint
 from bayespoint import extras

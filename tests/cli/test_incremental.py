@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.cli.running import ask_json, error_line, invoke, loans, succeed, write
+from tests.helpers.running import ask_json, error_line, invoke, loans, succeed, write
 
 import bayespoint
 from bayespoint import BayesPointClassifier

@@ -5,7 +5,7 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
-from tests.cli.running import ask_json, error_line, invoke, loans, succeed, write
+from tests.helpers.running import ask_json, error_line, invoke, loans, succeed, write
 
 import bayespoint
 from bayespoint.cli import predict as module

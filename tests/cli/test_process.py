@@ -8,7 +8,7 @@ import time
 
 import pytest
 import typer
-from tests.cli.running import loans, write
+from tests.helpers.running import loans, write
 
 from bayespoint.cli import ExitCode
 from bayespoint.cli.errors import errors_in_words

@@ -5,7 +5,7 @@ import gzip
 import numpy as np
 import pandas as pd
 import pytest
-from tests.cli.running import ask_json, error_line, invoke, loans, succeed, write
+from tests.helpers.running import ask_json, error_line, invoke, loans, succeed, write
 
 from bayespoint import extras
 from bayespoint.cli import reading

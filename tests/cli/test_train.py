@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
-from tests.cli.running import ask_json, error_line, invoke, loans, succeed, write
+from tests.helpers.running import ask_json, error_line, invoke, loans, succeed, write
 
 import bayespoint
 from bayespoint.cli.recipe import parse

@@ -4,8 +4,8 @@ import subprocess
 import sys
 
 import pytest
-from tests.broken_engines import BROKEN
-from tests.third_party import Committee
+from tests.helpers.broken_engines import BROKEN
+from tests.helpers.third_party import Committee
 
 from bayespoint import engines
 from bayespoint.engines import (

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from tests.kernel_formulas import triangle
+from tests.helpers.kernel_formulas import triangle
 
 from bayespoint.kernels import (
     NAMES,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.kernel_formulas import pixels, two_sets
+from tests.helpers.kernel_formulas import pixels, two_sets
 
 from bayespoint.exceptions import KernelError
 from bayespoint.kernels import PolynomialKernel

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics.pairwise import rbf_kernel
-from tests.kernel_formulas import two_sets
+from tests.helpers.kernel_formulas import two_sets
 
 from bayespoint.exceptions import KernelError
 from bayespoint.kernels import RadialKernel

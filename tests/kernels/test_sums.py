@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.metrics.pairwise import linear_kernel
-from tests.kernel_formulas import pixels, triangle
+from tests.helpers.kernel_formulas import pixels, triangle
 
 from bayespoint.kernels import (
     ConstantKernel,

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from tests.probit import problem, separable
+from tests.helpers.probit import problem, separable
 
 from bayespoint import BayesPointClassifier
 from bayespoint.exceptions import BoundReachedWarning

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from tests.probit import problem, separable
+from tests.helpers.probit import problem, separable
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation, GibbsSampler, PermutedPerceptron

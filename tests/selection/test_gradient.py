@@ -5,8 +5,8 @@ import tracemalloc
 import numpy as np
 import pytest
 from sklearn.base import clone
-from tests.gradients import STEP, assert_gradient
-from tests.probit import problem
+from tests.helpers.gradients import STEP, assert_gradient
+from tests.helpers.probit import problem
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation

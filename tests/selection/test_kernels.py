@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from tests.gradients import assert_gradient
-from tests.probit import problem
+from tests.helpers.gradients import assert_gradient
+from tests.helpers.probit import problem
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation

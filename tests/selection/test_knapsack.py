@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from tests.probit import problem
+from tests.helpers.probit import problem
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation

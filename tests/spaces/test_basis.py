@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from tests.kernel_formulas import SPACES as KERNELS
-from tests.kernel_formulas import normal_points as points
-from tests.kernel_formulas import slow_inner
+from tests.helpers.kernel_formulas import SPACES as KERNELS
+from tests.helpers.kernel_formulas import normal_points as points
+from tests.helpers.kernel_formulas import slow_inner
 
 from bayespoint.exceptions import KernelError
 from bayespoint.kernels import (

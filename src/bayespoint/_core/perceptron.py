@@ -140,9 +140,17 @@ def advance_some(
     missing: NDArray,
     ahead: NDArray,
 ) -> None:
-    """Advance the classifiers ``members``; note for each what it waits for and may want next."""
+    """Advance the classifiers ``members``; note for each what it waits for and may want next.
+
+    They work one after another, as the rows of each are then in the processor's cache, and share
+    ``most_work``: those that find none of it left are paused.
+    """
     for c in members:
-        missing[c] = advance(machines, c, rows, max_epochs, now, most_work)
+        before = machines.progress[c, MISTAKES] + machines.progress[c, EPOCHS]
+        missing[c] = PAUSED
+        if most_work > 0:
+            missing[c] = advance(machines, c, rows, max_epochs, now, most_work)
+        most_work -= machines.progress[c, MISTAKES] + machines.progress[c, EPOCHS] - before
         if missing[c] >= 0:
             look_ahead(machines, c, rows, reach, ahead[c])
 

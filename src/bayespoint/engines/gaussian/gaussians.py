@@ -123,9 +123,9 @@ class Gaussian(ABC):
         _, gemv = BLAS[self.Sigma.dtype]
         return gemv(1.0, self.Sigma, vector.astype(self.Sigma.dtype)).astype(np.float64)
 
-    @abstractmethod
     def _range(self) -> tuple[float, float]:
         """The smallest and the largest number, beside the variances of outputs, in a sweep."""
+        return 1.0, 1.0
 
     @abstractmethod
     def _covariance(self) -> NDArray:
@@ -199,7 +199,7 @@ class OutputGaussian(Gaussian):
     def __init__(self, space: Coordinates, prior: GaussianPrior) -> None:
         super().__init__(space, prior)
         self.mu = space.outputs(prior.mean)
-        self._V = prior.spread(space.rows(slice(None)))
+        self._V = prior.spread(space.rows())
         self._origin = self.mu.copy(), np.zeros(len(self.mu)), np.zeros(len(self.mu))
         self._alpha = np.zeros(len(self.mu))
 
@@ -214,9 +214,6 @@ class OutputGaussian(Gaussian):
         self._alpha = shift - shift_before - (rate - rate_before) * self.mu
         return super().settle(shift, rate, enough)
 
-    def _range(self) -> tuple[float, float]:
-        return 1.0, 1.0
-
     def _covariance(self) -> NDArray:
         root = self.prior.root
         if self.is_prior and root.ndim == 1 and np.ptp(root) == 0:
@@ -224,10 +221,10 @@ class OutputGaussian(Gaussian):
         return self._V @ self._V.T
 
     def _renew(self, shift: NDArray, rate: NDArray) -> tuple[NDArray, NDArray]:
-        rows = self.space.rows(slice(None))
+        rows = self.space.rows()
         self._V = blas.dtrmm(1.0, self.factor.T, rows.T, lower=1).T
         self.mu = self.space.outputs(self.mean)
-        self._origin = self.mu.copy(), shift.copy(), rate.copy()
+        self._origin = self.mu.copy(), shift, rate
         return np.einsum("nd,nd->n", self._V, self._V), self.mu.copy()
 
     def _refine(self, shift: NDArray, rate: NDArray) -> float:

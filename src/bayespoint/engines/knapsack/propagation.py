@@ -173,7 +173,7 @@ class KnapsackPropagation(Engine):
         n_jobs: int | None = None,
     ) -> tuple[MarginalPosterior, Run]:
         """Pass messages in each task; see the base class."""
-        Z = space.Z_.astype(np.float64, copy=False)
+        Z = space.rows().astype(np.float64, copy=False)
         self._check_size(Z)
         n_tasks = targets.shape[1]
         weight = np.ones(len(Z)) if sample_weight is None else sample_weight.astype(np.float64)

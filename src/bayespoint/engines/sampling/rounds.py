@@ -131,7 +131,7 @@ class Rounds:
         core, machines = _core.perceptron, self._machines
         rows = core.Rows(cache.values, cache.slot_of, cache.slot_used)
         shares = np.array_split(working, min(len(working), 4 * pool.n_threads))
-        most_work = -(-SLICE // (machines.alphas.shape[1] * len(shares[0])))
+        most_work = -(-SLICE // machines.alphas.shape[1])
         pool.map(
             core.advance_some, shares, machines, rows, self._max_epochs, cache.round, most_work,
             REACH, missing, ahead,

@@ -1,0 +1,239 @@
+"""Expectation propagation against quadrature, slow versions, and exact cases."""
+
+import numpy as np
+import pytest
+from scipy.special import log_ndtr, ndtr
+from sklearn.metrics.pairwise import rbf_kernel
+from tests.helpers.exact import gaussian_times
+from tests.helpers.probit import assert_same, full_sites, machine, prior, problem, separable
+
+from bayespoint import BayesPointClassifier, _core
+from bayespoint.engines import ExpectationPropagation
+from bayespoint.exceptions import NotConvergedWarning
+
+# One site ----------------------------------------------------------------------------------------
+
+
+def truncated_normal(t):
+    """v and 1 - w at t: mean excess and variance of N(t, 1) cut at 0, by quadrature."""
+    low, high = (max(0.0, t - 12), t + 12) if t > 0 else (0.0, 40 / max(-t, 1))
+    nodes, weights = np.polynomial.legendre.leggauss(400)
+    u = low + (high - low) * (nodes + 1) / 2
+    density = weights * np.exp(t * u - u**2 / 2 - (t**2 / 2 if t > 0 else 0))
+    density /= density.sum()
+    mean = density @ u
+    return mean - t, density @ (u - mean) ** 2
+
+
+@pytest.mark.parametrize(
+    ("t", "expected"),
+    [(-1e8, 1e-16), (-300, 1.111037e-05), (-40, 6.226684e-04), (-10, 9.445378e-03)],
+)
+def test_variance_of_the_truncated_gaussian_has_the_reference_values(t, expected):
+    assert _core.ep.truncation(float(t))[2] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("t", [-1e8, -1e4, -300, -40, -10, -5.001, -4.999, -3.1, -1, 0, 0.5, 2, 6])
+def test_truncated_gaussian_by_quadrature(t):
+    v, w, rest, u, log_area = _core.ep.truncation(float(t))
+    expected_v, expected_rest = truncated_normal(t)
+    assert v == pytest.approx(expected_v, rel=1e-12, abs=1e-14)
+    assert rest == pytest.approx(expected_rest, rel=2e-12)
+    assert w == pytest.approx(1 - expected_rest, abs=1e-12)
+    assert log_area == pytest.approx(log_ndtr(t), rel=1e-12)
+    if t > -10:  # beyond, v and t w cancel
+        assert u == pytest.approx(v + t * w, rel=1e-11)
+
+
+def test_no_argument_gives_nan():
+    t = np.concatenate([-np.geomspace(1e-300, 1e8, 300), [0.0], np.geomspace(1e-300, 1e8, 300)])
+    values = np.array([_core.ep.truncation(float(x)) for x in t])
+    assert np.isfinite(values).all()
+    assert ((values[:, 1:3] >= 0) & (values[:, 1:3] <= 1)).all()
+    order = np.argsort(t)
+    assert (np.diff(values[order, 0]) <= 0).all()  # v falls
+
+
+def matched(m, variance, noise, flip=0.0):
+    """Mean and variance of the cavity N(m, variance) times the site that belongs to it."""
+    a, b, _, log_z = _core.ep.match(m, variance, noise, flip)
+    return (m + a * variance) / (1 + b * variance), variance / (1 + b * variance), log_z
+
+
+def test_a_site_gives_the_moments_of_its_label():
+    rng = np.random.default_rng(0)
+    nodes, weights = np.polynomial.legendre.leggauss(400)
+    for _ in range(200):
+        m, variance, beta = rng.normal(0, 2), rng.uniform(0.1, 4), rng.uniform(0.3, 2)
+        f = m + 12 * np.sqrt(variance) * nodes
+        density = weights * np.exp(-((f - m) ** 2) / (2 * variance)) * ndtr(f / beta)
+        z = density.sum() * 12 / np.sqrt(2 * np.pi)
+        density /= density.sum()
+        mean = density @ f
+        expected = mean, density @ (f - mean) ** 2, np.log(z)
+        np.testing.assert_allclose(matched(m, variance, beta**2), expected, atol=2e-11)
+
+
+@pytest.mark.parametrize(
+    ("m", "mean", "variance"), [(-100, -49.99, 0.5001), (-1e4, -4999.9999, 0.5)]
+)
+def test_a_very_wrong_prior_is_corrected(m, mean, variance):
+    """Where Phi underflows; references of another implementation."""
+    found = matched(float(m), 1.0, 1.0)
+    assert found[0] == pytest.approx(mean, abs=1e-4)
+    assert found[1] == pytest.approx(variance, abs=1e-4)
+
+
+# Whole runs against slow ones --------------------------------------------------------------------
+
+
+def rank_one_sweeps(X, y, n_sweeps, noise=1.0, prior_scale=1.0):
+    """The slide "Putting It all Together", line by line."""
+    d = X.shape[1]
+    a, b, mu, Sigma = np.zeros(len(X)), np.zeros(len(X)), np.zeros(d), prior_scale**2 * np.eye(d)
+    for _ in range(n_sweeps):
+        for i, phi in enumerate(X):
+            z = Sigma @ phi
+            e, f = phi @ z, phi @ mu
+            c = 1 - b[i] * e
+            m, s2 = (y[i] * f - a[i] * e) / c, e / c + noise**2
+            s = np.sqrt(s2)
+            V = np.exp(-((m / s) ** 2) / 2) / np.sqrt(2 * np.pi) / ndtr(m / s)
+            W = V * (V + m / s)
+            tau, rho = (s * V + m * W) / (s2 * (1 - W)), W / (s2 * (1 - W))
+            new_a, new_b = tau / (1 + rho * noise**2), rho / (1 + rho * noise**2)
+            step = 1 + (new_b - b[i]) * e
+            Sigma = Sigma - (new_b - b[i]) / step * np.outer(z, z)
+            mu = mu + (y[i] * (new_a - a[i]) - f * (new_b - b[i])) / step * z
+            a[i], b[i] = new_a, new_b
+    return mu, Sigma, a, b
+
+
+@pytest.mark.parametrize("n", [1, 63, 64, 150])
+def test_blocks_are_the_slides_rank_one_updates(n):
+    X, y = problem(n + 2, 7)
+    X, y = X[:n], y[:n]
+    sites = full_sites(X, y, prior(7, 1.5), noise=0.7)
+    for _ in range(3):
+        sites.sweep(1.0)
+    mu, Sigma, a, b = rank_one_sweeps(X, y, 3, noise=0.7, prior_scale=1.5)
+    gaussian = sites.gaussian
+    for found, slow in zip(
+        (gaussian.mu, gaussian.Sigma, sites.a, sites.b), (mu, Sigma, a, b), strict=True
+    ):
+        np.testing.assert_allclose(found, slow, rtol=1e-10, atol=1e-12)
+    gaussian.renew(sites.shift, sites.rate)  # and the sites do make this Gaussian
+    np.testing.assert_allclose(gaussian.mu, mu, atol=1e-12)
+    np.testing.assert_allclose(gaussian.Sigma, Sigma, atol=1e-12)
+
+
+def test_one_point_is_exact():
+    """m = 0 and t = 0: mu = tau^2 y phi v(0) / s, Sigma = tau^2 I - tau^4 phi phi^T w(0) / s^2."""
+    phi, tau, beta = np.array([[1.0, -2.0, 0.5]]), 1.3, 0.7
+    sites = full_sites(phi, np.array([-1]), prior(3, tau), noise=beta)
+    sites.sweep(1.0)
+    result = sites.result()
+    s2 = tau**2 * (phi @ phi.T).item() + beta**2
+    mean = -(tau**2) * phi[0] * np.sqrt(2 / np.pi) / np.sqrt(s2)
+    covariance = tau**2 * np.eye(3) - tau**4 * phi.T @ phi * (2 / np.pi) / s2
+    np.testing.assert_allclose(result.mean, mean, rtol=1e-12)
+    np.testing.assert_allclose(result.factor @ result.factor.T, covariance, atol=1e-12)
+    assert result.log_evidence == pytest.approx(np.log(0.5), rel=1e-12)
+
+
+def test_brute_force_in_two_dimensions():
+    """Sites are any Gaussians of w, and moments are those of a grid: no formula of the slides."""
+    X, y = problem(6, 2, seed=3)
+    P, r = np.zeros((6, 2, 2)), np.zeros((6, 2))
+    for _ in range(14):
+        for i in range(6):
+            P_cavity = np.eye(2) + P.sum(axis=0) - P[i]
+            r_cavity = r.sum(axis=0) - r[i]
+            mean, covariance = gaussian_times(
+                P_cavity, r_cavity, lambda w, i=i: ndtr(y[i] * w @ X[i] / 0.8)
+            )
+            P[i] = np.linalg.inv(covariance) - P_cavity
+            r[i] = np.linalg.solve(covariance, mean) - r_cavity
+    covariance = np.linalg.inv(np.eye(2) + P.sum(axis=0))
+    posterior = machine(noise=0.8).fit(X, y).posterior_
+    np.testing.assert_allclose(posterior.covariance[0], covariance, atol=1e-10)
+    np.testing.assert_allclose(posterior.mean[:, 0], covariance @ r.sum(axis=0), atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "noise", "prior_scale"),
+    [(200, 20, 1, 1), (40, 20, 1, 3), (20, 2, 0.1, 3), (50, 5, 0, 1)],
+)
+def test_both_schedules_rest_at_the_same_point(n, d, noise, prior_scale):
+    X, y = separable(n, d) if noise == 0 else problem(n, d, noise)
+    fits = [
+        machine(schedule=schedule, noise=noise, prior_scale=prior_scale, tol=1e-9).fit(X, y)
+        for schedule in ("sequential", "parallel")
+    ]
+    assert_same(*fits, atol=1e-6)
+    slower = machine(damping=0.6, noise=noise, prior_scale=prior_scale, tol=1e-9).fit(X, y)
+    assert_same(slower, fits[0], atol=1e-6)
+
+
+def test_parallel_steps_at_full_length_can_oscillate():
+    """What the default damping of 0.5 is for."""
+    X, y = problem(20, 2, 0.1, seed=9)
+    machine(schedule="parallel", noise=0.1, prior_scale=3).fit(X, y)
+    with pytest.warns(NotConvergedWarning, match="max_iter was reached"):
+        machine(schedule="parallel", noise=0.1, prior_scale=3, damping=1.0).fit(X, y)
+
+
+def test_evidence_by_importance_sampling():
+    X, y = problem(200, 20)
+    clf = machine().fit(X, y)
+    posterior, n = clf.posterior_, 20_000
+    w = posterior.draw(n, np.random.default_rng(0))[:, :, 0]
+    white = np.linalg.solve(posterior.factor[0], w - posterior.mean)
+    log_ratio = log_ndtr(y[:, None] * (X @ w)).sum(axis=0)
+    log_ratio += 0.5 * (np.square(white).sum(axis=0) - np.square(w).sum(axis=0))
+    log_ratio += np.log(posterior.factor[0].diagonal()).sum()
+    ratio = np.exp(log_ratio - log_ratio.max())
+    estimate = np.log(ratio.mean()) + log_ratio.max()
+    error = ratio.std() / ratio.mean() / np.sqrt(n)
+    assert 5 * error < 0.1
+    assert -5 * error < estimate - clf.log_evidence_[0] < 0.1  # EP is a little below
+    weighted = (w * ratio).mean(axis=1) / ratio.mean()
+    assert np.linalg.norm(weighted - posterior.mean[:, 0]) < 0.02 * np.linalg.norm(weighted)
+
+
+def test_noise_is_a_ridge_of_the_hard_model():
+    """log Z of EP(beta) is that of EP(0) on K + beta^2 I."""
+    X, y = problem(80, 2)
+    K = rbf_kernel(X, gamma=0.5)
+    soft = BayesPointClassifier(
+        kernel="precomputed", engine=ExpectationPropagation(noise=0.6, tol=1e-11)
+    ).fit(K, y)
+    hard = BayesPointClassifier(
+        kernel="precomputed", ridge=0.36, engine=ExpectationPropagation(noise=0, tol=1e-11)
+    ).fit(K, y)
+    assert hard.log_evidence_[0] == pytest.approx(soft.log_evidence_[0], abs=1e-6)
+    new = rbf_kernel(X[:9] + 0.1, X, gamma=0.5)
+    soft_mean, hard_mean = (clf.latent_mean_and_variance(new)[0] for clf in (soft, hard))
+    np.testing.assert_allclose(soft_mean, hard_mean, atol=1e-6)
+
+
+def test_more_coordinates_than_points():
+    X, y = problem(12, 40)
+    clf = machine().fit(X, y)
+    K = BayesPointClassifier(kernel="precomputed", engine=clf.engine).fit(X @ X.T, y)
+    assert K.log_evidence_[0] == pytest.approx(clf.log_evidence_[0], abs=1e-7)
+    np.testing.assert_allclose(K.decision_function(X @ X.T), clf.decision_function(X), atol=1e-7)
+
+
+def test_cavities_predict_what_a_fit_without_the_point_predicts():
+    X, y = problem(40, 3)
+    clf = machine().fit(X, y)
+    posterior = clf.posterior_
+    refitted = np.empty(40)
+    for i in range(40):
+        rest = np.arange(40) != i
+        p = machine().fit(X[rest], y[rest]).predict_proba(X[i : i + 1])[0]
+        refitted[i] = np.log(p[int(y[i] == 1)])
+    left_out = posterior.left_out_log_probability[:, 0]
+    np.testing.assert_allclose(np.exp(left_out), np.exp(refitted), atol=0.015)
+    assert clf.left_out_error_ == pytest.approx(np.mean(left_out < np.log(0.5)))

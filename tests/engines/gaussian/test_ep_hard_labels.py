@@ -1,0 +1,72 @@
+"""Without noise the posterior is the prior inside the version space: rejection sampling."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from tests.helpers.probit import machine, separable
+
+SCHEDULES = pytest.mark.parametrize("schedule", ["sequential", "parallel"])
+N_DRAWS = 500_000
+
+# What expectation propagation is off by in a cone: corners are not Gaussian. (A tenth of a standard
+# deviation, half of the covariance, a sixth of a unit of evidence in the worst of these cones.)
+ANGLE, GAP, SPREAD, EVIDENCE = 0.02, 0.1, 0.45, 0.2
+
+
+@cache
+def version_space(n, d, seed):
+    """Draws from the prior that get all labels of a problem right."""
+    X, y = separable(n, d, seed)
+    w = np.random.default_rng(0).standard_normal((N_DRAWS, d))
+    return w[((w @ (X * y[:, None]).T) > 0).all(axis=1)]
+
+
+def misses(clf, accepted):
+    """Which of four answers are further off than bands and five standard errors allow."""
+    n, share = len(accepted), len(accepted) / N_DRAWS
+    mean, covariance = accepted.mean(axis=0), np.cov(accepted.T)
+    found, length = clf.coef_[0], np.linalg.norm
+    error = 5 / np.sqrt(n)  # of a mean, in standard deviations
+    gap = np.sqrt((found - mean) @ np.linalg.solve(covariance, found - mean))
+    angle = np.arccos(min(found @ mean / length(found) / length(mean), 1.0))
+    spread = length(clf.posterior_.covariance[0] - covariance) / length(covariance)
+    below = np.log(share) - clf.log_evidence_[0]
+    evidence_error = 5 * np.sqrt((1 - share) / n)
+    return {
+        "mean": gap > GAP + error,
+        "direction": angle > ANGLE + error * np.sqrt(covariance.trace()) / length(mean),
+        "covariance": spread > SPREAD + 2 * error,
+        "evidence": not -evidence_error < below < EVIDENCE + evidence_error,
+    }
+
+
+@SCHEDULES
+@pytest.mark.parametrize(
+    ("n", "d", "seed"), [(3, 2, 0), (6, 2, 1), (10, 2, 2), (5, 3, 0), (10, 3, 1)]
+)
+def test_version_space(n, d, seed, schedule):
+    X, y = separable(n, d, seed)
+    accepted = version_space(n, d, seed)
+    clf = machine(noise=0, schedule=schedule).fit(X, y)
+    assert not any(misses(clf, accepted).values())
+    wrong = misses(machine(noise=1, schedule=schedule).fit(X, y), accepted)
+    assert wrong["mean"]
+    assert wrong["covariance"]
+
+
+@pytest.mark.parametrize(
+    ("covariance", "schedule"),
+    [("full", "sequential"), ("full", "parallel"), ("diagonal", "sequential")],
+)
+def test_an_orthant_is_exact(covariance, schedule):
+    """Labels of orthogonal points: w_j is half-normal, the evidence 2^-n."""
+    X, y = np.diag([1.0, 1e-3, 1e3, 7.0]), np.array([1, -1, -1, 1])
+    clf = machine(noise=0, schedule=schedule, covariance=covariance).fit(X, y)
+    np.testing.assert_allclose(clf.coef_[0], y * np.sqrt(2 / np.pi), rtol=1e-10)
+    np.testing.assert_allclose(
+        clf.posterior_.covariance[0], (1 - 2 / np.pi) * np.eye(4), atol=1e-12
+    )
+    assert clf.log_evidence_[0] == pytest.approx(4 * np.log(0.5), rel=1e-12)
+    drawn = clf.sample_proba(X, n_samples=20, random_state=0)
+    assert set(np.unique(drawn)) == {0.0, 1.0}  # single classifiers are certain

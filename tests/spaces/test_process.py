@@ -1,0 +1,70 @@
+"""The space of a Gaussian process: variances where no training point is near."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
+from tests.helpers.probit import problem
+
+from bayespoint import BayesPointClassifier
+from bayespoint.kernels import PrecomputedKernel, RadialKernel
+from bayespoint.spaces import PrincipalSpace, ProcessSpace
+
+KERNELS = {
+    "rbf": lambda A, B: rbf_kernel(A, B, gamma=0.5),
+    "poly": lambda A, B: polynomial_kernel(A, B, degree=2, gamma=0.5, coef0=1),
+}
+
+
+@pytest.mark.parametrize("engine", ["ep", "laplace"])
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_outputs_have_the_law_of_the_process(kernel, ridge, engine):
+    """Rasmussen and Williams, equations 3.24 and 3.60: messages stand for observed outputs."""
+    X, y = problem(30, 2)
+    new = np.random.default_rng(1).normal(scale=3, size=(40, 2))
+    clf = BayesPointClassifier(
+        kernel=kernel, degree=2, gamma=0.5, coef0=1, ridge=ridge, engine=engine
+    ).fit(X, y)
+    k = KERNELS[kernel]
+    shift, rate = (part[:, 0] for part in clf.posterior_.messages)
+    noisy = k(X, X) + ridge * np.eye(30) + np.diag(1 / rate)
+    cross = k(new, X)
+    mean, variance = clf.latent_mean_and_variance(new)
+    np.testing.assert_allclose(mean, cross @ np.linalg.solve(noisy, shift / rate), atol=1e-7)
+    explained = np.einsum("ni,in->n", cross, np.linalg.solve(noisy, cross.T))
+    np.testing.assert_allclose(variance, np.diag(k(new, new)) - explained, atol=1e-6)
+
+
+def test_far_away_the_prior_remains():
+    X, y = problem(30, 2)
+    clf = BayesPointClassifier(kernel="rbf", gamma=1).fit(X, y)
+    mean, variance = clf.latent_mean_and_variance([[50.0, 50.0]])
+    assert mean == pytest.approx(0)
+    assert variance == pytest.approx(1)
+    assert clf.predict_proba([[50.0, 50.0]]) == pytest.approx(0.5)
+
+
+def test_rows_of_a_matrix_do_not_tell_what_lies_outside():
+    X, _ = problem(30, 2)
+    K = rbf_kernel(X)
+    space = ProcessSpace(PrecomputedKernel()).fit(K)
+    assert space.Z_.shape[1] <= 30
+    np.testing.assert_allclose(space.transform(K[:5]), space.Z_[:5], atol=1e-6)
+
+
+def test_principal_axes_do_not_depend_on_the_order():
+    X, _ = problem(20, 2)
+    order = np.random.default_rng(0).permutation(20)
+    one, other = (PrincipalSpace(RadialKernel(gamma=0.5)).fit(points) for points in (X, X[order]))
+    np.testing.assert_allclose(np.abs(one.Z_[order]), np.abs(other.Z_), atol=1e-6)
+    np.testing.assert_allclose(one.Z_ @ one.Z_.T, rbf_kernel(X, gamma=0.5), atol=1e-8)
+    np.testing.assert_allclose(one.transform(X), one.Z_, atol=1e-6)
+    gram = other.Z_.T @ other.Z_
+    np.testing.assert_allclose(gram, np.diag(np.diag(gram)), atol=1e-10)
+
+
+def test_a_fitted_machine_does_not_carry_its_training_points():
+    X, y = problem(5000, 10)
+    assert len(pickle.dumps(BayesPointClassifier().fit(X, y))) < X.nbytes
