@@ -25,6 +25,8 @@ from threadpoolctl import ThreadpoolController
 
 from bayespoint.memory import SMALL, available_memory
 
+SEVERAL_THREADS = 1_000_000  # numbers in a matrix from which several BLAS threads save time
+
 _cancelled: ContextVar[Event | None] = ContextVar("bayespoint_cancelled", default=None)
 
 
@@ -201,6 +203,36 @@ def blas_threads(n: int) -> Iterator[None]:
         yield
     finally:
         blas.release(ticket)
+
+
+@contextmanager
+def useful_threads(size: int) -> Iterator[None]:
+    """Limit BLAS to one thread where matrices are too small for more to help.
+
+    Parameters
+    ----------
+    size : int
+        Numbers in such a matrix.
+
+    Returns
+    -------
+    context manager
+        Gives nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.threads import useful_threads
+    >>> A = np.ones((9, 9))
+    >>> with useful_threads(A.size):
+    ...     float((A @ A).sum())
+    729.0
+    """
+    if size >= SEVERAL_THREADS:
+        yield
+    else:
+        with blas_threads(1):
+            yield
 
 
 class _Blas:

@@ -1,7 +1,7 @@
-"""Published experiments, repeated: what is measured here beside what was printed there.
+"""Published experiments, repeated: printed and measured values.
 
 ``bayespoint reproduce`` runs them from the command line. To add one, write a module that ends in
-an :class:`Experiment` and name it in ``EXPERIMENTS``.
+an :class:`Experiment` and add it to ``EXPERIMENTS``.
 
 >>> from bayespoint.experiments import EXPERIMENTS, Context
 >>> result = EXPERIMENTS["large-scale"].run(Context())

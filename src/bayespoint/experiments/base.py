@@ -1,7 +1,7 @@
-"""What an experiment is, and what comes out of it.
+"""Experiments and their results.
 
-An experiment repeats a published one and sets what it measures beside what was printed. It neither
-prints nor writes: it returns tables, and figures that can be drawn.
+An experiment repeats a published one and compares measured with printed values. It neither prints
+nor writes anything: it returns tables, and figures that can be drawn.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bayespoint.plots.style import Drawing
 
 
 def _silent(message: str) -> None:
-    """Tell nobody."""
+    """Ignore the message."""
 
 
 @dataclass(frozen=True)
@@ -30,23 +30,23 @@ class Context:
     Attributes
     ----------
     full : bool
-        The published experiment on its own data, or (False) a small one, in seconds and on data
-        that scikit-learn brings along.
+        Whether to run the published experiment on its data, or a small version that takes seconds,
+        on data of scikit-learn.
     data : Path or None
-        Data folder; None means the one of :func:`bayespoint.datasets.data_folder`.
+        Data folder; by default that of :func:`bayespoint.datasets.data_folder`.
     seed : int
-        Seed of all that is random.
+        Random seed.
     tell : callable
-        Is told in a few words what comes next, before each long part.
+        Called with a short message before each long part.
     out : Path or None
-        Folder that results go to; a long experiment may keep its state there, to go on after an
+        Folder for results. A long experiment may keep its state there, to continue after an
         interruption.
     n_splits : int or None
-        Random splits, for experiments that have them; None is the experiment's own choice.
+        Number of random splits, for experiments that have them; None for the default.
     n_jobs : int or None
-        Processes, as in joblib, for experiments with parts that run side by side.
+        Number of processes, as in joblib, for experiments with parallel parts.
     seconds : dict of str to float
-        Time that the parts of the experiment took.
+        Time taken by each part of the experiment.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class Context:
 
     @contextmanager
     def part(self, name: str) -> Iterator[None]:
-        """Tell what comes next, and note how long it took."""
+        """Announce a part of the experiment, and record the time it takes."""
         self.tell(name)
         start = time.perf_counter()
         yield
@@ -87,7 +87,7 @@ class Column:
     name : str
         Its name.
     digits : int
-        How many digits follow the decimal point.
+        Number of digits after the decimal point.
 
     Examples
     --------
@@ -100,23 +100,23 @@ class Column:
     digits: int = 2
 
 
-Value = float | tuple[float, float] | None  # a number, an interval, or nothing
+Value = float | tuple[float, float] | None  # a number, an interval, or empty
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a table.
+    """A row of a table.
 
     Attributes
     ----------
     name : str
-        What it is about.
+        Name of the row.
     values : sequence of float, (float, float) or None
-        One for each column: a number, an interval, or None where there is none.
+        One for each column: a number, an interval, or None.
     verdict : str
-        What to think of it, in words.
+        Conclusion, as text.
     standard_errors : sequence of float or None
-        Of the values, from the first on, where they have any.
+        Standard errors of the first values, if they have any.
 
     Examples
     --------
@@ -133,16 +133,16 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers under one title.
+    """A table of results.
 
     Attributes
     ----------
     title, caption : str
-        What stands above it and below it.
+        Texts above and below the table.
     columns : sequence of Column
         The quantities.
     rows : sequence of Row
-        Its lines.
+        The rows.
 
     Examples
     --------
@@ -165,16 +165,16 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure: the numbers that it shows, ready for JSON, and a function that draws it.
+    """A figure: the numbers it shows, ready for JSON, and a function that draws it.
 
     Nothing is drawn, and matplotlib is not imported, before ``draw()``.
 
     Attributes
     ----------
     name : str
-        Of its files.
+        Name of its files.
     title, caption : str
-        What stands above it and below it.
+        Texts above and below the figure.
     data : mapping
         The numbers.
     draw : callable
@@ -203,16 +203,16 @@ def rounded(values: ArrayLike, digits: int = 4) -> list:
 
 @dataclass(frozen=True)
 class Result:
-    """What an experiment found.
+    """The result of an experiment.
 
     Attributes
     ----------
     setting : mapping of str to str
-        Data and parameters, in words.
+        Description of data and parameters.
     tables : sequence of Table
-        Numbers.
+        The tables.
     figures : sequence of Figure
-        Pictures.
+        The figures.
 
     Examples
     --------
@@ -234,15 +234,15 @@ class Experiment:
     Attributes
     ----------
     name : str
-        What one types: ``bayespoint reproduce <name>``.
+        Name on the command line: ``bayespoint reproduce <name>``.
     title : str
-        What one reads.
+        Title.
     paper : str
         Where it was published.
     description : str
-        What is done, in a sentence or two.
+        What is done, in one or two sentences.
     run : callable
-        Does it.
+        Takes a :class:`Context` and returns a :class:`Result`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Tables as people read them, on a page or on a terminal; tables are those of results.json."""
+"""Cells of the tables of results.json as text, for a page or a terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bayespoint.reports.html import NOTHING
 
 
 def table_heads(table: Mapping[str, Any]) -> list[str]:
-    """Heads of all columns: what a row is about comes first, the verdict last.
+    """Heads of all columns: the name of the row first, the verdict last.
 
     >>> table_heads({"columns": [{"name": "error %", "digits": 2}], "rows": []})
     ['', 'error %', 'verdict']
@@ -35,7 +35,7 @@ def table_rows(table: Mapping[str, Any]) -> list[list[str]]:
 
 
 def cell(value: float | Sequence[float] | None, digits: int, error: float | None) -> str:
-    """A number, with its standard error where it has one; an interval; or a dash."""
+    """A number, with its standard error if it has one; an interval; or a dash."""
     if value is None:
         return NOTHING
     if isinstance(value, Sequence):
@@ -44,7 +44,7 @@ def cell(value: float | Sequence[float] | None, digits: int, error: float | None
 
 
 def verdict_word(verdict: str) -> str:
-    """The first word of a verdict, which decides its colour: agrees, better, worse.
+    """The first word of a verdict, which determines its colour: agrees, better, worse.
 
     >>> verdict_word("worse, by 2.5 standard errors")
     'worse'

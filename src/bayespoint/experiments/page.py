@@ -1,4 +1,4 @@
-"""One page over all runs in a folder: ``index.html``, which needs no other file and no network."""
+"""One page for all runs in a folder: ``index.html``, which needs no other file and no network."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bayespoint.reports.html import badge, definitions, text
 
 
 def write_index(out: Path) -> Path:
-    """Write the page over all runs below ``out``, the full ones first, and return its path.
+    """Write the page of all runs below ``out``, full ones first, and return its path.
 
     Parameters
     ----------
@@ -42,8 +42,7 @@ def write_index(out: Path) -> Path:
         for _, run in runs
     )
     header = f"""<h1>Papers reproduced</h1>
-<p>Published experiments, repeated with <code>bayespoint</code>: what was printed there beside what
-was measured here.</p>
+<p>Published experiments, repeated with <code>bayespoint</code>: printed and measured values.</p>
 <nav><ul>{contents}</ul></nav>"""
     sections = "\n".join(section(folder, run, out) for folder, run in runs)
     path = out / "index.html"
@@ -54,7 +53,7 @@ was measured here.</p>
 
 
 def section(folder: Path, run: Mapping[str, Any], out: Path) -> str:
-    """All of one run."""
+    """The section of one run."""
     place = folder.relative_to(out).as_posix()
     warned = "".join(f'<p class="warning">Warning: {text(words)}</p>' for words in run["warnings"])
     figures = "".join(figure(folder, content, place) for content in run["figures"])
@@ -74,7 +73,7 @@ def section(folder: Path, run: Mapping[str, Any], out: Path) -> str:
 
 
 def figure(folder: Path, content: Mapping[str, Any], place: str) -> str:
-    """A picture inside the page, with links to its files; nothing if its file is gone."""
+    """A figure with links to its files; empty if its file is missing."""
     name, title = content["name"], content["title"]
     path = folder / f"{name}.png"
     if not path.is_file():
@@ -88,7 +87,7 @@ def figure(folder: Path, content: Mapping[str, Any], place: str) -> str:
 
 
 def table(content: Mapping[str, Any]) -> str:
-    """A table with its title and caption; where intervals stand last, words go below them."""
+    """A table with its title and caption; below a last column of intervals, text is stacked."""
     title = content["title"]
     has_intervals = any(isinstance(row["values"][-1], list) for row in content["rows"])
     kind = "stacked" if has_intervals else ""
@@ -105,7 +104,7 @@ def table(content: Mapping[str, Any]) -> str:
 
 
 def measured_with(run: Mapping[str, Any]) -> dict[str, str]:
-    """When, how long and on what, in words."""
+    """When the run finished, how long it took and on which computer, as text."""
     seconds = run["seconds"]
     steps = ", ".join(f"{part} {time:.1f} s" for part, time in seconds.items() if part != "all")
     return {

@@ -1,4 +1,4 @@
-"""Run an experiment and write down what came out: pictures, and the numbers as JSON.
+"""Run an experiment and write its results: figures, and the numbers as JSON.
 
 In the folder given each run has a folder of its own, ``<name>/quick`` or ``<name>/full``, with
 ``results.json`` and, for every figure, a PNG and a JSON file of the numbers that it shows.
@@ -25,26 +25,26 @@ RESULTS = "results.json"
 
 
 class Run(NamedTuple):
-    """One run of an experiment: what came out, and the document that tells it all."""
+    """One run of an experiment: its result, and a document of everything about the run."""
 
     result: Result
     document: dict[str, Any]
 
 
 def perform(experiment: Experiment, context: Context) -> Run:
-    """Run an experiment and note how long it took, on what, and what it warned of.
+    """Run an experiment and record time, environment and warnings.
 
     Parameters
     ----------
     experiment : Experiment
-        What to do.
+        The experiment.
     context : Context
-        How.
+        How to run it.
 
     Returns
     -------
     Run
-        The result, and a document of all that is known about the run.
+        The result, and a document of everything about the run.
 
     Examples
     --------
@@ -90,12 +90,12 @@ def write_run(run: Run, out: Path) -> Path:
     run : Run
         From :func:`perform`.
     out : Path
-        A folder; it is made if it is not there.
+        A folder; it is created if it does not exist.
 
     Returns
     -------
     Path
-        The file of all numbers.
+        The file with all numbers.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def write_run(run: Run, out: Path) -> Path:
 
 
 def write_figure(figure: Figure, folder: Path) -> None:
-    """Draw a figure into ``<name>.png`` and put its numbers beside it."""
+    """Write a figure to ``<name>.png`` and its numbers to ``<name>.json``."""
     with house_style():
         drawing = figure.draw()
         with replacing(folder / f"{figure.name}.png") as draft:
@@ -127,14 +127,14 @@ def write_figure(figure: Figure, folder: Path) -> None:
 
 
 def write_json(content: Mapping[str, Any], path: Path) -> None:
-    """Write JSON that every reader takes: no NaN."""
+    """Write valid JSON, without NaN."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
     with replacing(path) as draft:
         draft.write_text(text + "\n", encoding="utf-8")
 
 
 def read_runs(out: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Folder and document of every run below ``out``; other files are none of our business."""
+    """Folder and document of every run below ``out``; other files are ignored."""
     for path in sorted(out.glob(f"*/*/{RESULTS}")):
         try:
             document = json.loads(path.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""All runs in a folder without pictures: ``summary.md``, and ``summary.json`` for programs."""
+"""All runs in a folder without figures: ``summary.md``, and ``summary.json`` for programs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from bayespoint.files import replacing
 
 TITLE = "# Papers reproduced, all numbers"
 FIRST = (
-    "Every table of `bayespoint reproduce`: what was printed beside what was measured, with an "
-    "interval or a standard error where there is one, and a verdict."
+    "Every table of `bayespoint reproduce`: printed and measured values, with an interval or a "
+    "standard error if there is one, and a verdict."
 )
 
 
 def write_summary(out: Path) -> Path:
-    """Write both files over all runs below ``out``, the full ones first.
+    """Write both files for all runs below ``out``, full ones first.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def run_blocks(run: Mapping[str, Any]) -> Iterable[str]:
 
 
 def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    r"""A table with numbers to the right.
+    r"""A table with right-aligned numbers.
 
     >>> print(markdown_table(["", "error", "verdict"], [["a|b", "1.5", "agrees"]]))
     |  | error | verdict |
@@ -84,12 +84,12 @@ def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def bullets(pairs: Mapping[str, str]) -> str:
-    """Names and what they stand for, as a list."""
+    """Names and their descriptions, as a list."""
     return "\n".join(f"- {plain(name)}: {plain(words)}" for name, words in pairs.items())
 
 
 def plain(words: str) -> str:
-    """Words on one line that Markdown takes for nothing else."""
+    """Text on one line, with Markdown's special characters escaped."""
     words = " ".join(words.split())
     for sign in "\\|*_`[]<>#":
         words = words.replace(sign, f"\\{sign}")

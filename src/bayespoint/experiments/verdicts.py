@@ -1,4 +1,4 @@
-"""Error rates beside printed ones: how far apart is far."""
+"""Comparison of error rates with printed ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PRINTED_AND_MEASURED = (Column("printed"), Column("measured"), Column("interval"
 
 
 def two_errors_around(rate: float, n: int) -> Interval:
-    """Rates from which the measured one is at most two standard errors away.
+    """Rates that are at most two standard errors from the measured one.
 
     >>> low, high = two_errors_around(0.0146, 10_000)
     >>> f"{low:.4f} to {high:.4f}"
@@ -24,13 +24,13 @@ def two_errors_around(rate: float, n: int) -> Interval:
 
 
 def standard_error(values: NDArray) -> float:
-    """Of the mean of independent values; 0 where there is only one."""
+    """Standard error of the mean of independent values; 0 for a single one."""
     n = len(values)
     return float(values.std(ddof=1)) / sqrt(n) if n > 1 else 0.0
 
 
 def compare(rate: float, printed: float, n: int) -> str:
-    """Say in words how an error rate on n points compares to a printed one.
+    """Compare an error rate on n points with a printed one, as text.
 
     >>> compare(0.0149, 0.0146, 10_000)
     'agrees within two standard errors'
@@ -41,7 +41,7 @@ def compare(rate: float, printed: float, n: int) -> str:
 
 
 def verdict(difference: float, error: float) -> str:
-    """Say in words how far two error rates are apart, by the standard error of the difference."""
+    """Distance of two error rates in standard errors of the difference, as text."""
     if abs(difference) <= WIDTH * error:
         return "agrees within two standard errors"
     word = "better" if difference < 0 else "worse"

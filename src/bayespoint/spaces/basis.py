@@ -15,6 +15,7 @@ from bayespoint.memory import check_fits
 from bayespoint.monitor import current_monitor
 from bayespoint.spaces.coordinates import Coordinates
 from bayespoint.state import finite, need, number
+from bayespoint.threads import useful_threads
 
 RANK_TOLERANCE = 1e-10  # squared distances to the span below this share of the largest are rounding
 MATRICES = 6  # of the size of K that a fit holds at least: K, its factors, and the engine's own
@@ -71,10 +72,11 @@ class BasisSpace(Coordinates):
         points = self.kernel.prepare(X, training=True)
         check_room(len(points))
         unit = points.log_unit
-        K = in_plain_units(self.kernel.block(points, points), unit, unit)
-        ridge = K.trace() / len(K) if self.ridge == "mean" else float(self.ridge)
-        K[np.diag_indices_from(K)] += ridge
-        self.Z_, pivots = gram_schmidt(K)
+        with useful_threads(len(points) ** 2):
+            K = in_plain_units(self.kernel.block(points, points), unit, unit)
+            ridge = K.trace() / len(K) if self.ridge == "mean" else float(self.ridge)
+            K[np.diag_indices_from(K)] += ridge
+            self.Z_, pivots = gram_schmidt(K)
         self._points = points.take(pivots)
         self._factor = self.Z_[pivots]
         if self.keeps_gram and len(pivots) == len(K):

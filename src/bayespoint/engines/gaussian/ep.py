@@ -11,12 +11,11 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from scipy.linalg import LinAlgError
 from sklearn.base import clone
 
 from bayespoint.engines.base import Engine
-from bayespoint.engines.gaussian.factorised import FactorisedSites
+from bayespoint.engines.gaussian.factorised import FactorisedSites, sparse_rows
 from bayespoint.engines.gaussian.gaussians import OutputGaussian, WeightGaussian
 from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior, known_before
 from bayespoint.engines.gaussian.sites import Sites
@@ -62,7 +61,7 @@ class SiteKeeper(Protocol):
         """
 
     def moves_left(self, tol: float) -> float:
-        """The largest move that the next sweep would make, if it is above ``tol`` about that."""
+        """The largest move that the next sweep would make; exact, if it is not above ``tol``."""
 
     def result(self) -> TaskResult:
         """The posterior, its evidence and its cavities."""
@@ -90,25 +89,25 @@ class ExpectationPropagation(Engine):
         Standard deviation of the weights before any label is seen, of all or of each.
     label_noise : float, default=0.0
         Rate :math:`\epsilon` in [0, 0.5) at which labels are flipped, however clear the case. It
-        makes the machine indifferent to gross errors; sites of labels that look flipped get a
+        makes the classifier robust to gross errors; sites of labels that look flipped get a
         negative precision.
     covariance : {"full", "diagonal"}, default="full"
         ``"diagonal"`` treats the weights as independent: a pass costs as much as the data have
         entries that are not zero, and sparse input stays sparse. It warns where a check of a few
         outputs shows that it makes a difference (not after a single pass).
     schedule : {"sequential", "parallel"}, default="sequential"
-        Whether sites change one after another (in blocks, exactly) or all at once. Both come to
-        rest at the same point; the first in fewer sweeps and nearly always.
+        Whether sites change one after another (in blocks, exactly) or all at once. Both converge to
+        the same point; the first in fewer sweeps and nearly always.
     damping : float or None, default=None
-        Share, in (0, 1], of each step that is taken. None is 1 if sequential (with a diagonal
-        covariance less, if moves do not shrink); if parallel it begins at 0.5, grows while the
-        moves shrink and falls when they do not.
+        Share, in (0, 1], of each step that is taken. None is 1 if sequential, and less if moves
+        have not shrunk in 20 sweeps; if parallel it begins at 0.5, grows while the moves shrink and
+        falls when they do not.
     tol : float, default=1e-6
         The run ends when no site would change by more: :math:`|\Delta a_i| s_i` and
         :math:`|\Delta b_i| s_i^2`, with :math:`s_i^2` the cavity's variance plus :math:`\beta^2`.
     max_iter : int, default=200
-        Sweeps after which a run that has not come to rest ends, with a ``NotConvergedWarning``. 1
-        is a single pass (assumed-density filtering), which does not warn.
+        Sweeps after which a run that has not converged ends, with a ``NotConvergedWarning``. 1 is a
+        single pass (assumed-density filtering), which does not warn.
     prior_mean : array-like of shape (n_features,) or (n_tasks, n_features), optional
         Mean :math:`m` of the weights before any label is seen; 0 by default.
     prior_covariance : array-like of shape (n_features, n_features), optional
@@ -124,10 +123,14 @@ class ExpectationPropagation(Engine):
     and the label surprising; cavities then lack only what is there, which is less exact.
 
     A sweep over all sites costs :math:`4 n d^2` operations, n points and d coordinates, or
-    :math:`2 n^3` with as many coordinates as points. The first visits all; later ones only those
-    whose move, expected from the exact mean and the last known variance of their output, is not
-    small. Early ones are in float32 where there are many coordinates. The run ends when the
-    posterior, computed afresh in float64, finds all at rest.
+    :math:`2 n^3` with about as many coordinates as points. The first visits all; later ones only
+    those whose move, expected from the exact mean and the last known variance of their output, is
+    not small. Early ones are in float32 where there are many coordinates. The run ends when the
+    posterior, computed afresh in float64, would move no site.
+
+    Without ``label_noise`` runs converge for any prior scale and any labels, if the noise is not
+    below 1e-5 of the spread of the outputs; with it there may be no fixed point where outputs
+    vary much more than the noise. A warning then names the noise that is enough.
 
     ``partial_fit`` takes the posterior of all earlier batches as prior of the next one.
 
@@ -230,7 +233,7 @@ class ExpectationPropagation(Engine):
         weight = np.ones(n_points) if sample_weight is None else sample_weight.astype(np.float64)
         likelihood = ProbitLikelihood(float(self.noise), float(self.label_noise))
         is_full = self.covariance == "full"
-        in_span = spans(space, before) if is_full else [Span(csr(space))] * n_tasks
+        in_span = spans(space, before) if is_full else [Span(sparse_rows(space))] * n_tasks
         ratios = np.ones(n_tasks)
 
         def learn(task: int, progress: Progress) -> tuple[TaskResult, Ending]:
@@ -264,12 +267,14 @@ class ExpectationPropagation(Engine):
     def _iterate(self, sites: SiteKeeper, progress: Progress) -> tuple[list[float], str]:
         """Sweep until no site would move; the largest move of each sweep, and what went wrong.
 
-        In a sweep each site, one after another or all at once,
+        In a sweep each site a, b, one after another or all at once,
 
-        * leaves the posterior of its output: the cavity (step 1, and step 2 with the noise);
-        * is chosen anew, such that its product with the cavity has the mean and the variance that
-          the true label gives (step 3);
-        * joins the posterior again, which changes mu and Sigma (step 4).
+        1. leaves the posterior of its output f, of mean f and variance e: the cavity, of mean
+           m = (y f - a e) / c and variance e / c with c = 1 - b e;
+        2. gets the variance s^2 = e / c + beta^2 with the noise;
+        3. becomes a', b', such that its product with the cavity has the mean and the variance that
+           the true label gives;
+        4. joins the posterior again: mu and Sigma change by a' - a and b' - b.
         """
         tol = max(self.tol, ROUNDING)
         share = self.damping or (1.0 if self.schedule == "sequential" else 0.5)
@@ -277,11 +282,11 @@ class ExpectationPropagation(Engine):
         while len(changes) < self.max_iter:
             try:
                 changes.append(sites.sweep(share))
-                at_rest = self.max_iter == 1 or sites.moves_left(tol) <= tol
+                converged = self.max_iter == 1 or sites.moves_left(tol) <= tol
             except LinAlgError:
                 return changes, COLLAPSE
             should_stop = progress.advance()
-            if at_rest:
+            if converged:
                 return changes, ""
             if should_stop:
                 return changes, STOPPED
@@ -328,15 +333,6 @@ class ExpectationPropagation(Engine):
         if reason == COLLAPSE:
             return "set a larger noise, or a smaller prior_scale"
         return "raise max_iter, set damping=0.5, or set a larger noise"
-
-
-def csr(space: Coordinates) -> Coordinates:
-    """The same points as sparse rows."""
-    rows = sparse.csr_array(space.rows(slice(None)))
-    if not rows.has_canonical_format:
-        rows = rows.copy()  # the user's array stays as it is
-        rows.sum_duplicates()
-    return Coordinates(rows)
 
 
 def independence_warnings(ratios: NDArray[np.float64]) -> list[Warning]:

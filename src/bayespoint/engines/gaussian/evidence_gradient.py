@@ -5,12 +5,12 @@ task: the posterior :math:`N(\mu, \Sigma)` of the weights, outputs :math:`f = Z 
 :math:`\exp(h_i f_i - r_i f_i^2 / 2)` of the points, of weight :math:`k_i`, and
 :math:`\alpha_i = h_i - r_i z_i^T \mu`.
 
-At rest, the evidence of expectation propagation does not change with its sites, to first order, so
-the derivative is the explicit one, messages and cavities held fixed (M. Seeger, *Expectation
-Propagation for Exponential Families*, 2005). That of Laplace's approximation also changes with the
-mode, through the rates alone: :math:`s_i = \partial \log Z / \partial f_i` (C. E. Rasmussen and
-C. K. I. Williams, *Gaussian Processes for Machine Learning*, Algorithm 5.1; there s_2). All
-formulas have both parts; s is 0 for expectation propagation, and
+When expectation propagation has converged, its evidence does not change with its sites, to first
+order, so the derivative is the explicit one, messages and cavities held fixed (M. Seeger,
+*Expectation Propagation for Exponential Families*, 2005). That of Laplace's approximation also
+changes with the mode, through the rates alone: :math:`s_i = \partial \log Z / \partial f_i`
+(C. E. Rasmussen and C. K. I. Williams, *Gaussian Processes for Machine Learning*, Algorithm 5.1;
+there s_2). All formulas have both parts; s is 0 for expectation propagation, and
 
 .. math:: u = \Sigma Z^T s, \qquad v = s - B Z u, \qquad B = \operatorname{diag}(r).
 """
@@ -27,10 +27,11 @@ from bayespoint.engines.base import Engine
 from bayespoint.engines.gaussian.prior import GaussianPrior, is_number, output_variances, priors
 from bayespoint.posteriors import GaussianPosterior
 from bayespoint.spaces import BasisSpace, Coordinates
+from bayespoint.threads import useful_threads
 
 PRIOR_PARAMETERS = ("prior_scale", "intercept_scale")
 LABEL_PARAMETERS = ("noise", "label_noise")
-ENGINES_AT_REST = ("ep", "laplace")
+CONVERGING_ENGINES = ("ep", "laplace")
 
 
 class Task(NamedTuple):
@@ -58,12 +59,12 @@ class Task(NamedTuple):
 
 
 def has_gradient(engine: Engine, name: str | None = None) -> bool:
-    """Whether the gradient is known: of a full covariance, if the run goes on until it rests.
+    """Whether the gradient is known: of a full covariance, if the run is to converge.
 
     ``name`` is that of a parameter of the engine; None stands for those of the space.
     """
     settings: Any = engine
-    if engine.alias not in ENGINES_AT_REST or settings.max_iter == 1:
+    if engine.alias not in CONVERGING_ENGINES or settings.max_iter == 1:
         return False
     if getattr(settings, "covariance", "full") != "full":
         return False
@@ -97,25 +98,27 @@ def evidence_gradient(
     dict of str to float
         The derivative of each.
     """
-    tasks = learned(engine, space, targets, posterior, sample_weight)
-    gradient: dict[str, float] = {}
-    if any(name in PRIOR_PARAMETERS for name in names):
-        by_weight = np.sum([by_prior_scales(task) for task in tasks], axis=0)
-        own = space.has_intercept and engine.intercept_scale is not None
-        gradient["prior_scale"] = float(by_weight[: len(by_weight) - own].sum())
-        gradient["intercept_scale"] = float(by_weight[-1]) if own else 0.0
-    if any(name in LABEL_PARAMETERS for name in names):
-        by_label = np.sum([by_label_noise(task, posterior.likelihood) for task in tasks], axis=0)
-        gradient |= dict(zip(LABEL_PARAMETERS, by_label.tolist(), strict=True))
-    of_space = [name for name in names if name not in PRIOR_PARAMETERS + LABEL_PARAMETERS]
-    if of_space:
-        derivative = by_features if space.is_linear else by_kernel
-        pull = derivative(tasks[0])
-        for task in tasks[1:]:
-            pull += derivative(task)
-    for name in of_space:
-        change = space.derivative(points, name)
-        gradient[name] = 0.0 if change is None else float(np.vdot(pull, change))
+    with useful_threads(space.n_coordinates**2):
+        tasks = learned(engine, space, targets, posterior, sample_weight)
+        gradient: dict[str, float] = {}
+        if any(name in PRIOR_PARAMETERS for name in names):
+            by_weight = np.sum([by_prior_scales(task) for task in tasks], axis=0)
+            own = space.has_intercept and engine.intercept_scale is not None
+            gradient["prior_scale"] = float(by_weight[: len(by_weight) - own].sum())
+            gradient["intercept_scale"] = float(by_weight[-1]) if own else 0.0
+        if any(name in LABEL_PARAMETERS for name in names):
+            by_label = [by_label_noise(task, posterior.likelihood) for task in tasks]
+            total = np.sum(by_label, axis=0).tolist()
+            gradient |= dict(zip(LABEL_PARAMETERS, total, strict=True))
+        of_space = [name for name in names if name not in PRIOR_PARAMETERS + LABEL_PARAMETERS]
+        if of_space:
+            derivative = by_features if space.is_linear else by_kernel
+            pull = derivative(tasks[0])
+            for task in tasks[1:]:
+                pull += derivative(task)
+        for name in of_space:
+            change = space.derivative(points, name)
+            gradient[name] = 0.0 if change is None else float(np.vdot(pull, change))
     return {name: gradient[name] for name in names}
 
 

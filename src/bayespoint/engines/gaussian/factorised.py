@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.linalg import LinAlgError
 
 from bayespoint import _core
@@ -32,7 +33,7 @@ class FactorisedSites:
     Parameters
     ----------
     space : Coordinates
-        The training points, as CSR rows in canonical form.
+        The training points, as :func:`sparse_rows` gives them.
     prior : GaussianPrior
         With independent weights.
     target, weight : ndarray of shape (n,)
@@ -117,7 +118,7 @@ class FactorisedSites:
 
         The full posterior of the same Gaussian sites, one for each output, is asked at a few
         training points: a linear system each, solved roughly by conjugate gradients. (Its mean is
-        the same: at rest, both solve the same equation.)
+        the same: converged, both solve the same equation.)
         """
         *_, b = self._summary
         rate = self.weight * np.maximum(b, 0.0)
@@ -144,6 +145,15 @@ class FactorisedSites:
         ]  # fmt: skip
         left_out, constant, a, b = (np.concatenate(column) for column in zip(*parts, strict=True))
         return left_out, constant, a, b
+
+
+def sparse_rows(space: Coordinates) -> Coordinates:
+    """The same points as CSR rows in canonical form."""
+    rows = sparse.csr_array(space.rows(slice(None)))
+    if not rows.has_canonical_format:
+        rows = rows.copy()  # the user's array stays as it is
+        rows.sum_duplicates()
+    return Coordinates(rows)
 
 
 def solve(Z: Any, rate: NDArray, diagonal: NDArray, right: NDArray) -> NDArray:

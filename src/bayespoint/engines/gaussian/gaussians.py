@@ -123,9 +123,9 @@ class Gaussian(ABC):
         _, gemv = BLAS[self.Sigma.dtype]
         return gemv(1.0, self.Sigma, vector.astype(self.Sigma.dtype)).astype(np.float64)
 
-    @abstractmethod
     def _range(self) -> tuple[float, float]:
         """The smallest and the largest number, beside the variances of outputs, in a sweep."""
+        return 1.0, 1.0
 
     @abstractmethod
     def _covariance(self) -> NDArray:
@@ -214,9 +214,6 @@ class OutputGaussian(Gaussian):
         self._alpha = shift - shift_before - (rate - rate_before) * self.mu
         return super().settle(shift, rate, enough)
 
-    def _range(self) -> tuple[float, float]:
-        return 1.0, 1.0
-
     def _covariance(self) -> NDArray:
         root = self.prior.root
         if self.is_prior and root.ndim == 1 and np.ptp(root) == 0:
@@ -227,7 +224,7 @@ class OutputGaussian(Gaussian):
         rows = self.space.rows(slice(None))
         self._V = blas.dtrmm(1.0, self.factor.T, rows.T, lower=1).T
         self.mu = self.space.outputs(self.mean)
-        self._origin = self.mu.copy(), shift.copy(), rate.copy()
+        self._origin = self.mu.copy(), shift, rate
         return np.einsum("nd,nd->n", self._V, self._V), self.mu.copy()
 
     def _refine(self, shift: NDArray, rate: NDArray) -> float:

@@ -66,8 +66,7 @@ class LaplaceApproximation(Engine):
         curvature changes by no larger share (times \|f\|) then, and the last step, which is taken,
         leads to the mode with about twice the digits.
     max_iter : int, default=100
-        Newton steps after which a run that has not come to rest ends, with a
-        ``NotConvergedWarning``.
+        Newton steps after which a run that has not converged ends, with a ``NotConvergedWarning``.
     prior_mean : array-like of shape (n_features,) or (n_tasks, n_features), optional
         Mean :math:`m` of the weights before any label is seen; 0 by default.
     prior_covariance : array-like of shape (n_features, n_features), optional

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,12 +15,11 @@ from bayespoint.likelihoods import Likelihood
 from bayespoint.memory import check_fits
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import GaussianPosterior, Messages
-from bayespoint.threads import blas_threads, in_parallel
+from bayespoint.threads import in_parallel, useful_threads
 
-STOPPED = "stopped by the monitor"
+STOPPED, GO_ON = "stopped by the monitor", "let the run go on until it converges"
 NO_ITERATIONS_LEFT = "max_iter was reached"
 WORK = 3  # matrices that a task works with, besides those of the result
-SEVERAL_THREADS = 1_000_000  # numbers in a matrix from which several BLAS threads save time
 
 
 class TaskResult(NamedTuple):
@@ -81,6 +79,8 @@ def run_of(
         return Run(unit, n_iter, summary, history=history, warnings=warnings)
     worst = max(failed, key=lambda task: history[task][-1:])
     changes, reason, remedy = endings[worst]
+    if reason == STOPPED:
+        remedy = GO_ON
     warning = NotConvergedWarning(
         worst, len(failed) - 1, tuple(changes), tol, tasks[worst].training_error, reason, remedy,
         unit,
@@ -94,16 +94,6 @@ def run_of(
         history=history,
         warnings=[warning, *warnings],
     )
-
-
-@contextmanager
-def useful_threads(size: int) -> Iterator[None]:
-    """Limit BLAS to one thread where matrices have ``size`` numbers and more do not help."""
-    if size >= SEVERAL_THREADS:
-        yield
-    else:
-        with blas_threads(1):
-            yield
 
 
 def learn_tasks(

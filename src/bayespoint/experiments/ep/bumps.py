@@ -25,13 +25,12 @@ FAR = np.array([[3.0, 3.0]])  # a point far from all data
 
 # Under the tables of 100 and of 500 points.
 CAPTIONS = (
-    "The slides show this as pictures and print neither data nor numbers; the data are our own, "
-    f"the {N_TEST} test labels without flips. Densities are the slides' features, values of "
-    "Gaussian densities, of which the narrow ones are high and so weigh most; bumps all have the "
-    "height 1. Marked: the better of the methods in error and log-loss.",
-    "At (3, 3), far from the data, p should come back to 1/2. It does so with densities; wide "
-    "bumps carry what was learned too far. The methods estimate the evidences log Z of two "
-    "different models.",
+    "The slides show pictures, without data or numbers. The data are ours; the "
+    f"{N_TEST} test labels have no flips. Densities are the features of the slides: values of "
+    "Gaussian densities, of which the narrow ones are high and so have the most influence. Bumps "
+    "all have height 1. The verdict names the better method in error and log-loss.",
+    "At (3, 3), far from the data, p should be close to 1/2. With densities it is; wide bumps "
+    "extrapolate too far. The evidences log Z are those of two different models.",
 )
 
 

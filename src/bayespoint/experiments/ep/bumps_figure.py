@@ -28,11 +28,11 @@ ROWS = {
 }
 
 CAPTION = (
-    "Top: predictive probability, training points, the border p = 1/2 (thick) and the borders of "
-    f"{N_DRAWS} draws from the posterior (thin). Below, the entropy of a label in two parts: the "
-    "model's uncertainty, on which more data would help (mutual information of label and weights), "
-    "and the data's, on which none would (mean entropy given the weights). Dotted: the square that "
-    "the data come from."
+    "Top: predictive probability, training points, the boundary p = 1/2 (thick) and the boundaries "
+    f"of {N_DRAWS} draws from the posterior (thin). Below, the entropy of a label in two parts: "
+    "model uncertainty, which more data would reduce (mutual information of label and weights), "
+    "and data uncertainty, which they would not (mean entropy given the weights). Dotted: the "
+    "square that contains the data."
 )
 
 
@@ -65,7 +65,7 @@ def bumps_figure(runs: Sequence[BumpsRun], data: Split, features: str, seed: int
         return drawing
 
     shown = "normalised densities" if FEATURES[features] else "bumps of height 1"
-    title = f"The plane: what EP knows with 225 {shown}"
+    title = f"The plane: EP with 225 {shown}"
     numbers = [surface_data(one) for one in surfaces]
     content = {
         "x1": rounded(AXIS),

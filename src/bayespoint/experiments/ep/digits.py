@@ -134,7 +134,7 @@ def caption(pair: Pair, runs: Sequence[DigitsRun]) -> str:
         errors, least = (round(n * run.scores.error) for run in (chosen, fewest))
         words = f"{method.name}'s evidence chooses τ² = {chosen.variance:g}, with {errors} errors"
         if errors > least:
-            words += f"; the fewest would be {least}, at τ² = {fewest.variance:g}"
+            words += f"; the minimum is {least}, at τ² = {fewest.variance:g}"
         sentences.append(f"{words}.")
     low, high = two_errors_around(best(runs, EP, "evidence").scores.error, n)
     rates = [run.scores.error for run in runs if run.method is EP]

@@ -47,9 +47,9 @@ def weights_figure(weights: Sequence[Weights]) -> Figure:
     }
     first = weights[0].pair.digits[0]
     caption = (
-        f"EP, τ² = {SHOWN:g}. Ink on blue pixels speaks against “{first}”, ink on orange pixels "
-        "for it. The variances start at τ²: where no image has ink nothing was learned (white), "
-        "and the darker, the more."
+        f"EP, τ² = {SHOWN:g}. Ink on blue pixels is evidence against “{first}”, ink on orange "
+        "pixels for it. The prior variance is τ² (white); the darker a pixel, the more was learned "
+        "about its weight."
     )
     return Figure("digits", "Digits: mean and variance of the weights", caption, data, draw)
 
@@ -99,8 +99,8 @@ def scales_figure(runs: Sequence[DigitsRun]) -> Figure:
         ]
     }
     caption = (
-        "Evidence, which needs no test images, above the log-loss on the test images, over the "
-        "variance of the prior. Filled: the choice of the evidence."
+        "Top: the evidence, which uses no test images. Bottom: the log-loss on the test images. "
+        "Both against the variance of the prior. Filled: the choice of the evidence."
     )
     return Figure("scales", "Digits: the scale of the prior", caption, data, draw)
 

@@ -72,10 +72,10 @@ EXPERIMENT = Experiment(
         "Classification, lecture slides"
     ),
     description=(
-        "Expectation propagation finds a Gaussian posterior over the weights of the probit model. "
-        "The slides show it for two weights, for 225 features in the plane and for pairs of "
-        "digits, as pictures without numbers: here are the pictures, and what can be measured on "
-        "them, beside Laplace's approximation and, for two weights, the exact posterior."
+        "Expectation propagation computes a Gaussian posterior over the weights of the probit "
+        "model. The slides show it for two weights, for 225 features in the plane and for pairs of "
+        "digits, as pictures without numbers. Here are the pictures with measurements, compared "
+        "with Laplace's approximation and, for two weights, with the exact posterior."
     ),
     run=run,
 )

@@ -22,14 +22,14 @@ TRUE_WEIGHTS = np.array([1.0, 2.0])
 BANDS = {"mean": 5.0, "covariance": 15.0, "log Z": 0.15}  # %, % and nats
 
 CAPTION = (
-    "The slides show this as pictures and print no numbers. Each Gaussian is held against the "
-    "exact posterior of its own model, found by summation over a grid: distances of the mean and "
-    "of the covariance (Frobenius norm) in % of the exact ones. Bands, from other problems: "
+    "The slides show pictures without numbers. Each Gaussian is compared with the exact posterior "
+    "of its model, computed by summation over a grid: distances of the mean and of the covariance "
+    "(Frobenius norm) in % of the exact ones. Tolerances, from other problems: "
     f"{BANDS['mean']:.0f} % of the mean, {BANDS['covariance']:.0f} % of the covariance, "
-    f"{BANDS['log Z']:.2f} of log Z. Seed 0 is kind to EP's covariance: over the seeds 0 to 39 it "
-    "is off by 9, 14 and 21 % in the median for n = 4, 6 and 20, beyond the band in 2, 17 and 31 "
-    "of the 40; mean and log Z never are. Laplace's covariance is off by 15, 14 and 12 %, its mean "
-    "by 28, 26 and 17 %."
+    f"{BANDS['log Z']:.2f} of log Z. Seed 0 is favourable to EP's covariance: over the seeds 0 to "
+    "39 its median error is 9, 14 and 21 % for n = 4, 6 and 20, beyond the tolerance in 2, 17 and "
+    "31 of the 40; mean and log Z are always within. Laplace's covariance is off by 15, 14 and "
+    "12 %, its mean by 28, 26 and 17 %."
 )
 
 

@@ -20,10 +20,10 @@ MARGIN = 2.8  # standard deviations around every posterior that the window shows
 GREY = "#7d7d7d"
 
 CAPTION = (
-    "Grey: the exact posterior; thin lines: its regions of highest density that hold 39 % and 86 % "
-    "of it. Ellipses: one and two standard deviations of the Gaussian, which hold as much. Dotted: "
-    "weights that put a training point on the border. EP aims at the mean, Laplace at the peak, "
-    "and the two differ where the posterior is lopsided."
+    "Grey: the exact posterior; thin lines: its regions of highest density with 39 % and 86 % of "
+    "the mass. Ellipses: one and two standard deviations of the Gaussian, with the same mass. "
+    "Dotted: weights for which a training point is on the decision boundary. EP approximates the "
+    "mean, Laplace the mode; the two differ if the posterior is skewed."
 )
 
 

@@ -113,11 +113,11 @@ def curves_table(runs: Sequence[Curves]) -> Table:
             spread = [*map(standard_error, errors.T)]
             rows.append(Row(f"q = {run.q:g}, {name}", [*errors.mean(axis=0)], verdict, spread))
     caption = (
-        "Mean error in % on clean test points, by the number of labels asked for; "
+        "Mean error in % on clean test points, by the number of labels; "
         f"{DIMENSION} features, a pool of {N_POOL} points on the sphere, {len(runs[0].active)} "
         "data sets; q is the share of labels flipped. Both strategies start from the same two "
-        "points, one of each class. The paper says that the entropy of the vote tells how much a "
-        "label would teach; it prints neither a curve nor a number. The verdict is on the last "
+        "points, one of each class. The paper says that the entropy of the vote shows how "
+        "informative a label is; it prints no curve and no number. The verdict is on the last "
         f"column, at the level of {100 * LEVEL:.0f} %."
     )
     columns = [Column(f"{n} labels") for n in shown]

@@ -49,9 +49,9 @@ def posterior_figure(posteriors: Sequence[SpherePosterior]) -> Figure:
         "log_posterior": {str(run.m): rounded(run.log_posterior, 2) for run in posteriors},
     }
     caption = (
-        "Log posterior of the weight vector, up to a constant, with 20 % label noise: constant on "
-        "pieces, with several peaks for few points and one for many; below, draws of the sampler. "
-        "The plane that labelled the points is at longitude 180, latitude 0."
+        "Log posterior of the weight vector, up to a constant, with 20 % label noise: piecewise "
+        "constant, with several peaks for few points and one for many. Below, draws of the "
+        "sampler. The true weights are at longitude 180, latitude 0."
     )
     return Figure("gibbs-posterior", "Figure 1: the posterior on the sphere", caption, data, draw)
 
@@ -78,7 +78,7 @@ def diversity_figure(runs: Sequence[Diversity], X: NDArray, y: NDArray) -> Figur
         "axis": rounded(axis, 2),
         "classifiers": [{"q": run.q, "outputs": rounded(run.outputs, 3)} for run in runs],
     }
-    caption = f"Borders of {plane.N_SHOWN} samples of the posterior for each flip rate q."
+    caption = f"Decision boundaries of {plane.N_SHOWN} posterior samples for each flip rate q."
     return Figure("gibbs-diversity", "Figure 3: classifiers over label noise", caption, data, draw)
 
 
@@ -145,7 +145,7 @@ def curves_figure(runs: Sequence[Curves]) -> Figure:
     }
     caption = (
         "Mean error on clean test points, with a band of one standard error; a share q of the "
-        "labels is flipped. Labels asked for where the vote is most open, or taken at random."
+        "labels is flipped. Points are queried by the entropy of the vote, or at random."
     )
     return Figure("gibbs-active", "Active learning: learning curves", caption, data, draw)
 
@@ -169,5 +169,5 @@ def evidence_figure(runs: Sequence[WidthEvidence]) -> Figure:
         "q": rounded(plane.RATES, 5),
         "log_evidence": {f"{run.width:g}": rounded(run.log_evidence, 3) for run in runs},
     }
-    caption = "Log evidence of 76 points over the flip rate; a dot marks the largest of each width."
+    caption = "Log evidence of 76 points against the flip rate; dots mark the maxima."
     return Figure("gibbs-evidence", "Evidence over q and width", caption, data, draw)

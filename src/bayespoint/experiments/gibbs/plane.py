@@ -106,9 +106,9 @@ def diversity_table(runs: Sequence[Diversity]) -> Table:
     ]
     caption = (
         "The paper says that more noise makes classifiers more diverse on the training set: "
-        f"{'so it is' if all(grows) else 'not so here'}. Its data are not printed; these are "
-        "our own. Disagreement is the share of pairs of classifiers that differ, in %, on the "
-        "training points and on a grid over [-3, 3]²."
+        f"{'this holds' if all(grows) else 'this does not hold here'}. Its data are not printed; "
+        "these are ours. Disagreement is the share of pairs of classifiers that differ, in %, on "
+        "the training points and on a grid over [-3, 3]²."
     )
     columns = [Column("training errors"), Column("disagreement"), Column("on the grid")]
     return Table("Figure 3: diversity over label noise, 76 points", caption, columns, rows)
@@ -157,8 +157,8 @@ def evidence_table(runs: Sequence[WidthEvidence]) -> Table:
     caption = (
         "log p(labels) at the flip rate of the largest evidence, the test error of the Bayes point "
         f"there, and at other flip rates, in % of {2 * TEST_SIZE} points (standard error 0.3). The "
-        "paper proposes the sampler for this and gives no estimator; here one run over 25 levels "
-        "of noise answers for all q."
+        "paper proposes the sampler for this and gives no estimator; here one run over 25 noise "
+        "levels gives the evidence for all q."
     )
     return Table("Model selection: evidence over q and width", caption, columns, rows)
 

@@ -100,8 +100,8 @@ def posterior_table(runs: Sequence[SpherePosterior]) -> Table:
         rows.append(Row(f"m = {run.m}", values, verdict, [None, error, None]))
     columns = [Column("errors, exact"), Column("errors, sampled"), Column("angle, degrees")]
     caption = (
-        "Expected number of training errors of a sample, by integration over the sphere and by the "
-        "sampler, and the angle between the two Bayes points. The paper shows the posterior and no "
-        "samples."
+        "Expected number of training errors of a posterior sample, by integration over the sphere "
+        "and by the sampler, and the angle between the two Bayes points. The paper shows the "
+        "posterior without samples."
     )
     return Table("Figure 1: exact and sampled posterior", caption, columns, rows)

@@ -34,10 +34,10 @@ CAPTION = (
     "Mean error in % on 1000 test points with 5 % flipped labels, that is, at least 5. BPM: Bayes "
     "point of a Gibbs sampler with flip rate q; SVM: hard margin with the kernel "
     "x·x' + λ [x = x'], without an intercept. The paper says that the BPM at q = 0.05 beats the "
-    "SVM at every λ. It does where the border between the classes cuts through the data, and not "
-    "where w* points along them: there a large λ, which leaves the mean of the classes, is hard to "
-    "beat. Poles are points so near to each other that no chain of this length knows all of the "
-    "posterior."
+    "SVM at every λ. It does if the boundary between the classes cuts through the data, and not "
+    "if w* points along them: there an SVM with a large λ, which is the mean of the classes, is "
+    'hard to beat. The points of "poles" are so close to each other that no chain of this length '
+    "covers the whole posterior."
 )
 
 

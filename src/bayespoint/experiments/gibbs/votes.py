@@ -61,7 +61,7 @@ def votes_table(found: dict[str, NDArray[np.float64]]) -> Table:
     nothing: list[float | None] = [None] * (len(RATES) - 1)
     single = 100 * found["single"]
     rows = [
-        Row("single sample", [single.mean(), *nothing], "never refuses", [standard_error(single)]),
+        Row("single sample", [single.mean(), *nothing], "no rejection", [standard_error(single)]),
         votes_row("Bayes point, by |output|", 100 * found["by size"]),
         votes_row("vote, by its majority", 100 * found["by vote"]),
     ]
@@ -70,8 +70,8 @@ def votes_table(found: dict[str, NDArray[np.float64]]) -> Table:
         f"Mean error in % on the accepted of {N_TEST} clean test points, by the share rejected; "
         f"{DIMENSION} features, {N_TRAIN} training points, {100 * FLIPPED:.0f} % of their labels "
         f"flipped, {len(found['vote'])} data sets (± standard errors over them). The paper "
-        "says that rejecting the closest votes reduces the error greatly; the verdict is on the "
-        "last column beside the first."
+        "says that rejecting the closest votes reduces the error greatly; the verdict compares the "
+        "last column with the first."
     )
     return Table("Transduction: rejection by vote", caption, columns, rows)
 

@@ -74,14 +74,14 @@ def setting(sets: list[DataSet], n_splits: int, context: Context) -> dict[str, s
     return {
         "data": f"{names}{other}",
         "splits": f"{n_splits} random ones, 80 % to train, seed {context.seed}; features to unit "
-        "variance by the training part; the paper has 500",
+        "variance on the training part; the paper has 500",
         "choice of parameters": f"{splits.N_FOLDS} folds of each training part, the same for all "
         "methods",
         "SVM": f"hinge loss, linear; C among {list(grids.svm)}",
         "EP": f"probit, prior scale among {[round(value, 3) for value in grids.ep]}",
         "knapsack": f"C among {list(grids.costs)}, β among {list(grids.betas)}",
         "schedule": f"{words}, undamped: chosen once, by folds of a training part of liver, heart, "
-        "sonar and pima (benchmarks/knapsack_schedule.py), with no look at test errors",
+        "sonar and pima (benchmarks/knapsack_schedule.py), without test errors",
     }
 
 
@@ -91,9 +91,9 @@ EXPERIMENT = Experiment(
     paper=("B. Potetz, Estimating the Bayes Point Using Linear Knapsack Problems, ICML 2011"),
     description=(
         "Max-product messages for the 0-1 loss, each the solution of a knapsack problem, and the "
-        "mean of the max-marginals as Bayes point, beside the soft-margin SVM and expectation "
-        "propagation on seven UCI sets; the posterior of a toy problem, what one outlier does, and "
-        "priors for sparse weights."
+        "mean of the max-marginals as Bayes point, compared with the soft-margin SVM and "
+        "expectation propagation on seven UCI sets; the posterior of a toy problem, the effect of "
+        "an outlier, and priors for sparse weights."
     ),
     run=run,
 )

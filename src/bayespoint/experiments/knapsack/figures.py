@@ -58,10 +58,10 @@ def toy_figure(toy: Toy) -> Figure:
         "y": toy.y.tolist(),
     }
     caption = (
-        f"Left: the posterior of the decision boundary (Eq. 5, to the power of {FAINT:g}, to show "
-        "its valleys too) at the best margin width, with its mode, the exact Bayes point, and the "
-        "knapsack machine for β from 5 to 50 (blue line). Middle: the true error of the same "
-        "boundaries. Right: the data, with the optimum (solid) and the MAP (dashed)."
+        f"Left: the posterior of the decision boundary (Eq. 5, to the power of {FAINT:g}, so that "
+        "low values are visible) at the best margin width, with its mode, the exact Bayes point, "
+        "and knapsack propagation for β from 5 to 50 (blue line). Middle: the true error of the "
+        "same boundaries. Right: the data, with the optimum (solid) and the MAP (dashed)."
     )
     return Figure("toy", "Figure 1 a-c: posterior and true error", caption, data, draw)
 
@@ -149,7 +149,7 @@ def differences_figure(sets: Sequence[DataSet], results: Sequence[SplitErrors]) 
         for first, second in pairs
     }
     caption = (
-        "Left of the line the knapsack machine is better. Bars: two standard errors, corrected for "
+        "Left of the line knapsack propagation is better. Bars: two standard errors, corrected for "
         "the overlap of the splits."
     )
     return Figure("differences", "Table 1: paired differences", caption, numbers, draw)

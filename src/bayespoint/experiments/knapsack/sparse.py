@@ -103,8 +103,8 @@ def sparse_table(found: dict[str, list[Found]]) -> Table:
     n_others = N_FEATURES - len(RELEVANT)
     columns = (
         Column("test error %", 1),
-        Column(f"near 0, of {n_others} that do not matter", 1),
-        Column(f"near 0, of {len(RELEVANT)} that do", 1),
+        Column(f"near 0, of {n_others} irrelevant", 1),
+        Column(f"near 0, of {len(RELEVANT)} relevant", 1),
     )
     lasso = np.array(found[LASSO])[:, 0]
     rows = []
@@ -118,8 +118,8 @@ def sparse_table(found: dict[str, list[Found]]) -> Table:
         rows.append(Row(name, values.mean(axis=0).tolist(), verdict, spreads))
     caption = (
         f"{len(own)} draws of {N_POINTS} points with {N_FEATURES} features, of which "
-        f"{len(RELEVANT)} matter; parameters by folds. LASSO and ridge regress on the labels. Near "
-        f"0 is below {NEAR_ZERO:.0%} of the largest weight: modes have weights of exactly 0, means "
-        "do not. The paper names sparse priors and shows no numbers."
+        f"{len(RELEVANT)} are relevant; parameters by folds. LASSO and ridge regress on labels. "
+        f"Near 0 means below {NEAR_ZERO:.0%} of the largest weight: modes have weights of exactly "
+        "0, means do not. The paper mentions sparse priors and shows no numbers."
     )
-    return Table("Sparse weights: priors beside LASSO", caption, columns, rows)
+    return Table("Sparse weights: priors and LASSO", caption, columns, rows)

@@ -83,8 +83,8 @@ def error_table(data: DataSet, results: Sequence[SplitErrors]) -> Table:
     n, d = data.X.shape
     caption = (
         f"{n} points, {d + 1} weights with the intercept; {len(errors)} splits. The interval is "
-        "two standard errors of the mean over splits to either side: how far another series "
-        "of splits of the same points may be, not how far other points."
+        "two standard errors of the mean over splits on either side: the uncertainty from other "
+        "splits of the same points, not from other points."
     )
     return Table(f"Table 1: {data.name}, in %", caption, PRINTED_AND_MEASURED, rows)
 
@@ -120,10 +120,10 @@ def paired_table(
             value = round(printed[0][0] - printed[1][0], 2)
         rows.append(Row(data.name, (value, test.mean, test.interval), word(test)))
     caption = (
-        "Mean difference of test errors in percentage points, negative where the first is better. "
+        "Mean difference of test errors in percentage points, negative if the first is better. "
         "Intervals and p values are those of Nadeau and Bengio's corrected t test, since splits "
-        "overlap. The paper tests without correction, and finds the knapsack machine better than "
-        "SVM and EP on six of seven sets (p < 0.001), also with β = 1. No correction is made for "
+        "overlap. The paper tests without correction, and finds knapsack propagation better than "
+        "SVM and EP on six of seven sets (p < 0.001), also with β = 1. There is no correction for "
         "the number of tests."
     )
     return Table(f"{first} − {second}, in %", caption, PRINTED_AND_MEASURED, rows)
@@ -153,4 +153,4 @@ def chosen_table(sets: Sequence[DataSet], results: Sequence[SplitErrors]) -> Tab
                 f"β = ∞ in {at_mode:.0%} of the splits",
             )
         )
-    return Table("What the folds chose", "Medians over the splits (–: infinite).", columns, rows)
+    return Table("Parameters chosen", "Medians over the splits (–: infinite).", columns, rows)

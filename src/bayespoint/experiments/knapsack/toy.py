@@ -139,8 +139,8 @@ def toy_table(toy: Toy) -> Table:
         rows.append(Row(name, [angle, float(w[2] / length), error, log_p], verdict))
     columns = (Column("angle °", 1), Column("offset"), Column("true error %"), Column("log P", 1))
     caption = (
-        "One draw of the data of Figure 1c. The mode of the posterior (MAP) has the largest log P "
-        "and not the least error; the exact Bayes point is the mean over a grid of all weights."
+        "One draw of the data of Figure 1c. The mode of the posterior (MAP) has the largest log P, "
+        "but not the smallest error; the exact Bayes point is the mean over a grid of weights."
     )
     return Table("Figure 1: one toy problem", caption, columns, rows)
 
@@ -158,7 +158,7 @@ def outlier_table(errors: dict[tuple[str, bool], NDArray[np.float64]]) -> Table:
         words = "with the outlier" if outlier else "without"
         rows.append(Row(f"{name}, {words}", (printed, mean, (mean - half, mean + half)), verdict))
     caption = (
-        f"Mean true error over {len(own)} draws, with two standard errors to either side. The "
+        f"Mean true error over {len(own)} draws, with two standard errors on either side. The "
         f"optimum is {OPTIMUM:.2f} %. The paper prints one draw, with parameters chosen by folds; "
         "here C = 1 throughout."
     )

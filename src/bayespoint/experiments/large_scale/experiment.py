@@ -25,8 +25,8 @@ PAPER_SIZES = (60_000, 10_000)
 KERNELS = {"plain kernel": False, "normalised kernel": True}
 
 INTERVAL = (
-    "The interval holds the rates from which the measured one is at most two binomial standard "
-    "errors away."
+    "The interval contains the rates that are at most two binomial standard errors from the "
+    "measured one."
 )
 OTHER_DATA = "other data, not comparable"
 
@@ -118,10 +118,10 @@ def rejection_table(errors: SampleErrors, problem: Problem) -> Table:
     ]
     caption = (
         f"Error on the accepted points, least certain rejected first. {INTERVAL} The rows share "
-        "their test points: they are no independent evidence."
+        "their test points, so they are not independent."
     )
     if errors.name != "plain kernel":
-        caption += " The printed numbers are those of the plain kernel: the paper has no other."
+        caption += " The printed numbers are for the plain kernel, the only one of the paper."
     title = f"Figure 2: error in % against rejection rate, {errors.name}"
     return Table(title, caption, PRINTED_AND_MEASURED, rows)
 
@@ -164,9 +164,9 @@ EXPERIMENT = Experiment(
     title="Large scale Bayes point machines",
     paper="R. Herbrich and T. Graepel, Large Scale Bayes Point Machines, NIPS 13, 2001",
     description=(
-        "Ten perceptrons on permuted training sets for each digit; the mean of their outputs "
-        "classifies, and its size says which test points to reject. The paper's kernel, and the "
-        "same kernel normalised."
+        "Ten perceptrons on permuted training sets for each digit. The largest mean output "
+        "is the prediction, and its size decides which test points are rejected. With the paper's "
+        "kernel, and with the same kernel normalised."
     ),
     run=run,
 )

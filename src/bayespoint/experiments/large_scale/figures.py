@@ -141,8 +141,8 @@ def versions_figure(runs: Sequence[Errors]) -> Figure:
 
     data = {run.name: percent(run.errors) for run in runs}
     caption = (
-        "Test errors of single samples of version space: how often each occurs, and quantiles "
-        "against those of the Gibbs sampler; on the line the laws are the same."
+        "Test errors of single samples of version space: histograms, and quantiles against those "
+        "of the Gibbs sampler; on the line the distributions are equal."
     )
     return Figure("version-space", "Figure 1: samples of version space", caption, data, draw)
 

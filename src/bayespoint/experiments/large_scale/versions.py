@@ -77,10 +77,11 @@ def versions_table(split: Split, runs: Sequence[Errors]) -> Table:
     caption = (
         f"The first ones and twos, {len(split.y_train)} to train and {len(split.y_test)} to test, "
         f"the plain kernel, {n} samples each; test errors of single samples in %, and the "
-        f"Kolmogorov-Smirnov distance to the Gibbs sampler's (above {critical:.3f} laws differ at "
-        "5 %). This bound and the standard errors are those of independent samples, and samples of "
-        "a chain are worth fewer. The paper finds perceptron and Gibbs sampler very similar, by a "
-        "straight line in a quantile plot. A line may be straight without being the diagonal."
+        f"Kolmogorov-Smirnov distance to that of the Gibbs sampler (above {critical:.3f} the "
+        "distributions differ at 5 %). This bound and the standard errors assume independent "
+        "samples, but those of a chain are correlated. The paper finds perceptron and Gibbs "
+        "sampler very similar, by a straight line in a quantile plot. A straight line need not be "
+        "the diagonal."
     )
     columns = [Column(name) for name in ("5 % quantile", "median", "95 %", "mean", "KS")]
     return Table("Figure 1: errors of samples of version space", caption, columns, rows)
