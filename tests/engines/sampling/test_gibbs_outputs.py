@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from tests.engines.test_gibbs_exact import (
+from tests.engines.sampling.test_gibbs_exact import (
     expected_quantities,
     posterior_of,
     quantities,
