@@ -27,8 +27,8 @@ from threadpoolctl import threadpool_limits
 from bayespoint import BayesPointClassifier
 from bayespoint.datasets import load_mnist
 from bayespoint.engines import GibbsSampler
+from bayespoint.engines.progress import StepProgress
 from bayespoint.engines.sampling.billiard import Billiard
-from bayespoint.engines.sampling.chains import Progress
 from bayespoint.engines.sampling.halfspaces import Halfspaces
 from bayespoint.engines.sampling.moves import Circles, Lines
 from bayespoint.monitor import Monitor
@@ -120,7 +120,7 @@ def rivals() -> None:
         halfspaces = Halfspaces.of(*separable(m, d), None)
         samplers = {
             "circles": ours(Circles(halfspaces), halfspaces),
-            "billiard": ours(Billiard(halfspaces, 1000, 10.0, Progress(Monitor())), halfspaces),
+            "billiard": ours(Billiard(halfspaces, 1000, 10.0, StepProgress(Monitor())), halfspaces),
         }
         if hopsy is not None:
             samplers["hopsy hit-and-run"] = theirs(hopsy.UniformHitAndRunProposal, halfspaces)

@@ -251,9 +251,7 @@ def test_caption_says_what_the_choice_by_evidence_costs():
     n = len(pair.split.y_test)
     runs = [scored(0.1, 3 / n, -5.0), scored(1.0, 5 / n, -3.0)]
     words = digits.caption(pair, runs)
-    assert (
-        "EP's evidence chooses τ² = 1, with 5 errors; the minimum is 3, at τ² = 0.1" in words
-    )
+    assert "EP's evidence chooses τ² = 1, with 5 errors; the minimum is 3, at τ² = 0.1" in words
     assert f"With {n} test images, 2 of EP's 2 error rates" in words
 
 

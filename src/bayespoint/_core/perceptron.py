@@ -142,8 +142,8 @@ def advance_some(
 ) -> None:
     """Advance the classifiers ``members``; note for each what it waits for and may want next.
 
-    They work one after another, as the rows of each are then in the processor's cache, ``most_work``
-    together: those that find none of it left are paused.
+    They work one after another, since the rows of each are then in the processor's cache, and share
+    ``most_work``: those that find none of it left are paused.
     """
     for c in members:
         before = machines.progress[c, MISTAKES] + machines.progress[c, EPOCHS]

@@ -10,9 +10,9 @@ from bayespoint import BayesPointClassifier
 from bayespoint._core import calls
 from bayespoint._core.calls import Slices
 from bayespoint.engines import BilliardSampler, ExpectationPropagation, GibbsSampler
+from bayespoint.engines.progress import StepProgress
 from bayespoint.engines.sampling import rounds
 from bayespoint.engines.sampling.billiard import Billiard
-from bayespoint.engines.sampling.chains import Progress
 from bayespoint.engines.sampling.halfspaces import Halfspaces
 from bayespoint.engines.sampling.moves import Circles, Lines, Outputs
 from bayespoint.monitor import Monitor, watch
@@ -42,7 +42,7 @@ MOVES = {
     "circles": lambda: Circles(separable()),
     "lines": lambda: Lines(separable(), np.diag(np.linspace(0.5, 1.5, D)), rng_of(2)),
     "outputs": lambda: Outputs(separable(D)),
-    "billiard": lambda: Billiard(separable(), 100, 10.0, Progress(Monitor())),
+    "billiard": lambda: Billiard(separable(), 100, 10.0, StepProgress(Monitor())),
 }
 
 

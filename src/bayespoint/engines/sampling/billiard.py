@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from bayespoint import _core
 from bayespoint._core.calls import Slices
 from bayespoint.engines.base import Engine
+from bayespoint.engines.progress import StepProgress
 from bayespoint.engines.run import Run
-from bayespoint.engines.sampling.chains import Chains, Progress
+from bayespoint.engines.sampling.chains import Chains
 from bayespoint.engines.sampling.convergence import Task, agreement, chain_run, check_sizes, gather
 from bayespoint.engines.sampling.halfspaces import Halfspaces
 from bayespoint.monitor import Monitor
@@ -49,12 +50,12 @@ class Billiard:
         Bounces before the first sample; they measure the mean free path.
     refresh : float
         Mean free paths after which the velocity is drawn anew.
-    progress : Progress
+    progress : StepProgress
         Told about every bounce of the burn-in, which ends early if it is stopped.
     """
 
     def __init__(
-        self, halfspaces: Halfspaces, burn_in: int, refresh: float, progress: Progress
+        self, halfspaces: Halfspaces, burn_in: int, refresh: float, progress: StepProgress
     ) -> None:
         normals = halfspaces.normals
         self._normals, self._burn_in, self._refresh = normals, burn_in, refresh
@@ -201,10 +202,10 @@ class BilliardSampler(Engine):
         planned = n_tasks * self.n_chains * (self.burn_in + n_draws * self.thin)
         refresh = np.inf if self.refresh is None else float(self.refresh)
         tasks = []
-        with thread_pool(n_jobs) as pool, monitor.running(Progress.TOTAL, "percent"):
-            progress = Progress(monitor, planned)
+        with thread_pool(n_jobs) as pool, monitor.running(StepProgress.TOTAL, "percent"):
+            progress = StepProgress(monitor, planned)
             for target, own in zip(targets.T, rng.spawn(n_tasks), strict=True):
-                halfspaces = Halfspaces.of(space.Z_, target, sample_weight)
+                halfspaces = Halfspaces.of(space.rows(), target, sample_weight)
                 balls = Chains(
                     Billiard(halfspaces, self.burn_in, refresh, progress),
                     np.tile(halfspaces.inside(), (self.n_chains, 1)),

@@ -8,36 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint._core.calls import Slices
+from bayespoint.engines.progress import StepProgress
 from bayespoint.engines.sampling.moves import Moves
-from bayespoint.monitor import Monitor
 from bayespoint.threads import ThreadPool
 
 PARTS = 10  # of a run, each of which begins with w alone
-
-
-class Progress:
-    """Tells the monitor how much of the planned steps is done, and hears when it wants to stop.
-
-    Progress is counted in hundredths: steps are too many and too short to be told one by one.
-
-    Attributes
-    ----------
-    planned : int
-        Steps of all tasks.
-    """
-
-    TOTAL = 100
-
-    def __init__(self, monitor: Monitor, planned: int = 1) -> None:
-        self._monitor, self.planned = monitor, planned
-        self._done = 0
-        self.stopped = False
-
-    def add(self, steps: int) -> None:
-        """Say that so many more steps are done."""
-        self._done += steps
-        self._monitor.update(self.TOTAL * min(self._done / self.planned, 1.0))
-        self.stopped = self.stopped or self._monitor.should_stop()
 
 
 class Chains:
@@ -53,7 +28,7 @@ class Chains:
         One for each chain.
     pool : ThreadPool
         Where they run.
-    progress : Progress
+    progress : StepProgress
         Told about every step.
     """
 
@@ -63,7 +38,7 @@ class Chains:
         starts: NDArray[np.float64],
         rngs: Sequence[np.random.Generator],
         pool: ThreadPool,
-        progress: Progress,
+        progress: StepProgress,
     ) -> None:
         self._moves, self._rngs, self._pool, self._progress = moves, rngs, pool, progress
         self._slices = Slices()

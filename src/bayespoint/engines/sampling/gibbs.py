@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.engines.base import Engine
+from bayespoint.engines.progress import StepProgress
 from bayespoint.engines.run import Run
-from bayespoint.engines.sampling.chains import Chains, Progress
+from bayespoint.engines.sampling.chains import Chains
 from bayespoint.engines.sampling.convergence import (
     AGREE,
     Task,
@@ -177,10 +178,10 @@ class GibbsSampler(Engine):
         """Run the chains of each task; see the base class."""
         n_tasks = targets.shape[1]
         tasks: list[Task] = []
-        with thread_pool(n_jobs) as pool, monitor.running(Progress.TOTAL, "percent"):
-            progress = Progress(monitor)
+        with thread_pool(n_jobs) as pool, monitor.running(StepProgress.TOTAL, "percent"):
+            progress = StepProgress(monitor)
             for number, own in enumerate(rng.spawn(n_tasks)):
-                halfspaces = Halfspaces.of(space.Z_, targets[:, number], sample_weight)
+                halfspaces = Halfspaces.of(space.rows(), targets[:, number], sample_weight)
                 moves = self._moves(space, targets[:, [number]], sample_weight, halfspaces, own)
                 pace = self._pace(moves)
                 progress.planned = n_tasks * self.n_chains * (pace.main_steps + pace.ladder_steps)
@@ -201,7 +202,7 @@ class GibbsSampler(Engine):
     ) -> Circles:
         """How the chains of a task move; a single coordinate leaves no choice."""
         m, d = halfspaces.normals.shape
-        if self.directions == "isotropic" or space.Z_.shape[1] == 1:
+        if self.directions == "isotropic" or space.n_coordinates == 1:
             return Circles(halfspaces)
         if self.directions == "outputs" and d < m:
             raise ValueError(
@@ -225,7 +226,7 @@ class GibbsSampler(Engine):
         pace: Pace,
         rng: np.random.Generator,
         pool: ThreadPool,
-        progress: Progress,
+        progress: StepProgress,
     ) -> Task:
         n_chains, d = self.n_chains, halfspaces.normals.shape[1]
         rngs = rng.spawn(n_chains)
@@ -254,7 +255,7 @@ class GibbsSampler(Engine):
         pace: Pace,
         theta: float,
         normals: NDArray,
-        progress: Progress,
+        progress: StepProgress,
     ) -> tuple[NDArray, float, float]:
         """Draws of all chains, their R-hat and their effective sample size.
 

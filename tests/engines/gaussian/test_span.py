@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.probit import problem
+from tests.helpers.probit import problem
 
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
 from bayespoint.engines.gaussian import ep, laplace
