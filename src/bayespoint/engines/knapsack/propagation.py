@@ -36,10 +36,11 @@ class KnapsackPropagation(Engine):
 
     .. math:: \log P(w | Z) = -\beta C \sum_i [y_i f(x_i) < 1] + \beta \sum_d \log p(w_d)
 
-    A training point costs C if its margin is below 1, however far: outliers have no more to say
-    than others. Messages are functions on adaptive grids, not Gaussians; each is the solution of a
-    multiple-choice knapsack problem with divisible items. The Bayes point is the mean of every
-    weight over its max-marginal (Eq. 13), between the mean and the mode of the posterior.
+    A training point costs C if its margin is below 1, however far, so that outliers count no more
+    than other errors. Messages (Eq. 9 to 12) are functions on adaptive grids, not Gaussians; each
+    is the solution of a multiple-choice knapsack problem with divisible items (Eq. 14 to 20). The
+    Bayes point is the mean of every weight over its max-marginal (Eq. 13); it lies between the mean
+    and the mode of the posterior.
 
     Parameters
     ----------
@@ -59,12 +60,12 @@ class KnapsackPropagation(Engine):
         of an array of weights that returns their log densities, of the same shape, -inf where a
         weight is impossible. The intercept has the same prior as the other weights.
     n_iter : int, default=50
-        Passes along all edges. The paper's 50 are enough; messages need not come to rest.
+        Passes along all edges. The paper's 50 are enough; messages need not converge.
     bins : int, default=128
         Bins of a grid, at least 8. Memory is 8 n d ``bins`` bytes, n points and d weights.
     schedule : {"heskes", "plain"}, default="heskes"
         Heskes' double loop, with one inner step for each outer step, or ordinary belief
-        propagation. Both have the same fixed points. On real data neither comes to rest, and the
+        propagation. Both have the same fixed points. On real data neither converges, and the
         first is better: its belief is a running mean over the passes.
     damping : float or None, default=None
         Share, in (0, 1], of each step that messages take. None is 1 (Heskes) and 0.3 (plain).
@@ -73,7 +74,7 @@ class KnapsackPropagation(Engine):
         (to 1e-4 C), by dynamic programming over its concave regions (section 4 of the paper),
         which takes tens of times longer.
     max_rank : int, default=500
-        Most weights that a run accepts, to fail early where time and memory would be endless.
+        Largest number of weights; more raise an error, before time and memory run out.
 
     Notes
     -----
@@ -92,8 +93,8 @@ class KnapsackPropagation(Engine):
     (with the linear kernel; others have another basis where points are repeated). One of weight
     k < 1 costs k C. Both agree with Eq. 5, where k copies of a point cost k C together.
 
-    A pass costs about n d ``bins`` operations, d times less than in the paper: the slopes of all
-    incoming messages are merged once for all outgoing ones.
+    A pass costs about n d ``bins`` operations, d times less than in the paper: the items of
+    all incoming messages are merged once for all outgoing ones.
 
     On a tree (one point, or points without common features) beliefs are the exact max-marginals up
     to the bins; otherwise they are not, but their means point in nearly the right direction. The
