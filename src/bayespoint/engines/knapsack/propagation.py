@@ -36,10 +36,11 @@ class KnapsackPropagation(Engine):
 
     .. math:: \log P(w | Z) = -\beta C \sum_i [y_i f(x_i) < 1] + \beta \sum_d \log p(w_d)
 
-    A training point costs C if its margin is below 1, however far: outliers have no more to say
-    than others. Messages are functions on adaptive grids, not Gaussians; each is the solution of a
-    multiple-choice knapsack problem with divisible items. The Bayes point is the mean of every
-    weight over its max-marginal (Eq. 13), between the mean and the mode of the posterior.
+    A training point costs C if its margin is below 1, however far, so that outliers count no more
+    than other errors. Messages (Eq. 9 to 12) are functions on adaptive grids, not Gaussians; each
+    is the solution of a multiple-choice knapsack problem with divisible items (Eq. 14 to 20). The
+    Bayes point is the mean of every weight over its max-marginal (Eq. 13); it lies between the mean
+    and the mode of the posterior.
 
     Parameters
     ----------
@@ -73,7 +74,7 @@ class KnapsackPropagation(Engine):
         (to 1e-4 C), by dynamic programming over its concave regions (section 4 of the paper),
         which takes tens of times longer.
     max_rank : int, default=500
-        Most weights that a run accepts, to fail early where time and memory would be endless.
+        Largest number of weights; more raise an error, before time and memory run out.
 
     Notes
     -----
@@ -92,8 +93,8 @@ class KnapsackPropagation(Engine):
     (with the linear kernel; others have another basis where points are repeated). One of weight
     k < 1 costs k C. Both agree with Eq. 5, where k copies of a point cost k C together.
 
-    A pass costs about n d ``bins`` operations, d times less than in the paper: the slopes of all
-    incoming messages are merged once for all outgoing ones.
+    A pass costs about n d ``bins`` operations, d times less than in the paper: the items of
+    all incoming messages are merged once for all outgoing ones.
 
     On a tree (one point, or points without common features) beliefs are the exact max-marginals up
     to the bins; otherwise they are not, but their means point in nearly the right direction. The
