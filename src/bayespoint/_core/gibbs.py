@@ -10,6 +10,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bayespoint._core.compiler import compiled
@@ -24,6 +25,42 @@ FARTHEST = 38.0  # standard deviations; Phi(-38) is the smallest float64
 BISECTIONS = 60  # 76 / 2^60 = 7e-17
 
 
+class Problem(NamedTuple):
+    """What is sampled: the posterior of one task."""
+
+    Y: NDArray  # (m, d) normals
+    weight: NDArray  # (m,) of the points
+    theta: float  # log((1 - q) / q), what an error costs; infinite without label noise
+
+
+class Lines(NamedTuple):
+    """Lines between circles, in directions drawn from the rows of ``directions``."""
+
+    directions: NDArray  # (n, d) unit vectors
+    slopes: NDArray  # (n, m) their products with Y
+    per_circle: int  # may be 0: then there are circles only
+
+
+class Outputs(NamedTuple):
+    """Lines, one for each point, along which its output alone changes; or none."""
+
+    directions: NDArray  # (m, d) unit vectors, at right angles to all points but one
+    begin: NDArray  # (m,) coordinates before this one are 0
+    point: NDArray  # (m,) whose output changes
+    reach: NDArray  # (m,) by how much it grows for a step of 1, > 0
+
+
+class Chain(NamedTuple):
+    """Where a chain is, and what it writes."""
+
+    w: NDArray  # (d,)
+    f: NDArray  # (m,) Y w
+    samples: NDArray  # (n, d) every ``thin``-th w / |w|
+    thin: int
+    total: NDArray  # (d,) sum of all w / |w|
+    histogram: NDArray  # (errors,) time at each number of errors; or empty
+
+
 class Path(NamedTuple):
     """A circle or a line through w: what is known of it, and room to work in."""
 
@@ -33,7 +70,7 @@ class Path(NamedTuple):
     place: NDArray  # (m,) where each point is crossed
     change: NDArray  # (m,) what the crossing adds to the errors
     order: NDArray  # (m,) points in the order of their crossings
-    edge: NDArray  # (m,) sorted places
+    edge: NDArray  # (m + 2,) ends of the pieces: sorted places, with 0 before and the span beyond
     bucket: NDArray  # (m,)
     first: NDArray  # (m + 1,)
     errors: NDArray  # (m + 1,) weight of the errors on each piece
@@ -44,10 +81,10 @@ class Path(NamedTuple):
 def new_path(m: int, d: int) -> Path:
     """A path for m points and d coordinates."""
     order, bucket, first = (np.empty(n, np.uint32) for n in (m, m, m + 1))
-    place, change, edge, g = np.empty((4, m))
+    place, change, g = np.empty((3, m))
     return Path(
-        np.empty((BLOCK, d)), np.empty((BLOCK, m)), g, place, change, order, edge, bucket, first,
-        np.empty(m + 1), np.empty(2 * m + 2, np.int64), np.empty(2 * m + 2),
+        np.empty((BLOCK, d)), np.empty((BLOCK, m)), g, place, change, order, np.empty(m + 2),
+        bucket, first, np.empty(m + 1), np.empty(2 * m + 2, np.int64), np.empty(2 * m + 2),
     )  # fmt: skip
 
 
@@ -55,9 +92,8 @@ def new_path(m: int, d: int) -> Path:
 def crossings(f: NDArray, weight: NDArray, path: Path) -> None:
     """Steps 3 and 4: angles in [0, pi] at which cos(z) f + sin(z) g = 0, z = pi/2 + atan(g / f).
 
-    The arc tangent is that of the Cephes library, exact to the last digit or two, written without
-    branches so that it is computed for several points at once; no hit point b_i is formed, and
-    nothing is divided by zero.
+    The arc tangent is that of the Cephes library, exact to the last digit or two, without branches,
+    so that several points are computed at once. Nothing is divided by zero.
     """
     g, place, change = path.g, path.place, path.change
     for i in range(len(f)):
@@ -85,7 +121,7 @@ def sort_places(path: Path, span: float) -> None:
     place, order, edge, bucket, first = path.place, path.order, path.edge, path.bucket, path.first
     m = len(place)
     scale = (m - 0.5) / span
-    first[:] = 0
+    edge[0], edge[m + 1], first[:] = 0.0, span, 0
     for i in range(m):
         bucket[i] = np.uint32(place[i] * scale)
     for i in range(m):
@@ -95,31 +131,25 @@ def sort_places(path: Path, span: float) -> None:
     for i in range(m):
         slot = first[bucket[i]]
         first[bucket[i]] = slot + np.uint32(1)
-        order[slot] = i
-        edge[slot] = place[i]
+        order[slot], edge[slot + 1] = i, place[i]
     shifts = 0
     for j in range(1, m):
-        key, i, k = edge[j], order[j], j
-        while k > 0 and edge[k - 1] > key:
-            edge[k], order[k] = edge[k - 1], order[k - 1]
+        key, i, k = edge[j + 1], order[j], j
+        while k > 0 and edge[k] > key:
+            edge[k + 1], order[k] = edge[k], order[k - 1]
             k -= 1
-        edge[k], order[k] = key, i
+        edge[k + 1], order[k] = key, i
         shifts += j - k
         if shifts > SHIFTS * m:  # many places in few buckets
             order[:] = np.argsort(place)
             for n in range(m):
-                edge[n] = place[order[n]]
+                edge[n + 1] = place[order[n]]
             return
 
 
 @compiled
 def draw_place(
-    path: Path,
-    theta: float,
-    span: float,
-    mirrored: bool,
-    histogram: NDArray,
-    rng: np.random.Generator,
+    path: Path, theta: float, span: float, mirrored: bool, histogram: NDArray, rng: Generator
 ) -> tuple[float, int]:
     """Steps 6 and 7: a place in [0, span], or in [span, 2 span], the mirrored half.
 
@@ -136,17 +166,14 @@ def draw_place(
         total += abs(change[i])
         e -= min(change[i], 0.0)
     low, high, low_length, high_length = np.inf, -np.inf, 0.0, 0.0  # fewest and most errors, where
-    begin = 0.0
     for j in range(m + 1):
-        errors[j] = e
-        end = edge[j] if j < m else span
-        if (e <= low or e >= high) and end > begin:
-            if e < low or (e == low and end - begin > low_length):
-                low, low_length = e, end - begin
-            if e > high or (e == high and end - begin > high_length):
-                high, high_length = e, end - begin
+        errors[j], length = e, edge[j + 1] - edge[j]
+        if (e <= low or e >= high) and length > 0:
+            if e < low or (e == low and length > low_length):
+                low, low_length = e, length
+            if e > high or (e == high and length > high_length):
+                high, high_length = e, length
         e += change[order[j]] if j < m else 0.0
-        begin = end
     best, longest = low, low_length
     if mirrored and total - high < low:
         best, longest = total - high, high_length
@@ -154,16 +181,13 @@ def draw_place(
     most = best + (NEGLIGIBLE - math.log(longest / span)) / theta if theta > 0 else np.inf
     n, sum_of_mass = 0, 0.0
     for half in range(2 if mirrored else 1):
-        begin = 0.0
         for j in range(m + 1):
             e = total - errors[j] if half else errors[j]
-            end = edge[j] if j < m else span
             if e <= most:
                 piece[n] = j + half * (m + 1)
-                mass[n] = (end - begin) * math.exp(-theta * (e - best))
+                mass[n] = (edge[j + 1] - edge[j]) * math.exp(-theta * (e - best))
                 sum_of_mass += mass[n]
                 n += 1
-            begin = end
     if len(histogram) > 0:
         for k in range(n):
             e = errors[piece[k] % (m + 1)]
@@ -173,25 +197,14 @@ def draw_place(
         rest -= mass[chosen]
         chosen += 1
     half, j = piece[chosen] // (m + 1), piece[chosen] % (m + 1)
-    begin = edge[j - 1] if j > 0 else 0.0
-    end = edge[j] if j < m else span
-    return half * span + begin + rng.random() * (end - begin), n
+    return half * span + edge[j] + rng.random() * (edge[j + 1] - edge[j]), n
 
 
 @compiled
-def stay_inside(f: NDArray) -> None:
-    """Let no output in version space fall to 0 by rounding."""
-    for i in range(len(f)):
-        f[i] = max(f[i], SMALLEST)
-
-
-@compiled
-def draw_normals(Y: NDArray, n: int, path: Path, rng: np.random.Generator) -> None:
+def draw_normals(Y: NDArray, n: int, path: Path, rng: Generator) -> None:
     """Gaussian vectors for n circles, and their products with Y, all in one product."""
     normal = path.normal[:n]
-    for row in range(n):
-        for k in range(normal.shape[1]):
-            normal[row, k] = rng.standard_normal()
+    normal[:] = rng.standard_normal(normal.shape)
     np.dot(normal, Y.T, path.product[:n])
 
 
@@ -203,7 +216,8 @@ def tangent(w: NDArray, f: NDArray, v: NDArray, g: NDArray) -> None:
     """
     square = np.dot(w, w)
     along = np.dot(v, w) / square
-    v -= along * w
+    for k in range(len(v)):
+        v[k] -= along * w[k]
     scale = math.sqrt(square / np.dot(v, v))
     v *= scale
     for i in range(len(g)):
@@ -211,11 +225,10 @@ def tangent(w: NDArray, f: NDArray, v: NDArray, g: NDArray) -> None:
 
 
 @compiled
-def arc_inside(slope: NDArray, rng: np.random.Generator) -> float:
+def arc_inside(slope: NDArray, rng: Generator) -> float:
     """An angle uniform in the one arc without errors, from the g_i / f_i of all points.
 
-    The angle at which point i is met ahead has the cotangent -g_i / f_i: the first one needs
-    neither an arc tangent of every point nor a sort.
+    Point i is met ahead at the angle with the cotangent -g_i / f_i: no sort is needed.
     """
     low, high = slope[0], slope[0]
     for i in range(1, len(slope)):
@@ -226,27 +239,18 @@ def arc_inside(slope: NDArray, rng: np.random.Generator) -> float:
 
 
 @compiled
-def move_on_circle(
-    weight: NDArray,
-    theta: float,
-    w: NDArray,
-    f: NDArray,
-    n: int,
-    path: Path,
-    histogram: NDArray,
-    rng: np.random.Generator,
-) -> None:
+def move_on_circle(problem: Problem, chain: Chain, n: int, path: Path, rng: Generator) -> None:
     """Steps 2 to 8: the next w on the great circle along Gaussian vector n, and its f = Y w."""
-    v = path.normal[n]
+    w, f, v = chain.w, chain.f, path.normal[n]
     path.g[:] = path.product[n]
     tangent(w, f, v, path.g)
-    if math.isinf(theta):
+    if math.isinf(problem.theta):
         np.divide(path.g, f, path.place)
         z = arc_inside(path.place, rng)
     else:
-        crossings(f, weight, path)
+        crossings(f, problem.weight, path)
         sort_places(path, math.pi)
-        z, _ = draw_place(path, theta, math.pi, True, histogram, rng)
+        z, _ = draw_place(path, problem.theta, math.pi, True, chain.histogram, rng)
     c, s = math.cos(z), math.sin(z)
     for k in range(len(w)):
         w[k] = c * w[k] + s * v[k]
@@ -274,30 +278,22 @@ def normal_place(area: float, low: float, high: float) -> float:
 
 
 @compiled
-def move_on_line(
-    u: NDArray,
-    g: NDArray,
-    weight: NDArray,
-    theta: float,
-    w: NDArray,
-    f: NDArray,
-    path: Path,
-    histogram: NDArray,
-    rng: np.random.Generator,
-) -> None:
-    """The next w on the line w + t u, |u| = 1, for w ~ N(0, I) before any label; g = Y u.
+def move_on_line(problem: Problem, chain: Chain, lines: Lines, path: Path, rng: Generator) -> None:
+    """The next w on a line w + t u, for w ~ N(0, I) before any label.
 
-    Along the line s = u.w is standard normal before any label, so that Phi(s) plays the part of the
-    angle: in it pieces have a constant density. No product with Y is needed.
+    Then s = u.w is standard normal, and Phi(s) plays the part of the angle: in it pieces have a
+    constant density. No product with Y is needed.
     """
-    inside = math.isinf(theta)
+    w, f, weight, inside = chain.w, chain.f, problem.weight, math.isinf(problem.theta)
+    n = int(rng.random() * len(lines.directions))
+    u, g = lines.directions[n], lines.slopes[n]
     here = np.dot(u, w)
     sign = -1.0 if here > 0 else 1.0  # go from the lower tail, where Phi has all its digits
     start = sign * here
     low, high = -np.inf, np.inf
     for i in range(len(f)):
         slope = sign * g[i] if g[i] != 0 else SMALLEST
-        s = start - f[i] / slope
+        s = start - np.divide(f[i], slope)
         path.change[i] = -weight[i] if slope > 0 else weight[i]
         if inside:
             low, high = (max(low, s), high) if slope > 0 else (low, min(high, s))
@@ -308,7 +304,7 @@ def move_on_line(
         area = begin + rng.random() * (end - begin)
     else:
         sort_places(path, 1.0)
-        area, _ = draw_place(path, theta, 1.0, False, histogram, rng)
+        area, _ = draw_place(path, problem.theta, 1.0, False, chain.histogram, rng)
     t = sign * (normal_place(area, low, high) - start)
     for k in range(len(w)):
         w[k] += t * u[k]
@@ -317,7 +313,7 @@ def move_on_line(
 
 
 @compiled
-def normal_above(low: float, rng: np.random.Generator) -> float:
+def normal_above(low: float, rng: Generator) -> float:
     """A standard normal number given that it is above ``low``; no tail is too far."""
     if low < 0.5:
         s = rng.standard_normal()
@@ -333,136 +329,72 @@ def normal_above(low: float, rng: np.random.Generator) -> float:
 
 
 @compiled
-def move_each_output(
-    U: NDArray,
-    begin: NDArray,
-    point: NDArray,
-    reach: NDArray,
-    weight: NDArray,
-    theta: float,
-    w: NDArray,
-    f: NDArray,
-    histogram: NDArray,
-    rng: np.random.Generator,
-) -> None:
-    """The next w after a line for each point, along which its output alone changes.
+def move_each_output(problem: Problem, chain: Chain, outputs: Outputs, rng: Generator) -> None:
+    """The next w after a line for each point.
 
-    Row n of U, |u| = 1 and 0 before ``begin[n]``, is at right angles to all points but
-    ``point[n]``, whose output grows by ``reach[n]`` > 0 for a step of 1. Along the line s = u.w is
-    standard normal before any label, and there are two pieces: the label is right above one place
-    and wrong below it. As for circles, Rao and Blackwell's share goes to ``histogram``.
+    Along a line s = u.w is standard normal before any label, and there are two pieces: the label is
+    right above a border and wrong below it. Their shares go to the histogram, as for circles.
     """
-    errors = 0.0
+    w, f, weight, theta = chain.w, chain.f, problem.weight, problem.theta
+    histogram = chain.histogram
+    errors, n_lines, inside = 0.0, len(outputs.directions), math.isinf(theta)
     for i in range(len(f)):
         errors += weight[i] if f[i] <= 0 else 0.0
-    for n in range(len(U)):
-        i = point[n]
-        u, own = U[n, begin[n] :], w[begin[n] :]
+    for n in range(n_lines):
+        i, begin, reach = outputs.point[n], outputs.begin[n], outputs.reach[n]
+        u, own = outputs.directions[n, begin:], w[begin:]
         here = np.dot(u, own)
-        border = here - f[i] / reach[n]
+        border = here - f[i] / reach
         right = normal_area(-border)
-        wrong = 0.0 if math.isinf(theta) else normal_area(border) * math.exp(-theta * weight[i])
+        wrong = 0.0 if inside else normal_area(border) * math.exp(-theta * weight[i])
         errors -= weight[i] if f[i] <= 0 else 0.0
         if len(histogram) > 0:
-            share = 1.0 / (len(U) * (right + wrong))
+            share = 1.0 / (n_lines * (right + wrong))
             histogram[int(errors + 0.5)] += right * share
             histogram[int(errors + weight[i] + 0.5)] += wrong * share
-        if rng.random() * (right + wrong) < right or math.isinf(theta):
+        if rng.random() * (right + wrong) < right or inside:
             s = normal_above(border, rng)
         else:
             s = -normal_above(-border, rng)
             errors += weight[i]
-        f[i] = (s - border) * reach[n]
+        f[i] = (s - border) * reach
         own += (s - here) * u
 
 
 @compiled
-def sample_outputs(
-    Y: NDArray,
-    weight: NDArray,
-    theta: float,
-    U: NDArray,
-    begin: NDArray,
-    point: NDArray,
-    reach: NDArray,
-    w: NDArray,
-    f: NDArray,
-    path: Path,
-    first: int,
-    last: int,
-    thin: int,
-    rng: np.random.Generator,
-    samples: NDArray,
-    total: NDArray,
-    histogram: NDArray,
-) -> None:
-    """As ``sample``; a move is a circle, and then a line for each output."""
-    inside = math.isinf(theta)
-    n_steps = len(samples) * thin
-    for step in range(first, last):
-        if step % RENEW_OUTPUTS == 0:
-            np.dot(Y, w, f)
-        if step % BLOCK == 0:
-            draw_normals(Y, min(BLOCK, n_steps - step), path, rng)
-        if inside:
-            stay_inside(f)
-        move_on_circle(weight, theta, w, f, step % BLOCK, path, histogram, rng)
-        move_each_output(U, begin, point, reach, weight, theta, w, f, histogram, rng)
-        scale = 1.0 / math.sqrt(np.dot(w, w))
-        for k in range(len(w)):
-            total[k] += scale * w[k]
-        if (step + 1) % thin == 0:
-            samples[step // thin] = scale * w
-
-
-@compiled
 def sample(
-    Y: NDArray,
-    weight: NDArray,
-    theta: float,
-    directions: NDArray,
-    slopes: NDArray,
-    lines_a_circle: int,
-    w: NDArray,
-    f: NDArray,
-    path: Path,
-    first: int,
-    last: int,
-    thin: int,
-    rng: np.random.Generator,
-    samples: NDArray,
-    total: NDArray,
-    histogram: NDArray,
-) -> None:
-    """Move w; every ``thin``-th w / |w| goes to ``samples``, all are added to ``total``.
+    problem: Problem, chain: Chain, lines: Lines, outputs: Outputs, path: Path,
+    steps: tuple[int, int], rng: Generator,
+) -> None:  # fmt: skip
+    """Make the moves from ``steps[0]`` to ``steps[1]`` of those that fill the samples of a chain.
 
-    Makes the moves from ``first`` up to ``last`` of those that fill ``samples``; f = Y w and
-    ``path`` keep from call to call what the next move needs.
-    ``theta`` = log((1 - q) / q) is infinite without label noise: then w starts, and stays, inside
-    version space. After each circle come ``lines_a_circle`` lines, in directions drawn from the
-    rows of ``directions``; ``slopes`` = directions Y^T. Lines need w ~ N(0, I) before any label,
-    circles do not mind the length of w: the law of w / |w| is the same.
+    The first one starts from any f; from call to call, f and ``path`` keep what the next one needs.
+    After each circle come ``outputs``, if there are any, and then ``lines``, each a step of its
+    own. Lines need w ~ N(0, I) before any label; circles do not depend on the length of w: the law
+    of w / |w| is the same. Without label noise w starts, and stays, inside version space.
     """
-    inside = math.isinf(theta)
-    n_steps, period = len(samples) * thin, lines_a_circle + 1
-    n_circles = (n_steps + lines_a_circle) // period
-    for step in range(first, last):
-        if step % RENEW == 0:
-            if lines_a_circle == 0:
+    Y, w, f, thin, n_outputs = problem.Y, chain.w, chain.f, chain.thin, len(outputs.directions)
+    n_steps, period = len(chain.samples) * thin, lines.per_circle + 1
+    n_circles = (n_steps + lines.per_circle) // period
+    for step in range(steps[0], steps[1]):
+        if step % (RENEW if n_outputs == 0 else RENEW_OUTPUTS) == 0:
+            if lines.per_circle == 0 and n_outputs == 0:
                 w /= math.sqrt(np.dot(w, w))
             np.dot(Y, w, f)
-        if inside:
-            stay_inside(f)
+        if math.isinf(problem.theta):
+            for i in range(len(f)):  # rounding must not take w out of version space
+                f[i] = max(f[i], SMALLEST)
         if step % period == 0:
             circle = step // period
             if circle % BLOCK == 0:
                 draw_normals(Y, min(BLOCK, n_circles - circle), path, rng)
-            move_on_circle(weight, theta, w, f, circle % BLOCK, path, histogram, rng)
+            move_on_circle(problem, chain, circle % BLOCK, path, rng)
+            if n_outputs > 0:
+                move_each_output(problem, chain, outputs, rng)
         else:
-            n = int(rng.random() * len(directions))
-            move_on_line(directions[n], slopes[n], weight, theta, w, f, path, histogram, rng)
+            move_on_line(problem, chain, lines, path, rng)
         scale = 1.0 / math.sqrt(np.dot(w, w))
         for k in range(len(w)):
-            total[k] += scale * w[k]
+            chain.total[k] += scale * w[k]
         if (step + 1) % thin == 0:
-            samples[step // thin] = scale * w
+            chain.samples[step // thin] = scale * w

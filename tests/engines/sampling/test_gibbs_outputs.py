@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from tests.engines.test_gibbs_exact import (
+from tests.engines.sampling.test_gibbs_exact import (
     expected_quantities,
     posterior_of,
     quantities,
@@ -47,15 +47,15 @@ def lines_alone(X, y, q, n_sweeps, *, weight=None, gaussian=True):
     """Sweeps without any circle: draws of w / |w|, and shares of errors in each of 20 parts."""
     halfspaces = Halfspaces.of(X, y, weight)
     moves, Y = Outputs(halfspaces), halfspaces.normals
+    problem = _core.gibbs.Problem(Y, halfspaces.weight, log_odds(q))
     rng = np.random.default_rng(0)
     w = rng.standard_normal(Y.shape[1])
     draws, shares = np.empty((n_sweeps, len(w))), np.zeros((20, int(halfspaces.weight.sum()) + 1))
     for n in range(n_sweeps):
         f = Y @ w
-        _core.gibbs.move_each_output(
-            *moves._lines, halfspaces.weight,
-            log_odds(q), w, f, shares[20 * n // n_sweeps], rng,
-        )  # fmt: skip
+        share = shares[20 * n // n_sweeps]
+        chain = _core.gibbs.Chain(w, f, draws, 1, w, share)  # moves write no draws
+        _core.gibbs.move_each_output(problem, chain, moves._outputs, rng)
         assert np.abs(f - Y @ w).max() < 1e-9
         draws[n] = w / np.linalg.norm(w)
         if not gaussian:

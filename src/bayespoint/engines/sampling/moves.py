@@ -64,8 +64,9 @@ class Circles:
     def __init__(self, halfspaces: Halfspaces) -> None:
         self._halfspaces = halfspaces
         m, d = halfspaces.normals.shape
-        self._loop: Any = _core.gibbs.sample
-        self._lines: tuple[Any, ...] = np.empty((0, d)), np.empty((0, m)), 0  # as the loop has them
+        none = np.empty(0, dtype=np.int64)
+        self._lines = _core.gibbs.Lines(np.empty((0, d)), np.empty((0, m)), 0)
+        self._outputs = _core.gibbs.Outputs(np.empty((0, d)), none, none, np.empty(0))
 
     def state(self, w: NDArray, rng: np.random.Generator) -> Walk:
         """A state in the direction w."""
@@ -74,11 +75,22 @@ class Circles:
         return Walk(w * length, np.empty(m), _core.gibbs.new_path(m, d))
 
     def sample(
-        self, theta: float, state: Walk, steps: tuple[int, int], thin: int, *others: Any
+        self,
+        theta: float,
+        state: Walk,
+        steps: tuple[int, int],
+        thin: int,
+        rng: np.random.Generator,
+        samples: NDArray,
+        total: NDArray,
+        histogram: NDArray,
     ) -> None:
         """See :class:`Moves`."""
         Y, weight, _ = self._halfspaces
-        self._loop(Y, weight, theta, *self._lines, *state, *steps, thin, *others)
+        gibbs, (w, f, path) = _core.gibbs, state
+        problem = gibbs.Problem(Y, weight, theta)
+        chain = gibbs.Chain(w, f, samples, thin, total, histogram)
+        gibbs.sample(problem, chain, self._lines, self._outputs, path, steps, rng)
 
     def adapt(self, draws: NDArray) -> None:
         """Learn from draws (n_chains, n_draws, d) that are not used otherwise: nothing here."""
@@ -123,7 +135,7 @@ class Lines(Circles):
         directions = self._rng.standard_normal((max(POOL, 2 * d), d)) @ factor.T
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
         slopes = directions @ self._halfspaces.normals.T
-        self._lines = directions, slopes, max(1, d // BALANCE)
+        self._lines = _core.gibbs.Lines(directions, slopes, max(1, d // BALANCE))
 
 
 class Outputs(Circles):
@@ -153,10 +165,10 @@ class Outputs(Circles):
         super().__init__(halfspaces)
         point, directions = dual_basis(halfspaces.normals)
         length = np.linalg.norm(directions, axis=1)
-        begin = (directions != 0).argmax(axis=1)
-        self._loop = _core.gibbs.sample_outputs
-        self._lines = directions / length[:, None], begin, point, 1 / length
-        self.freedom = float(np.median(1 / length))
+        directions /= length[:, None]
+        begin, reach = (directions != 0).argmax(axis=1), 1 / length
+        self._outputs = _core.gibbs.Outputs(directions, begin, point, reach)
+        self.freedom = float(np.median(reach))
 
 
 def dual_basis(normals: NDArray) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
