@@ -27,9 +27,12 @@ from sklearn.metrics import log_loss
 from bayespoint import BayesPointClassifier
 from bayespoint.datasets import load_mnist
 from bayespoint.engines import ExpectationPropagation
+from bayespoint.engines.gaussian.gaussians import WeightGaussian
 from bayespoint.engines.gaussian.prior import GaussianPrior
-from bayespoint.engines.gaussian.sites import Label, Sites
+from bayespoint.engines.gaussian.sites import Sites
 from bayespoint.exceptions import FactorisedWarning
+from bayespoint.likelihoods import ProbitLikelihood
+from bayespoint.spaces import Coordinates
 
 TOL = 1e-4  # relative change at which all machines of the first table stop
 
@@ -73,7 +76,8 @@ def linear(data: Path | None, n_digits: int) -> None:
     rival = LogisticRegression(tol=TOL, max_iter=1000)
     _, rival_seconds = timed(rival.fit, X, y)
     plain, plain_seconds = timed(plain_sweeps, np.c_[X, np.ones(len(X))], y)
-    gap = np.abs(plain.mu - ours.posterior_.mean[:, 0]).max() / np.abs(plain.mu).max()
+    mean = plain.result().mean
+    gap = np.abs(mean - ours.posterior_.mean[:, 0]).max() / np.abs(mean).max()
     rows = [
         row("expectation propagation", ours, seconds, rival_seconds, X_test, y_test),
         [
@@ -100,9 +104,11 @@ def linear(data: Path | None, n_digits: int) -> None:
 
 def plain_sweeps(Z: np.ndarray, y: np.ndarray) -> Sites:
     """The slides' loop in blocks: every site in every sweep."""
-    prior = GaussianPrior(np.zeros(Z.shape[1]), np.ones(Z.shape[1]))
-    sites = Sites(Z, np.where(y, 1, -1), np.ones(len(Z)), Label(1.0), prior)
-    while sites.sweep_in_turn(1.0).max() > TOL:
+    n, d = Z.shape
+    gaussian = WeightGaussian(Coordinates(Z), GaussianPrior(np.zeros(d), np.ones(d)))
+    gaussian.renew(np.zeros(n), np.zeros(n))  # from now on in float64
+    sites = Sites(gaussian, np.where(y, 1, -1), np.ones(n), ProbitLikelihood())
+    while sites.sweep(1.0) > TOL:
         pass
     return sites
 

@@ -1,4 +1,4 @@
-"""The look of the house for all pictures of the gallery."""
+"""The style of all figures in the gallery."""
 
 from typing import Any
 
@@ -11,9 +11,9 @@ from bayespoint.plots.style import STYLE
 
 def reset(gallery_conf: dict[str, Any], name: str) -> None:
     """Set the look before each example."""
-    own = {
+    gallery = {
         "axes.prop_cycle": cycler(color=[BLUE, VERMILION, GREEN, PURPLE]),
         "figure.constrained_layout.use": True,
         "savefig.dpi": "figure",
     }
-    matplotlib.rcParams.update(STYLE | own)
+    matplotlib.rcParams.update(STYLE | gallery)

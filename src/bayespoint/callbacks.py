@@ -30,11 +30,11 @@ class CallbackMonitor(Monitor):
         self._stop = False
 
     def tell(self, message: str) -> None:
-        """Callbacks count; only the monitor inside is told."""
+        """Pass the message to the inner monitor; callbacks only count."""
         self._inner.tell(message)
 
     def begin(self, total: int, unit: str) -> None:
-        """Open one task with at most ``total`` sub-tasks."""
+        """Begin a task with at most ``total`` sub-tasks."""
         self._inner.begin(total, unit)
         self._told, self._unit = 0, unit
         self._context = self._estimator._init_callback_context(max_subtasks=total)

@@ -51,12 +51,14 @@ class Outputs(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """Where a chain is, and what it writes."""
+    """Where a chain is, which steps it makes, and what it writes."""
 
     w: NDArray  # (d,)
     f: NDArray  # (m,) Y w
-    samples: NDArray  # (n, d) every ``thin``-th w / |w|
+    first: int  # of the n * thin steps that fill ``samples``: a call makes those from here ...
+    last: int  # ... up to here
     thin: int
+    samples: NDArray  # (n, d) every ``thin``-th w / |w|
     total: NDArray  # (d,) sum of all w / |w|
     histogram: NDArray  # (errors,) time at each number of errors; or empty
 
@@ -336,7 +338,6 @@ def move_each_output(problem: Problem, chain: Chain, outputs: Outputs, rng: Gene
     right above a border and wrong below it. Their shares go to the histogram, as for circles.
     """
     w, f, weight, theta = chain.w, chain.f, problem.weight, problem.theta
-    histogram = chain.histogram
     errors, n_lines, inside = 0.0, len(outputs.directions), math.isinf(theta)
     for i in range(len(f)):
         errors += weight[i] if f[i] <= 0 else 0.0
@@ -348,10 +349,10 @@ def move_each_output(problem: Problem, chain: Chain, outputs: Outputs, rng: Gene
         right = normal_area(-border)
         wrong = 0.0 if inside else normal_area(border) * math.exp(-theta * weight[i])
         errors -= weight[i] if f[i] <= 0 else 0.0
-        if len(histogram) > 0:
+        if len(chain.histogram) > 0:
             share = 1.0 / (n_lines * (right + wrong))
-            histogram[int(errors + 0.5)] += right * share
-            histogram[int(errors + weight[i] + 0.5)] += wrong * share
+            chain.histogram[int(errors + 0.5)] += right * share
+            chain.histogram[int(errors + weight[i] + 0.5)] += wrong * share
         if rng.random() * (right + wrong) < right or inside:
             s = normal_above(border, rng)
         else:
@@ -363,12 +364,10 @@ def move_each_output(problem: Problem, chain: Chain, outputs: Outputs, rng: Gene
 
 @compiled
 def sample(
-    problem: Problem, chain: Chain, lines: Lines, outputs: Outputs, path: Path,
-    steps: tuple[int, int], rng: Generator,
-) -> None:  # fmt: skip
-    """Make the moves from ``steps[0]`` to ``steps[1]`` of those that fill the samples of a chain.
+    problem: Problem, chain: Chain, lines: Lines, outputs: Outputs, path: Path, rng: Generator
+) -> None:
+    """Move a chain; w, f and ``path`` keep from call to call what the next step needs.
 
-    The first one starts from any f; from call to call, f and ``path`` keep what the next one needs.
     After each circle come ``outputs``, if there are any, and then ``lines``, each a step of its
     own. Lines need w ~ N(0, I) before any label; circles do not depend on the length of w: the law
     of w / |w| is the same. Without label noise w starts, and stays, inside version space.
@@ -376,7 +375,7 @@ def sample(
     Y, w, f, thin, n_outputs = problem.Y, chain.w, chain.f, chain.thin, len(outputs.directions)
     n_steps, period = len(chain.samples) * thin, lines.per_circle + 1
     n_circles = (n_steps + lines.per_circle) // period
-    for step in range(steps[0], steps[1]):
+    for step in range(chain.first, chain.last):
         if step % (RENEW if n_outputs == 0 else RENEW_OUTPUTS) == 0:
             if lines.per_circle == 0 and n_outputs == 0:
                 w /= math.sqrt(np.dot(w, w))

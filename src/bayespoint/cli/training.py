@@ -1,4 +1,4 @@
-"""Data to learn from, and what there is to tell of a machine that has learned."""
+"""Training data of a command, and the summary of a fitted model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all errors and warnings with attributes share."""
+"""The base class of errors and warnings with attributes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Attributes:
-    """Fields of an exception that is a dataclass, also as ``args``, from which it is unpickled."""
+    """Sets ``args`` of an exception that is a dataclass, so that it can be pickled."""
 
     args: tuple[Any, ...]
 

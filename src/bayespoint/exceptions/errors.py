@@ -141,16 +141,16 @@ class ModelFileError(Attributes, ValueError):
 
 @dataclass(eq=False)
 class NotEnoughMemoryError(Attributes, MemoryError):
-    """Something would take more memory than there is; raised before any of it is taken.
+    """More memory is needed than is available; raised before any is allocated.
 
     Attributes
     ----------
     what : str
-        What would take it.
+        What needs the memory.
     needed, available : float
-        Bytes that it would take at least, and bytes that there are.
+        Bytes that are needed at least, and bytes that are available.
     remedy : str
-        What to do about it.
+        What to do.
 
     Examples
     --------

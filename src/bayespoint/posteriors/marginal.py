@@ -14,9 +14,9 @@ from bayespoint.posteriors.base import Posterior
 from bayespoint.posteriors.sampled import most_likely_scale
 from bayespoint.state import finite, number, optional, shaped
 
-CUT = 0.01  # of a marginal's height, at an end of its grid: the mean is then off by about 1 %
+CUT = 0.01  # height of a marginal at an end of its grid at which the mean is off by about 1 %
 TINY = np.finfo(np.float64).tiny
-CERTAIN = 1e-100  # of sigma, stands for a standard deviation of 0: its inverse has a finite square
+CERTAIN = 1e-100  # of sigma, replaces a standard deviation of 0: its inverse has a finite square
 FARTHEST = 1e150  # standard deviations, likewise
 
 

@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from bayespoint.reject.scores import get_score
 from bayespoint.validation import check_number, parameter_error
 
-# How a threshold can be found, and which numbers each way takes.
+# The parameters that define a threshold, and their ranges.
 RULES: dict[str, Any] = {
     "rate": {"low": 0.0, "high": 1.0, "closed": "left"},
     "threshold": {"low": -np.inf, "high": np.inf, "closed": "both"},

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+ALL = slice(None)
 PART = 4096  # rows a part: products with a thousand coordinates take 32 MB
 
 
@@ -62,8 +63,8 @@ class Coordinates:
             own = slice(begin, min(begin + PART, self.n_points))
             yield own, self.rows(own)
 
-    def rows(self, which: slice | NDArray[np.intp]) -> Any:
-        """The rows of some points; do not write into them."""
+    def rows(self, which: slice | NDArray[np.intp] = ALL) -> Any:
+        """The rows of some points, or of all; do not write into them."""
         return self.Z_[which]
 
     def outputs(self, weights: NDArray) -> NDArray[np.float64]:
@@ -94,7 +95,7 @@ class Coordinates:
 
     def gram(self) -> NDArray[np.float64]:
         """Z Z^T, the inner products of all pairs of points."""
-        Z = self.rows(slice(None))
+        Z = self.rows()
         return dense(Z @ Z.T)
 
 

@@ -54,7 +54,7 @@ def lines_alone(X, y, q, n_sweeps, *, weight=None, gaussian=True):
     for n in range(n_sweeps):
         f = Y @ w
         share = shares[20 * n // n_sweeps]
-        chain = _core.gibbs.Chain(w, f, draws, 1, w, share)  # moves write no draws
+        chain = _core.gibbs.Chain(w, f, 0, 1, 1, draws, w, share)  # a move writes shares only
         _core.gibbs.move_each_output(problem, chain, moves._outputs, rng)
         assert np.abs(f - Y @ w).max() < 1e-9
         draws[n] = w / np.linalg.norm(w)

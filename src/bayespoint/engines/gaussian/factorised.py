@@ -50,7 +50,7 @@ class FactorisedSites:
         weight: NDArray,
         likelihood: ProbitLikelihood,
     ) -> None:
-        self.Z = space.rows(slice(None))
+        self.Z = space.rows()
         self.y = target.astype(np.float64)
         self.weight, self.likelihood, self.prior = weight, likelihood, prior
         self.a, self.b = np.zeros(self.Z.nnz), np.zeros(self.Z.nnz)
@@ -149,7 +149,7 @@ class FactorisedSites:
 
 def sparse_rows(space: Coordinates) -> Coordinates:
     """The same points as CSR rows in canonical form."""
-    rows = sparse.csr_array(space.rows(slice(None)))
+    rows = sparse.csr_array(space.rows())
     if not rows.has_canonical_format:
         rows = rows.copy()  # the user's array stays as it is
         rows.sum_duplicates()

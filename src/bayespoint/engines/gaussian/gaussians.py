@@ -199,7 +199,7 @@ class OutputGaussian(Gaussian):
     def __init__(self, space: Coordinates, prior: GaussianPrior) -> None:
         super().__init__(space, prior)
         self.mu = space.outputs(prior.mean)
-        self._V = prior.spread(space.rows(slice(None)))
+        self._V = prior.spread(space.rows())
         self._origin = self.mu.copy(), np.zeros(len(self.mu)), np.zeros(len(self.mu))
         self._alpha = np.zeros(len(self.mu))
 
@@ -221,7 +221,7 @@ class OutputGaussian(Gaussian):
         return self._V @ self._V.T
 
     def _renew(self, shift: NDArray, rate: NDArray) -> tuple[NDArray, NDArray]:
-        rows = self.space.rows(slice(None))
+        rows = self.space.rows()
         self._V = blas.dtrmm(1.0, self.factor.T, rows.T, lower=1).T
         self.mu = self.space.outputs(self.mean)
         self._origin = self.mu.copy(), shift, rate

@@ -37,7 +37,7 @@ class Span:
         self.space = space
         self._basis: NDArray | None = None
         if root is not None:
-            A = GaussianPrior(np.zeros(len(root)), root).spread(space.rows(slice(None)))
+            A = GaussianPrior(np.zeros(len(root)), root).spread(space.rows())
             self._basis, transposed = qr(A.T, mode="economic", overwrite_a=True)
             self.space = Coordinates(np.ascontiguousarray(transposed.T))
 

@@ -59,12 +59,12 @@ class KnapsackPropagation(Engine):
         of an array of weights that returns their log densities, of the same shape, -inf where a
         weight is impossible. The intercept has the same prior as the other weights.
     n_iter : int, default=50
-        Passes along all edges. The paper's 50 are enough; messages need not come to rest.
+        Passes along all edges. The paper's 50 are enough; messages need not converge.
     bins : int, default=128
         Bins of a grid, at least 8. Memory is 8 n d ``bins`` bytes, n points and d weights.
     schedule : {"heskes", "plain"}, default="heskes"
         Heskes' double loop, with one inner step for each outer step, or ordinary belief
-        propagation. Both have the same fixed points. On real data neither comes to rest, and the
+        propagation. Both have the same fixed points. On real data neither converges, and the
         first is better: its belief is a running mean over the passes.
     damping : float or None, default=None
         Share, in (0, 1], of each step that messages take. None is 1 (Heskes) and 0.3 (plain).
@@ -173,7 +173,7 @@ class KnapsackPropagation(Engine):
         n_jobs: int | None = None,
     ) -> tuple[MarginalPosterior, Run]:
         """Pass messages in each task; see the base class."""
-        Z = space.Z_.astype(np.float64, copy=False)
+        Z = space.rows().astype(np.float64, copy=False)
         self._check_size(Z)
         n_tasks = targets.shape[1]
         weight = np.ones(len(Z)) if sample_weight is None else sample_weight.astype(np.float64)

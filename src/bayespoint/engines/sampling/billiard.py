@@ -205,7 +205,7 @@ class BilliardSampler(Engine):
         with thread_pool(n_jobs) as pool, monitor.running(StepProgress.TOTAL, "percent"):
             progress = StepProgress(monitor, planned)
             for target, own in zip(targets.T, rng.spawn(n_tasks), strict=True):
-                halfspaces = Halfspaces.of(space.Z_, target, sample_weight)
+                halfspaces = Halfspaces.of(space.rows(), target, sample_weight)
                 balls = Chains(
                     Billiard(halfspaces, self.burn_in, refresh, progress),
                     np.tile(halfspaces.inside(), (self.n_chains, 1)),

@@ -18,10 +18,10 @@ def covariance_factor(
 ) -> NDArray[np.float64]:
     r"""F with :math:`F F^T` near the covariance of w given the labels of one task.
 
-    Sites of flipped labels are hard to bring to rest with steps for a likelihood; a little noise of
+    Sites of flipped labels converge slowly with a step likelihood; a little noise of
     the outputs, a share of their size before any label, makes them smooth.
     """
-    size = np.sqrt(np.mean(np.square(space.Z_).sum(axis=1)))
+    size = np.sqrt(np.mean(np.square(space.rows()).sum(axis=1)))
     engine = ExpectationPropagation(
         noise=float(SMOOTH * size) if q > 0 else 0.0,
         label_noise=min(q, 0.45),  # beyond, labels hardly count

@@ -181,7 +181,7 @@ class GibbsSampler(Engine):
         with thread_pool(n_jobs) as pool, monitor.running(StepProgress.TOTAL, "percent"):
             progress = StepProgress(monitor)
             for number, own in enumerate(rng.spawn(n_tasks)):
-                halfspaces = Halfspaces.of(space.Z_, targets[:, number], sample_weight)
+                halfspaces = Halfspaces.of(space.rows(), targets[:, number], sample_weight)
                 moves = self._moves(space, targets[:, [number]], sample_weight, halfspaces, own)
                 pace = self._pace(moves)
                 progress.planned = n_tasks * self.n_chains * (pace.main_steps + pace.ladder_steps)
@@ -202,7 +202,7 @@ class GibbsSampler(Engine):
     ) -> Circles:
         """How the chains of a task move; a single coordinate leaves no choice."""
         m, d = halfspaces.normals.shape
-        if self.directions == "isotropic" or space.Z_.shape[1] == 1:
+        if self.directions == "isotropic" or space.n_coordinates == 1:
             return Circles(halfspaces)
         if self.directions == "outputs" and d < m:
             raise ValueError(

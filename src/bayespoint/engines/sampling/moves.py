@@ -81,16 +81,13 @@ class Circles:
         steps: tuple[int, int],
         thin: int,
         rng: np.random.Generator,
-        samples: NDArray,
-        total: NDArray,
-        histogram: NDArray,
+        *record: NDArray,
     ) -> None:
         """See :class:`Moves`."""
         Y, weight, _ = self._halfspaces
-        gibbs, (w, f, path) = _core.gibbs, state
-        problem = gibbs.Problem(Y, weight, theta)
-        chain = gibbs.Chain(w, f, samples, thin, total, histogram)
-        gibbs.sample(problem, chain, self._lines, self._outputs, path, steps, rng)
+        problem = _core.gibbs.Problem(Y, weight, theta)
+        chain = _core.gibbs.Chain(state.w, state.f, *steps, thin, *record)
+        _core.gibbs.sample(problem, chain, self._lines, self._outputs, state.path, rng)
 
     def adapt(self, draws: NDArray) -> None:
         """Learn from draws (n_chains, n_draws, d) that are not used otherwise: nothing here."""
@@ -165,10 +162,9 @@ class Outputs(Circles):
         super().__init__(halfspaces)
         point, directions = dual_basis(halfspaces.normals)
         length = np.linalg.norm(directions, axis=1)
-        directions /= length[:, None]
-        begin, reach = (directions != 0).argmax(axis=1), 1 / length
-        self._outputs = _core.gibbs.Outputs(directions, begin, point, reach)
-        self.freedom = float(np.median(reach))
+        begin = (directions != 0).argmax(axis=1)
+        self._outputs = _core.gibbs.Outputs(directions / length[:, None], begin, point, 1 / length)
+        self.freedom = float(np.median(1 / length))
 
 
 def dual_basis(normals: NDArray) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
