@@ -12,6 +12,15 @@ import pytest
 
 from bayespoint._core.calls import guarded, interrupts_later
 
+
+@pytest.fixture(autouse=True)
+def _interruptible():
+    """SIGINT is ignored in processes that a script starts in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 TRIALS = 4
 SOON = 10.0  # seconds, on a machine that is busy with other things; alone it is a tenth
 PROGRAM = """
