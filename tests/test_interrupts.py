@@ -52,6 +52,9 @@ fits = {
 class Interrupt(Monitor):
     sender = None
 
+    def __init__(self):
+        self.ended = threading.Event()
+
     def begin(self, total, unit):
         if self.sender is None:
             self.sender = threading.Timer(rng.uniform(0, 0.3), self.interrupt)
@@ -59,7 +62,9 @@ class Interrupt(Monitor):
 
     def interrupt(self):
         self.sent = time.monotonic()
-        os.kill(os.getpid(), signal.SIGINT)
+        while not self.ended.is_set():  # Python drops what is raised in a finaliser, rarely
+            os.kill(os.getpid(), signal.SIGINT)
+            self.ended.wait(4)
 
 for name, (kernel, ridge, engine, labels) in fits.items():
     for _ in range(n_trials):
@@ -71,6 +76,7 @@ for name, (kernel, ridge, engine, labels) in fits.items():
                         kernel=kernel, ridge=ridge, engine=engine, n_jobs=n_jobs, random_state=0
                     ).fit(X, labels)
         except BaseException as error:
+            monitor.ended.set()
             seconds = time.monotonic() - monitor.sent
             raised = f"{type(error).__name__}: {error}"
         print(json.dumps([name, raised, seconds, threading.active_count()]), flush=True)
@@ -88,7 +94,7 @@ def test_an_interrupt_ends_a_fit(n_jobs):
         assert raised == "KeyboardInterrupt: ", name
         assert seconds < SOON, name
         assert n_threads <= 2, name  # the sender may still be ending
-    assert "ignored" not in done.stderr
+    assert done.stderr.count("Exception ignored") <= 1
 
 
 # The guard of compiled functions -----------------------------------------------------------------
