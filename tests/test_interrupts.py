@@ -87,11 +87,9 @@ for name, (kernel, ridge, engine, labels) in fits.items():
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_an_interrupt_ends_a_fit(n_jobs):
     command = [sys.executable, "-c", PROGRAM, str(n_jobs or 0), str(TRIALS)]
-    for _ in range(5):  # known: now and then an interrupt in compiled code is a segmentation fault
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
-        if done.returncode != -signal.SIGSEGV:
-            break
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
     assert done.returncode == 0, done.stderr
+    assert not done.stderr
     trials = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(trials) == 10 * TRIALS
     for name, raised, seconds, n_threads in trials:
@@ -103,39 +101,37 @@ def test_an_interrupt_ends_a_fit(n_jobs):
 # The guard of compiled functions -----------------------------------------------------------------
 
 
-class Compiled:
-    """Stands for a compiled function that runs a little Python, and ignores what it raises."""
+def test_a_compiled_call_is_not_interrupted():
+    done = []
 
-    def __call__(self, cause=None):
-        if cause is None:
-            return
-        try:
-            try:
-                raise cause
-            except BaseException as error:
-                raise SystemError("<a function> returned a result with an exception set") from error
-        except SystemError as error:
-            raise SystemError("<a call> returned a result with an exception set") from error
+    def call():
+        signal.raise_signal(signal.SIGINT)  # as if Numba ran a little Python
+        done.append("all")
+
+    with pytest.raises(KeyboardInterrupt):
+        guarded(call)()
+    assert done == ["all"]
 
 
-@pytest.mark.parametrize("cause", [KeyboardInterrupt(), ZeroDivisionError("of a handler")])
-def test_a_system_error_becomes_what_it_stands_for(cause):
-    with pytest.raises(type(cause)) as caught:
-        function = guarded(Compiled())
-        function()
-        function(cause)
-    assert caught.value is cause
+def test_an_error_of_a_compiled_call_is_told_and_an_interrupt_too():
+    def call(interrupt):
+        if interrupt:
+            signal.raise_signal(signal.SIGINT)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        guarded(call)(False)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        guarded(call)(True)
+    assert isinstance(caught.value.__context__, ZeroDivisionError)
 
 
-def test_a_system_error_of_its_own_stays_one():
-    def fail(really):
-        if really:
-            raise SystemError("something else")
-
-    function = guarded(fail)
-    function(False)
-    with pytest.raises(SystemError, match="something else"):
-        function(True)
+@pytest.mark.parametrize("handler", [signal.SIG_IGN, signal.SIG_DFL])
+def test_handlers_that_are_not_functions_stay(handler):
+    signal.signal(signal.SIGINT, handler)
+    with interrupts_later():
+        assert signal.getsignal(signal.SIGINT) is handler
+    assert signal.getsignal(signal.SIGINT) is handler
 
 
 def test_interrupts_wait_until_a_function_is_compiled():

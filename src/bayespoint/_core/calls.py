@@ -5,7 +5,6 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import wraps
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -45,58 +44,50 @@ class Slices:
             begin = end
 
 
-@contextmanager
-def interrupts_later() -> Iterator[None]:
+class interrupts_later:
     """Hold back a keyboard interrupt until the block is left.
 
-    Numba compiles through callbacks and finalisers, where Python drops the exception, and the
-    function is left half compiled.
+    A class and not a generator: it is entered at every call of a compiled function.
     """
-    handler = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(handler):
-        yield
-        return
-    waiting: list[tuple] = []
-    signal.signal(signal.SIGINT, lambda *event: waiting.append(event))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
-        if waiting:
-            handler(*waiting[0])
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple] = []
+        self._handler: Any = None
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return  # signals are the main thread's
+        handler = signal.getsignal(signal.SIGINT)
+        if callable(handler):  # neither ignored nor in the hands of another language
+            self._handler = handler
+            signal.signal(signal.SIGINT, self._hold)
+
+    def _hold(self, *event: Any) -> None:
+        self._waiting.append(event)
+
+    def __exit__(self, *_: object) -> None:
+        if self._handler is not None:
+            signal.signal(signal.SIGINT, self._handler)
+        if self._waiting:
+            self._handler(*self._waiting[0])
 
 
 def guarded(function: Any) -> Callable[..., Any]:
     """A function of the compiled layer as callers outside of it see it.
 
-    An interrupt raises KeyboardInterrupt. Without the guard it is a SystemError in most cases:
-    Numba runs a little Python while it wraps arrays into results, and does not ask whether that
-    raised something. A task of a pool that is cancelled ends here.
+    An interrupt waits until the call is over, which is soon. Numba runs a little Python while it
+    compiles and while it wraps arrays into results, and does not ask whether that raised
+    something: an exception there is a SystemError, a function left half compiled, or a
+    segmentation fault. A task of a pool that is cancelled ends here.
     """
-    is_new = True
 
     @wraps(function, updated=())
     def call(*arguments: Any, **named: Any) -> Any:
-        nonlocal is_new
         stop_if_cancelled()
-        if is_new:  # it may have to be compiled
-            with interrupts_later():
-                result = function(*arguments, **named)
-                is_new = False
-                return result
-        try:
+        with interrupts_later():
             return function(*arguments, **named)
-        except SystemError as error:
-            raise origin(error) from None
 
     return call
-
-
-def origin(error: BaseException) -> BaseException:
-    """The exception that made Python complain of "a result with an exception set"."""
-    while isinstance(error, SystemError) and error.__cause__ is not None:
-        error = error.__cause__
-    return error
 
 
 def guarded_module(module: ModuleType) -> SimpleNamespace:
