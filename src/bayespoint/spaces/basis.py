@@ -111,26 +111,23 @@ class BasisSpace(Coordinates):
             weights = features.T @ solve_triangular(self._factor, weights, lower=True, trans="T")
         return self.kernel.linear_form.input_weights(weights)
 
-    def derivative(self, X: NDArray, name: str) -> NDArray | None:
-        """How the training points X move with the logarithm of a parameter; None if they do not.
+    def slope(self, X: NDArray, name: str, pull: NDArray) -> Any:
+        """Derivative of a function of the training points X by the logarithm of a parameter.
 
-        ``name`` is ``"ridge"`` or that of a positive parameter of the kernel. Linear features give
-        dZ / d log theta, of the shape of Z; other kernels d(K + lambda I) / d log theta, of the
-        shape of K.
+        ``name`` is ``"ridge"`` or that of a positive parameter of the kernel; where the parameter
+        is an array, so is the derivative. ``pull`` is the derivative by the features Z if they are
+        linear, else by K + lambda I, and symmetric.
         """
         if name == "ridge":
-            no_number = self.ridge == "mean" or self.ridge == 0
-            return None if no_number else float(self.ridge) * np.eye(len(X))
+            return 0.0 if self.ridge == "mean" else float(self.ridge) * float(pull.trace())
         points = self.kernel.prepare(X.astype(np.float64, copy=False), training=True)
         if self.is_linear:
-            return self.kernel.feature_derivative(points, name) * np.exp2(points.log_unit / 2)
-        change = self.kernel.derivative(points, name)
-        if change is None:
-            return None
-        change = in_plain_units(change, points.log_unit, points.log_unit)
+            change = self.kernel.feature_derivative(points, name) * np.exp2(points.log_unit / 2)
+            return float(np.vdot(pull, change))
         if self.ridge == "mean":
-            change[np.diag_indices_from(change)] += change.trace() / len(change)
-        return change
+            pull = pull + np.diag(np.full(len(pull), pull.trace() / len(pull)))
+        pull = in_plain_units(pull, points.log_unit, points.log_unit)
+        return self.kernel.slope(points, name, pull)
 
     def forget(self) -> None:
         """Drop the coordinates of the training points, which only the engine needs."""
