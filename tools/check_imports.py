@@ -34,7 +34,7 @@ SIDEWAYS = {
     "cli": {"experiments", "plots", "reports"},
     "experiments": {"plots", "reports"},
     "reports": {"plots"},
-    "posteriors": {"likelihoods"},
+    "posteriors": {"coding", "likelihoods"},
     "coding": {"likelihoods"},
     "spaces": {"kernels"},
 }
@@ -45,6 +45,7 @@ LEAVES = {
     "exceptions",
     "extras",
     "files",
+    "left_out",
     "memory",
     "monitor",
     "pipelines",

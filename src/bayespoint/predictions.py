@@ -102,6 +102,21 @@ class Predictions:
         votes = self._in_chunks(X, lambda Z: self.posterior_.votes(Z))
         return self.coding_.vote_shares((1 + votes) / 2)
 
+    def class_shares(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Share of the posterior's classifiers that predict each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New points.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Rows sum to 1. Unless the posterior consists of samples, outputs are taken as Gaussian.
+        """
+        return self._in_chunks(X, lambda Z: self.posterior_.class_shares(Z, self.coding_))
+
     def latent_mean_and_variance(self, X: ArrayLike) -> tuple[NDArray, NDArray]:
         """Posterior mean and variance of the outputs f(x).
 
@@ -223,7 +238,8 @@ class Predictions:
         """
         outputs = self.draw_outputs(X, n_samples, random_state)
         log_yes, log_no = self.posterior_.likelihood.log_likelihood(outputs)
-        return np.moveaxis(self.coding_.probabilities(log_yes, log_no), 1, 0)
+        single = self.coding_.probabilities(log_yes, log_no, temperature=1.0)
+        return np.moveaxis(single, 1, 0)
 
     def _answers(self, X: ArrayLike) -> tuple[NDArray, NDArray, NDArray]:
         """Scores, and log-probabilities of yes and no, each (n, n_tasks)."""
