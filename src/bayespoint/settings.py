@@ -39,6 +39,7 @@ class Settings(BaseEstimator):
     kernel: str | Kernel | Callable[[NDArray, NDArray], NDArray]
     gamma: float | str
     ridge: float | str
+    n_components: int | str | None
     engine: Engine | str
     class_weight: dict | str | None
 
@@ -85,6 +86,8 @@ class Settings(BaseEstimator):
         check_number(self, "coef0", low=0)
         if not isinstance(self.ridge, str) or self.ridge != "mean":
             check_number(self, "ridge", low=0, words="'mean' or ")
+        if self.n_components is not None and self.n_components != "auto":
+            check_number(self, "n_components", low=1, integer=True, words="None, 'auto' or ")
         for name in ("normalize", "fit_intercept", "warm_start"):
             check_flag(self, name)
         check_choice(self, "decision", ("bayes_point", "vote"))

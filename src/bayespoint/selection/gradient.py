@@ -98,7 +98,8 @@ def log_evidence_gradient(
                 "LaplaceApproximation by positive numbers of the prior, the noise and the kernel."
             )
     problem = classifier._pose(X, y, sample_weight, engine, reset=False)
-    space = engine.space(classifier.kernel_, classifier.ridge).fit(problem.points)
+    settings = classifier.kernel_, classifier.ridge, classifier.n_components
+    space = engine.space(*settings).fit(problem.points)
     solution = Solution(
         classifier.kernel, engine, problem, space, classifier.posterior_, classifier.run_
     )
