@@ -23,7 +23,7 @@ LAYERS = (
     ("storage",),
     ("reject", "active", "selection"),
     ("classifier",),
-    ("predictions", "problem", "settings"),
+    ("automatic", "predictions", "problem", "settings", "training"),
     ("engines",),
     ("posteriors", "likelihoods", "coding"),
     ("spaces", "kernels"),
@@ -36,11 +36,14 @@ SIDEWAYS = {
     "reports": {"plots"},
     "posteriors": {"coding", "likelihoods"},
     "coding": {"likelihoods"},
+    "automatic": {"problem"},
     "spaces": {"kernels"},
+    "training": {"automatic", "problem", "settings"},
 }
 # Anyone may import these; they import nothing of the package but each other.
 LEAVES = {
     "callbacks",
+    "climbing",
     "delegation",
     "exceptions",
     "extras",
@@ -49,6 +52,7 @@ LEAVES = {
     "memory",
     "monitor",
     "pipelines",
+    "scaling",
     "state",
     "threads",
     "validation",

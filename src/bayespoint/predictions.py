@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayespoint.coding import Coding
 from bayespoint.posteriors import Posterior
+from bayespoint.scaling import Scaling
 
 CHUNK = 8192  # points transformed at a time
 
@@ -31,6 +32,7 @@ class Predictions:
     _space: Any
     _columns: slice | NDArray[np.int64]
     _accepts_sparse: bool
+    _scaling: Scaling | None
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Confidence scores of the classes.
@@ -256,6 +258,8 @@ class Predictions:
         )  # fmt: skip
         if not isinstance(self._columns, slice):
             points = points[:, self._columns]
+        if self._scaling is not None:
+            points = self._scaling.transform(points)
         chunks = [points[begin : begin + CHUNK] for begin in range(0, points.shape[0], CHUNK)]
         return np.concatenate(
             [function(self._space.transform(chunk)) for chunk in chunks], dtype=np.float64

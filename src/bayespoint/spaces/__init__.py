@@ -14,4 +14,12 @@ from bayespoint.spaces.process import ProcessSpace
 from bayespoint.spaces.rows import RowCache
 from bayespoint.spaces.stacked import StackedSpace
 
-__all__ = ["BasisSpace", "Coordinates", "DualSpace", "PrincipalSpace", "ProcessSpace", "RowCache", "StackedSpace"]
+__all__ = [
+    "BasisSpace",
+    "Coordinates",
+    "DualSpace",
+    "PrincipalSpace",
+    "ProcessSpace",
+    "RowCache",
+    "StackedSpace",
+]

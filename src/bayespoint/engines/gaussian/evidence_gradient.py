@@ -26,7 +26,7 @@ from bayespoint import _core
 from bayespoint.engines.base import Engine
 from bayespoint.engines.gaussian.prior import GaussianPrior, is_number, output_variances, priors
 from bayespoint.posteriors import GaussianPosterior
-from bayespoint.spaces import BasisSpace, Coordinates
+from bayespoint.spaces import Coordinates
 from bayespoint.threads import useful_threads
 
 PRIOR_PARAMETERS = ("prior_scale", "intercept_scale")
@@ -75,7 +75,7 @@ def has_gradient(engine: Engine, name: str | None = None) -> bool:
 
 def evidence_gradient(
     engine: Any,
-    space: BasisSpace,
+    space: Any,
     points: NDArray,
     targets: NDArray[np.int8],
     posterior: GaussianPosterior,
@@ -123,7 +123,7 @@ def evidence_gradient(
 
 def learned(
     engine: Any,
-    space: BasisSpace,
+    space: Any,
     targets: NDArray[np.int8],
     posterior: GaussianPosterior,
     sample_weight: NDArray[np.float64] | None = None,
