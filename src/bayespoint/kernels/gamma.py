@@ -10,13 +10,10 @@ from numpy.typing import NDArray
 from bayespoint.exceptions import KernelError
 from bayespoint.validation import check_number
 
-NAMED = ("scale", "auto")
-
 
 def check_gamma(owner: Any) -> None:
     """Raise an error unless gamma is "scale", "auto" or a positive number."""
-    if not isinstance(owner.gamma, str) or owner.gamma not in NAMED:
-        check_number(owner, "gamma", low=0, closed="neither", words="'scale', 'auto' or ")
+    check_number(owner, "gamma", low=0, closed="neither", also=("scale", "auto"))
 
 
 def gamma_from_data(gamma: float | str, X: NDArray) -> float:

@@ -7,6 +7,7 @@ R. Herbrich and T. Graepel, Large Scale Bayes Point Machines, 2001.
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -113,6 +114,7 @@ class Billiard:
         total[:] = before + ball.integral / free_path
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BilliardSampler(Engine):
     r"""Uniform samples of version space, and its centre, by a billiard.
 
@@ -162,28 +164,18 @@ class BilliardSampler(Engine):
     space = BasisSpace
     is_random = True
 
-    def __init__(
-        self,
-        *,
-        n_samples: int = 1000,
-        burn_in: int = 1000,
-        thin: int = 10,
-        refresh: float | None = 10,
-        n_chains: int = 4,
-    ) -> None:
-        self.n_samples = n_samples
-        self.burn_in = burn_in
-        self.thin = thin
-        self.refresh = refresh
-        self.n_chains = n_chains
+    n_samples: int = 1000
+    burn_in: int = 1000
+    thin: int = 10
+    refresh: float | None = 10
+    n_chains: int = 4
 
     def check(self) -> None:
         """Raise a ValueError for a parameter that is not allowed."""
         check_sizes(self)
         check_number(self, "thin", low=1, integer=True)
         check_number(self, "burn_in", low=1, integer=True)
-        if self.refresh is not None:
-            check_number(self, "refresh", low=0, closed="neither", words="None or ")
+        check_number(self, "refresh", low=0, closed="neither", also=(None,))
 
     def run(
         self,
