@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import ttest_1samp
 
-from bayespoint.active import learn_actively
+from bayespoint.active import LearningCurveDisplay, learn_actively
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import GibbsSampler
 from bayespoint.exceptions import ChainsDisagreeWarning
-from bayespoint.experiments.base import Column, Row, Table
+from bayespoint.experiments.base import Column, Context, Figure, Result, Row, Table, rounded
 from bayespoint.experiments.verdicts import standard_error
+from bayespoint.plots import BLUE, VERMILION, new_panels
+from bayespoint.plots.style import Drawing
 
 DIMENSION, N_POOL, N_TEST = 10, 300, 1000
 NOISES = (0.0, 0.05)  # share of labels that the oracle flips; the sampler knows it
@@ -25,6 +27,14 @@ THIN = {"quick": 10, "full": 30}  # moves between samples
 LEVEL = 0.05  # of the test whether it pays
 ENOUGH = 10  # data sets, for a verdict
 SHOWN = (2, 5, 10, 20, 30, 41)  # labels in the table
+
+
+def run(context: Context) -> Result:
+    """Learning curves of both strategies."""
+    mode = context.mode
+    with context.part("active learning"):
+        runs = solve_curves(N_SETS[mode], N_LABELS[mode], THIN[mode], context.seed)
+    return Result({}, [curves_table(runs)], [curves_figure(runs)])
 
 
 class Curves(NamedTuple):
@@ -131,3 +141,36 @@ def judge(gap: NDArray) -> str:
     if not ttest_1samp(gap, 0).pvalue < LEVEL:
         return "no difference beyond chance"
     return "it pays to ask: the claim holds" if gap.mean() > 0 else "random labels are better"
+
+
+def curves_figure(runs: Sequence[Curves]) -> Figure:
+    """Test error over the number of labels, asked for or taken at random."""
+
+    def draw() -> Drawing:
+        drawing, axes = new_panels(1, len(runs), 9.2, 3.6, shared=True)
+        for ax, run in zip(axes[0], runs, strict=True):
+            for name, errors, colour, line in (
+                ("random", run.random, VERMILION, "--"),
+                ("largest entropy", run.active, BLUE, "-"),
+            ):
+                display = LearningCurveDisplay(run.n_labels, 100 * errors, name=name)
+                display.plot(ax, color=colour, linestyle=line)
+            ax.set_title(f"q = {run.q:g}")
+            ax.set_xlabel("labels")
+            ax.set_ylabel("")
+        axes[0, 0].set_ylabel("test error, %")
+        axes[0, 0].set_ylim(bottom=0)
+        return drawing
+
+    data = {
+        "n_labels": runs[0].n_labels.tolist(),
+        "errors": [
+            {"q": run.q, "entropy": rounded(run.active), "random": rounded(run.random)}
+            for run in runs
+        ],
+    }
+    caption = (
+        "Mean error on clean test points, with a band of one standard error; a share q of the "
+        "labels is flipped. Points are queried by the entropy of the vote, or at random."
+    )
+    return Figure("gibbs-active", "Active learning: learning curves", caption, data, draw)

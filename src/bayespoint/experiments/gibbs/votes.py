@@ -10,13 +10,20 @@ from numpy.typing import NDArray
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import GibbsSampler
 from bayespoint.exceptions import ChainsDisagreeWarning
-from bayespoint.experiments.base import Column, Row, Table
+from bayespoint.experiments.base import Column, Context, Result, Row, Table
 from bayespoint.experiments.verdicts import standard_error
 
 DIMENSION, N_TRAIN, N_TEST = 10, 60, 1000
 FLIPPED = 0.05
 N_SETS = {"quick": 10, "full": 40}
 RATES = (0.0, 0.1, 0.2, 0.5)
+
+
+def run(context: Context) -> Result:
+    """Errors of votes, with and without rejection."""
+    with context.part("votes"):
+        found = solve_votes(N_SETS[context.mode], context.seed)
+    return Result({}, [votes_table(found)])
 
 
 def solve_votes(n_sets: int, seed: int) -> dict[str, NDArray[np.float64]]:

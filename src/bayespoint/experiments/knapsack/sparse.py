@@ -11,7 +11,7 @@ from sklearn.linear_model import LassoCV, RidgeCV
 
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
-from bayespoint.experiments.base import Column, Row, Table
+from bayespoint.experiments.base import Column, Context, Result, Row, Table
 from bayespoint.experiments.knapsack.splits import VARIANT, best_pair
 from bayespoint.experiments.verdicts import standard_error
 from bayespoint.selection import KnapsackCV
@@ -27,6 +27,13 @@ PRIORS = ("l2", "l1", "l0")
 LASSO = "LASSO"
 
 
+def run(context: Context) -> Result:
+    """Knapsack propagation with three priors, LASSO and ridge regression."""
+    with context.part("sparse weights"):
+        found = solve_sparse(EFFORTS[context.mode], context.seed)
+    return Result({}, [sparse_table(found)])
+
+
 class Effort(NamedTuple):
     """Draws of the data, and what folds choose from."""
 
@@ -36,8 +43,10 @@ class Effort(NamedTuple):
     betas: Sequence[float]
 
 
-FULL = Effort(10, 5, (0.3, 1.0, 3.0, 10.0, 30.0), (0.3, 1.0, 3.0, 10.0))
-QUICK = Effort(2, 3, (3.0,), (1.0,))
+EFFORTS = {
+    "full": Effort(10, 5, (0.3, 1.0, 3.0, 10.0, 30.0), (0.3, 1.0, 3.0, 10.0)),
+    "quick": Effort(2, 3, (3.0,), (1.0,)),
+}
 
 
 class Found(NamedTuple):
