@@ -21,6 +21,7 @@ from bayespoint.engines.run import Run
 from bayespoint.engines.sampling.chains import Chains
 from bayespoint.engines.sampling.convergence import Task, agreement, chain_run, check_sizes, gather
 from bayespoint.engines.sampling.halfspaces import Halfspaces
+from bayespoint.engines.sampling.moves import Record, Steps
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import ChainPosterior, Posterior
 from bayespoint.spaces import BasisSpace
@@ -89,18 +90,11 @@ class Billiard:
         return Shot(ball, free_path, np.zeros(len(w)))
 
     def sample(
-        self,
-        theta: float,
-        state: Shot,
-        steps: tuple[int, int],
-        thin: int,
-        rng: np.random.Generator,
-        samples: NDArray,
-        total: NDArray,
-        histogram: NDArray,
+        self, theta: float, steps: Steps, state: Shot, rng: np.random.Generator, record: Record
     ) -> None:
         """Take samples every ``thin`` mean free paths; add the integral of w to ``total``."""
         ball, free_path, before = state
+        thin, samples, total, _ = record
         begin, end = steps
         spacing = thin * free_path
         if begin == 0:
