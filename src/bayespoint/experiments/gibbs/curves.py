@@ -14,8 +14,9 @@ from bayespoint.active import LearningCurveDisplay, learn_actively
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import GibbsSampler
 from bayespoint.exceptions import ChainsDisagreeWarning
-from bayespoint.experiments.base import Column, Context, Figure, Result, Row, Table, rounded
-from bayespoint.experiments.verdicts import standard_error
+from bayespoint.experiments.base import Column, Context, Figure, Result, Table, rounded
+from bayespoint.experiments.gibbs.sphere import flipped
+from bayespoint.experiments.verdicts import mean_row
 from bayespoint.plots import BLUE, VERMILION, new_panels
 from bayespoint.plots.style import Drawing
 
@@ -60,8 +61,7 @@ def draw_task(q: float, rng: np.random.Generator) -> Task:
     X = rng.normal(size=(N_POOL + N_TEST, DIMENSION))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     y = np.where(X @ rng.normal(size=DIMENSION) > 0, 1, -1)
-    flips = np.where(rng.random(N_POOL) < q, -1, 1)
-    return Task(X[:N_POOL], y[:N_POOL] * flips, X[N_POOL:], y[N_POOL:])
+    return Task(X[:N_POOL], flipped(y[:N_POOL], q, rng), X[N_POOL:], y[N_POOL:])
 
 
 def solve_curves(n_sets: int, n_labels: int, thin: int, seed: int) -> list[Curves]:
@@ -120,8 +120,7 @@ def curves_table(runs: Sequence[Curves]) -> Table:
             ("largest entropy", active, "see the next line"),
             ("random minus entropy", gap, judge(gap[:, -1])),
         ):
-            spread = [*map(standard_error, errors.T)]
-            rows.append(Row(f"q = {run.q:g}, {name}", [*errors.mean(axis=0)], verdict, spread))
+            rows.append(mean_row(f"q = {run.q:g}, {name}", errors, verdict))
     caption = (
         "Mean error in % on clean test points, by the number of labels; "
         f"{DIMENSION} features, a pool of {N_POOL} points on the sphere, {len(runs[0].active)} "

@@ -13,8 +13,8 @@ from sklearn.svm import LinearSVC
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import GibbsSampler
 from bayespoint.exceptions import ChainsDisagreeWarning
-from bayespoint.experiments.base import Column, Context, Figure, Result, Row, Table, rounded
-from bayespoint.experiments.verdicts import standard_error
+from bayespoint.experiments.base import Column, Context, Figure, Result, Table, rounded
+from bayespoint.experiments.verdicts import mean_row, standard_error
 from bayespoint.plots import new_panels
 from bayespoint.plots.style import BLUE, VERMILION, Axes, Drawing
 
@@ -83,9 +83,14 @@ def draw_set(
     """Points, and labels of w* of which a share q is flipped; both classes are there."""
     while True:
         X = draw_points(convention, n, rng)
-        y = np.where(X @ PLANE > 0, 1, -1) * np.where(rng.random(n) < q, -1, 1)
+        y = flipped(np.where(X @ PLANE > 0, 1, -1), q, rng)
         if abs(y.sum()) < n:
             return X, y
+
+
+def flipped(y: NDArray, q: float, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Labels of which each is wrong with probability q."""
+    return y * np.where(rng.random(len(y)) < q, -1, 1)
 
 
 def bayes_point(q: float, seed: int) -> BayesPointClassifier:
@@ -125,9 +130,8 @@ def sphere_table(runs: Sequence[SphereRun]) -> Table:
         error = standard_error(gap)
         beats = "beats" if gap.mean() > 2 * error else "loses to"
         word = beats if abs(gap.mean()) > 2 * error else "ties with"
-        values = [100 * bpm.mean(), 100 * best.mean(), gap.mean()]
-        errors = [standard_error(100 * bpm), standard_error(100 * best), error]
-        rows.append(Row(run.convention, values, f"the BPM {word} the best SVM", errors))
+        values = np.column_stack([100 * bpm, 100 * best, gap])
+        rows.append(mean_row(run.convention, values, f"the BPM {word} the best SVM"))
     columns = [Column("BPM, q = 0.05"), Column("SVM, best λ"), Column("SVM minus BPM")]
     title = f"Figure 4: label noise on the sphere, {len(runs[0].bpm)} data sets each"
     return Table(title, CAPTION, columns, rows)

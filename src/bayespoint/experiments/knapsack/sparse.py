@@ -11,9 +11,9 @@ from sklearn.linear_model import LassoCV, RidgeCV
 
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
-from bayespoint.experiments.base import Column, Context, Result, Row, Table
+from bayespoint.experiments.base import Column, Context, Result, Table
 from bayespoint.experiments.knapsack.splits import VARIANT, best_pair
-from bayespoint.experiments.verdicts import standard_error
+from bayespoint.experiments.verdicts import mean_row, standard_error
 from bayespoint.selection import KnapsackCV
 
 N_POINTS = 100
@@ -119,12 +119,9 @@ def sparse_table(found: dict[str, list[Found]]) -> Table:
     rows = []
     for name, own in found.items():
         values = np.array(own)
-        spreads = [standard_error(column) for column in values.T]
         gap = values[:, 0] - lasso
-        verdict = "reference"
-        if name != LASSO:
-            verdict = f"{gap.mean():+.1f} ± {standard_error(gap):.1f} against LASSO"
-        rows.append(Row(name, values.mean(axis=0).tolist(), verdict, spreads))
+        words = f"{gap.mean():+.1f} ± {standard_error(gap):.1f} against LASSO"
+        rows.append(mean_row(name, values, "reference" if name == LASSO else words))
     caption = (
         f"{len(own)} draws of {N_POINTS} points with {N_FEATURES} features, of which "
         f"{len(RELEVANT)} are relevant; parameters by folds. LASSO and ridge regress on labels. "
