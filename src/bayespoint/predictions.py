@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayespoint.coding import Coding
 from bayespoint.posteriors import Posterior
+from bayespoint.scaling import Scaling
 
 CHUNK = 8192  # points transformed at a time
 
@@ -31,6 +32,7 @@ class Predictions:
     _space: Any
     _columns: slice | NDArray[np.int64]
     _accepts_sparse: bool
+    _scaling: Scaling | None
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Confidence scores of the classes.
@@ -101,6 +103,21 @@ class Predictions:
         """
         votes = self._in_chunks(X, lambda Z: self.posterior_.votes(Z))
         return self.coding_.vote_shares((1 + votes) / 2)
+
+    def class_shares(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Share of the posterior's classifiers that predict each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New points.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Rows sum to 1. Unless the posterior consists of samples, outputs are taken as Gaussian.
+        """
+        return self._in_chunks(X, lambda Z: self.posterior_.class_shares(Z, self.coding_))
 
     def latent_mean_and_variance(self, X: ArrayLike) -> tuple[NDArray, NDArray]:
         """Posterior mean and variance of the outputs f(x).
@@ -223,7 +240,8 @@ class Predictions:
         """
         outputs = self.draw_outputs(X, n_samples, random_state)
         log_yes, log_no = self.posterior_.likelihood.log_likelihood(outputs)
-        return np.moveaxis(self.coding_.probabilities(log_yes, log_no), 1, 0)
+        single = self.coding_.probabilities(log_yes, log_no, temperature=1.0)
+        return np.moveaxis(single, 1, 0)
 
     def _answers(self, X: ArrayLike) -> tuple[NDArray, NDArray, NDArray]:
         """Scores, and log-probabilities of yes and no, each (n, n_tasks)."""
@@ -240,6 +258,8 @@ class Predictions:
         )  # fmt: skip
         if not isinstance(self._columns, slice):
             points = points[:, self._columns]
+        if self._scaling is not None:
+            points = self._scaling.transform(points)
         chunks = [points[begin : begin + CHUNK] for begin in range(0, points.shape[0], CHUNK)]
         return np.concatenate(
             [function(self._space.transform(chunk)) for chunk in chunks], dtype=np.float64

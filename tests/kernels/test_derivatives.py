@@ -77,8 +77,53 @@ def test_derivatives_of_linear_features(name, normalize):
     assert kernel.positive_parameters
     for parameter in kernel.positive_parameters:
         expected = difference(kernel, parameter, lambda k: BasisSpace(k).fit(X).Z_)
-        change = BasisSpace(kernel).derivative(X, parameter)
-        np.testing.assert_allclose(change, expected, atol=1e-9)
+        pull = np.random.default_rng(1).normal(size=expected.shape)
+        slope = BasisSpace(kernel).slope(X, parameter, pull)
+        np.testing.assert_allclose(slope, np.vdot(pull, expected), atol=1e-8)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.3, "mean"])
+@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize("name", [name for name, kernel in KERNELS.items() if not kernel.is_linear])
+def test_slopes_of_a_function_of_the_matrix(name, normalize, ridge):
+    X = points()
+    kernel = clone(KERNELS[name]).set_params(normalize=normalize or KERNELS[name].normalize)
+    pull = symmetric(len(X))
+
+    def value(k):
+        K = k.fitted(X)(X, X)
+        own = K.trace() / len(K) if ridge == "mean" else ridge
+        return np.vdot(pull, K + own * np.eye(len(K)))
+
+    space = BasisSpace(kernel.fitted(X), ridge)
+    for parameter in kernel.positive_parameters:
+        expected = difference(kernel, parameter, value)
+        assert space.slope(X, parameter, pull) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_slopes_of_a_gamma_for_each_feature(normalize):
+    X, gamma = points(), np.array([0.5, 0.1, 2.0])
+    pull = symmetric(len(X))
+
+    def kernel(gamma):
+        terms = [RadialKernel(gamma=gamma), PolynomialKernel(gamma=0.3)]
+        return SumKernel(terms, weights=[2.0, 0.5], normalize=normalize)
+
+    expected = np.zeros(3)
+    for j, step in enumerate(STEP * np.eye(3)):
+        ahead, behind = (np.vdot(pull, kernel(gamma * np.exp(s))(X, X)) for s in (step, -step))
+        expected[j] = (ahead - behind) / (2 * STEP)
+    slopes = BasisSpace(kernel(gamma).fitted(X)).slope(X, "terms__0__gamma", pull)
+    np.testing.assert_allclose(slopes, expected, atol=1e-6)
+    alone = BasisSpace(RadialKernel(gamma=gamma).fitted(X)).slope(X, "gamma", pull)
+    same = BasisSpace(RadialKernel(gamma=1.0).fitted(X * np.sqrt(gamma)))
+    assert alone.sum() == pytest.approx(same.slope(X * np.sqrt(gamma), "gamma", pull))
+
+
+def symmetric(n):
+    pull = np.random.default_rng(1).normal(size=(n, n))
+    return pull + pull.T
 
 
 def test_points_of_another_scale_than_the_kernels_own():

@@ -120,6 +120,14 @@ class Kernel(BaseEstimator, ABC):
         """
         return None
 
+    def slope(self, points: Points, name: str, pull: NDArray) -> Any:
+        """D sum(pull * block(points, points)) / d log ``name``, for a symmetric ``pull``.
+
+        A float; an array where the parameter is one.
+        """
+        change = self.derivative(points, name)
+        return 0.0 if change is None else float(np.vdot(pull, change))
+
     def feature_derivative(self, points: Points, name: str) -> NDArray:
         """D rows / d log ``name`` of a linear kernel's points, in their unit."""
         form = self.linear_form
@@ -340,6 +348,17 @@ class SumKernel(Kernel):
             length = change.diagonal() / 2
             change = change - self.block(points, points) * (length[:, None] + length)
         return change
+
+    def slope(self, points: Points, name: str, pull: NDArray) -> Any:
+        """That of the term, with the factors of its features in the pull."""
+        i, inner = split_name(name)
+        if not points.parts or not inner:
+            return super().slope(points, name, pull)
+        if self.normalize:  # the lengths change as well
+            pull = pull.copy()
+            along = np.einsum("ij,ij->i", pull, self.block(points, points))
+            pull[np.diag_indices_from(pull)] -= along
+        return self.terms[i].slope(points.parts[i], inner, scaled(pull, points, points, i))
 
 
 def weighted_sum(terms: list[tuple[float, Kernel]]) -> SumKernel:

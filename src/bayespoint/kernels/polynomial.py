@@ -23,9 +23,9 @@ class PolynomialKernel(Kernel):
     ----------
     degree : int, default=1
         The power d.
-    gamma : float, "scale" or "auto", default=1.0
-        Factor of the inner product. "scale" is 1 / (n_features Var X) and "auto" is 1 / n_features
-        of the training points X.
+    gamma : float, "scale" or "features", default=1.0
+        Factor of the inner product. "scale" is 1 / (n_features Var X) and "features" is
+        1 / n_features of the training points X.
     coef0 : float, default=0.0
         Constant :math:`c_0`, not negative. With degree 1 it is the feature of the intercept.
     normalize : bool, default=False

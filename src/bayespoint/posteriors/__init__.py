@@ -5,6 +5,7 @@ from bayespoint.posteriors.chains import ChainPosterior
 from bayespoint.posteriors.flip_evidence import FlipEvidence
 from bayespoint.posteriors.gaussian import GaussianPosterior, Messages
 from bayespoint.posteriors.marginal import MarginalPosterior
+from bayespoint.posteriors.mixture import MixturePosterior
 from bayespoint.posteriors.sampled import SampledPosterior
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "GaussianPosterior",
     "MarginalPosterior",
     "Messages",
+    "MixturePosterior",
     "Posterior",
     "SampledPosterior",
 ]

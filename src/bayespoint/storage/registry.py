@@ -47,6 +47,7 @@ MODULES: dict[str, tuple[type, ...]] = {
         spaces.DualSpace,
         spaces.PrincipalSpace,
         spaces.ProcessSpace,
+        spaces.StackedSpace,
     ),
     "bayespoint.posteriors": (
         posteriors.ChainPosterior,
@@ -54,6 +55,7 @@ MODULES: dict[str, tuple[type, ...]] = {
         posteriors.GaussianPosterior,
         posteriors.MarginalPosterior,
         posteriors.Messages,
+        posteriors.MixturePosterior,
         posteriors.SampledPosterior,
         TrainingMoments,
     ),

@@ -129,9 +129,10 @@ def output_variances(
 
 def check_prior(engine: Any) -> None:
     """Raise a ValueError for a prior that is not allowed, as far as it shows without data."""
-    if is_number(engine.prior_scale):
-        check_number(engine, "prior_scale", low=0, closed="neither", words="an array or ")
-    else:
+    is_auto = isinstance(engine.prior_scale, str) and engine.prior_scale == "auto"
+    if is_number(engine.prior_scale) and not is_auto:
+        check_number(engine, "prior_scale", low=0, closed="neither", words="'auto', an array or ")
+    elif not is_auto:
         scales = as_array(engine, "prior_scale", 1)
         if not (scales > 0).all():
             raise parameter_error(engine, "prior_scale", "positive, in all its entries")

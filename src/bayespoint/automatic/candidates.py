@@ -1,0 +1,70 @@
+"""The kernels that an automatic choice considers, for features of unit variance."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bayespoint.kernels import ConstantKernel, Kernel, PolynomialKernel, RadialKernel, SumKernel
+
+POINTS_TO_LEARN = 20  # points from which scales are learned: halves of fewer say nothing
+POINTS_A_FEATURE = 10  # points for each feature from which widths of features are learned
+WIDTH_SPREAD = 1.5  # standard deviation of the logarithms of widths and scales, before any label
+
+
+class Candidate(NamedTuple):
+    """A kernel, and what of it the evidence is to find.
+
+    Attributes
+    ----------
+    name : str
+        What it is called in messages.
+    kernel : Kernel
+        Where the search starts.
+    free : tuple of str
+        Positive parameters that the evidence finds; none: the kernel stays as it is.
+    spread : float
+        Standard deviation of their logarithms before any label is seen, around the start.
+    """
+
+    name: str
+    kernel: Kernel
+    free: tuple[str, ...] = ()
+    spread: float = np.inf
+
+
+def candidates(n_points: int, n_features: int, gamma: Any, learns: bool) -> list[Candidate]:
+    """The candidates for so many points and features.
+
+    Parameters
+    ----------
+    n_points, n_features : int
+        Size of the training set.
+    gamma : float, array or None
+        The gamma that was asked for; None: 1 / n_features, or learned.
+    learns : bool
+        Whether scales may be learned.
+    """
+    width = 1 / n_features if gamma is None else gamma
+    linear = PolynomialKernel(coef0=1.0)
+    radial = RadialKernel(gamma=width)
+    found = [Candidate("linear", linear), Candidate("rbf", radial)]
+    if not learns or n_points < POINTS_TO_LEARN:
+        return found
+    found.append(Candidate("rbf + linear + constant", three_terms(radial, n_features), SCALES))
+    if gamma is None and n_points >= POINTS_A_FEATURE * n_features and n_features > 1:
+        widths = RadialKernel(gamma=np.full(n_features, 1 / n_features))
+        kernel = three_terms(widths, n_features)
+        free = (*SCALES, "terms__0__gamma")
+        found.append(Candidate("a width for each feature", kernel, free, WIDTH_SPREAD))
+    return found
+
+
+SCALES = ("weights__0", "weights__1", "weights__2")
+
+
+def three_terms(radial: RadialKernel, n_features: int) -> SumKernel:
+    """The sum of a Gaussian, a linear and a constant kernel, all of size 1."""
+    terms = [radial, PolynomialKernel(gamma=1 / n_features), ConstantKernel()]
+    return SumKernel(terms, weights=[1.0, 1.0, 1.0])
