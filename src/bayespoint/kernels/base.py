@@ -14,9 +14,8 @@ from sklearn.base import BaseEstimator
 
 from bayespoint.kernels.linear import LinearForm
 from bayespoint.kernels.points import Points, in_plain_units
+from bayespoint.kernels.terms import replaced, scaled, small_parts, split_name
 from bayespoint.validation import check_flag, parameter_error
-
-SMALL = 64  # points of which all pairs are computed where only a diagonal is needed
 
 
 class Kernel(BaseEstimator, ABC):
@@ -381,27 +380,6 @@ class SumKernel(Kernel):
         return total
 
 
-def small_parts(n: int) -> list[slice]:
-    """Consecutive parts of n points, so small that all pairs of each take little time."""
-    return [slice(begin, begin + SMALL) for begin in range(0, n, SMALL)]
-
-
 def weighted_sum(terms: list[tuple[float, Kernel]]) -> SumKernel:
     """The sum of kernels with these weights."""
     return SumKernel([term for _, term in terms], weights=[weight for weight, _ in terms])
-
-
-def split_name(name: str) -> tuple[int, str]:
-    """Index of the term that a parameter belongs to, and its name there ("" for the weight)."""
-    _, number, *inner = name.split("__", 2)
-    return int(number), "".join(inner)
-
-
-def replaced(values: Sequence, i: int, value: Any) -> list:
-    """A copy of a list with one entry replaced."""
-    return [value if j == i else old for j, old in enumerate(values)]
-
-
-def scaled(values: NDArray, left: Points, right: Points, i: int) -> NDArray:
-    """Values of one term of a sum, in the unit of the sum's points."""
-    return values * (left.rows[:, i, None] * right.rows[:, i])  # symmetric to the bit
