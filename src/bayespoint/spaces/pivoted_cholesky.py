@@ -99,7 +99,7 @@ class Decomposition:
         """
         size = CANDIDATES * self.block
         top = self.remainder.max(initial=0.0)
-        order = np.argsort(-self.remainder, kind="stable")
+        order = np.argsort(-np.round(self.remainder / (TIES * (top or 1.0))), kind="stable")
         order = order[: np.count_nonzero(self.remainder > RANK_TOLERANCE * self.largest)]
         order = order[: max(size, np.count_nonzero(self.remainder >= top / 2))]
         return order[np.linspace(0, len(order) - 1, min(size, len(order))).astype(np.intp)]
