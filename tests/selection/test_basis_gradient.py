@@ -59,9 +59,9 @@ def test_gradient_is_the_finite_difference(name, engine, n_components):
 
 def test_a_gradient_without_the_basis_points_own_change_is_wrong(monkeypatch):
     X, y = data()
-    clf = BayesPointClassifier(kernel="rbf", gamma=0.8, n_components=8, engine=ENGINES["ep"]).fit(
-        X, y
-    )
+    clf = BayesPointClassifier(
+        temperature=1.0, kernel="rbf", gamma=0.8, n_components=8, engine=ENGINES["ep"]
+    ).fit(X, y)
     right = log_evidence_gradient(clf, X, y, ["gamma"])
     space = type(clf._space)
     true_slope = space._kernel_slope
@@ -78,7 +78,7 @@ def test_one_gamma_for_each_feature():
     X = np.column_stack([X, np.random.default_rng(2).normal(size=120)])
     gamma = np.array([0.9, 0.4, 0.1])
     clf = BayesPointClassifier(
-        kernel=RadialKernel(gamma=gamma), n_components=12, engine=ENGINES["ep"]
+        temperature=1.0, kernel=RadialKernel(gamma=gamma), n_components=12, engine=ENGINES["ep"]
     )
     gradient = log_evidence_gradient(clone(clf).fit(X, y), X, y, ["kernel__gamma"])
     expected = []
@@ -94,7 +94,11 @@ def test_one_gamma_for_each_feature():
 def test_a_search_finds_what_a_grid_finds():
     X, y = data(300)
     clf = BayesPointClassifier(
-        kernel="rbf", gamma=0.01, n_components=40, engine=ExpectationPropagation(prior_scale=1.0)
+        temperature=1.0,
+        kernel="rbf",
+        gamma=0.01,
+        n_components=40,
+        engine=ExpectationPropagation(prior_scale=1.0),
     )
     bounds = {"gamma": (1e-3, 1e2), "engine__prior_scale": (1e-2, 1e2)}
     search = EvidenceSearch(clf, param_bounds=bounds).fit(X, y)

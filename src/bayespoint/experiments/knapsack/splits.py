@@ -97,7 +97,9 @@ PAPER_ORDER = tuple(
 
 def machine(engine: Any) -> Pipeline:
     """Standardised features, an intercept, and an engine."""
-    return make_pipeline(StandardScaler(), BayesPointClassifier(engine=engine))
+    return make_pipeline(
+        StandardScaler(), BayesPointClassifier(kernel="linear", temperature=1.0, engine=engine)
+    )
 
 
 def solve_split(data: DataSet, split: int, seed: int, grids: Grids) -> SplitErrors:
