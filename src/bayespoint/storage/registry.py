@@ -23,7 +23,7 @@ from sklearn.preprocessing import (
 from bayespoint import coding, engines, kernels, likelihoods, posteriors, spaces
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.posteriors.sampled import TrainingMoments
-from bayespoint.reject import RejectionCurve, SelectiveClassifier
+from bayespoint.reject import Guarantee, RejectionCurve, SelectiveClassifier
 
 # Public module -> classes. Files name a class by this module and its name, so neither may change.
 # Subclasses are excluded: their code would be missing where a file is loaded. So are searches: the
@@ -57,7 +57,7 @@ MODULES: dict[str, tuple[type, ...]] = {
         posteriors.SampledPosterior,
         TrainingMoments,
     ),
-    "bayespoint.reject": (RejectionCurve, SelectiveClassifier),
+    "bayespoint.reject": (Guarantee, RejectionCurve, SelectiveClassifier),
     "sklearn.compose": (ColumnTransformer, make_column_selector),
     "sklearn.decomposition": (PCA,),
     "sklearn.impute": (MissingIndicator, SimpleImputer),
