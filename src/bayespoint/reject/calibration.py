@@ -107,6 +107,8 @@ def hold_out(
     _, group, counts = np.unique(y, return_inverse=True, return_counts=True)
     alone = counts[group] == 1
     shared = np.flatnonzero(~alone)
+    if not len(shared):
+        raise ValueError(f"Cannot hold out a part of n_samples={len(y)}: no class has two points.")
     split = StratifiedShuffleSplit(1, test_size=size, random_state=random_state)
     train, held = next(split.split(shared, group[shared]))
     return np.concatenate([np.flatnonzero(alone), shared[train]]), shared[held]
