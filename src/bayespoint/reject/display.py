@@ -243,14 +243,17 @@ class RejectionCurveDisplay:
         )
         return marker
 
-
     def _plot_promised(self, ax: "Axes", max_rate: float) -> "Line2D | None":
         kept, curve = self.guarantee, self.calibration_curve
         if kept is None or curve is None:
             return None
         promised = curve.promised_error(kept.risk, kept.confidence_level)
         shown = np.isfinite(promised) & (curve.rate <= max_rate)
-        style = {"color": self.line_.get_color(), "linestyle": "--", "linewidth": 1.2}
+        style: dict[str, Any] = {
+            "color": self.line_.get_color(),
+            "linestyle": "--",
+            "linewidth": 1.2,
+        }
         level = f"{100 * kept.confidence_level:.4g} %"
         label = f"{'promised' if kept.held_out else 'estimated'} with confidence {level}"
         (line,) = ax.plot(curve.rate[shown], promised[shown], label=label, **style)
