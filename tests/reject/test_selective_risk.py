@@ -229,6 +229,10 @@ def test_model_files_keep_the_guarantee(tmp_path):
     assert again.guarantee_ == clf.guarantee_
     assert (again.risk_bound_, again.coverage_) == (clf.risk_bound_, clf.coverage_)
     np.testing.assert_array_equal(again.predict(X[FRESH]), clf.predict(X[FRESH]))
+    frozen = selective(FrozenEstimator(clf.estimator_), risk=0.2).fit(X[FRESH], Y[FRESH])
+    bayespoint.save(frozen, tmp_path / "frozen.bpm")
+    again = bayespoint.load(tmp_path / "frozen.bpm")
+    np.testing.assert_array_equal(again.predict(X[FRESH]), frozen.predict(X[FRESH]))
     clf.guarantee_ = Guarantee(0.1, 0.95, n_points=100, n_accepted=200, n_errors=3)
     with pytest.raises(bayespoint.exceptions.ModelFileError, match="guarantee_ is invalid"):
         bayespoint.save(clf, tmp_path / "m.bpm")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.decomposition import PCA
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import FeatureUnion, Pipeline
@@ -60,6 +61,7 @@ MODULES: dict[str, tuple[type, ...]] = {
     "bayespoint.reject": (Guarantee, RejectionCurve, SelectiveClassifier),
     "sklearn.compose": (ColumnTransformer, make_column_selector),
     "sklearn.decomposition": (PCA,),
+    "sklearn.frozen": (FrozenEstimator,),
     "sklearn.impute": (MissingIndicator, SimpleImputer),
     "sklearn.model_selection": (KFold, StratifiedKFold),
     "sklearn.pipeline": (FeatureUnion, Pipeline),
