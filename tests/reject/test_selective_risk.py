@@ -223,7 +223,9 @@ def test_a_fitted_estimator_and_a_risk_need_a_fit():
 
 
 def test_model_files_keep_the_guarantee(tmp_path):
-    clf = selective(BayesPointClassifier(engine="laplace"), risk=0.2).fit(X[:1500], Y[:1500])
+    clf = selective(BayesPointClassifier(kernel="linear", engine="laplace"), risk=0.2).fit(
+        X[:1500], Y[:1500]
+    )
     bayespoint.save(clf, tmp_path / "m.bpm")
     again = bayespoint.load(tmp_path / "m.bpm")
     assert again.guarantee_ == clf.guarantee_
