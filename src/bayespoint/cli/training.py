@@ -30,6 +30,13 @@ class TrainingData:
     missing: dict[str, int]
     counts: dict[Any, int]
 
+    def part(self, rows: NDArray[np.intp]) -> TrainingData:
+        """Some of the rows."""
+        X, y = self.X.iloc[rows], self.y[rows]
+        missing = {name: int(n) for name, n in X.isna().sum().items() if n}
+        counts = {label: int(np.sum(y == label)) for label in self.counts}
+        return TrainingData(X, y, self.kinds, missing, counts)
+
 
 def read_training_data(
     path: Path, target: str, drop: Sequence[str], encoding: str, notes: Notes, classes: bool = True
