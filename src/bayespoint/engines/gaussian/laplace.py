@@ -7,7 +7,6 @@ R. Herbrich, Introduction to Probabilistic Machine Learning, Unit 9: Bayesian Cl
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,9 +26,9 @@ from bayespoint.engines.gaussian.tasks import (
     learn_tasks,
     run_of,
 )
+from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
 from bayespoint.likelihoods import LogisticLikelihood
-from bayespoint.monitor import Monitor
 from bayespoint.posteriors import GaussianPosterior
 from bayespoint.spaces import BasisSpace, Coordinates, ProcessSpace
 from bayespoint.validation import check_number
@@ -132,26 +131,15 @@ class LaplaceApproximation(Engine):
         check_prior(self)
 
     def run(
-        self,
-        space: BasisSpace,
-        targets: NDArray[np.int8],
-        *,
-        rng: np.random.Generator,
-        monitor: Monitor,
-        sample_weight: NDArray[np.float64] | None = None,
-        start: Any = None,
-        n_jobs: int | None = None,
+        self, space: BasisSpace, targets: NDArray[np.int8], request: Request
     ) -> tuple[GaussianPosterior, Run]:
         """Find the mode of each task; see the base class."""
         if isinstance(self.prior_scale, str):
-            return run_with_best_scale(
-                self, space, targets, rng=rng, monitor=monitor, sample_weight=sample_weight,
-                start=start, n_jobs=n_jobs,
-            )  # fmt: skip
+            return run_with_best_scale(self, space, targets, request)
         n_points, n_tasks = targets.shape
-        before = known_before(self, space, n_tasks, start, LogisticLikelihood)
+        before = known_before(self, space, n_tasks, request.start, LogisticLikelihood)
         self._check_range(space, before)
-        weight = np.ones(n_points) if sample_weight is None else sample_weight.astype(np.float64)
+        weight = request.weights(n_points)
         in_span = spans(space, before)
 
         def learn(task: int, progress: Progress) -> tuple[TaskResult, Ending]:
@@ -160,11 +148,10 @@ class LaplaceApproximation(Engine):
             last, changes, reason = self._iterate(mode, progress)
             return span.lift(mode.result(last), prior), Ending(changes, reason, REMEDY)
 
-        results, endings = learn_tasks(
-            learn, n_tasks, self.max_iter, "steps", monitor, n_jobs, space.n_coordinates**2
-        )
+        size = space.n_coordinates**2
+        results, endings = learn_tasks(learn, n_tasks, self.max_iter, "steps", request, size)
         run = run_of(results, endings, "steps", self.tol)
-        return gather(results, LogisticLikelihood(), start), run
+        return gather(results, LogisticLikelihood(), request.start), run
 
     def _iterate(
         self, mode: LogisticMode, progress: Progress

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.engines.progress import Progress
+from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
 from bayespoint.exceptions import NotConvergedWarning
 from bayespoint.likelihoods import Likelihood
 from bayespoint.memory import check_fits
-from bayespoint.monitor import Monitor
 from bayespoint.posteriors import GaussianPosterior, Messages
 from bayespoint.threads import in_parallel, useful_threads
 
@@ -101,8 +101,7 @@ def learn_tasks(
     n_tasks: int,
     max_iter: int,
     unit: str,
-    monitor: Monitor,
-    n_jobs: int | None,
+    request: Request,
     size: int = 0,
 ) -> tuple[list[TaskResult], list[Ending]]:
     """Learn all tasks side by side, of at most ``max_iter`` iterations each.
@@ -115,12 +114,12 @@ def learn_tasks(
         "take fewer points or features, or covariance='diagonal' of ExpectationPropagation "
         "with a linear kernel, or engine='perceptron'",
     )
-    progress = Progress(monitor)
+    progress = Progress(request.monitor)
 
     def learn_one(task: int) -> tuple[TaskResult, Ending]:
         with useful_threads(size):
             return learn(task, progress)
 
-    with monitor.running(n_tasks * max_iter, unit):
-        learned = in_parallel(learn_one, range(n_tasks), n_jobs, 8.0 * size * WORK)
+    with request.monitor.running(n_tasks * max_iter, unit):
+        learned = in_parallel(learn_one, range(n_tasks), request.n_jobs, 8.0 * size * WORK)
     return [result for result, _ in learned], [ending for _, ending in learned]
