@@ -21,16 +21,8 @@ from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior,
 from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
 from bayespoint.engines.gaussian.sites import Sites
 from bayespoint.engines.gaussian.span import Span, spans
-from bayespoint.engines.gaussian.tasks import (
-    NO_ITERATIONS_LEFT,
-    STOPPED,
-    Ending,
-    Progress,
-    TaskResult,
-    gather,
-    learn_tasks,
-    run_of,
-)
+from bayespoint.engines.gaussian.tasks import EXHAUSTED, STOPPED, Ending, TaskResult, learn_tasks
+from bayespoint.engines.progress import Progress
 from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
 from bayespoint.exceptions import FactorisedWarning
@@ -230,11 +222,10 @@ class ExpectationPropagation(Engine):
             return result, Ending(changes, reason, remedy)
 
         size = space.n_coordinates**2 if is_full else 0
-        results, endings = learn_tasks(learn, n_tasks, self.max_iter, "sweeps", request, size)
-        run = run_of(results, endings, "sweeps", self.tol, independence_warnings(ratios))
-        if self.max_iter == 1:
-            run = replace(run, summary="a single pass, as asked")
-        return gather(results, likelihood, request.start), run
+        posterior, run = learn_tasks(self, learn, n_tasks, "sweeps", likelihood, request, size)
+        summary = run.summary if self.max_iter > 1 else "a single pass, as asked"
+        warnings = [*run.warnings, *independence_warnings(ratios)]
+        return posterior, replace(run, summary=summary, warnings=warnings)
 
     def _sites(self, space: Coordinates, prior: GaussianPrior, *data: Any) -> SiteKeeper:
         """The sites of one task, before the first sweep."""
@@ -272,7 +263,7 @@ class ExpectationPropagation(Engine):
                 return changes, STOPPED
             if self.damping is None:
                 share = self._next_share(share, changes)
-        return changes, NO_ITERATIONS_LEFT
+        return changes, EXHAUSTED
 
     def _next_share(self, share: float, changes: list[float]) -> float:
         """More of each step while moves shrink, and less if they do not."""

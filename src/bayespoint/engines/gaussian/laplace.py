@@ -16,16 +16,8 @@ from bayespoint.engines.gaussian.newton import LogisticMode, Quadratic
 from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior, known_before
 from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
 from bayespoint.engines.gaussian.span import spans
-from bayespoint.engines.gaussian.tasks import (
-    NO_ITERATIONS_LEFT,
-    STOPPED,
-    Ending,
-    Progress,
-    TaskResult,
-    gather,
-    learn_tasks,
-    run_of,
-)
+from bayespoint.engines.gaussian.tasks import EXHAUSTED, STOPPED, Ending, TaskResult, learn_tasks
+from bayespoint.engines.progress import Progress
 from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
 from bayespoint.likelihoods import LogisticLikelihood
@@ -149,9 +141,7 @@ class LaplaceApproximation(Engine):
             return span.lift(mode.result(last), prior), Ending(changes, reason, REMEDY)
 
         size = space.n_coordinates**2
-        results, endings = learn_tasks(learn, n_tasks, self.max_iter, "steps", request, size)
-        run = run_of(results, endings, "steps", self.tol)
-        return gather(results, LogisticLikelihood(), request.start), run
+        return learn_tasks(self, learn, n_tasks, "steps", LogisticLikelihood(), request, size)
 
     def _iterate(
         self, mode: LogisticMode, progress: Progress
@@ -170,7 +160,7 @@ class LaplaceApproximation(Engine):
             if should_stop:
                 return way, changes, STOPPED
             if len(changes) == self.max_iter:
-                return way, changes, NO_ITERATIONS_LEFT
+                return way, changes, EXHAUSTED
             mode.move(way, 0.1 * self.tol)
 
     def _check_range(self, space: Coordinates, before: list[GaussianPrior]) -> None:

@@ -17,14 +17,7 @@ from bayespoint.engines.progress import StepProgress
 from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
 from bayespoint.engines.sampling.chains import Chains
-from bayespoint.engines.sampling.convergence import (
-    AGREE,
-    Task,
-    agreement,
-    chain_run,
-    check_sizes,
-    gather,
-)
+from bayespoint.engines.sampling.convergence import AGREE, Task, agreement, check_sizes, conclude
 from bayespoint.engines.sampling.directions import covariance_factor
 from bayespoint.engines.sampling.halfspaces import Halfspaces
 from bayespoint.engines.sampling.moves import Circles, Lines, Outputs
@@ -167,8 +160,7 @@ class GibbsSampler(Engine):
         remedy = "raise thin and burn_in (or max_steps with target_ess)"
         if self.directions in ("auto", "isotropic"):
             remedy += ", or set directions='adapted'"
-        posterior = gather(tasks, space.n_coordinates)
-        return posterior, chain_run(tasks, posterior, self._n_draws(), self.target_ess, remedy)
+        return conclude(tasks, space.n_coordinates, self._n_draws(), self.target_ess, remedy)
 
     def _moves(
         self,
