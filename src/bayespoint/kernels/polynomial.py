@@ -112,14 +112,14 @@ class PolynomialKernel(Kernel):
         """(z.z')^degree by repeated squaring."""
         return integer_power(left.rows @ right.rows.T, self.degree)
 
-    def derivative(self, points: Points, name: str) -> NDArray | None:
+    def derivative(self, left: Points, right: Points, name: str) -> NDArray | None:
         """Dk / d log theta = degree (z.z')^(degree - 1) (dz.z' + z.dz')."""
-        change = self._base.derivative(points.rows, self.linear_change(name), self.normalize)
-        half = change @ points.rows.T
+        form, by = self._base, self.linear_change(name)
+        change = form.derivative(left.rows, by, self.normalize) @ right.rows.T
+        change += left.rows @ form.derivative(right.rows, by, self.normalize).T
         if self.degree == 1:
-            return half + half.T
-        slope = self.degree * integer_power(points.rows @ points.rows.T, self.degree - 1)
-        return slope * (half + half.T)
+            return change
+        return self.degree * integer_power(left.rows @ right.rows.T, self.degree - 1) * change
 
 
 def integer_power(base: NDArray, exponent: int) -> NDArray:

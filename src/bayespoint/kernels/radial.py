@@ -92,23 +92,24 @@ class RadialKernel(Kernel):
         exponent = log_radial(left, right)
         return np.exp(exponent, out=exponent)
 
-    def derivative(self, points: Points, name: str) -> NDArray | None:
+    def derivative(self, left: Points, right: Points, name: str) -> NDArray | None:
         """Dk / d log gamma = k log k, since log k is proportional to gamma."""
         if name != "gamma":
             return None
-        exponent = log_radial(points, points)
+        exponent = log_radial(left, right)
         return exponent * np.exp(exponent)
 
-    def slope(self, points: Points, name: str, pull: NDArray) -> Any:
+    def slope(self, left: Points, right: Points, name: str, pull: NDArray) -> Any:
         r"""One number for each feature that has its own gamma.
 
         With :math:`z_j = \sqrt{2 \gamma_j} x_j` and P = pull k, the sum of
         :math:`-P_{ii'} (z_{ij} - z_{i'j})^2 / 2` over all pairs takes one matrix product.
         """
         if np.ndim(self.gamma) == 0:
-            return super().slope(points, name, pull)
-        z, P = points.rows, pull * self.block(points, points)
-        return np.einsum("nd,nd->d", z, P @ z) - P.sum(axis=1) @ np.square(z)
+            return super().slope(left, right, name, pull)
+        z, other, P = left.rows, right.rows, pull * self.block(left, right)
+        squares = P.sum(axis=1) @ np.square(z) + P.sum(axis=0) @ np.square(other)
+        return np.einsum("nd,nd->d", z, P @ other) - squares / 2
 
 
 def log_radial(left: Points, right: Points) -> NDArray:

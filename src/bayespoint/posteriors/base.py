@@ -44,6 +44,7 @@ class Posterior(ABC):
     ('GaussianPosterior', (5, 1))
     """
 
+    not_stored = ("left_out_log_probability", "messages")  # of training points: files stay small
     likelihood: Likelihood
     n_samples: int | None = None
     is_gaussian: bool = False

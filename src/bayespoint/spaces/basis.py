@@ -154,19 +154,40 @@ class BasisSpace(Coordinates):
         """Derivative of a function of the training points X by the logarithm of a parameter.
 
         ``name`` is ``"ridge"`` or that of a positive parameter of the kernel; where the parameter
-        is an array, so is the derivative. ``pull`` is the derivative by the features Z if they are
-        linear, else by K + lambda I, and symmetric.
+        is an array, so is the derivative. ``pull`` is the derivative by the coordinates Z if they
+        are linear features, or those of a basis of some points, which stay the same points (and
+        rotations of Z must not matter); else by K + lambda I.
         """
         if name == "ridge":
-            return 0.0 if self.ridge == "mean" else float(self.ridge) * float(pull.trace())
+            return 0.0 if self.ridge in ("mean", 0) else float(self.ridge) * float(pull.trace())
+        if self.has_basis:
+            return self._slope_of_basis(X, name, pull[:, : len(self._points)])
         points = self.kernel.prepare(X.astype(np.float64, copy=False), training=True)
         if self.is_linear:
             change = self.kernel.feature_derivative(points, name) * np.exp2(points.log_unit / 2)
             return float(np.vdot(pull, change))
         if self.ridge == "mean":
             pull = pull + np.diag(np.full(len(pull), pull.trace() / len(pull)))
-        pull = in_plain_units(pull, points.log_unit, points.log_unit)
-        return self.kernel.slope(points, name, pull)
+        return self._kernel_slope(points, points, name, pull)
+
+    def _slope_of_basis(self, X: NDArray, name: str, pull: NDArray) -> Any:
+        r"""From :math:`Z Z^T = A K_{MM} A^T`, :math:`A = K_{nM} K_{MM}^{-1} = Z L^{-1}`.
+
+        The derivative is :math:`\langle G L^{-1}, dK_{nM} \rangle - \tfrac12
+        \langle L^{-T} Z^T G L^{-1}, dK_{MM} \rangle` with the pull G.
+        """
+        pull = solve_triangular(self._factor, pull.T, lower=True, trans="T").T
+        by_basis = self.Z_[:, : len(self._points)].T @ pull
+        by_basis = solve_triangular(self._factor, by_basis, lower=True, trans="T")
+        total = -0.5 * self._kernel_slope(self._points, self._points, name, by_basis)
+        for own, _ in self.parts():
+            part = self.kernel.prepare(X[own].astype(np.float64, copy=False))
+            total = total + self._kernel_slope(part, self._points, name, pull[own])
+        return total
+
+    def _kernel_slope(self, left: Points, right: Points, name: str, pull: NDArray) -> Any:
+        pull = in_plain_units(pull, left.log_unit, right.log_unit)
+        return self.kernel.slope(left, right, name, pull)
 
     def forget(self) -> None:
         """Drop the coordinates of the training points, which only the engine needs."""
@@ -175,6 +196,11 @@ class BasisSpace(Coordinates):
         vars(self).pop("_pivots", None)
         if self.kernel.is_precomputed:  # only the columns of the points are needed
             self._points = replace(self._points, rows=np.empty((len(self._points), 0)))
+
+    @property
+    def has_basis(self) -> bool:
+        """Whether the coordinates are those of a basis of some of the points."""
+        return self._pivots is not None
 
     @property
     def is_linear(self) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import blas, lapack
+from scipy.linalg import blas, cholesky, lapack
 
 from bayespoint.exceptions import KernelError
 from bayespoint.kernels import Kernel, Points, in_plain_units
@@ -23,6 +23,7 @@ BLOCKS = 4  # in which pivots are chosen, if there are many: each is a pass over
 SMALLEST_BLOCK = 64  # pivots
 CANDIDATES = 4  # of which one is chosen: more come closer to the largest remainders of all points
 SHARE = 0.01  # of the largest remainder at which the next candidates are better ones
+TIES = 1e-9  # share of a remainder by which the last candidate must exceed the first
 PART = 1024  # rows that one thread prepares at a time
 
 
@@ -98,7 +99,7 @@ class Decomposition:
         """
         size = CANDIDATES * self.block
         top = self.remainder.max(initial=0.0)
-        order = np.argsort(-self.remainder, kind="stable")
+        order = np.argsort(-np.round(self.remainder / (TIES * (top or 1.0))), kind="stable")
         order = order[: np.count_nonzero(self.remainder > RANK_TOLERANCE * self.largest)]
         order = order[: max(size, np.count_nonzero(self.remainder >= top / 2))]
         return order[np.linspace(0, len(order) - 1, min(size, len(order))).astype(np.intp)]
@@ -109,9 +110,11 @@ class Decomposition:
         known = self.Z[candidates, : len(self.pivots)]
         K = self._values(points, points) - known @ known.T
         tol = max(RANK_TOLERANCE * self.largest, SHARE * K.diagonal().max())
-        factor, order, rank, _ = lapack.dpstrf(K, tol=tol, lower=1)
-        rank = min(rank, self.block, self.most - len(self.pivots))
-        return candidates[order[:rank] - 1], np.tril(factor[:rank, :rank])
+        # Equal remainders are equal but for rounding: the first candidate wins, whatever it does.
+        handicap = TIES * K.diagonal() * np.linspace(0, 1, len(K))
+        _, order, rank, _ = lapack.dpstrf(K - np.diag(handicap), tol=tol, lower=1)
+        order = order[: min(rank, self.block, self.most - len(self.pivots))] - 1
+        return candidates[order], cholesky(K[np.ix_(order, order)], lower=True)
 
     def _extend(self, start: int, basis: Points, known: NDArray, factor: NDArray) -> None:
         """Coordinates of some points along the new pivots."""

@@ -112,7 +112,7 @@ def evidence_gradient(
             gradient |= dict(zip(LABEL_PARAMETERS, total, strict=True))
         of_space = [name for name in names if name not in PRIOR_PARAMETERS + LABEL_PARAMETERS]
         if of_space:
-            derivative = by_features if space.is_linear else by_kernel
+            derivative = by_features if space.is_linear or space.has_basis else by_kernel
             pull = derivative(tasks[0])
             for task in tasks[1:]:
                 pull += derivative(task)
@@ -193,7 +193,7 @@ def by_kernel(task: Task) -> NDArray[np.float64]:
 
 
 def by_features(task: Task) -> NDArray[np.float64]:
-    r"""Derivative by linear features Z, in :math:`O(n d^2)` and for any prior.
+    r"""Derivative by features Z, in :math:`O(n d^2)` and for any prior.
 
     .. math:: \partial \log Z / \partial Z_{ij}
         = \alpha_i (\mu_j + u_j) + v_i \mu_j - r_i (Z \Sigma)_{ij}
