@@ -12,7 +12,7 @@ from rich.table import Table
 from bayespoint.cli import guarantees, options
 from bayespoint.cli.messages import Notes, facts, numbers_table
 from bayespoint.cli.models import Model, read_model
-from bayespoint.cli.training import run_facts
+from bayespoint.cli.training import learned_facts
 
 SHOWN = 12  # iterations that are shown of a long run: the first and the last
 
@@ -42,17 +42,14 @@ def diagnose(model: options.ModelFile, as_json: options.AsJson = False) -> None:
 def describe(model: Model) -> dict[str, Any]:
     """All that is known, ready for JSON."""
     machine = model.machine
-    evidence = getattr(machine, "log_evidence_", None)
     return {
         "model": str(model.path),
         "engine": getattr(machine.engine, "alias", machine.engine),
         "kernel": " ".join(str(machine.kernel).split()),  # a sum is printed on several lines
         "classes": [str(label) for label in machine.classes_],
         "tasks": machine.coding_.task_names,
-        "log_evidence": None if evidence is None else evidence.tolist(),
-        "left_out_error": getattr(machine, "left_out_error_", None),
         "guarantee": guarantees.as_json(model.guarantee),
-        "run": run_facts(machine.run_),
+        **learned_facts(machine),
     }
 
 

@@ -64,6 +64,14 @@ def gather(tasks: list[Task], n_coordinates: int) -> ChainPosterior:
     return ChainPosterior(draws, label_noise, mean, evidence or None)
 
 
+def conclude(
+    tasks: list[Task], n_coordinates: int, n_draws: int, target: float | None, remedy: str
+) -> tuple[ChainPosterior, Run]:
+    """The posterior of all tasks, and what happened to their chains; see :func:`chain_run`."""
+    posterior = gather(tasks, n_coordinates)
+    return posterior, chain_run(tasks, posterior, n_draws, target, remedy)
+
+
 def chain_run(
     tasks: list[Task], posterior: ChainPosterior, n_draws: int, target: float | None, remedy: str
 ) -> Run:
