@@ -57,6 +57,7 @@ class Training(Settings):
                 problem,
                 engine,
                 gamma,
+                self.n_components,
                 lambda params: self._with(params)._train(problem, Monitor()),
                 self._seed,
                 self.n_jobs,

@@ -9,8 +9,14 @@ import numpy as np
 from bayespoint.kernels import ConstantKernel, Kernel, PolynomialKernel, RadialKernel, SumKernel
 
 POINTS_TO_LEARN = 20  # points from which scales are learned: halves of fewer say nothing
-POINTS_A_FEATURE = 10  # points for each feature from which widths of features are learned
+POINTS_A_FEATURE = 5  # points for each feature from which widths of features are learned
 WIDTH_SPREAD = 1.5  # standard deviation of the logarithms of widths and scales, before any label
+
+
+# A basis of 200 to 500 points gave the log-loss of all points to a percent on six of seven sets, in
+# a tenth of the time; where classes are many and clean, more is better.
+MOST_COMPONENTS, FEWEST_COMPONENTS = 500, 100
+BUDGET = 2.5e9  # of n M^2 for all tasks together: some seconds
 
 
 class Candidate(NamedTuple):
@@ -59,6 +65,13 @@ def candidates(n_points: int, n_features: int, gamma: Any, learns: bool) -> list
         free = (*SCALES, "terms__0__gamma")
         found.append(Candidate("a width for each feature", kernel, free, WIDTH_SPREAD))
     return found
+
+
+def basis_size(n_points: int, n_tasks: int) -> int | None:
+    """Points of the basis of a kernel; None takes all."""
+    affordable = int(np.sqrt(BUDGET / (n_points * n_tasks)))
+    size = int(np.clip(affordable, FEWEST_COMPONENTS, MOST_COMPONENTS))
+    return size if size < n_points else None
 
 
 SCALES = ("weights__0", "weights__1", "weights__2")

@@ -11,7 +11,8 @@ from scipy.special import softmax
 from sklearn.base import clone
 
 from bayespoint.automatic.ascent import most_evident
-from bayespoint.automatic.candidates import Candidate, candidates
+from bayespoint.automatic.candidates import Candidate, basis_size, candidates
+from bayespoint.automatic.halves import split
 from bayespoint.coding import make_coding
 from bayespoint.left_out import best_temperature, expected_scores, mixture_weights
 from bayespoint.monitor import current_monitor
@@ -72,6 +73,7 @@ def choose(
     problem: Problem,
     engine: Any,
     gamma: Any,
+    n_components: Any,
     train: Callable[[dict[str, Any]], Any],
     seed: int,
     n_jobs: int | None,
@@ -93,6 +95,8 @@ def choose(
         The engine; with ``prior_scale="auto"`` the scales of kernels may be learned.
     gamma : float, array or None
         The gamma that was asked for, or None.
+    n_components : int, "auto" or None
+        Points of the basis of kernels.
     train : callable
         Trains a machine with given parameters on the problem.
     seed : int
@@ -107,11 +111,13 @@ def choose(
     """
     learns = isinstance(engine.prior_scale, str)
     fixed = clone(engine).set_params(prior_scale=1.0) if learns else engine
-    halves = split(problem.codes, np.random.default_rng(seed))
+    halves = split(problem.points, problem.codes, seed)
     n_points, n_features = problem.points.shape
+    if n_components == "auto":
+        n_components = basis_size(n_points, problem.coding.n_tasks)
     tried = []
     for candidate in candidates(n_points, n_features, gamma, learns):
-        tried.append(try_out(candidate, fixed, problem, halves, train, n_jobs))
+        tried.append(try_out(candidate, fixed, problem, halves, train, n_components, n_jobs))
         current_monitor().tell(tried[-1].words)
     log_p = [np.log(one.left_out[np.arange(n_points), problem.codes]) for one in tried]
     share = mixture_weights(np.array(log_p), problem.weight)
@@ -133,6 +139,7 @@ def try_out(
     problem: Problem,
     halves: list[NDArray[np.intp]],
     train: Callable[[dict[str, Any]], Any],
+    n_components: int | None,
     n_jobs: int | None,
 ) -> Tried:
     """Learn a candidate from each half of the points, and predict those of the other half."""
@@ -142,11 +149,16 @@ def try_out(
     for own, others in [halves, halves[::-1]] if candidate.free else [(None, slice(None))]:
         kernel = candidate.kernel
         if own is not None:
-            some = np.sort(own[:POINTS_A_HALF])
+            some = own[:POINTS_A_HALF]
             weight = None if problem.weight is None else problem.weight[some]
             data = problem.points[some], problem.targets[some], weight
             kernel = most_evident(candidate, engine, *data, n_jobs)
-        params = {"kernel": kernel, "engine": engine, "temperature": 1.0}
+        params = {
+            "kernel": kernel,
+            "engine": engine,
+            "n_components": None if kernel.is_linear else n_components,
+            "temperature": 1.0,
+        }
         trained = train(params)
         answers = coding.left_out(trained.posterior.left_out_log_probability, problem.codes)
         scores[others] = coding.log_odds(*answers)[others]
@@ -160,10 +172,3 @@ def try_out(
     loss = expected_scores(left_out, problem.codes, problem.weight)["log_loss"].value
     words = f"{candidate.name}: leave-one-out log-loss {loss:.4f} at temperature {temperature:.2f}"
     return Tried(words, members, left_out)
-
-
-def split(codes: NDArray, rng: np.random.Generator) -> list[NDArray[np.intp]]:
-    """Two halves of the points in random order, of each class alike."""
-    order = rng.permutation(len(codes))
-    by_class = order[np.argsort(codes[order], kind="stable")]
-    return [rng.permutation(by_class[0::2]), rng.permutation(by_class[1::2])]

@@ -10,22 +10,17 @@ from numpy.typing import NDArray
 from bayespoint.exceptions import KernelError
 from bayespoint.validation import check_number, parameter_error
 
-NAMED = ("scale", "features")
-
 
 def check_gamma(owner: Any, *, by_feature: bool = False) -> None:
     """Raise an error unless gamma is "scale", "features" or a positive number.
 
     With ``by_feature`` it may also be an array of positive numbers.
     """
-    gamma = owner.gamma
-    if isinstance(gamma, str) and gamma in NAMED:
-        return
-    if by_feature and isinstance(gamma, (list, tuple, np.ndarray)):
-        if not are_positive(gamma):
+    if by_feature and isinstance(owner.gamma, (list, tuple, np.ndarray)):
+        if not are_positive(owner.gamma):
             raise parameter_error(owner, "gamma", "a number or an array of positive numbers")
         return
-    check_number(owner, "gamma", low=0, closed="neither", words="'scale', 'features' or ")
+    check_number(owner, "gamma", low=0, closed="neither", also=("scale", "features"))
 
 
 def are_positive(values: Any) -> bool:

@@ -6,7 +6,7 @@ R. Herbrich, Introduction to Probabilistic Machine Learning, Unit 9: Bayesian Cl
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -71,6 +71,7 @@ class SiteKeeper(Protocol):
         """Predictive variance over that of a full covariance, the one furthest from 1."""
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ExpectationPropagation(Engine):
     r"""Gaussian posterior of the probit model by expectation propagation.
 
@@ -164,32 +165,17 @@ class ExpectationPropagation(Engine):
     space = ProcessSpace
     can_update = True
 
-    def __init__(
-        self,
-        *,
-        noise: float = 1.0,
-        prior_scale: float | ArrayLike | str = "auto",
-        label_noise: float = 0.0,
-        covariance: str = "full",
-        schedule: str = "sequential",
-        damping: float | None = None,
-        tol: float = 1e-6,
-        max_iter: int = 200,
-        prior_mean: ArrayLike | None = None,
-        prior_covariance: ArrayLike | None = None,
-        intercept_scale: float | None = None,
-    ) -> None:
-        self.noise = noise
-        self.prior_scale = prior_scale
-        self.label_noise = label_noise
-        self.covariance = covariance
-        self.schedule = schedule
-        self.damping = damping
-        self.tol = tol
-        self.max_iter = max_iter
-        self.prior_mean = prior_mean
-        self.prior_covariance = prior_covariance
-        self.intercept_scale = intercept_scale
+    noise: float = 1.0
+    prior_scale: float | ArrayLike | str = "auto"
+    label_noise: float = 0.0
+    covariance: str = "full"
+    schedule: str = "sequential"
+    damping: float | None = None
+    tol: float = 1e-6
+    max_iter: int = 200
+    prior_mean: ArrayLike | None = None
+    prior_covariance: ArrayLike | None = None
+    intercept_scale: float | None = None
 
     def check(self) -> None:
         """Raise a ValueError for a parameter that is not allowed."""
@@ -197,8 +183,7 @@ class ExpectationPropagation(Engine):
         check_number(self, "label_noise", low=0, high=0.5)
         check_choice(self, "covariance", ("full", "diagonal"))
         check_choice(self, "schedule", ("sequential", "parallel"))
-        if self.damping is not None:
-            check_number(self, "damping", low=0, high=1, closed="right", words="None or ")
+        check_number(self, "damping", low=0, high=1, closed="right", also=(None,))
         check_number(self, "tol", low=0, closed="neither")
         check_number(self, "max_iter", low=1, integer=True)
         check_prior(self)

@@ -6,6 +6,7 @@ R. Herbrich, Introduction to Probabilistic Machine Learning, Unit 9: Bayesian Cl
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ REMEDY = "raise max_iter, or scale the features"
 NEAR = 1e-2  # change of outputs f below which curvatures, too, change by no larger share
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LaplaceApproximation(Engine):
     r"""Gaussian posterior of the logistic model, around its mode.
 
@@ -116,22 +118,12 @@ class LaplaceApproximation(Engine):
     space = ProcessSpace
     can_update = True
 
-    def __init__(
-        self,
-        *,
-        prior_scale: float | ArrayLike | str = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 100,
-        prior_mean: ArrayLike | None = None,
-        prior_covariance: ArrayLike | None = None,
-        intercept_scale: float | None = None,
-    ) -> None:
-        self.prior_scale = prior_scale
-        self.tol = tol
-        self.max_iter = max_iter
-        self.prior_mean = prior_mean
-        self.prior_covariance = prior_covariance
-        self.intercept_scale = intercept_scale
+    prior_scale: float | ArrayLike | str = "auto"
+    tol: float = 1e-6
+    max_iter: int = 100
+    prior_mean: ArrayLike | None = None
+    prior_covariance: ArrayLike | None = None
+    intercept_scale: float | None = None
 
     def check(self) -> None:
         """Raise a ValueError for a parameter that is not allowed."""

@@ -140,8 +140,7 @@ def check_prior(engine: Any) -> None:
         as_array(engine, "prior_mean", 1, 2)
     if engine.prior_covariance is not None:
         as_array(engine, "prior_covariance", 2)
-    if engine.intercept_scale is not None:
-        check_number(engine, "intercept_scale", low=0, closed="neither", words="None or ")
+    check_number(engine, "intercept_scale", low=0, closed="neither", also=(None,))
 
 
 def priors(engine: Any, space: BasisSpace, n_tasks: int) -> list[GaussianPrior]:
