@@ -69,10 +69,10 @@ class Training(Settings):
         copy._seed = self._seed
         return copy
 
-    def _make_space(self, engine: Engine, problem: Problem) -> Any:
-        """The engine's space, fitted to the training points."""
+    def _make_space(self, engine: Engine, problem: Problem, *pivots: Any) -> Any:
+        """The engine's space, fitted to the training points; its basis may begin with pivots."""
         kernel = self._make_kernel().fitted(problem.points)
-        return engine.space(kernel, self.ridge, self.n_components).fit(problem.points)
+        return engine.space(kernel, self.ridge, self.n_components).fit(problem.points, *pivots)
 
     def _solve(
         self,
