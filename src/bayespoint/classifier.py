@@ -25,6 +25,9 @@ from bayespoint.predictions import Predictions
 from bayespoint.problem import Problem, known_classes
 from bayespoint.settings import Settings, can_update
 
+OPTIONAL_ATTRIBUTES = ("coef_", "intercept_", "left_out_error_", "log_evidence_",
+                       "oob_decision_function_", "oob_score_")  # fmt: skip
+
 
 @contextmanager
 def unchanged_on_failure(estimator: Any) -> Iterator[None]:
@@ -101,13 +104,18 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Settin
     coef_, intercept_ : ndarray of shape (n_tasks, n_features) and (n_tasks,)
         The Bayes point, if the kernel is linear. ``X @ coef_.T + intercept_`` has the sign of the
         decision of each task, which is scaled: by the length of x, or of (x, 1) with an intercept,
-        for samples; by the standard deviation of the output for a Gaussian posterior.
+        for samples (with an offset in some); by the standard deviation for a Gaussian posterior.
     run_ : Run
         How the fit went: iterations, whether it converged, and what to do if not.
     log_evidence_ : ndarray of shape (n_tasks,)
         Log evidence log p(y), if the engine computes it.
     left_out_error_ : float
         Leave-one-out error of the classifier, if the engine computes it.
+    oob_decision_function_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        ``decision_function`` of the training points by classifiers that have not learned from them,
+        if the engine computes it (``PermutedPerceptron``). NaN where there is no such classifier.
+    oob_score_ : float
+        Accuracy of ``oob_decision_function_``, which estimates the accuracy on new data.
     n_iter_ : int
         Largest number of iterations of a task.
     kernel_ : Kernel
@@ -373,7 +381,7 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Settin
         self.n_iter_ = self.run_.n_iter
         self._space = space if posterior.support is None else space.restrict(posterior.support)
         self._space.forget()
-        for name in ("coef_", "intercept_", "log_evidence_", "left_out_error_"):
+        for name in OPTIONAL_ATTRIBUTES:
             self.__dict__.pop(name, None)  # from an earlier fit
         if posterior.log_evidence is not None:
             self.log_evidence_ = posterior.log_evidence
@@ -381,6 +389,7 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Settin
             self.left_out_error_ = self.coding_.left_out_error(
                 posterior.left_out_log_probability, problem.codes, problem.weight
             )
+        self._publish_oob(problem.codes, problem.weight, problem.given)
         if self.kernel_.is_linear:
             weights = self._space.primal(posterior.mean).T
             self.coef_, constant = np.hsplit(weights, [self.n_features_in_])

@@ -231,6 +231,23 @@ class Predictions:
         log_yes, log_no = self.posterior_.log_probability(decision, self.decision)
         return self.coding_.scores(decision, log_yes, log_no), log_yes, log_no
 
+    def _publish_oob(
+        self, codes: NDArray, weight: NDArray | None, given: NDArray[np.bool_]
+    ) -> None:
+        """Set the out-of-bag attributes, if the posterior has such decisions."""
+        decision = self.posterior_.oob_decision(self.decision)
+        if decision is None:
+            return
+        log_probability = self.posterior_.log_probability(decision, self.decision)
+        scores = self.coding_.scores(decision, *log_probability)
+        known = np.isfinite(scores).all(axis=1)
+        right = self.coding_.decide(scores[known]) == codes[known]
+        of_known = None if weight is None else weight[known]
+        self.oob_score_ = float(np.average(right, weights=of_known)) if known.any() else np.nan
+        rows = np.full((len(given), scores.shape[1]), np.nan)  # points of weight 0 have no scores
+        rows[given] = scores
+        self.oob_decision_function_ = rows[:, 0] if self.coding_.n_tasks == 1 else rows
+
     def _in_chunks(self, X: ArrayLike, function: Callable[[NDArray], NDArray]) -> NDArray:
         """Apply a function of transformed points, chunk by chunk."""
         check_is_fitted(self)

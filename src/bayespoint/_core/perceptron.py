@@ -37,6 +37,8 @@ class Machines(NamedTuple):
     ridge: NDArray[np.float64]  # (m,) lambda of k_lambda at each point
     alphas: NDArray[np.float64]  # (c, m) coefficients
     outputs: NDArray[np.float64]  # (c, m) o_j = sum_i alpha_i k(x_i, x_j)
+    squares: NDArray[np.float64]  # (c,) |w|^2 = sum_i alpha_i (o_i + ridge_i alpha_i)
+    first_outputs: NDArray[np.float64]  # (c, m - m // 2) o_i / |w| where points come first
     progress: NDArray[np.int64]  # (c, N_COUNTERS)
 
 
@@ -64,6 +66,11 @@ def advance(
     while True:
         while position < m:
             i = order[position]
+            # In the second half of the first pass the classifier knows much, but not this point.
+            if progress[EPOCHS] == 0 and position >= m // 2:
+                square = machines.squares[c]
+                first = output[i] / np.sqrt(square) if square > 0 else 0.0
+                machines.first_outputs[c, position - m // 2] = first
             # Step 2. As alpha_i has the sign of t_i the ridge can only help: where t_i o_i is
             # positive, which is nearly everywhere, it need not be fetched from memory.
             if target[i] * output[i] <= 0 and is_wrong(target[i], output[i], ridge[i], alpha[i]):
@@ -74,6 +81,9 @@ def advance(
                 rows.slot_used[slot] = now
                 row = rows.values[slot]
                 change = target[i] * machines.step[i]
+                machines.squares[c] += change * (
+                    2 * (output[i] + ridge[i] * alpha[i]) + change * (row[i] + ridge[i])
+                )
                 alpha[i] += change
                 for j in range(m):
                     output[j] += change * row[j]
@@ -153,14 +163,3 @@ def advance_some(
         most_work -= machines.progress[c, MISTAKES] + machines.progress[c, EPOCHS] - before
         if missing[c] >= 0:
             look_ahead(machines, c, rows, reach, ahead[c])
-
-
-@compiled
-def squared_lengths(machines: Machines) -> NDArray:
-    """|w_c|^2 = sum_i alpha_i o_i + sum_i ridge_i alpha_i^2 of each classifier."""
-    lengths = np.zeros(machines.alphas.shape[0])
-    for c in range(machines.alphas.shape[0]):
-        for i in range(machines.alphas.shape[1]):
-            alpha = machines.alphas[c, i]
-            lengths[c] += alpha * (machines.outputs[c, i] + machines.ridge[i] * alpha)
-    return lengths

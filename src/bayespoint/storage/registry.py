@@ -22,7 +22,8 @@ from sklearn.preprocessing import (
 
 from bayespoint import coding, engines, kernels, likelihoods, posteriors, spaces
 from bayespoint.classifier import BayesPointClassifier
-from bayespoint.posteriors.sampled import TrainingMoments
+from bayespoint.posteriors.log_odds import LogOdds
+from bayespoint.posteriors.sampled import FirstVisits
 from bayespoint.reject import RejectionCurve, SelectiveClassifier
 
 # Public module -> classes. Files name a class by this module and its name, so neither may change.
@@ -49,13 +50,14 @@ MODULES: dict[str, tuple[type, ...]] = {
         spaces.ProcessSpace,
     ),
     "bayespoint.posteriors": (
+        FirstVisits,
+        LogOdds,
         posteriors.ChainPosterior,
         posteriors.FlipEvidence,
         posteriors.GaussianPosterior,
         posteriors.MarginalPosterior,
         posteriors.Messages,
         posteriors.SampledPosterior,
-        TrainingMoments,
     ),
     "bayespoint.reject": (RejectionCurve, SelectiveClassifier),
     "sklearn.compose": (ColumnTransformer, make_column_selector),
