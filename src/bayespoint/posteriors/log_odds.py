@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
-from scipy.special import log_expit, log_softmax
+from scipy.optimize import brentq
+from scipy.special import expit, log_expit, log_softmax, softmax
 
 from bayespoint.state import finite
 
@@ -31,7 +31,7 @@ class LogOdds:
     Examples
     --------
     >>> import numpy as np
-    >>> from bayespoint.posteriors.log_odds import LogOdds
+    >>> from bayespoint.posteriors import LogOdds
     >>> LogOdds(np.array([[4.0]]), np.array([1.0]))(np.array([[0.5], [-0.5]]))
     array([[ 3.],
            [-1.]])
@@ -125,6 +125,11 @@ def log_loss(scores: NDArray, is_yes: NDArray[np.bool_]) -> NDArray[np.float64]:
     return -log_softmax(scores, axis=1)[is_yes]
 
 
+def probabilities(scores: NDArray) -> NDArray[np.float64]:
+    """Probability of "yes" of the only task, or of each class."""
+    return expit(scores) if scores.shape[1] == 1 else softmax(scores, axis=1)
+
+
 def learn_scale(outputs: NDArray, is_yes: NDArray[np.bool_], copies: NDArray) -> float:
     """The lambda that minimises the log-loss of the points and of one typical error."""
     if outputs.shape[1] == 1:
@@ -134,15 +139,17 @@ def learn_scale(outputs: NDArray, is_yes: NDArray[np.bool_], copies: NDArray) ->
     size = float(np.sqrt(np.average(margins**2, weights=copies))) if len(margins) else 0.0
     if size == 0:
         return 1.0
-    found = minimize_scalar(
-        lambda log_scale: (
-            copies @ log_loss(np.exp(log_scale) / size * outputs, is_yes)
-            - log_expit(-np.exp(log_scale))
-        ),
-        bounds=(-6, 6),
-        method="bounded",
-    )
-    return float(np.exp(found.x) / size)
+    unit = outputs / size
+
+    def slope(log_scale: float) -> float:
+        scale = np.exp(log_scale)
+        errors = probabilities(scale * unit) - is_yes
+        return float(copies @ (errors * unit).sum(axis=1) + expit(scale))
+
+    low, high = -6.0, 6.0
+    if slope(low) >= 0:  # outputs say nothing, or the opposite
+        return float(np.exp(low) / size)
+    return float(np.exp(brentq(slope, low, high, xtol=1e-12)) / size)
 
 
 def logistic(
@@ -162,9 +169,7 @@ def logistic(
 
     before = loss(coefficients)
     for _ in range(50):
-        scores = features @ coefficients.T
-        log_p = log_expit(scores) if len(mask) == 1 else log_softmax(scores, axis=1)
-        p = np.exp(log_p)
+        p = probabilities(features @ coefficients.T)
         slope = (copies[:, None] * (p - is_yes)).T @ features + coefficients - centre
         spread = p[:, rows] * used
         weighted = copies[:, None] * spread

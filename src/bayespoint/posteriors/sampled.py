@@ -36,6 +36,18 @@ class FirstVisits:
     noise : ndarray of shape (n_tasks,)
         Mean squares over the points of the outputs of their private features, which a ridge gives
         them, summed over all samples.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bayespoint import BayesPointClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = BayesPointClassifier(engine="perceptron", random_state=0).fit(X, y == 0)
+    >>> visits = clf.posterior_.visits
+    >>> visits.honest_outputs.shape
+    (150, 1)
+    >>> visits.counts.sum()  # half of the points, in each of ten samples
+    750
     """
 
     outputs: NDArray[np.float64]
@@ -83,7 +95,7 @@ class SampledPosterior(Samples):
 
     Probabilities of the Bayes point come from log-odds :math:`A \bar f(x) + b`, learned from the
     outputs of the samples at training points that they had not learned from
-    (:class:`FirstVisits`, :class:`~bayespoint.posteriors.log_odds.LogOdds`). Votes give
+    (:class:`FirstVisits`, :class:`LogOdds`). Votes give
     :math:`(n_+ + 1/2) / (N + 1)`.
 
     Parameters

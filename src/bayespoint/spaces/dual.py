@@ -91,7 +91,7 @@ class DualSpace:
 
     @property
     def lengths(self) -> NDArray[np.float64]:
-        """|phi(x_i)| as a new point at x_i would have it, in the unit of the prepared points."""
+        """Length of phi(x_i), as a new point at x_i would have it, in the unit of the points."""
         if self.kernel.is_precomputed:  # a typical length stands for those of all new points
             return np.full(self.n_points, np.sqrt(self.diagonal.mean()))
         return self.points.norm

@@ -22,8 +22,6 @@ from sklearn.preprocessing import (
 
 from bayespoint import coding, engines, kernels, likelihoods, posteriors, spaces
 from bayespoint.classifier import BayesPointClassifier
-from bayespoint.posteriors.log_odds import LogOdds
-from bayespoint.posteriors.sampled import FirstVisits
 from bayespoint.reject import RejectionCurve, SelectiveClassifier
 
 # Public module -> classes. Files name a class by this module and its name, so neither may change.
@@ -50,11 +48,11 @@ MODULES: dict[str, tuple[type, ...]] = {
         spaces.ProcessSpace,
     ),
     "bayespoint.posteriors": (
-        FirstVisits,
-        LogOdds,
         posteriors.ChainPosterior,
+        posteriors.FirstVisits,
         posteriors.FlipEvidence,
         posteriors.GaussianPosterior,
+        posteriors.LogOdds,
         posteriors.MarginalPosterior,
         posteriors.Messages,
         posteriors.SampledPosterior,

@@ -64,6 +64,12 @@ class PermutedPerceptron(Engine):
     ridge there is no slack to weigh (copies do not change a version space), and weights that differ
     are refused.
 
+    In its first pass a perceptron meets every point before it learns from it. These outputs, where
+    the point came in the second half of the permutation, are kept and averaged: the perceptron's
+    counterpart of the out-of-bag outputs of a forest. Probabilities are learned from them, and
+    ``oob_decision_function_`` and ``oob_score_`` of the classifier show them. No kernel row more is
+    computed.
+
     References
     ----------
     R. Herbrich and T. Graepel, Large Scale Bayes Point Machines, Advances in Neural Information
@@ -79,8 +85,8 @@ class PermutedPerceptron(Engine):
     ...     kernel="poly", degree=5, gamma=1 / 256, normalize=True,
     ...     engine=PermutedPerceptron(n_samples=10), random_state=0,
     ... ).fit(X[:1000], y[:1000])
-    >>> print(f"{clf.score(X[1000:], y[1000:]):.3f}")
-    0.966
+    >>> print(f"{clf.score(X[1000:], y[1000:]):.3f}, out of bag {clf.oob_score_:.3f}")
+    0.969, out of bag 0.982
     """
 
     alias = "perceptron"
