@@ -62,15 +62,16 @@ def advance(
     alpha, output, progress = machines.alphas[c], machines.outputs[c], machines.progress[c]
     ridge = machines.ridge
     m = order.shape[0]
-    position, work = progress[POSITION], 0
+    position, work, half = progress[POSITION], 0, m // 2
     while True:
+        # In the second half of its first pass it knows much, but not the point that comes next.
+        honest_from = half if progress[EPOCHS] == 0 else m
         while position < m:
             i = order[position]
-            # In the second half of the first pass the classifier knows much, but not this point.
-            if progress[EPOCHS] == 0 and position >= m // 2:
+            if position >= honest_from:
                 square = machines.squares[c]
                 first = output[i] / np.sqrt(square) if square > 0 else 0.0
-                machines.first_outputs[c, position - m // 2] = first
+                machines.first_outputs[c, position - half] = first
             # Step 2. As alpha_i has the sign of t_i the ridge can only help: where t_i o_i is
             # positive, which is nearly everywhere, it need not be fetched from memory.
             if target[i] * output[i] <= 0 and is_wrong(target[i], output[i], ridge[i], alpha[i]):

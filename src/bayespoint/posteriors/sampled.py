@@ -46,7 +46,7 @@ class FirstVisits:
     >>> visits = clf.posterior_.visits
     >>> visits.honest_outputs.shape
     (150, 1)
-    >>> visits.counts.sum()  # half of the points, in each of ten samples
+    >>> int(visits.counts.sum())  # half of the points, in each of ten samples
     750
     """
 
