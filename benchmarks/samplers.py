@@ -30,7 +30,7 @@ from bayespoint.engines import GibbsSampler
 from bayespoint.engines.progress import StepProgress
 from bayespoint.engines.sampling.billiard import Billiard
 from bayespoint.engines.sampling.halfspaces import Halfspaces
-from bayespoint.engines.sampling.moves import Circles, Lines
+from bayespoint.engines.sampling.moves import Circles, Lines, Record
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors.diagnostics import effective_sample_size, r_hat
 
@@ -78,9 +78,9 @@ def steps() -> None:
         rng = np.random.default_rng(0)
         circles, lines = Circles(halfspaces), Lines(halfspaces, np.eye(m), rng)
         n = max(50, int(2e8 / m**2))
-        samples, total, nothing = np.empty((1, m)), np.zeros(m), np.empty(0)
+        room = np.empty((1, m)), np.zeros(m), np.empty(0)
         start, n_burn = circles.state(w, rng), 2000 if m < 2000 else 200
-        circles.sample(math.log(19), start, (0, n_burn), n_burn, rng, samples, total, nothing)
+        circles.sample(math.log(19), (0, n_burn), start, rng, Record(n_burn, *room))
         floor, noisy, hard, mixed = [], [], [], []
         for _ in range(ROUNDS):
             floor.append(spent(products, Y, w, np.empty(m), n))
@@ -90,7 +90,7 @@ def steps() -> None:
                 (mixed, lines, start.w, math.log(19)),
             ):
                 state = moves.state(direction, rng)
-                arguments = (theta, state, (0, n), n, rng, samples, total, nothing)
+                arguments = (theta, (0, n), state, rng, Record(n, *room))
                 times.append(spent(moves.sample, *arguments))
         best = [min(times) / n * 1e6 for times in (floor, noisy, hard, mixed)]
         rows.append(
@@ -146,7 +146,8 @@ def ours(moves: Circles | Billiard, halfspaces: Halfspaces) -> Callable[[int], n
 
     def draw(n: int) -> np.ndarray:
         samples = np.empty((n, d))
-        moves.sample(math.inf, state, (0, n * THIN), THIN, rng, samples, np.zeros(d), np.empty(0))
+        record = Record(THIN, samples, np.zeros(d), np.empty(0))
+        moves.sample(math.inf, (0, n * THIN), state, rng, record)
         return samples
 
     return draw

@@ -119,7 +119,7 @@ def test_grid_search(grid):
 
 def test_fit_changes_no_parameter_and_tells_what_was_read_off_data():
     X, y = problem(n=50)
-    kernel = RadialKernel(gamma="scale") + PolynomialKernel(degree=2, gamma="auto")
+    kernel = RadialKernel(gamma="scale") + PolynomialKernel(degree=2, gamma="features")
     clf = BayesPointClassifier(kernel=kernel)
     assert not hasattr(clf, "kernel_")
     before = repr(clf.get_params())

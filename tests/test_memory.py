@@ -116,7 +116,7 @@ def test_a_kernel_matrix_that_does_not_fit_is_not_begun(monkeypatch, engine):
     with pytest.raises(NotEnoughMemoryError, match="kernel matrix of 50 points") as caught:
         classifier.fit(*problem())
     assert isinstance(caught.value, MemoryError)
-    for remedy in ("fewer points", "engine='perceptron'", "Nystroem"):
+    for remedy in ("fewer points", "engine='perceptron'", "n_components='auto'"):
         assert remedy in caught.value.remedy
     monkeypatch.setattr(memory, "SMALL", 10**8)  # so little is always there
     classifier.set_params(ridge=0.1).fit(*problem())

@@ -3,30 +3,43 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
 from bayespoint.callbacks import CallbackSupport, monitor_for, with_callbacks
-from bayespoint.engines import Engine, Run
+from bayespoint.engines import Engine
 from bayespoint.exceptions import TaskWarning, warn_user
 from bayespoint.kernels import Kernel
-from bayespoint.monitor import Monitor, current_monitor, watch
+from bayespoint.left_out import expected_scores
+from bayespoint.monitor import current_monitor
 from bayespoint.posteriors import Posterior
 from bayespoint.predictions import Predictions
 from bayespoint.problem import Problem, known_classes
-from bayespoint.settings import Settings, can_update
+from bayespoint.scaling import Scaling
+from bayespoint.settings import can_update
+from bayespoint.training import Trained, Training, left_out_of, mixed
 
-OPTIONAL_ATTRIBUTES = ("coef_", "intercept_", "left_out_error_", "log_evidence_",
-                       "oob_decision_function_", "oob_score_")  # fmt: skip
+# Fitted attributes that not every fit sets.
+OF_SOME_FITS = (
+    "coef_",
+    "intercept_",
+    "log_evidence_",
+    "left_out_error_",
+    "expected_scores_",
+    "chosen_params_",
+    "oob_decision_function_",
+    "oob_score_",
+)
 
 
 @contextmanager
@@ -41,7 +54,7 @@ def unchanged_on_failure(estimator: Any) -> Iterator[None]:
         raise
 
 
-class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Settings):
+class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Training):
     r"""Bayes point machine: predicts with the mean of all classifiers that fit the data.
 
     A classifier is a weight vector :math:`w` with output :math:`f(x) = \langle w, \phi(x) \rangle`.
@@ -70,6 +83,14 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Settin
         :math:`\lambda` of :math:`k_\lambda(x, x') = k(x, x') + \lambda [x = x']`. It permits
         training errors at a price, like the slack of a support vector machine. "mean" is the mean
         of k(x, x). Engines with a noise model, such as the default, do not need it.
+    n_components : int, "auto" or None, default=None
+        Most training points in the basis of a kernel that is not linear, M. The weights are those
+        of the span of M points, chosen by a pivoted Cholesky decomposition. A fit takes
+        :math:`n M^2` operations and memory for :math:`2 n M` numbers, instead of :math:`n^3` and
+        :math:`6 n^2`, and predictions need only the M points. The result is exact if M reaches the
+        rank of the kernel matrix. None takes all points. "auto" takes all of at most 2 000 points,
+        and M = min(1 000, 10^8 / n), at least 100, of more. Needs ``ridge=0`` (with "auto", a ridge
+        means all points). ``engine="perceptron"`` has no basis and allows only None and "auto".
     engine : Engine or str, default="ep"
         The algorithm, or its alias: ``"ep"`` is ``ExpectationPropagation()``.
     decision : {"bayes_point", "vote"}, default="bayes_point"
@@ -166,13 +187,17 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Settin
     def __init__(
         self,
         *,
-        kernel: str | Kernel | Callable[[NDArray, NDArray], NDArray] = "linear",
+        kernel: str | Kernel | Callable[[NDArray, NDArray], NDArray] = "auto",
+        standardize: bool | str = "auto",
         degree: int = 3,
-        gamma: float | str = "scale",
+        gamma: ArrayLike | str = "auto",
         coef0: float = 1.0,
         normalize: bool = False,
         ridge: float | str = 0.0,
-        engine: Engine | str = "ep",
+        n_components: int | str | None = "auto",
+        engine: Engine | str = "auto",
+        temperature: float | str = "auto",
+        mixture: Sequence[tuple[float, dict[str, Any]]] | None = None,
         decision: str = "bayes_point",
         fit_intercept: bool = True,
         class_weight: dict | str | None = None,
@@ -182,12 +207,16 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Settin
         verbose: int = 0,
     ) -> None:
         self.kernel = kernel
+        self.standardize = standardize
         self.degree = degree
         self.gamma = gamma
         self.coef0 = coef0
         self.normalize = normalize
         self.ridge = ridge
+        self.n_components = n_components
         self.engine = engine
+        self.temperature = temperature
+        self.mixture = mixture
         self.decision = decision
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
@@ -221,10 +250,16 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Settin
         """
         with unchanged_on_failure(self):
             self._check_parameters()
+            began, monitor = time.perf_counter(), monitor_for(self)
             engine = self._make_engine(X)
             problem = self._pose(X, y, sample_weight, engine, reset=not self._extends)
             start = self._start(engine, problem)
-            self._run(engine, problem, start, monitor_for(self))
+            choice = self._choose(problem, engine, monitor) if self._chooses(engine) else None
+            if choice is None:
+                trained = self._train(problem, monitor, start)
+            else:
+                trained = mixed(choice.mixture, choice.trained, problem)
+            self._publish(engine, problem, trained, choice, time.perf_counter() - began)
         return self
 
     @available_if(can_update)
@@ -279,9 +314,17 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Settin
             problem = Problem.pose(points, labels, sample_weight, self.class_weight, classes=known)
             if first:
                 self._seed = int(check_random_state(self.random_state).randint(2**31))
+            if self.standardize is True:
+                raise ValueError(
+                    "partial_fit cannot standardize features, since it sees one batch at a time. "
+                    "Set standardize=False, and scale the features with fixed numbers."
+                )
+            self._scaling = None
             self._fingerprint: tuple | None = None  # no later fit can extend this posterior
             start = None if first else self.posterior_
-            self._run(engine, problem, start, current_monitor(self.verbose))
+            began = time.perf_counter()
+            trained = self._train(problem, current_monitor(self.verbose), start)
+            self._publish(engine, problem, trained, None, time.perf_counter() - began)
         return self
 
     def _validate(self, X: Any, y: Any, engine: Engine, *, reset: bool) -> tuple[Any, NDArray]:
@@ -294,56 +337,27 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Settin
     def _pose(
         self, X: Any, y: Any, sample_weight: Any, engine: Engine, *, reset: bool = True
     ) -> Problem:
-        """The problem of all data at once."""
+        """The problem of all data at once, of scaled features if that is asked for."""
         points, labels = self._validate(X, y, engine, reset=reset)
         is_matrix = self._make_kernel().is_precomputed
-        return Problem.pose(points, labels, sample_weight, self.class_weight, precomputed=is_matrix)
+        problem = Problem.pose(
+            points, labels, sample_weight, self.class_weight, precomputed=is_matrix
+        )
+        self._scaling = None
+        if self._chooses(engine) if self.standardize == "auto" else self.standardize:
+            if is_matrix or issparse(points):
+                raise TypeError(
+                    "standardize=True needs features in a dense array: a kernel matrix has no "
+                    "features, and sparse ones would become dense. Set standardize=False."
+                )
+            self._scaling = Scaling.of(problem.points, problem.weight)
+            problem = replace(problem, points=self._scaling.transform(problem.points))
+        return problem
 
     @property
     def kernel_(self) -> Kernel:
         """The fitted kernel, with everything computed from the training points."""
         return self._space.kernel
-
-    def _run(
-        self, engine: Engine, problem: Problem, start: Posterior | None, monitor: Monitor
-    ) -> None:
-        """Run the engine and set the fitted attributes."""
-        began = time.perf_counter()
-        with watch(monitor):
-            space = self._make_space(engine, problem)
-        posterior, run = self._solve(engine, problem, space, start, monitor)
-        self._accepts_sparse = self._takes_sparse(engine)
-        self.run_ = replace(run, seconds=time.perf_counter() - began)
-        self._publish(space, posterior, problem)
-        for warning in run.warnings:
-            if isinstance(warning, TaskWarning):
-                names = self.coding_.task_names
-                warning.name = names[warning.task] if len(names) > 1 else None
-            warn_user(warning)
-
-    def _make_space(self, engine: Engine, problem: Problem) -> Any:
-        """The engine's space, fitted to the training points."""
-        kernel = self._make_kernel().fitted(problem.points)
-        return engine.space(kernel, self.ridge).fit(problem.points)
-
-    def _solve(
-        self,
-        engine: Engine,
-        problem: Problem,
-        space: Any,
-        start: Posterior | None,
-        monitor: Monitor,
-    ) -> tuple[Posterior, Run]:
-        """Run the engine."""
-        return engine.run(
-            space,
-            problem.targets,
-            rng=np.random.default_rng(self._seed),
-            monitor=monitor,
-            sample_weight=problem.weight,
-            start=start,
-            n_jobs=self.n_jobs,
-        )
 
     @property
     def _extends(self) -> bool:
@@ -356,7 +370,7 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Settin
         if engine.can_extend:
             kernel = self._make_kernel()
             parameters = (type(kernel).__name__, repr(kernel.get_params()))
-            fingerprint = (*problem.fingerprint, *parameters, self.ridge)
+            fingerprint = (*problem.fingerprint, *parameters, self.ridge, self.n_components)
         if not self._extends:
             self._fingerprint = fingerprint
             self._seed = int(check_random_state(self.random_state).randint(2**31))
@@ -373,27 +387,40 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Settin
             )
         return self.posterior_
 
-    def _publish(self, space: Any, posterior: Posterior, problem: Problem) -> None:
-        """Set the fitted attributes."""
-        self.posterior_ = posterior
-        self.classes_, self.coding_ = problem.classes, problem.coding
-        self._columns = problem.columns
-        self.n_iter_ = self.run_.n_iter
-        self._space = space if posterior.support is None else space.restrict(posterior.support)
-        self._space.forget()
-        for name in OPTIONAL_ATTRIBUTES:
+    def _publish(
+        self, engine: Engine, problem: Problem, trained: Trained, choice: Any, seconds: float
+    ) -> None:
+        """Set the fitted attributes, and warn."""
+        self._space, self.posterior_, self.coding_, run = trained
+        self.run_ = replace(run, seconds=seconds)
+        self.classes_, self._columns = problem.classes, problem.columns
+        self._accepts_sparse = self._takes_sparse(engine)
+        self.n_iter_ = run.n_iter
+        for name in OF_SOME_FITS:
             self.__dict__.pop(name, None)  # from an earlier fit
-        if posterior.log_evidence is not None:
-            self.log_evidence_ = posterior.log_evidence
-        if posterior.left_out_log_probability is not None:
-            self.left_out_error_ = self.coding_.left_out_error(
-                posterior.left_out_log_probability, problem.codes, problem.weight
-            )
+        if self.posterior_.log_evidence is not None:
+            self.log_evidence_ = self.posterior_.log_evidence
+        left_out = None if choice is None else choice.left_out
+        if left_out is None and self.posterior_.left_out_log_probability is not None:
+            left_out = left_out_of(trained, problem)
+        if left_out is not None:
+            self.expected_scores_ = expected_scores(left_out, problem.codes, problem.weight)
+            self.left_out_error_ = self.expected_scores_["error"].value
         self._publish_oob(problem.codes, problem.weight, problem.given)
         if self.kernel_.is_linear:
-            weights = self._space.primal(posterior.mean).T
+            weights = self._space.primal(self.posterior_.mean).T
             self.coef_, constant = np.hsplit(weights, [self.n_features_in_])
             self.intercept_ = constant.sum(axis=1)  # one column, or none
+            if self._scaling is not None:
+                self.coef_, self.intercept_ = self._scaling.weights(self.coef_, self.intercept_)
+        if choice is not None:
+            self.chosen_params_ = {"standardize": self._scaling is not None, **choice.params}
+            self.run_ = replace(self.run_, choice=choice.reasons)
+        for warning in run.warnings:
+            if isinstance(warning, TaskWarning):
+                names = self.coding_.task_names
+                warning.name = names[warning.task] if len(names) > 1 else None
+            warn_user(warning)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "posterior_")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, softmax
 
 from bayespoint.likelihoods.quadrature import TINY, share_of_largest
-from bayespoint.state import need, shaped
+from bayespoint.state import need, number, shaped
 
 __all__ = ["BinaryCoding", "Coding", "OneVersusRest", "make_coding"]
 
@@ -28,6 +28,8 @@ class Coding(ABC):
     ----------
     classes : ndarray of shape (n_classes,)
         The labels, sorted.
+    temperature : float, default=1.0
+        Divides the log-odds before they become probabilities: above 1 these are less certain.
 
     Attributes
     ----------
@@ -47,8 +49,9 @@ class Coding(ABC):
     n_tasks: int
     task_names: list[str]
 
-    def __init__(self, classes: NDArray) -> None:
+    def __init__(self, classes: NDArray, temperature: float = 1.0) -> None:
         self.classes = classes
+        self.temperature = temperature
 
     @abstractmethod
     def encode(self, codes: NDArray) -> NDArray[np.int8]:
@@ -63,10 +66,6 @@ class Coding(ABC):
         """Class index of each point, from its scores or from the outputs of a single classifier."""
 
     @abstractmethod
-    def probabilities(self, log_yes: NDArray, log_no: NDArray) -> NDArray[np.float64]:
-        """Probabilities of the classes, from the log-probabilities of each task."""
-
-    @abstractmethod
     def vote_shares(self, yes: NDArray) -> NDArray:
         """Share of the classifiers that say yes to each class, from the shares of the tasks."""
 
@@ -78,10 +77,19 @@ class Coding(ABC):
     def gaussian_shares(self, mean: NDArray, variance: NDArray) -> NDArray[np.float64]:
         """Share of the classifiers that predict each class, if outputs are Gaussian."""
 
-    def left_out_error(
-        self, log_probability: NDArray, codes: NDArray, weight: NDArray | None = None
-    ) -> float:
-        """Leave-one-out error: weighted share of points misclassified given all other points.
+    @abstractmethod
+    def log_odds(self, log_yes: NDArray, log_no: NDArray) -> NDArray[np.float64]:
+        """Scores of all classes, shape (n, n_classes); their softmax at temperature 1 is p."""
+
+    def probabilities(
+        self, log_yes: NDArray, log_no: NDArray, *, temperature: float | None = None
+    ) -> NDArray[np.float64]:
+        """Probabilities of the classes, from the log-probabilities of each task."""
+        log_odds = self.log_odds(log_yes, log_no)
+        return softmax(log_odds / (temperature or self.temperature), axis=-1)
+
+    def left_out(self, log_probability: NDArray, codes: NDArray) -> tuple[NDArray, NDArray]:
+        """Log-probabilities of yes and no of each point and task, given all other labels.
 
         Parameters
         ----------
@@ -89,21 +97,19 @@ class Coding(ABC):
             log p(label of a point | all other labels) in each task.
         codes : ndarray of shape (n,)
             Class index of each point.
-        weight : ndarray of shape (n,), optional
-            Weights of the points.
         """
         right = np.minimum(log_probability, 0.0)
         wrong = np.log(np.maximum(-np.expm1(right), TINY))
         is_yes = self.encode(codes) > 0
-        log_yes, log_no = np.where(is_yes, right, wrong), np.where(is_yes, wrong, right)
-        decided = self.decide(self.scores(log_yes - log_no, log_yes, log_no))
-        return float(np.average(decided != codes, weights=weight))
+        return np.where(is_yes, right, wrong), np.where(is_yes, wrong, right)
 
     def check_state(self) -> None:
         """Raise an error if the stored attributes are invalid."""
         (n_classes,) = shaped(self.classes, "biufUO", "c").values()
         need(n_classes >= 2, "it has fewer than two classes")
         need(type(make_coding(self.classes)) is type(self), "it does not match its classes")
+        number(self.temperature, 0)
+        need(self.temperature > 0, "its temperature is 0")
 
 
 class BinaryCoding(Coding):
@@ -144,9 +150,9 @@ class BinaryCoding(Coding):
         """The second class where the score is positive."""
         return (scores[..., 0] > 0).astype(np.intp)
 
-    def probabilities(self, log_yes: NDArray, log_no: NDArray) -> NDArray[np.float64]:
-        """p(no) and p(yes)."""
-        return np.exp(np.concatenate([log_no, log_yes], axis=-1))
+    def log_odds(self, log_yes: NDArray, log_no: NDArray) -> NDArray[np.float64]:
+        """The logarithms of p(no) and p(yes)."""
+        return np.maximum(np.concatenate([log_no, log_yes], axis=-1), -LARGEST)
 
     def vote_shares(self, yes: NDArray) -> NDArray:
         """The shares of "no" and "yes"."""
@@ -201,15 +207,15 @@ class OneVersusRest(Coding):
 
     def scores(self, decision: NDArray, log_yes: NDArray, log_no: NDArray) -> NDArray:
         """Log-odds of each class against the rest, comparable between tasks of different scales."""
+        return self.log_odds(log_yes, log_no) / self.temperature
+
+    def log_odds(self, log_yes: NDArray, log_no: NDArray) -> NDArray[np.float64]:
+        """Log-odds of each class against the rest."""
         return np.clip(log_yes - log_no, -LARGEST, LARGEST)
 
     def decide(self, scores: NDArray) -> NDArray[np.intp]:
         """The class of the largest score."""
         return scores.argmax(axis=-1)
-
-    def probabilities(self, log_yes: NDArray, log_no: NDArray) -> NDArray[np.float64]:
-        """The softmax of the log-odds."""
-        return softmax(self.scores(log_yes, log_yes, log_no), axis=-1)
 
     def vote_shares(self, yes: NDArray) -> NDArray:
         """The shares of "yes" to each class, which need not sum to 1."""
@@ -225,13 +231,15 @@ class OneVersusRest(Coding):
         return share_of_largest(mean, variance)
 
 
-def make_coding(classes: NDArray) -> Coding:
+def make_coding(classes: NDArray, temperature: float = 1.0) -> Coding:
     """The coding of these classes.
 
     Parameters
     ----------
     classes : ndarray of shape (n_classes,)
         The labels, sorted.
+    temperature : float, default=1.0
+        Divides the log-odds of the classes.
 
     Returns
     -------
@@ -245,4 +253,5 @@ def make_coding(classes: NDArray) -> Coding:
     >>> make_coding(np.array([0, 1])).n_tasks
     1
     """
-    return BinaryCoding(classes) if len(classes) == 2 else OneVersusRest(classes)
+    kind = BinaryCoding if len(classes) == 2 else OneVersusRest
+    return kind(classes, temperature)

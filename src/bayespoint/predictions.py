@@ -12,7 +12,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayespoint.coding import Coding
+from bayespoint.left_out import expected_scores
 from bayespoint.posteriors import Posterior
+from bayespoint.scaling import Scaling
 
 CHUNK = 8192  # points transformed at a time
 
@@ -31,6 +33,7 @@ class Predictions:
     _space: Any
     _columns: slice | NDArray[np.int64]
     _accepts_sparse: bool
+    _scaling: Scaling | None
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Confidence scores of the classes.
@@ -101,6 +104,21 @@ class Predictions:
         """
         votes = self._in_chunks(X, lambda Z: self.posterior_.votes(Z))
         return self.coding_.vote_shares((1 + votes) / 2)
+
+    def class_shares(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Share of the posterior's classifiers that predict each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New points.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Rows sum to 1. Unless the posterior consists of samples, outputs are taken as Gaussian.
+        """
+        return self._in_chunks(X, lambda Z: self.posterior_.class_shares(Z, self.coding_))
 
     def latent_mean_and_variance(self, X: ArrayLike) -> tuple[NDArray, NDArray]:
         """Posterior mean and variance of the outputs f(x).
@@ -223,7 +241,8 @@ class Predictions:
         """
         outputs = self.draw_outputs(X, n_samples, random_state)
         log_yes, log_no = self.posterior_.likelihood.log_likelihood(outputs)
-        return np.moveaxis(self.coding_.probabilities(log_yes, log_no), 1, 0)
+        single = self.coding_.probabilities(log_yes, log_no, temperature=1.0)
+        return np.moveaxis(single, 1, 0)
 
     def _answers(self, X: ArrayLike) -> tuple[NDArray, NDArray, NDArray]:
         """Scores, and log-probabilities of yes and no, each (n, n_tasks)."""
@@ -238,15 +257,18 @@ class Predictions:
         decision = self.posterior_.oob_decision(self.decision)
         if decision is None:
             return
-        log_probability = self.posterior_.log_probability(decision, self.decision)
-        scores = self.coding_.scores(decision, *log_probability)
-        known = np.isfinite(scores).all(axis=1)
-        right = self.coding_.decide(scores[known]) == codes[known]
-        of_known = None if weight is None else weight[known]
-        self.oob_score_ = float(np.average(right, weights=of_known)) if known.any() else np.nan
-        rows = np.full((len(given), scores.shape[1]), np.nan)  # points of weight 0 have no scores
-        rows[given] = scores
-        self.oob_decision_function_ = rows[:, 0] if self.coding_.n_tasks == 1 else rows
+        log_yes, log_no = self.posterior_.log_probability(decision, self.decision)
+        known = np.isfinite(decision).all(axis=1)
+        if known.any():
+            self.expected_scores_ = expected_scores(
+                self.coding_.probabilities(log_yes[known], log_no[known]),
+                codes[known],
+                None if weight is None else weight[known],
+            )
+            self.oob_score_ = 1 - self.expected_scores_["error"].value
+        scores = np.full((len(given), self.coding_.n_tasks), np.nan)  # for points of weight 0
+        scores[given] = self.coding_.scores(decision, log_yes, log_no)
+        self.oob_decision_function_ = scores[:, 0] if self.coding_.n_tasks == 1 else scores
 
     def _in_chunks(self, X: ArrayLike, function: Callable[[NDArray], NDArray]) -> NDArray:
         """Apply a function of transformed points, chunk by chunk."""
@@ -257,6 +279,8 @@ class Predictions:
         )  # fmt: skip
         if not isinstance(self._columns, slice):
             points = points[:, self._columns]
+        if self._scaling is not None:
+            points = self._scaling.transform(points)
         chunks = [points[begin : begin + CHUNK] for begin in range(0, points.shape[0], CHUNK)]
         return np.concatenate(
             [function(self._space.transform(chunk)) for chunk in chunks], dtype=np.float64

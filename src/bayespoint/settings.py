@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from numbers import Real
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
@@ -12,17 +14,20 @@ from sklearn.utils import Tags
 
 from bayespoint.engines import Engine, get_engine
 from bayespoint.engines.base import ENGINES
+from bayespoint.engines.gaussian.evidence_gradient import has_gradient
 from bayespoint.exceptions import SparseInputWarning, warn_user
 from bayespoint.kernels import Kernel, make_kernel
-from bayespoint.validation import check_choice, check_flag, check_number
+from bayespoint.kernels.gamma import check_gamma
+from bayespoint.validation import check_choice, check_flag, check_number, parameter_error
 
 KERNEL_PARAMETERS = ("kernel", "degree", "gamma", "coef0", "normalize", "fit_intercept")
+OF_A_MACHINE = (*KERNEL_PARAMETERS, "ridge", "n_components", "engine", "temperature")
 
 
 def can_update(classifier: Settings) -> bool:
     """Whether kernel and engine support batch learning; if not, an AttributeError says why."""
     engine = classifier.engine
-    named = ENGINES.get(engine) if isinstance(engine, str) else engine
+    named = ENGINES.get(alias_of(engine)) if isinstance(engine, str) else engine
     if getattr(named, "can_update", False) and classifier._kernel_is("is_linear"):
         return True
     raise AttributeError(
@@ -33,14 +38,30 @@ def can_update(classifier: Settings) -> bool:
     )
 
 
+def is_positive(value: Any) -> bool:
+    """Whether a value is a positive, finite number."""
+    return isinstance(value, Real) and 0 < float(value) < np.inf
+
+
+def alias_of(engine: str) -> str:
+    """The alias of a named engine: "auto" is expectation propagation."""
+    return "ep" if engine == "auto" else engine
+
+
 class Settings(BaseEstimator):
     """Gets, sets and checks the parameters of a classifier; makes its engine and its kernel."""
 
     kernel: str | Kernel | Callable[[NDArray, NDArray], NDArray]
-    gamma: float | str
+    standardize: bool | str
+    gamma: Any
     ridge: float | str
+    n_components: int | str | None
     engine: Engine | str
+    temperature: float | str
+    mixture: Sequence[tuple[float, dict]] | None
+    decision: str
     class_weight: dict | str | None
+    n_jobs: int | None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Get the parameters, including those of an engine that is given by name.
@@ -56,8 +77,8 @@ class Settings(BaseEstimator):
             Names and values.
         """
         params = super().get_params(deep=deep)
-        if deep and isinstance(self.engine, str) and self.engine in ENGINES:
-            defaults = get_engine(self.engine).get_params()
+        if deep and isinstance(self.engine, str) and alias_of(self.engine) in ENGINES:
+            defaults = get_engine(alias_of(self.engine)).get_params()
             params |= {f"engine__{name}": value for name, value in defaults.items()}
         return params
 
@@ -75,26 +96,68 @@ class Settings(BaseEstimator):
         """
         engine = params.get("engine", self.engine)
         if isinstance(engine, str) and any(name.startswith("engine__") for name in params):
-            params["engine"] = get_engine(engine)
+            params["engine"] = get_engine(alias_of(engine))
         return super().set_params(**params)
 
     def _check_parameters(self) -> None:
         check_number(self, "degree", integer=True, low=1)
-        if not isinstance(self.gamma, str) or self.gamma not in ("scale", "auto"):
-            check_number(self, "gamma", low=0, closed="neither", words="'scale', 'auto' or ")
+        if not isinstance(self.gamma, str) or self.gamma != "auto":
+            check_gamma(self, by_feature=True)
         check_number(self, "coef0", low=0)
         if not isinstance(self.ridge, str) or self.ridge != "mean":
             check_number(self, "ridge", low=0, words="'mean' or ")
+        if self.n_components is not None and self.n_components != "auto":
+            check_number(self, "n_components", low=1, integer=True, words="None, 'auto' or ")
         for name in ("normalize", "fit_intercept", "warm_start"):
             check_flag(self, name)
         check_choice(self, "decision", ("bayes_point", "vote"))
+        if not isinstance(self.temperature, str) or self.temperature != "auto":
+            check_number(self, "temperature", low=0, closed="neither", words="'auto' or ")
+        if not isinstance(self.standardize, str) or self.standardize != "auto":
+            check_flag(self, "standardize")
+        if self.mixture is not None:
+            self._check_mixture()
         if self.class_weight is not None and not isinstance(self.class_weight, dict):
             check_choice(self, "class_weight", ("balanced",), "or a dict or None")
         self._make_kernel()
 
+    def _check_mixture(self) -> None:
+        """Raise an error unless the mixture is a list of pairs of a weight and parameters."""
+        pairs: Any = self.mixture
+        allowed = "None or a list of pairs (weight, dict of parameters), with positive weights"
+        if not isinstance(pairs, (list, tuple)) or len(pairs) == 0:
+            raise parameter_error(self, "mixture", allowed)
+        for pair in pairs:
+            is_pair = isinstance(pair, (list, tuple)) and len(pair) == 2
+            if not is_pair or not isinstance(pair[1], dict) or not is_positive(pair[0]):
+                raise parameter_error(self, "mixture", allowed)
+            unknown = set(pair[1]) - set(OF_A_MACHINE)
+            if unknown:
+                raise ValueError(
+                    f"A machine of a mixture has no parameter {sorted(unknown)[0]!r}. It may have "
+                    f"its own {', '.join(OF_A_MACHINE)}; all others are those of the classifier."
+                )
+
+    def _chooses(self, engine: Engine) -> bool:
+        """Whether the kernel is to be chosen: it is "auto", and the engine can compare kernels."""
+        if self.kernel_is_named or self.mixture is not None or not has_gradient(engine):
+            return False
+        settings: Any = engine
+        given = settings.prior_mean, settings.prior_covariance, settings.intercept_scale
+        # A prior of each weight is one of the features themselves.
+        return all(one is None for one in given) and np.ndim(settings.prior_scale) == 0
+
+    @property
+    def kernel_is_named(self) -> bool:
+        """Whether the kernel was chosen by the user."""
+        return not isinstance(self.kernel, str) or self.kernel != "auto"
+
     def _make_engine(self, X: Any) -> Engine:
         """The engine, checked. For sparse points, one given by name is made to support them."""
-        engine = get_engine(self.engine)
+        if isinstance(self.engine, str):
+            engine = get_engine(alias_of(self.engine))
+        else:
+            engine = get_engine(self.engine)
         engine.check()
         if not issparse(X) or self._takes_sparse(engine):
             return engine
@@ -109,15 +172,20 @@ class Settings(BaseEstimator):
                 f"Sparse input needs an engine that supports it, and {engine} does not. Use "
                 f"engine=ExpectationPropagation(covariance='diagonal'), or pass {dense}."
             )
-        warn_user(SparseInputWarning(str(chosen)))
+        if self.engine != "auto":
+            warn_user(SparseInputWarning(str(chosen)))
         return chosen
 
     def _takes_sparse(self, engine: Engine) -> bool:
         return engine.accepts_sparse and self._kernel_is("is_linear")
 
     def _make_kernel(self) -> Kernel:
-        """The kernel, not yet fitted."""
-        return make_kernel(**{name: getattr(self, name) for name in KERNEL_PARAMETERS})
+        """The kernel, not yet fitted. "auto" is linear where nothing else can be chosen."""
+        given = {name: getattr(self, name) for name in KERNEL_PARAMETERS}
+        for name, meaning in (("kernel", "linear"), ("gamma", "scale")):
+            if isinstance(given[name], str) and given[name] == "auto":
+                given[name] = meaning
+        return make_kernel(**given)
 
     def _kernel_is(self, trait: str) -> bool:
         """Whether the unfitted kernel has a trait; False if its parameters are invalid."""
@@ -130,7 +198,7 @@ class Settings(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._kernel_is("is_precomputed")
         if self._kernel_is("is_linear"):
-            named = isinstance(self.engine, str) and self.engine in ENGINES
-            engine = ENGINES[self.engine]().for_sparse() if named else self.engine
+            named = isinstance(self.engine, str) and alias_of(self.engine) in ENGINES
+            engine = ENGINES[alias_of(self.engine)]().for_sparse() if named else self.engine
             tags.input_tags.sparse = isinstance(engine, Engine) and engine.accepts_sparse
         return tags

@@ -101,6 +101,7 @@ def check_number(
     high: float = np.inf,
     closed: str = "left",
     integer: bool = False,
+    also: tuple[str | None, ...] = (),
     words: str = "",
 ) -> None:
     """Raise an error unless the parameter is a number in an interval.
@@ -117,8 +118,10 @@ def check_number(
         Which ends belong to the interval.
     integer : bool, default=False
         Whether the value must be an integer.
+    also : tuple of str or None, default=()
+        Values that are allowed besides numbers, such as ``(None,)`` or ``("auto",)``.
     words : str, default=""
-        Other allowed values, for the message.
+        Other allowed values, which the caller has checked, for the message.
 
     Examples
     --------
@@ -131,6 +134,8 @@ def check_number(
     instead.
     """
     value = getattr(owner, name)
+    if (value is None or isinstance(value, str)) and value in also:
+        return
     kind = Integral if integer else Real
     is_number = isinstance(value, kind) and not isinstance(value, (bool, np.bool_))
     with_low, with_high = closed in ("left", "both"), closed in ("right", "both")
@@ -140,6 +145,7 @@ def check_number(
         or not (value <= high if with_high else value < high)
     ):
         interval = f"{'[' if with_low else '('}{low}, {high}{']' if with_high else ')'}"
+        words = f"{', '.join(map(repr, also))} or " if also else words
         raise parameter_error(
             owner, name, f"{words}{'an int' if integer else 'a float'} in the range {interval}"
         )

@@ -33,7 +33,7 @@ def swap(monkeypatch):
     """Let an experiment do something else."""
 
     def with_run(run, name="large-scale"):
-        monkeypatch.setitem(EXPERIMENTS, name, replace(EXPERIMENTS["large-scale"], run=run))
+        monkeypatch.setitem(EXPERIMENTS, name, replace(EXPERIMENTS["large-scale"], parts=run))
 
     return with_run
 
@@ -180,7 +180,7 @@ def test_control_c(tmp_path):
         "from dataclasses import replace\n"
         "from bayespoint.experiments import EXPERIMENTS\n"
         "def run(context): context.tell('asleep'); time.sleep(60)\n"
-        "EXPERIMENTS['large-scale'] = replace(EXPERIMENTS['large-scale'], run=run)\n"
+        "EXPERIMENTS['large-scale'] = replace(EXPERIMENTS['large-scale'], parts=run)\n"
         "from bayespoint.cli import main; main()"
     )
     command = [sys.executable, "-c", script, "reproduce", "large-scale", "--out", str(tmp_path)]
@@ -223,7 +223,7 @@ def test_warnings_are_shown(tmp_path, swap):
 
     def run(context):
         warnings.warn("odd", UserWarning, stacklevel=1)
-        return experiment.run(context)
+        return experiment.parts(context)
 
     swap(run)
     assert "warning: odd" in invoke("reproduce", "large-scale", "--out", tmp_path).stdout

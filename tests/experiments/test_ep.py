@@ -17,19 +17,23 @@ from scipy.stats import entropy, multivariate_normal, norm
 from bayespoint import BayesPointClassifier
 from bayespoint.cli.reproduce import result_table
 from bayespoint.engines import ExpectationPropagation
-from bayespoint.experiments import Context, perform, write_index, write_run
+from bayespoint.experiments import Context, ep, perform, write_index, write_run
 from bayespoint.experiments.base import Column, Row, Table
 from bayespoint.experiments.cells import table_heads, table_rows
 from bayespoint.experiments.ep import bumps as plane
 from bayespoint.experiments.ep import digits, two_weights
-from bayespoint.experiments.ep import experiment as ep
-from bayespoint.experiments.ep.bumps import CENTRES, WIDTHS, bumps
+from bayespoint.experiments.ep.bumps import CENTRES, WIDTHS, bumps, uncertainty
 from bayespoint.experiments.ep.digits import DigitsRun, best
 from bayespoint.experiments.ep.exact import Moments, exact_moments, log_joint, points_of_grid
 from bayespoint.experiments.ep.methods import EP, LAPLACE, METHODS, Method, Scores
-from bayespoint.experiments.ep.two_weights import BANDS, draw_data, learn_from, verdict
-from bayespoint.experiments.ep.two_weights_figure import ellipse, levels
-from bayespoint.experiments.ep.uncertainty import uncertainty
+from bayespoint.experiments.ep.two_weights import (
+    BANDS,
+    draw_data,
+    ellipse,
+    learn_from,
+    levels,
+    verdict,
+)
 from bayespoint.plots import house_style
 
 LIKELIHOODS = {"probit": log_ndtr, "logistic": log_expit}
@@ -250,7 +254,7 @@ def test_caption_says_what_the_choice_by_evidence_costs():
     _, (pair, _) = digits.load_pairs(Context())
     n = len(pair.split.y_test)
     runs = [scored(0.1, 3 / n, -5.0), scored(1.0, 5 / n, -3.0)]
-    words = digits.caption(pair, runs)
+    words = digits.table_caption(pair, runs)
     assert "EP's evidence chooses τ² = 1, with 5 errors; the minimum is 3, at τ² = 0.1" in words
     assert f"With {n} test images, 2 of EP's 2 error rates" in words
 
@@ -295,7 +299,7 @@ def test_full_run_reads_the_data_folder(tmp_path):
     images = rng.integers(100, size=(160, 5, 5)) + 12 * labels[:, None, None]
     X, y = images.astype(np.uint8), labels.astype(np.uint8)
     np.savez(tmp_path / "mnist.npz", Xtr=X[:100], ytr=y[:100], Xte=X[100:], yte=y[100:])
-    result = ep.run(Context(full=True, data=tmp_path))
+    result = ep.EXPERIMENT.run(Context(full=True, data=tmp_path))
     assert "MNIST" in result.setting["digits"]
     assert "50 and 30 of 1 against 8" in result.setting["digits"]
     figure = next(figure for figure in result.figures if figure.name == "digits")
@@ -352,7 +356,7 @@ def test_another_method_joins_tables_and_pictures(monkeypatch):
     other = Method("EP in parallel", parallel, "probit", log_ndtr, "black")
     for module in (ep, plane, digits, two_weights):
         monkeypatch.setattr(module, "METHODS", (EP, other))
-    result = ep.run(Context())
+    result = ep.EXPERIMENT.run(Context())
     assert "EP in parallel (probit likelihood)" in result.setting["methods"]
     for table in result.tables:
         rows = [row for row in table.rows if "EP in parallel" in row.name]

@@ -8,8 +8,7 @@ from scipy.optimize import nnls
 from tests.helpers.sphere import integrate
 
 from bayespoint.experiments import Context, perform
-from bayespoint.experiments.gibbs import curves, plane, posterior, sphere, votes
-from bayespoint.experiments.gibbs import experiment as gibbs
+from bayespoint.experiments.gibbs import EXPERIMENT, curves, plane, posterior, sphere, votes
 from bayespoint.plots import house_style
 
 
@@ -21,8 +20,8 @@ def run():
             patch.setitem(module.N_SETS, "quick", 2)
         patch.setitem(curves.N_SETS, "quick", 2)
         patch.setitem(curves.N_LABELS, "quick", 5)
-        patch.setitem(gibbs.EVIDENCE_THIN, "quick", 2)
-        return perform(gibbs.EXPERIMENT, Context())
+        patch.setitem(plane.EVIDENCE_THIN, "quick", 2)
+        return perform(EXPERIMENT, Context())
 
 
 @pytest.mark.filterwarnings("ignore::bayespoint.exceptions.ChainsDisagreeWarning")

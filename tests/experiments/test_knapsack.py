@@ -8,13 +8,12 @@ import pytest
 from scipy.stats import ttest_1samp
 
 from bayespoint.experiments import Context, perform, write_run
-from bayespoint.experiments.knapsack import experiment as knapsack
-from bayespoint.experiments.knapsack import sparse, splits, state, tables, toy
+from bayespoint.experiments.knapsack import EXPERIMENT, sparse, splits, tables, toy
 
 
 @pytest.fixture(scope="module")
 def run():
-    return perform(knapsack.EXPERIMENT, Context())
+    return perform(EXPERIMENT, Context())
 
 
 def made_up(n_splits=3, names=("a", "b"), seed=0):
@@ -114,7 +113,7 @@ def test_best_pair_is_the_best_of_those_allowed():
 
 def test_a_split_is_the_same_again_and_others_differ():
     data = splits.load_sets(Context())[0]
-    one, again, other = (splits.solve_split(data, k, 0, splits.QUICK) for k in (0, 0, 1))
+    one, again, other = (splits.solve_split(data, k, 0, splits.GRIDS["quick"]) for k in (0, 0, 1))
     assert one == again
     assert one.errors != other.errors or one.chosen != other.chosen
     assert set(one.errors) == set(splits.METHODS)
@@ -130,14 +129,12 @@ def test_interrupted_runs_go_on(tmp_path, monkeypatch):
         asked.append((data.name, split))
         return made[data.name, split]
 
-    monkeypatch.setattr(state, "solve_split", solve)
+    monkeypatch.setattr(splits, "solve_split", solve)
     sets = [splits.DataSet(name, np.zeros((2, 1)), np.zeros(2, dtype=bool)) for name in "ab"]
-    path = tmp_path / "deep" / "splits.jsonl"
+    path = tmp_path / "knapsack" / "quick" / "splits.jsonl"
 
     def solve_all(n, seed=0):
-        return state.solve_splits(
-            sets, n, seed, splits.QUICK, state=path, n_jobs=1, tell=lambda _: None
-        )
+        return splits.solve_splits(sets, Context(seed=seed, out=tmp_path, n_splits=n, n_jobs=1))
 
     first = solve_all(2)
     assert len(asked) == 4
@@ -159,11 +156,11 @@ def test_number_of_splits_and_state_come_from_the_context(tmp_path, monkeypatch)
     sets = splits.load_sets(Context())[:1]
     monkeypatch.setattr(splits, "load_sets", lambda context: sets)
     context = Context(n_splits=2, out=tmp_path)
-    result = knapsack.run(context)
+    result = EXPERIMENT.run(context)
     assert "2 splits" in result.tables[0].caption
     lines = (tmp_path / "knapsack" / "quick" / "splits.jsonl").read_text().splitlines()
     assert len(lines) == 2
-    assert knapsack.run(replace(context, seed=0)).tables[0] == result.tables[0]
+    assert EXPERIMENT.run(replace(context, seed=0)).tables[0] == result.tables[0]
 
 
 # The toy problem ---------------------------------------------------------------------------------

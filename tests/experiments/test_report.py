@@ -25,7 +25,7 @@ from bayespoint.experiments import (
     write_summary,
 )
 from bayespoint.experiments.cells import table_rows, verdict_word
-from bayespoint.experiments.large_scale import experiment as large_scale
+from bayespoint.experiments.large_scale import problem
 from bayespoint.experiments.large_scale.samples import sample_errors
 from bayespoint.experiments.report import FORMAT
 from bayespoint.experiments.summary import plain, summary_text
@@ -124,7 +124,7 @@ def test_verdicts(rate, printed, verdict):
 
 @pytest.mark.parametrize("normalize", [False, True])
 def test_first_samples_are_the_machine_with_fewer_samples(normalize):
-    split = large_scale.pose(Context()).split
+    split = problem.pose(Context()).split
     machine = BayesPointClassifier(
         kernel="poly",
         degree=5,
@@ -175,17 +175,17 @@ def test_full_run_reads_the_data_folder(tmp_path, monkeypatch):
     X, y = images.astype(np.uint8), labels.astype(np.uint8)
     np.savez(tmp_path / "mnist.npz", Xtr=X[:100], ytr=y[:100], Xte=X[100:], yte=y[100:])
 
-    result = large_scale.run(Context(full=True, data=tmp_path))
+    result = EXPERIMENTS["large-scale"].run(Context(full=True, data=tmp_path))
     assert "MNIST, 100 training and 50 test images" in result.setting["data"]
     assert result.tables[1].column("printed")[0] is None  # the paper had more
 
-    monkeypatch.setattr(large_scale, "PAPER_SIZES", (100, 50))
-    result = large_scale.run(Context(full=True, data=tmp_path))
+    monkeypatch.setattr(problem, "PAPER_SIZES", (100, 50))
+    result = EXPERIMENTS["large-scale"].run(Context(full=True, data=tmp_path))
     table = result.tables[1]
-    assert table.column("printed") == list(large_scale.PRINTED)
+    assert table.column("printed") == list(problem.PRINTED)
     assert {verdict_word(row.verdict) for row in table.rows} <= {"agrees", "better", "worse"}
     assert result.tables[3].column("printed").count(1.46) == 1
-    assert result.figures[1].data["printed"]["error_percent"] == list(large_scale.PRINTED)
+    assert result.figures[1].data["printed"]["error_percent"] == list(problem.PRINTED)
     for figure in result.figures[1:]:
         labels = figure.draw().axes[0].get_legend_handles_labels()[1]
         assert "printed in the paper" in labels
@@ -282,9 +282,9 @@ def test_warnings_are_kept():
 
     def run_with_warning(context):
         warnings.warn("not quite right", UserWarning, stacklevel=1)
-        return experiment.run(context)
+        return experiment.parts(context)
 
-    document = perform(replace(experiment, run=run_with_warning), Context()).document
+    document = perform(replace(experiment, parts=run_with_warning), Context()).document
     assert document["warnings"] == ["not quite right"]
 
 

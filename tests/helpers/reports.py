@@ -69,7 +69,7 @@ def reproduce_page(folder):
         ],
         figures=[Figure("line", f"a line {EVIL}", "A caption.", {"y": [1, 2]}, draw_line)],
     )
-    experiment = Experiment("made-up", "Made up", "A paper", "What is done.", lambda _: result)
+    experiment = Experiment("made-up", "Made up", "A paper", "What is done.", lambda _: [result])
     write_run(perform(experiment, Context()), folder)
     return write_index(folder)
 

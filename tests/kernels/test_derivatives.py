@@ -64,9 +64,31 @@ def test_derivatives_of_the_matrix(name, normalize):
     prepared = fitted.prepare(X, training=True)
     for parameter in kernel.positive_parameters:
         expected = difference(kernel, parameter, lambda k: k.fitted(X)(X, X))
-        change = fitted.derivative(prepared, parameter)
+        change = fitted.derivative(prepared, prepared, parameter)
         plain = in_plain_units(change, prepared.log_unit, prepared.log_unit)
         np.testing.assert_allclose(plain, expected, atol=1e-8 * np.abs(fitted(X, X)).max())
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize("name", KERNELS)
+def test_derivatives_and_slopes_between_different_points(name, normalize, monkeypatch):
+    """More points than one small part, of other units than the training points."""
+    monkeypatch.setattr("bayespoint.kernels.terms.SMALL", 3)
+    X, other = points(), 5 * points()[:7]
+    kernel = clone(KERNELS[name]).set_params(normalize=normalize or KERNELS[name].normalize)
+    fitted = kernel.fitted(X)
+    left, right = fitted.prepare(other), fitted.prepare(X, training=True)
+    pull = np.random.default_rng(1).normal(size=(7, 12))
+    for parameter in kernel.positive_parameters:
+        expected = difference(kernel, parameter, lambda k: k.fitted(X)(other, X))
+        change = fitted.derivative(left, right, parameter)
+        plain = in_plain_units(change, left.log_unit, right.log_unit)
+        size = np.abs(fitted(other, X)).max()
+        np.testing.assert_allclose(plain, expected, atol=1e-8 * size)
+        slope = fitted.slope(
+            left, right, parameter, in_plain_units(pull, left.log_unit, right.log_unit)
+        )
+        assert slope == pytest.approx(np.vdot(pull, expected), abs=1e-7 * size)
 
 
 @pytest.mark.parametrize("normalize", [False, True])
@@ -77,8 +99,63 @@ def test_derivatives_of_linear_features(name, normalize):
     assert kernel.positive_parameters
     for parameter in kernel.positive_parameters:
         expected = difference(kernel, parameter, lambda k: BasisSpace(k).fit(X).Z_)
-        change = BasisSpace(kernel).derivative(X, parameter)
-        np.testing.assert_allclose(change, expected, atol=1e-9)
+        pull = np.random.default_rng(1).normal(size=expected.shape)
+        slope = BasisSpace(kernel).slope(X, parameter, pull)
+        np.testing.assert_allclose(slope, np.vdot(pull, expected), atol=1e-8)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.3, "mean"])
+@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize("name", [name for name, kernel in KERNELS.items() if not kernel.is_linear])
+def test_slopes_of_a_function_of_the_matrix(name, normalize, ridge):
+    X = points()
+    kernel = clone(KERNELS[name]).set_params(normalize=normalize or KERNELS[name].normalize)
+    pull = symmetric(len(X))
+
+    def value(k):
+        K = k.fitted(X)(X, X)
+        own = K.trace() / len(K) if ridge == "mean" else ridge
+        return np.vdot(pull, K + own * np.eye(len(K)))
+
+    space = BasisSpace(kernel.fitted(X), ridge)
+    for parameter in kernel.positive_parameters:
+        expected = difference(kernel, parameter, value)
+        assert space.slope(X, parameter, pull) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_slopes_of_a_gamma_for_each_feature(normalize):
+    X, gamma = points(), np.array([0.5, 0.1, 2.0])
+    pull = symmetric(len(X))
+
+    def kernel(gamma):
+        terms = [RadialKernel(gamma=gamma), PolynomialKernel(gamma=0.3)]
+        return SumKernel(terms, weights=[2.0, 0.5], normalize=normalize)
+
+    expected = np.zeros(3)
+    for j, step in enumerate(STEP * np.eye(3)):
+        ahead, behind = (np.vdot(pull, kernel(gamma * np.exp(s))(X, X)) for s in (step, -step))
+        expected[j] = (ahead - behind) / (2 * STEP)
+    slopes = BasisSpace(kernel(gamma).fitted(X)).slope(X, "terms__0__gamma", pull)
+    np.testing.assert_allclose(slopes, expected, atol=1e-6)
+    fitted, other = kernel(gamma).fitted(X), 0.5 * points()[:7]
+    pull = np.random.default_rng(2).normal(size=(7, 12))  # between other points and these
+    for j, step in enumerate(STEP * np.eye(3)):
+        ahead, behind = (np.vdot(pull, kernel(gamma * np.exp(s))(other, X)) for s in (step, -step))
+        expected[j] = (ahead - behind) / (2 * STEP)
+    left, right = fitted.prepare(other), fitted.prepare(X, training=True)
+    pull = in_plain_units(pull, left.log_unit, right.log_unit)
+    slopes = fitted.slope(left, right, "terms__0__gamma", pull)
+    np.testing.assert_allclose(slopes, expected, atol=1e-6)
+    pull = symmetric(len(X))
+    alone = BasisSpace(RadialKernel(gamma=gamma).fitted(X)).slope(X, "gamma", pull)
+    same = BasisSpace(RadialKernel(gamma=1.0).fitted(X * np.sqrt(gamma)))
+    assert alone.sum() == pytest.approx(same.slope(X * np.sqrt(gamma), "gamma", pull))
+
+
+def symmetric(n):
+    pull = np.random.default_rng(1).normal(size=(n, n))
+    return pull + pull.T
 
 
 def test_points_of_another_scale_than_the_kernels_own():
@@ -87,10 +164,10 @@ def test_points_of_another_scale_than_the_kernels_own():
     prepared = CUBIC.prepare(X, unit=True)
     lengths = np.sqrt(np.outer(CUBIC.diag(X), CUBIC.diag(X)))
     expected = difference(CUBIC, "gamma", lambda k: k(X, X)) / lengths
-    np.testing.assert_allclose(CUBIC.derivative(prepared, "gamma"), expected, atol=1e-8)
+    np.testing.assert_allclose(CUBIC.derivative(prepared, prepared, "gamma"), expected, atol=1e-8)
 
 
 def test_kernels_without_parameters_have_no_derivatives():
     for kernel in (ConstantKernel(), FunctionKernel(triangle), PrecomputedKernel()):
         assert kernel.positive_parameters == ()
-        assert kernel.derivative(kernel.prepare(np.eye(3), training=True), "gamma") is None
+        assert kernel.derivative(*2 * [kernel.prepare(np.eye(3), training=True)], "gamma") is None

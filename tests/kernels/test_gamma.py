@@ -13,8 +13,10 @@ DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float3
 @pytest.mark.parametrize("scale", [1e-10, 1.0, 1e10])
 def test_gamma_from_the_data(scale, dtype):
     X = (scale * np.random.default_rng(0).normal(size=(50, 7))).astype(dtype)
-    auto, by_scale = (RadialKernel(gamma=gamma).fitted(X).gamma for gamma in ("auto", "scale"))
-    assert auto == 1 / 7
+    by_features, by_scale = (
+        RadialKernel(gamma=gamma).fitted(X).gamma for gamma in ("features", "scale")
+    )
+    assert by_features == 1 / 7
     assert by_scale == pytest.approx(1 / (7 * X.astype(float).var()), rel=1e-12)
     assert PolynomialKernel(gamma="scale").fitted(X).gamma == by_scale
 
@@ -34,7 +36,7 @@ def test_gamma_out_of_range_is_an_error(size):
     "kernel",
     [
         RadialKernel(gamma="scale"),
-        PolynomialKernel(gamma="auto"),
+        PolynomialKernel(gamma="features"),
         RadialKernel(gamma="scale") + ConstantKernel(),
     ],
 )
@@ -49,5 +51,7 @@ def test_gamma_that_was_not_read_off_data_is_an_error(kernel):
 @pytest.mark.parametrize("gamma", [0, -1.0, np.nan, "wide", None, True])
 def test_gamma_that_is_not_allowed(kernel, gamma):
     name = kernel.__name__
-    with pytest.raises(ValueError, match=rf"'gamma' parameter of {name} must be 'scale', 'auto'"):
+    with pytest.raises(
+        ValueError, match=rf"'gamma' parameter of {name} must be 'scale', 'features'"
+    ):
         kernel(gamma=gamma).fitted(np.eye(2))

@@ -212,7 +212,7 @@ def test_names_that_are_not_there(name):
 
 def test_reading_data_changes_no_parameter():
     X = np.random.default_rng(0).normal(size=(20, 3))
-    kernel = 2 * RadialKernel(gamma="scale") + PolynomialKernel(degree=2, gamma="auto")
+    kernel = 2 * RadialKernel(gamma="scale") + PolynomialKernel(degree=2, gamma="features")
     before = repr(kernel.get_params())
     fitted = kernel.fitted(X)
     assert repr(kernel.get_params()) == before

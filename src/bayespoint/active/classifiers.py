@@ -52,7 +52,8 @@ def in_chunks(X: Any) -> Iterator[Any]:
 def probabilities(classifier: Any, outputs: NDArray) -> NDArray[np.float64]:
     """p(y | x, w) of classifiers w from their outputs, (n_classifiers, n_points, n_classes)."""
     log_yes, log_no = classifier.posterior_.likelihood.log_likelihood(outputs)
-    return np.moveaxis(classifier.coding_.probabilities(log_yes, log_no), 1, 0)
+    single = classifier.coding_.probabilities(log_yes, log_no, temperature=1.0)
+    return np.moveaxis(single, 1, 0)
 
 
 def votes(classifier: Any, outputs: NDArray) -> NDArray[np.bool_]:

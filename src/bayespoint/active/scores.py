@@ -62,14 +62,7 @@ def entropy(clf: Any, X: Any) -> NDArray[np.float64]:
 
 def vote_shares(classifier: Any, X: Any) -> NDArray[np.float64]:
     """Share of classifiers that predict each class; rows sum to 1."""
-    coding = classifier.coding_
-    if classifier.posterior_.n_samples is None:
-        mean, variance = classifier.latent_mean_and_variance(X)
-        shape = (len(mean), coding.n_tasks)
-        return coding.gaussian_shares(mean.reshape(shape), variance.reshape(shape))
-    return np.concatenate(
-        [coding.sample_shares(classifier.sample_outputs(part)) for part in in_chunks(X)]
-    )
+    return np.concatenate([classifier.class_shares(part) for part in in_chunks(X)])
 
 
 def bald(

@@ -22,8 +22,8 @@ class Engine(BaseEstimator):
     Subclasses that declare an ``alias`` can be named by it; no two may have the same one.
 
     An engine is a bag of parameters in scikit-learn's sense, so that ``engine__n_samples`` works
-    in a grid search; a run changes nothing in it. Subclasses declare, as data, what they need and
-    what they can:
+    in a grid search; a run changes nothing in it. The parameters can be the fields of a dataclass.
+    Subclasses declare, as data, what they need and what they can:
 
     Attributes
     ----------

@@ -37,6 +37,8 @@ class Run:
         What the classifier warns of. They are not kept in model files.
     seconds : float
         Time of the run; measured by the classifier.
+    choice : sequence of str, optional
+        What was chosen automatically, and why.
 
     Examples
     --------
@@ -61,6 +63,7 @@ class Run:
     measures: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     warnings: Sequence[Warning] = ()
     seconds: float = np.nan
+    choice: Sequence[str] = ()
 
     def check_state(self) -> None:
         """Raise an error if the stored attributes make no sense."""
@@ -68,5 +71,6 @@ class Run:
         need(type(self.converged) is bool, "converged is not a bool")
         for words in (self.unit, self.summary, self.remedy):
             need(isinstance(words, str), "its words are not text")
+        need(all(isinstance(line, str) for line in self.choice), "its choice is not text")
         need(isinstance(self.history, (list, tuple)), "its history is not a sequence")
         need(isinstance(self.measures, dict), "its measures are not a dict")

@@ -7,7 +7,7 @@ nor writes anything: it returns tables, and figures that can be drawn.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,10 +17,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayespoint.plots.style import Drawing
-
-
-def _silent(message: str) -> None:
-    """Ignore the message."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +54,7 @@ class Context:
     full: bool = False
     data: Path | None = None
     seed: int = 0
-    tell: Callable[[str], None] = _silent
+    tell: Callable[[str], None] = lambda message: None
     out: Path | None = None
     n_splits: int | None = None
     n_jobs: int | None = None
@@ -201,9 +197,14 @@ def rounded(values: ArrayLike, digits: int = 4) -> list:
     return np.round(np.asarray(values, dtype=np.float64), digits).tolist()
 
 
+def percent(fractions: ArrayLike) -> list:
+    """Fractions in per cent; digits beyond the sixth decimal are noise of the arithmetic."""
+    return rounded(100 * np.asarray(fractions), 6)
+
+
 @dataclass(frozen=True)
 class Result:
-    """The result of an experiment.
+    """The result of an experiment, or of a part of it.
 
     Attributes
     ----------
@@ -222,9 +223,19 @@ class Result:
     ['Errors']
     """
 
-    setting: Mapping[str, str]
-    tables: Sequence[Table]
-    figures: Sequence[Figure]
+    setting: Mapping[str, str] = field(default_factory=dict)
+    tables: Sequence[Table] = ()
+    figures: Sequence[Figure] = ()
+
+    @classmethod
+    def joined(cls, results: Iterable[Result]) -> Result:
+        """Results of several parts as one."""
+        parts = list(results)
+        return cls(
+            {name: words for part in parts for name, words in part.setting.items()},
+            [table for part in parts for table in part.tables],
+            [figure for part in parts for figure in part.figures],
+        )
 
 
 @dataclass(frozen=True)
@@ -241,8 +252,8 @@ class Experiment:
         Where it was published.
     description : str
         What is done, in one or two sentences.
-    run : callable
-        Takes a :class:`Context` and returns a :class:`Result`.
+    parts : callable
+        Takes a :class:`Context` and yields a :class:`Result` for each part.
 
     Examples
     --------
@@ -259,4 +270,8 @@ class Experiment:
     title: str
     paper: str
     description: str
-    run: Callable[[Context], Result]
+    parts: Callable[[Context], Iterable[Result]]
+
+    def run(self, context: Context) -> Result:
+        """Run all parts."""
+        return Result.joined(self.parts(context))

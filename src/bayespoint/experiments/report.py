@@ -49,7 +49,7 @@ def perform(experiment: Experiment, context: Context) -> Run:
     Examples
     --------
     >>> from bayespoint.experiments import Context, Experiment, Result, perform
-    >>> nothing = Experiment("none", "Nothing", "-", "-", lambda context: Result({}, [], []))
+    >>> nothing = Experiment("none", "Nothing", "-", "-", lambda context: [Result()])
     >>> run = perform(nothing, Context())
     >>> run.document["name"], run.document["mode"], run.document["warnings"]
     ('none', 'quick', [])
@@ -102,7 +102,7 @@ def write_run(run: Run, out: Path) -> Path:
     >>> import tempfile
     >>> from pathlib import Path
     >>> from bayespoint.experiments import Context, Experiment, Result, perform, write_run
-    >>> nothing = Experiment("none", "Nothing", "-", "-", lambda context: Result({}, [], []))
+    >>> nothing = Experiment("none", "Nothing", "-", "-", lambda context: [Result()])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = write_run(perform(nothing, Context()), Path(folder))
     ...     print(path.relative_to(folder).as_posix())

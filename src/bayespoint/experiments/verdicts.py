@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import sqrt
 
+import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.experiments.base import Column, Row
@@ -27,6 +28,12 @@ def standard_error(values: NDArray) -> float:
     """Standard error of the mean of independent values; 0 for a single one."""
     n = len(values)
     return float(values.std(ddof=1)) / sqrt(n) if n > 1 else 0.0
+
+
+def mean_row(name: str, samples: NDArray[np.float64], words: str) -> Row:
+    """Means over the first axis of independent values, with their standard errors."""
+    errors = [standard_error(column) for column in samples.T]
+    return Row(name, samples.mean(axis=0).tolist(), words, errors)
 
 
 def compare(rate: float, printed: float, n: int) -> str:

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 
 from bayespoint.kernels.linear import LinearForm
 from bayespoint.kernels.points import Points, in_plain_units
+from bayespoint.kernels.terms import replaced, scaled, small_parts, split_name
 from bayespoint.validation import check_flag, parameter_error
 
 
@@ -112,13 +113,21 @@ class Kernel(BaseEstimator, ABC):
     def block(self, left: Points, right: Points) -> NDArray:
         """Inner products of the scaled features, shape (len(left), len(right))."""
 
-    def derivative(self, points: Points, name: str) -> NDArray | None:
-        """D block(points, points) / d log ``name`` of a positive parameter; None if it is 0.
+    def derivative(self, left: Points, right: Points, name: str) -> NDArray | None:
+        """D block(left, right) / d log ``name`` of a positive parameter; None if it is 0.
 
         The scale of the points may depend on the parameter, so the derivative is that of plain
         values, expressed in the unit of the points.
         """
         return None
+
+    def slope(self, left: Points, right: Points, name: str, pull: NDArray) -> Any:
+        """D sum(pull * block(left, right)) / d log ``name``.
+
+        A float; an array where the parameter is one.
+        """
+        change = self.derivative(left, right, name)
+        return 0.0 if change is None else float(np.vdot(pull, change))
 
     def feature_derivative(self, points: Points, name: str) -> NDArray:
         """D rows / d log ``name`` of a linear kernel's points, in their unit."""
@@ -325,39 +334,52 @@ class SumKernel(Kernel):
             total = total + scaled(term.block(left.parts[i], right.parts[i]), left, right, i)
         return total
 
-    def derivative(self, points: Points, name: str) -> NDArray | None:
+    def derivative(self, left: Points, right: Points, name: str) -> NDArray | None:
         """The derivative of one term; in the logarithm of its weight it is the term's block."""
-        if not points.parts:
-            half = self.feature_derivative(points, name) @ points.rows.T
-            return half + half.T
+        change = self._change(left, right, name)
+        if change is None or not self.normalize or not left.parts:
+            return change
+        along, across = self._lengthening(left, name), self._lengthening(right, name)
+        return change - self.block(left, right) * (along[:, None] + across)  # d (k / |phi| |phi'|)
+
+    def _lengthening(self, points: Points, name: str) -> NDArray:
+        """The derivatives of the logarithms of the lengths of the points."""
+        parts: list[Any] = [points.take(own) for own in small_parts(len(points))]
+        squares: list[Any] = [self._change(part, part, name) for part in parts]
+        return np.concatenate([change.diagonal() / 2 for change in squares])
+
+    def _change(self, left: Points, right: Points, name: str) -> NDArray | None:
+        """The derivative, the lengths of all points being fixed."""
+        if not left.parts:
+            return (
+                self.feature_derivative(left, name) @ right.rows.T
+                + left.rows @ self.feature_derivative(right, name).T
+            )
         i, inner = split_name(name)
-        term, part = self.terms[i], points.parts[i]
-        change = term.derivative(part, inner) if inner else term.block(part, part)
-        if change is None:
-            return None
-        change = scaled(change, points, points, i)
-        if self.normalize:  # the lengths change as well: d (k / |phi| |phi'|)
-            length = change.diagonal() / 2
-            change = change - self.block(points, points) * (length[:, None] + length)
-        return change
+        term, parts = self.terms[i], (left.parts[i], right.parts[i])
+        change = term.derivative(*parts, inner) if inner else term.block(*parts)
+        return None if change is None else scaled(change, left, right, i)
+
+    def slope(self, left: Points, right: Points, name: str, pull: NDArray) -> Any:
+        """That of the term, with the factors of its features in the pull."""
+        i, inner = split_name(name)
+        if not left.parts or not inner:
+            return super().slope(left, right, name, pull)
+
+        def of_term(left: Points, right: Points, pull: NDArray) -> Any:
+            weighted = scaled(pull, left, right, i)
+            return self.terms[i].slope(left.parts[i], right.parts[i], inner, weighted)
+
+        total = of_term(left, right, pull)
+        if self.normalize:  # the lengths change as well
+            values = pull * self.block(left, right)
+            for points, along in ((left, values.sum(axis=1)), (right, values.sum(axis=0))):
+                for own in small_parts(len(points)):
+                    part = points.take(own)
+                    total = total - of_term(part, part, np.diag(along[own] / 2))
+        return total
 
 
 def weighted_sum(terms: list[tuple[float, Kernel]]) -> SumKernel:
     """The sum of kernels with these weights."""
     return SumKernel([term for _, term in terms], weights=[weight for weight, _ in terms])
-
-
-def split_name(name: str) -> tuple[int, str]:
-    """Index of the term that a parameter belongs to, and its name there ("" for the weight)."""
-    _, number, *inner = name.split("__", 2)
-    return int(number), "".join(inner)
-
-
-def replaced(values: Sequence, i: int, value: Any) -> list:
-    """A copy of a list with one entry replaced."""
-    return [value if j == i else old for j, old in enumerate(values)]
-
-
-def scaled(values: NDArray, left: Points, right: Points, i: int) -> NDArray:
-    """Values of one term of a sum, in the unit of the sum's points."""
-    return values * (left.rows[:, i, None] * right.rows[:, i])  # symmetric to the bit

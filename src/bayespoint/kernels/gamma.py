@@ -8,19 +8,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.exceptions import KernelError
-from bayespoint.validation import check_number
-
-NAMED = ("scale", "auto")
+from bayespoint.validation import check_number, parameter_error
 
 
-def check_gamma(owner: Any) -> None:
-    """Raise an error unless gamma is "scale", "auto" or a positive number."""
-    if not isinstance(owner.gamma, str) or owner.gamma not in NAMED:
-        check_number(owner, "gamma", low=0, closed="neither", words="'scale', 'auto' or ")
+def check_gamma(owner: Any, *, by_feature: bool = False) -> None:
+    """Raise an error unless gamma is "scale", "features" or a positive number.
+
+    With ``by_feature`` it may also be an array of positive numbers.
+    """
+    if by_feature and isinstance(owner.gamma, (list, tuple, np.ndarray)):
+        if not are_positive(owner.gamma):
+            raise parameter_error(owner, "gamma", "a number or an array of positive numbers")
+        return
+    check_number(owner, "gamma", low=0, closed="neither", also=("scale", "features"))
 
 
-def gamma_from_data(gamma: float | str, X: NDArray) -> float:
+def are_positive(values: Any) -> bool:
+    """Whether these are positive, finite numbers, one for each feature."""
+    array = np.asarray(values)
+    is_list = array.ndim == 1 and len(array) > 0 and array.dtype.kind in "iuf"
+    return bool(is_list and np.isfinite(array).all() and (array > 0).all())
+
+
+def gamma_from_data(gamma: Any, X: NDArray) -> Any:
     """The value of gamma for these training points."""
+    if np.ndim(gamma) == 1:
+        if len(gamma) != X.shape[1]:
+            raise ValueError(
+                f"gamma has {len(gamma)} numbers, but the points have {X.shape[1]} features. Give "
+                "one number for each feature, or a single one."
+            )
+        return np.asarray(gamma, dtype=np.float64)
     if not isinstance(gamma, str):
         return float(gamma)
     return scale_gamma(X) if gamma == "scale" else 1 / X.shape[1]
@@ -40,11 +58,11 @@ def scale_gamma(X: NDArray) -> float:
     return 1.0 / (X.shape[1] * variance)
 
 
-def known_gamma(owner: Any) -> float:
-    """Gamma as a number, or an error if it depends on training points."""
+def known_gamma(owner: Any) -> Any:
+    """Gamma as a number or an array, or an error if it depends on training points."""
     if isinstance(owner.gamma, str):
         raise KernelError(
             f"gamma={owner.gamma!r} depends on the training points. Call kernel.fitted(X) first, "
             "or set gamma to a number."
         )
-    return float(owner.gamma)
+    return np.asarray(owner.gamma, np.float64) if np.ndim(owner.gamma) else float(owner.gamma)

@@ -23,9 +23,9 @@ class PolynomialKernel(Kernel):
     ----------
     degree : int, default=1
         The power d.
-    gamma : float, "scale" or "auto", default=1.0
-        Factor of the inner product. "scale" is 1 / (n_features Var X) and "auto" is 1 / n_features
-        of the training points X.
+    gamma : float, "scale" or "features", default=1.0
+        Factor of the inner product. "scale" is 1 / (n_features Var X) and "features" is
+        1 / n_features of the training points X.
     coef0 : float, default=0.0
         Constant :math:`c_0`, not negative. With degree 1 it is the feature of the intercept.
     normalize : bool, default=False
@@ -112,14 +112,14 @@ class PolynomialKernel(Kernel):
         """(z.z')^degree by repeated squaring."""
         return integer_power(left.rows @ right.rows.T, self.degree)
 
-    def derivative(self, points: Points, name: str) -> NDArray | None:
+    def derivative(self, left: Points, right: Points, name: str) -> NDArray | None:
         """Dk / d log theta = degree (z.z')^(degree - 1) (dz.z' + z.dz')."""
-        change = self._base.derivative(points.rows, self.linear_change(name), self.normalize)
-        half = change @ points.rows.T
+        form, by = self._base, self.linear_change(name)
+        change = form.derivative(left.rows, by, self.normalize) @ right.rows.T
+        change += left.rows @ form.derivative(right.rows, by, self.normalize).T
         if self.degree == 1:
-            return half + half.T
-        slope = self.degree * integer_power(points.rows @ points.rows.T, self.degree - 1)
-        return slope * (half + half.T)
+            return change
+        return self.degree * integer_power(left.rows @ right.rows.T, self.degree - 1) * change
 
 
 def integer_power(base: NDArray, exponent: int) -> NDArray:

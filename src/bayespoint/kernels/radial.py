@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bayespoint.exceptions import KernelError
 from bayespoint.kernels.base import Kernel
@@ -14,15 +16,15 @@ from bayespoint.state import finite
 
 
 class RadialKernel(Kernel):
-    r"""The Gaussian kernel, :math:`k(x, x') = \exp(-\gamma |x - x'|^2)`.
+    r"""The Gaussian kernel, :math:`k(x, x') = \exp(-\sum_j \gamma_j (x_j - x'_j)^2)`.
 
     Distances are computed by one matrix product.
 
     Parameters
     ----------
-    gamma : float, "scale" or "auto", default=1.0
-        Inverse of twice the squared width. "scale" is 1 / (n_features Var X) and "auto" is
-        1 / n_features of the training points X.
+    gamma : float, array-like of shape (n_features,), "scale" or "features", default=1.0
+        Inverse of twice the squared width, for all features or for each. "scale" is
+        1 / (n_features Var X) and "features" is 1 / n_features of the training points X.
     normalize : bool, default=False
         Has no effect, since k(x, x) = 1.
 
@@ -44,14 +46,14 @@ class RadialKernel(Kernel):
 
     centre_: NDArray | None = None
 
-    def __init__(self, *, gamma: float | str = 1.0, normalize: bool = False) -> None:
+    def __init__(self, *, gamma: ArrayLike | str = 1.0, normalize: bool = False) -> None:
         super().__init__(normalize=normalize)
         self.gamma = gamma
 
     def check(self) -> None:
         """Raise a ValueError, in scikit-learn's wording, for an invalid parameter."""
         super().check()
-        check_gamma(self)
+        check_gamma(self, by_feature=True)
 
     def check_state(self) -> None:
         """Raise an error if the parameters or the fitted attributes are invalid."""
@@ -76,12 +78,12 @@ class RadialKernel(Kernel):
         gamma = known_gamma(self)
         z = X if self.centre_ is None else (X - self.centre_).astype(X.dtype, copy=False)
         with np.errstate(over="ignore"):
-            z = z * X.dtype.type(np.sqrt(2 * gamma))
+            z = z * np.sqrt(2 * gamma).astype(X.dtype)
             largest_exponent = (2 * lengths(z) ** 2).astype(X.dtype)  # between x and -x
         if not np.isfinite(largest_exponent).all():
             raise KernelError(
                 f"gamma |x|^2 overflows {X.dtype} for features as large as {np.abs(X).max():.2g} "
-                f"at gamma={gamma:.2g}. Scale the features or lower gamma."
+                f"at gamma={np.max(gamma):.2g}. Scale the features or lower gamma."
             )
         return Points(z, np.ones(len(z)), 0.0, np.arange(len(z)), largest_exponent / 4)
 
@@ -90,12 +92,24 @@ class RadialKernel(Kernel):
         exponent = log_radial(left, right)
         return np.exp(exponent, out=exponent)
 
-    def derivative(self, points: Points, name: str) -> NDArray | None:
+    def derivative(self, left: Points, right: Points, name: str) -> NDArray | None:
         """Dk / d log gamma = k log k, since log k is proportional to gamma."""
         if name != "gamma":
             return None
-        exponent = log_radial(points, points)
+        exponent = log_radial(left, right)
         return exponent * np.exp(exponent)
+
+    def slope(self, left: Points, right: Points, name: str, pull: NDArray) -> Any:
+        r"""One number for each feature that has its own gamma.
+
+        With :math:`z_j = \sqrt{2 \gamma_j} x_j` and P = pull k, the sum of
+        :math:`-P_{ii'} (z_{ij} - z_{i'j})^2 / 2` over all pairs takes one matrix product.
+        """
+        if np.ndim(self.gamma) == 0:
+            return super().slope(left, right, name, pull)
+        z, other, P = left.rows, right.rows, pull * self.block(left, right)
+        squares = P.sum(axis=1) @ np.square(z) + P.sum(axis=0) @ np.square(other)
+        return np.einsum("nd,nd->d", z, P @ other) - squares / 2
 
 
 def log_radial(left: Points, right: Points) -> NDArray:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.pipelines import split_pipeline
-from bayespoint.plots.style import BLUE, INK, VERMILION, Axes
+from bayespoint.plots.style import BLUE, INK, VERMILION, Axes, new_panels
 from bayespoint.posteriors import MarginalPosterior
 
 
+@dataclass(eq=False, repr=False)
 class MarginalDisplay:
     """Plot of the max-marginals of some weights, with their means and modes.
 
@@ -48,18 +50,11 @@ class MarginalDisplay:
     ['weight of x0', 'weight of x3']
     """
 
-    def __init__(
-        self,
-        posterior: MarginalPosterior,
-        *,
-        features: Sequence[int] = (0, 1, 2),
-        names: Sequence[str] | None = None,
-        task: int = 0,
-    ) -> None:
-        self.posterior = posterior
-        self.features = features
-        self.names = names
-        self.task = task
+    posterior: MarginalPosterior
+    _: KW_ONLY
+    features: Sequence[int] = (0, 1, 2)
+    names: Sequence[str] | None = None
+    task: int = 0
 
     @classmethod
     def from_estimator(
@@ -112,11 +107,8 @@ class MarginalDisplay:
         """
         self._check()
         if axes is None:
-            from matplotlib.figure import Figure
-
             n = len(self.features)
-            figure = Figure(figsize=(3.2 * n, 2.6), layout="constrained")
-            axes = list(np.atleast_1d(figure.subplots(1, n, squeeze=False)[0]))
+            axes = list(new_panels(1, n, 3.2 * n, 2.6)[1][0])
         for number, (ax, d) in enumerate(zip(axes, self.features, strict=True)):
             name = f"x{d}" if self.names is None else self.names[number]
             self._draw(ax, d)

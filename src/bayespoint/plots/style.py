@@ -100,10 +100,8 @@ def new_axes(width: float = 6.8, height: float = 4.2) -> tuple[Drawing, Axes]:
     >>> figure.get_size_inches()
     array([4., 3.])
     """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, figure.subplots()
+    figure, ((ax,),) = new_panels(1, 1, width, height)
+    return figure, ax
 
 
 def new_panels(

@@ -6,6 +6,7 @@ from bayespoint.posteriors.flip_evidence import FlipEvidence
 from bayespoint.posteriors.gaussian import GaussianPosterior, Messages
 from bayespoint.posteriors.log_odds import LogOdds
 from bayespoint.posteriors.marginal import MarginalPosterior
+from bayespoint.posteriors.mixture import MixturePosterior
 from bayespoint.posteriors.sampled import FirstVisits, SampledPosterior
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "LogOdds",
     "MarginalPosterior",
     "Messages",
+    "MixturePosterior",
     "Posterior",
     "SampledPosterior",
 ]

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
+from bayespoint.coding import Coding
 from bayespoint.likelihoods import Likelihood
 
 
@@ -43,6 +44,7 @@ class Posterior(ABC):
     ('GaussianPosterior', (5, 1))
     """
 
+    not_stored = ("left_out_log_probability", "messages")  # of training points: files stay small
     likelihood: Likelihood
     n_samples: int | None = None
     is_gaussian: bool = False
@@ -70,6 +72,10 @@ class Posterior(ABC):
     @abstractmethod
     def decision(self, Z: NDArray, rule: str) -> NDArray:
         """Scores by the rule "bayes_point" or "vote", shape (n, n_tasks); positive means yes."""
+
+    def class_shares(self, Z: NDArray, coding: Coding) -> NDArray[np.float64]:
+        """Share of the classifiers that predict each class, outputs taken as Gaussian."""
+        return coding.gaussian_shares(*self.latent(Z))
 
     @abstractmethod
     def log_probability(self, decision: NDArray, rule: str) -> tuple[NDArray, NDArray]:

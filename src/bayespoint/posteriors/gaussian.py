@@ -84,6 +84,7 @@ class GaussianPosterior(Posterior):
     """
 
     is_gaussian = True
+    messages: Messages | None = None
 
     def __init__(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from bayespoint.coding import Coding
 from bayespoint.likelihoods.probit import HARD
 from bayespoint.posteriors.base import Posterior
 
@@ -43,6 +44,10 @@ class Samples(Posterior):
     def votes(self, Z: NDArray) -> NDArray:
         """Mean of sign f_n(x) over the samples."""
         return np.sign(self.outputs(Z)).mean(axis=1)
+
+    def class_shares(self, Z: NDArray, coding: Coding) -> NDArray[np.float64]:
+        """Share of the samples that predict each class."""
+        return coding.sample_shares(self.outputs(Z))
 
     def draw(self, n: int, rng: np.random.Generator) -> NDArray:
         """Classifiers drawn with replacement."""

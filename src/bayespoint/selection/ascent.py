@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from sklearn.utils import check_array
 
+from bayespoint.climbing import climb
 from bayespoint.kernels import positive_parameters
 from bayespoint.monitor import current_monitor
 from bayespoint.selection.evaluation import (
@@ -66,18 +66,11 @@ class Ascent:
         self.low, self.high = np.log(np.array(list(bounds.values()))).T
         self._bounds, self._prefix, self._fixed = bounds, prefix, fixed
         self._function = EvidenceFunction(classifier, data)
-        self._last: tuple[NDArray[np.float64], float, NDArray[np.float64]] | None = None
         self._best: tuple[float, NDArray[np.float64]] | None = None  # of those that converged
         self._worst = np.inf
 
     def __call__(self, x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        """Minus the log evidence, and minus its gradient."""
-        if self._last is None or not np.array_equal(x, self._last[0]):
-            self._last = x.copy(), *self._climb(x)
-        return self._last[1:]
-
-    def _climb(self, x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        """The same, of a point that is new.
+        """The log evidence and its gradient.
 
         A fit that fails, or that has not converged while others have, is a slope that leads back
         to the best one.
@@ -89,7 +82,7 @@ class Ascent:
             raise SearchEndsError("the monitor stopped it")
         if not evaluation.converged and self._best is not None:
             back = x - self._best[1]
-            return 1 - self._worst + float(back @ back), 2 * back
+            return self._worst - 1 - float(back @ back), -2 * back
         if np.isnan(value):
             raise SearchEndsError
         if evaluation.converged:
@@ -99,7 +92,7 @@ class Ascent:
         gradient = self._gradient(x)
         slopes = dict(zip(self._bounds, gradient.tolist(), strict=True))
         self.evaluations[-1] = evaluation._replace(slopes=slopes)
-        return -value, -gradient
+        return value, gradient
 
     def _evaluate(self, x: NDArray[np.float64]) -> Evaluation:
         named = self._values(x)
@@ -165,15 +158,7 @@ def search(
     else:
         first = low + choice.start * (high - low)
     try:
-        _, slope = ascent(first)
-        # The first step of L-BFGS-B is the gradient. Unscaled it would end in a corner of the
-        # bounds, where fits are slow; so it multiplies no parameter by more than e.
-        scale = 1 / max(1.0, np.abs(slope).max())
-        result = minimize(
-            lambda x: tuple(scale * part for part in ascent(x)), first, jac=True,
-            method="L-BFGS-B", bounds=list(zip(low, high, strict=True)),
-            options={"gtol": scale * tol, "ftol": FLAT, "maxiter": max_iter},
-        )  # fmt: skip
+        result = climb(ascent, first, low, high, slope=tol, gain=FLAT, max_iter=max_iter)
     except SearchEndsError as ended:
         return Found(ascent.evaluations, ended_by=str(ended))
     ended_by = ""

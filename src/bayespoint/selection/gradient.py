@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayespoint.engines import Engine, get_engine
 from bayespoint.engines.gaussian.evidence_gradient import evidence_gradient, has_gradient
+from bayespoint.engines.gaussian.prior_scale import as_run
 from bayespoint.kernels import NAMES, Kernel, positive_parameters
 from bayespoint.selection.evaluation import Solution, is_of_engine
 
@@ -39,7 +40,7 @@ def solution_gradient(solution: Solution, names: Iterable[str]) -> NDArray[np.fl
     inner = positive_parameters(solution.kernel) | {"ridge": "ridge"}
     inner |= {name: name.removeprefix("engine__") for name in names if is_of_engine(name)}
     gradient = evidence_gradient(
-        solution.engine,
+        as_run(solution.engine, solution.run),
         solution.space,
         problem.points,
         problem.targets,
@@ -98,7 +99,8 @@ def log_evidence_gradient(
                 "LaplaceApproximation by positive numbers of the prior, the noise and the kernel."
             )
     problem = classifier._pose(X, y, sample_weight, engine, reset=False)
-    space = engine.space(classifier.kernel_, classifier.ridge).fit(problem.points)
+    settings = classifier.kernel_, classifier.ridge, classifier.n_components
+    space = engine.space(*settings).fit(problem.points)
     solution = Solution(
         classifier.kernel, engine, problem, space, classifier.posterior_, classifier.run_
     )

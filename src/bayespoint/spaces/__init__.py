@@ -3,7 +3,7 @@
 :class:`DualSpace`: w = sum_i alpha_i phi(x_i), kernel rows on demand. :class:`BasisSpace`: an
 orthonormal basis of the span of the training points, so that f = Z w and w ~ N(0, I).
 :class:`ProcessSpace` adds what lies outside the span, :class:`PrincipalSpace` turns the basis into
-principal axes.
+principal axes. :class:`StackedSpace` puts several side by side.
 """
 
 from bayespoint.spaces.basis import BasisSpace
@@ -12,5 +12,14 @@ from bayespoint.spaces.dual import DualSpace
 from bayespoint.spaces.principal import PrincipalSpace
 from bayespoint.spaces.process import ProcessSpace
 from bayespoint.spaces.rows import RowCache
+from bayespoint.spaces.stacked import StackedSpace
 
-__all__ = ["BasisSpace", "Coordinates", "DualSpace", "PrincipalSpace", "ProcessSpace", "RowCache"]
+__all__ = [
+    "BasisSpace",
+    "Coordinates",
+    "DualSpace",
+    "PrincipalSpace",
+    "ProcessSpace",
+    "RowCache",
+    "StackedSpace",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,14 @@ from bayespoint.kernels import Kernel, Points, in_plain_units
 from bayespoint.memory import check_fits
 from bayespoint.monitor import current_monitor
 from bayespoint.spaces.coordinates import Coordinates
-from bayespoint.state import finite, need, number
+from bayespoint.spaces.pivoted_cholesky import PSD_TOLERANCE, RANK_TOLERANCE, partial_cholesky
+from bayespoint.state import finite, integer, need, number
 from bayespoint.threads import useful_threads
 
-RANK_TOLERANCE = 1e-10  # squared distances to the span below this share of the largest are rounding
 MATRICES = 6  # of the size of K that a fit holds at least: K, its factors, and the engine's own
 LARGE = 2000  # points from which the matrix takes a second or more
-PSD_TOLERANCE = 1e-6  # what is left of K beyond its rank: rounding stays far below this share
+AUTO_COMPONENTS = 1000  # of "auto", where a table of n x M numbers stays below the next number
+AUTO_NUMBERS, FEWEST = 10**8, 100  # 0.8 GB; but at least so many components
 
 
 class BasisSpace(Coordinates):
@@ -32,12 +34,19 @@ class BasisSpace(Coordinates):
     new points have :math:`z(x) = L_p^{-1} k(x_p, x)` with the pivots p, as many as K has rank. The
     ridge acts where a training point meets itself, never on a new point.
 
+    With ``n_components`` the decomposition ends after M pivots: Z Z^T is the projection of K on the
+    span of M points, the model is f = Z w for all points, and K itself is never formed. It is
+    exact as soon as M reaches the rank of K.
+
     Parameters
     ----------
     kernel : Kernel
         The inner product.
     ridge : float or "mean"
         lambda of k_lambda, in plain units of k; "mean" is the mean of k(x, x).
+    n_components : int, "auto" or None
+        Most points of the basis; None takes all points, and "auto" some where they are many. See
+        :class:`~bayespoint.BayesPointClassifier`.
 
     Examples
     --------
@@ -53,23 +62,36 @@ class BasisSpace(Coordinates):
 
     keeps_gram = False  # whether the kernel matrix, if it has full rank, is kept for the engine
     _gram: NDArray[np.float64] | None = None
+    _pivots: NDArray[np.int64] | None = None  # of a basis of some points
 
-    def __init__(self, kernel: Kernel, ridge: float | str = 0.0) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        ridge: float | str = 0.0,
+        n_components: int | str | None = None,
+    ) -> None:
         self.kernel: Any = kernel
         self.ridge = ridge
+        self.n_components = n_components
+        self.left = 0.0  # largest squared distance of a training point to the span of the basis
 
     def fit(self, X: NDArray) -> BasisSpace:
         """Find the basis and set ``Z_``, the coordinates of the training points."""
-        X = X.astype(np.float64, copy=False)
         if self.is_linear:
-            self.Z_ = self._features(X)
+            self.Z_ = self._features(X.astype(np.float64, copy=False))
             return self
         if sparse.issparse(X):
             raise KernelError(
                 "A ridge is not written for sparse features: it gives every training point a "
                 "feature of its own. Raise the engine's noise instead."
             )
-        points = self.kernel.prepare(X, training=True)
+        most = self._most_components(len(X))
+        if most is not None:
+            check_basis(len(X), most)
+            self.Z_, self._pivots, self._points, self.left = partial_cholesky(self.kernel, X, most)
+            self._factor = self.Z_[self._pivots]
+            return self
+        points = self.kernel.prepare(X.astype(np.float64, copy=False), training=True)
         check_room(len(points))
         unit = points.log_unit
         with useful_threads(len(points) ** 2):
@@ -82,6 +104,23 @@ class BasisSpace(Coordinates):
         if self.keeps_gram and len(pivots) == len(K):
             self._gram = K
         return self
+
+    def _most_components(self, n_points: int) -> int | None:
+        """Most points of the basis; None if all are to be in it."""
+        if self.n_components is None:
+            return None
+        if self.n_components == "auto":
+            if self.ridge != 0 or n_points <= LARGE:
+                return None
+            return min(AUTO_COMPONENTS, max(FEWEST, AUTO_NUMBERS // n_points))
+        if self.ridge != 0:
+            raise KernelError(
+                f"n_components={self.n_components} needs ridge=0: a ridge gives every training "
+                f"point a feature, more than any basis of some points has. Got "
+                f"ridge={self.ridge!r}; raise the engine's noise instead."
+            )
+        most = int(self.n_components)
+        return None if most >= n_points else most
 
     def gram(self) -> NDArray[np.float64]:
         """Z Z^T: the kernel matrix with its ridge, as it was computed where it was kept."""
@@ -111,31 +150,57 @@ class BasisSpace(Coordinates):
             weights = features.T @ solve_triangular(self._factor, weights, lower=True, trans="T")
         return self.kernel.linear_form.input_weights(weights)
 
-    def derivative(self, X: NDArray, name: str) -> NDArray | None:
-        """How the training points X move with the logarithm of a parameter; None if they do not.
+    def slope(self, X: NDArray, name: str, pull: NDArray) -> Any:
+        """Derivative of a function of the training points X by the logarithm of a parameter.
 
-        ``name`` is ``"ridge"`` or that of a positive parameter of the kernel. Linear features give
-        dZ / d log theta, of the shape of Z; other kernels d(K + lambda I) / d log theta, of the
-        shape of K.
+        ``name`` is ``"ridge"`` or that of a positive parameter of the kernel; where the parameter
+        is an array, so is the derivative. ``pull`` is the derivative by the coordinates Z if they
+        are linear features, or those of a basis of some points, which stay the same points (and
+        rotations of Z must not matter); else by K + lambda I.
         """
         if name == "ridge":
-            no_number = self.ridge == "mean" or self.ridge == 0
-            return None if no_number else float(self.ridge) * np.eye(len(X))
+            return 0.0 if self.ridge in ("mean", 0) else float(self.ridge) * float(pull.trace())
+        if self.has_basis:
+            return self._slope_of_basis(X, name, pull[:, : len(self._points)])
         points = self.kernel.prepare(X.astype(np.float64, copy=False), training=True)
         if self.is_linear:
-            return self.kernel.feature_derivative(points, name) * np.exp2(points.log_unit / 2)
-        change = self.kernel.derivative(points, name)
-        if change is None:
-            return None
-        change = in_plain_units(change, points.log_unit, points.log_unit)
+            change = self.kernel.feature_derivative(points, name) * np.exp2(points.log_unit / 2)
+            return float(np.vdot(pull, change))
         if self.ridge == "mean":
-            change[np.diag_indices_from(change)] += change.trace() / len(change)
-        return change
+            pull = pull + np.diag(np.full(len(pull), pull.trace() / len(pull)))
+        return self._kernel_slope(points, points, name, pull)
+
+    def _slope_of_basis(self, X: NDArray, name: str, pull: NDArray) -> Any:
+        r"""From :math:`Z Z^T = A K_{MM} A^T`, :math:`A = K_{nM} K_{MM}^{-1} = Z L^{-1}`.
+
+        The derivative is :math:`\langle G L^{-1}, dK_{nM} \rangle - \tfrac12
+        \langle L^{-T} Z^T G L^{-1}, dK_{MM} \rangle` with the pull G.
+        """
+        pull = solve_triangular(self._factor, pull.T, lower=True, trans="T").T
+        by_basis = self.Z_[:, : len(self._points)].T @ pull
+        by_basis = solve_triangular(self._factor, by_basis, lower=True, trans="T")
+        total = -0.5 * self._kernel_slope(self._points, self._points, name, by_basis)
+        for own, _ in self.parts():
+            part = self.kernel.prepare(X[own].astype(np.float64, copy=False))
+            total = total + self._kernel_slope(part, self._points, name, pull[own])
+        return total
+
+    def _kernel_slope(self, left: Points, right: Points, name: str, pull: NDArray) -> Any:
+        pull = in_plain_units(pull, left.log_unit, right.log_unit)
+        return self.kernel.slope(left, right, name, pull)
 
     def forget(self) -> None:
         """Drop the coordinates of the training points, which only the engine needs."""
         del self.Z_
         vars(self).pop("_gram", None)
+        vars(self).pop("_pivots", None)
+        if self.kernel.is_precomputed:  # only the columns of the points are needed
+            self._points = replace(self._points, rows=np.empty((len(self._points), 0)))
+
+    @property
+    def has_basis(self) -> bool:
+        """Whether the coordinates are those of a basis of some of the points."""
+        return self._pivots is not None
 
     @property
     def is_linear(self) -> bool:
@@ -155,6 +220,7 @@ class BasisSpace(Coordinates):
     def check_state(self) -> None:
         """Raise an error unless there are as many coordinates as basis points."""
         check_space(self)
+        number(self.left, 0)
         if not self.is_linear and "_points" in vars(self):
             need(isinstance(self._points, Points), "its points are not Points")
             finite(self._factor, "pp", p=len(self._points))
@@ -187,8 +253,9 @@ def check_room(n_points: int) -> None:
     check_fits(
         MATRICES * n_bytes,
         f"A posterior from the kernel matrix of {n_points} points",
-        "take fewer points, or engine='perceptron', which computes rows of the matrix as it needs "
-        "them, or kernel='linear' after sklearn.kernel_approximation.Nystroem",
+        f"set n_components='auto' or to a number such as {AUTO_COMPONENTS}, for a basis of so many "
+        "points, or take fewer points, or engine='perceptron', which computes rows of the matrix "
+        "as it needs them",
     )
     if n_points >= LARGE:
         current_monitor().tell(
@@ -196,11 +263,24 @@ def check_room(n_points: int) -> None:
         )
 
 
+def check_basis(n_points: int, n_components: int) -> None:
+    """Refuse coordinates that memory cannot hold; say that many are being computed."""
+    check_fits(
+        2 * 8 * n_points * n_components,
+        f"A posterior from {n_components} coordinates of each of {n_points} points",
+        "take a smaller n_components, or engine='perceptron'",
+    )
+    if n_points >= LARGE:
+        current_monitor().tell(f"finding a basis of {n_components} of {n_points} points")
+
+
 def check_space(space: Any) -> None:
     """Raise an error unless a space has a kernel and a ridge."""
     need(isinstance(space.kernel, Kernel), "its kernel is not a Kernel")
     if not isinstance(space.ridge, str) or space.ridge != "mean":
         number(space.ridge, 0)
+    if space.n_components is not None and space.n_components != "auto":
+        integer(space.n_components, 1)
 
 
 def with_constant(X: Any, constant: float) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayespoint.exceptions import KernelError
 from bayespoint.kernels import Kernel, Points
 from bayespoint.spaces.basis import check_space
 from bayespoint.spaces.rows import RowCache
@@ -59,6 +60,8 @@ class DualSpace:
     ridge : float or "mean"
         lambda of k_lambda(x, x') = k(x, x') + lambda [x is x'], in plain units of k; "mean" is the
         mean of k(x, x). It acts only where a training point meets itself, never on a new point.
+    n_components : None or "auto"
+        There is no basis here: all training points may carry weight.
 
     Examples
     --------
@@ -70,12 +73,24 @@ class DualSpace:
     array([[1.4]])
     """
 
-    def __init__(self, kernel: Kernel, ridge: float | str = 0.0) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        ridge: float | str = 0.0,
+        n_components: int | str | None = None,
+    ) -> None:
         self.kernel: Any = kernel
         self.ridge = ridge
+        self.n_components = n_components
 
     def fit(self, X: NDArray) -> DualSpace:
         """Prepare the training points."""
+        if self.n_components not in (None, "auto"):
+            raise KernelError(
+                f"n_components={self.n_components} is for engines that work in a basis, such as "
+                "engine='ep'. This engine computes kernel rows of all points as it needs them: set "
+                "n_components=None or 'auto'."
+            )
         self.points: Points = self.kernel.prepare(X, training=True)
         return self
 
@@ -109,7 +124,7 @@ class DualSpace:
 
     def restrict(self, support: NDArray) -> DualSpace:
         """The same space with only the training points ``support`` kept."""
-        space = DualSpace(self.kernel, self.ridge)
+        space = DualSpace(self.kernel, self.ridge, self.n_components)
         space.points = self.points.take(support)
         return space
 

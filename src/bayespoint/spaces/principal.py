@@ -17,7 +17,7 @@ class PrincipalSpace(BasisSpace):
 
     Parameters
     ----------
-    kernel, ridge
+    kernel, ridge, n_components
         As in :class:`BasisSpace`.
 
     Examples

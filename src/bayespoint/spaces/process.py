@@ -18,12 +18,17 @@ class ProcessSpace(BasisSpace):
     :math:`z^T \Sigma z + \tau^2 (k(x, x) - |z|^2)`. The coordinate is 0 at training points. (It is
     one for all new points, so their joint law is not that of the process; each alone is.)
 
+    With a basis of some points (``n_components``) a training point, too, has something left, which
+    the model neglects. So does a new point: what is left is counted from the largest of the
+    training points on. (To count all of it would make the model far less certain of new points
+    than of those it was trained on.)
+
     Linear features are no projection and have no such coordinate, nor do the rows of a precomputed
     kernel, which do not tell k(x, x).
 
     Parameters
     ----------
-    kernel, ridge
+    kernel, ridge, n_components
         As in :class:`BasisSpace`.
 
     Examples
@@ -60,5 +65,5 @@ class ProcessSpace(BasisSpace):
         if not self._has_rest:
             return Z
         square = in_plain_units(new.norm**2, new.log_unit, new.log_unit)
-        rest = square - np.einsum("nd,nd->n", Z, Z)
+        rest = square - self.left - np.einsum("nd,nd->n", Z, Z)
         return np.column_stack([Z, np.sqrt(np.maximum(rest, 0.0))])

@@ -46,6 +46,7 @@ MODULES: dict[str, tuple[type, ...]] = {
         spaces.DualSpace,
         spaces.PrincipalSpace,
         spaces.ProcessSpace,
+        spaces.StackedSpace,
     ),
     "bayespoint.posteriors": (
         posteriors.ChainPosterior,
@@ -55,6 +56,7 @@ MODULES: dict[str, tuple[type, ...]] = {
         posteriors.LogOdds,
         posteriors.MarginalPosterior,
         posteriors.Messages,
+        posteriors.MixturePosterior,
         posteriors.SampledPosterior,
     ),
     "bayespoint.reject": (RejectionCurve, SelectiveClassifier),

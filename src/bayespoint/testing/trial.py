@@ -86,7 +86,7 @@ class Trial:
         """The space that a classifier would make, and what the engine itself returns."""
         engine, classifier = engine or self.engine, self.classifier()
         kernel = classifier._make_kernel().fitted(data.X)
-        space = engine.space(kernel, classifier.ridge).fit(data.X)
+        space = engine.space(kernel, classifier.ridge, classifier.n_components).fit(data.X)
         targets = make_coding(np.unique(data.y)).encode(data.y)
         before, rng = targets.copy(), np.random.default_rng(0)
         with silence():

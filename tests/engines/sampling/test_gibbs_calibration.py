@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import chisquare
 
 from bayespoint.engines.sampling.halfspaces import Halfspaces
-from bayespoint.engines.sampling.moves import Circles, Lines
+from bayespoint.engines.sampling.moves import Circles, Lines, Record
 
 PROBLEMS, DRAWS, THIN = 400, 19, 15
 M, D, Q = 8, 3, 0.15
@@ -29,7 +29,7 @@ def ranks(assumed=Q, on_lines=False, seed=0):
         moves = Lines(halfspaces, np.diag([0.3, 1, 2]), rng) if on_lines else Circles(halfspaces)
         samples, state = np.empty((DRAWS + 5, D)), moves.state(halfspaces.centre(), rng)
         steps = (0, THIN * len(samples))
-        moves.sample(theta, state, steps, THIN, rng, samples, np.zeros(D), np.empty(0))
+        moves.sample(theta, steps, state, rng, Record(THIN, samples, np.zeros(D), np.empty(0)))
         # Along the data, where labels tell most.
         new = y @ X
         found[n] = (samples[5:] @ new < truth @ new).sum()

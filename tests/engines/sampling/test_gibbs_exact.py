@@ -10,7 +10,7 @@ from tests.helpers.sphere import integrate, problem
 from bayespoint import BayesPointClassifier, _core
 from bayespoint.engines import GibbsSampler
 from bayespoint.engines.sampling.halfspaces import Halfspaces
-from bayespoint.engines.sampling.moves import Circles
+from bayespoint.engines.sampling.moves import Circles, Record
 from bayespoint.posteriors.diagnostics import effective_sample_size
 
 DIRECTIONS = pytest.mark.parametrize("directions", ["isotropic", "adapted"])  # for m > d
@@ -203,7 +203,7 @@ def moved(Y, w, theta, n, rng):
     m, d = Y.shape
     circles = Circles(Halfspaces(Y, np.ones(m), 0.0))
     samples, state = np.empty((n, d)), circles.state(w, rng)
-    circles.sample(theta, state, (0, n), 1, rng, samples, np.zeros(d), np.empty(0))
+    circles.sample(theta, (0, n), state, rng, Record(1, samples, np.zeros(d), np.empty(0)))
     return samples, state.w
 
 

@@ -14,7 +14,7 @@ from bayespoint.engines.progress import StepProgress
 from bayespoint.engines.sampling import rounds
 from bayespoint.engines.sampling.billiard import Billiard
 from bayespoint.engines.sampling.halfspaces import Halfspaces
-from bayespoint.engines.sampling.moves import Circles, Lines, Outputs
+from bayespoint.engines.sampling.moves import Circles, Lines, Outputs, Record
 from bayespoint.monitor import Monitor, watch
 
 D = 20
@@ -62,7 +62,7 @@ def test_moves_in_slices_are_those_of_one_call(name, theta):
         samples, total = np.empty((70, D)), np.zeros(D)
         histogram = np.zeros(100)
         for steps in pairwise(cuts):
-            moves.sample(theta, state, steps, 3, rng, samples, total, histogram)
+            moves.sample(theta, steps, state, rng, Record(3, samples, total, histogram))
         results.append((samples, total, histogram, rng.random()))
     for one, several in zip(*results, strict=True):
         assert np.array_equal(one, several)

@@ -6,7 +6,7 @@ R. Herbrich, Introduction to Probabilistic Machine Learning, Unit 9: Bayesian Cl
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +18,7 @@ from bayespoint.engines.base import Engine
 from bayespoint.engines.gaussian.factorised import FactorisedSites, sparse_rows
 from bayespoint.engines.gaussian.gaussians import OutputGaussian, WeightGaussian
 from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior, known_before
+from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
 from bayespoint.engines.gaussian.sites import Sites
 from bayespoint.engines.gaussian.span import Span, spans
 from bayespoint.engines.gaussian.tasks import (
@@ -70,6 +71,7 @@ class SiteKeeper(Protocol):
         """Predictive variance over that of a full covariance, the one furthest from 1."""
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ExpectationPropagation(Engine):
     r"""Gaussian posterior of the probit model by expectation propagation.
 
@@ -85,8 +87,10 @@ class ExpectationPropagation(Engine):
     noise : float, default=1.0
         Standard deviation :math:`\beta` of the noise of outputs. 0 means hard labels, for classes
         that can be separated. Only the ratio of prior and noise matters to predictions.
-    prior_scale : float or array-like of shape (n_features,), default=1.0
-        Standard deviation of the weights before any label is seen, of all or of each.
+    prior_scale : "auto", float or array-like of shape (n_features,), default="auto"
+        Standard deviation of the weights before any label is seen, of all or of each. "auto" is the
+        scale of the largest evidence, found on at most 1 000 points, one for all classes; with
+        linear features it is 1.
     label_noise : float, default=0.0
         Rate :math:`\epsilon` in [0, 0.5) at which labels are flipped, however clear the case. It
         makes the classifier robust to gross errors; sites of labels that look flipped get a
@@ -161,32 +165,17 @@ class ExpectationPropagation(Engine):
     space = ProcessSpace
     can_update = True
 
-    def __init__(
-        self,
-        *,
-        noise: float = 1.0,
-        prior_scale: float | ArrayLike = 1.0,
-        label_noise: float = 0.0,
-        covariance: str = "full",
-        schedule: str = "sequential",
-        damping: float | None = None,
-        tol: float = 1e-6,
-        max_iter: int = 200,
-        prior_mean: ArrayLike | None = None,
-        prior_covariance: ArrayLike | None = None,
-        intercept_scale: float | None = None,
-    ) -> None:
-        self.noise = noise
-        self.prior_scale = prior_scale
-        self.label_noise = label_noise
-        self.covariance = covariance
-        self.schedule = schedule
-        self.damping = damping
-        self.tol = tol
-        self.max_iter = max_iter
-        self.prior_mean = prior_mean
-        self.prior_covariance = prior_covariance
-        self.intercept_scale = intercept_scale
+    noise: float = 1.0
+    prior_scale: float | ArrayLike | str = "auto"
+    label_noise: float = 0.0
+    covariance: str = "full"
+    schedule: str = "sequential"
+    damping: float | None = None
+    tol: float = 1e-6
+    max_iter: int = 200
+    prior_mean: ArrayLike | None = None
+    prior_covariance: ArrayLike | None = None
+    intercept_scale: float | None = None
 
     def check(self) -> None:
         """Raise a ValueError for a parameter that is not allowed."""
@@ -194,8 +183,7 @@ class ExpectationPropagation(Engine):
         check_number(self, "label_noise", low=0, high=0.5)
         check_choice(self, "covariance", ("full", "diagonal"))
         check_choice(self, "schedule", ("sequential", "parallel"))
-        if self.damping is not None:
-            check_number(self, "damping", low=0, high=1, closed="right", words="None or ")
+        check_number(self, "damping", low=0, high=1, closed="right", also=(None,))
         check_number(self, "tol", low=0, closed="neither")
         check_number(self, "max_iter", low=1, integer=True)
         check_prior(self)
@@ -227,6 +215,11 @@ class ExpectationPropagation(Engine):
         n_jobs: int | None = None,
     ) -> tuple[GaussianPosterior, Run]:
         """Find the sites of each task; see the base class."""
+        if isinstance(self.prior_scale, str):
+            return run_with_best_scale(
+                self, space, targets, rng=rng, monitor=monitor, sample_weight=sample_weight,
+                start=start, n_jobs=n_jobs,
+            )  # fmt: skip
         n_points, n_tasks = targets.shape
         before = known_before(self, space, n_tasks, start, ProbitLikelihood)
         self._check_range(space, before)

@@ -26,7 +26,7 @@ from bayespoint import _core
 from bayespoint.engines.base import Engine
 from bayespoint.engines.gaussian.prior import GaussianPrior, is_number, output_variances, priors
 from bayespoint.posteriors import GaussianPosterior
-from bayespoint.spaces import BasisSpace, Coordinates
+from bayespoint.spaces import Coordinates
 from bayespoint.threads import useful_threads
 
 PRIOR_PARAMETERS = ("prior_scale", "intercept_scale")
@@ -75,13 +75,13 @@ def has_gradient(engine: Engine, name: str | None = None) -> bool:
 
 def evidence_gradient(
     engine: Any,
-    space: BasisSpace,
+    space: Any,
     points: NDArray,
     targets: NDArray[np.int8],
     posterior: GaussianPosterior,
     names: tuple[str, ...],
     sample_weight: NDArray[np.float64] | None = None,
-) -> dict[str, float]:
+) -> dict[str, Any]:
     """Derivatives of the log evidence, summed over the tasks, by the logarithms of parameters.
 
     Parameters
@@ -95,12 +95,12 @@ def evidence_gradient(
 
     Returns
     -------
-    dict of str to float
-        The derivative of each.
+    dict of str to float or ndarray
+        The derivative of each; an array where the parameter is one.
     """
     with useful_threads(space.n_coordinates**2):
         tasks = learned(engine, space, targets, posterior, sample_weight)
-        gradient: dict[str, float] = {}
+        gradient: dict[str, Any] = {}
         if any(name in PRIOR_PARAMETERS for name in names):
             by_weight = np.sum([by_prior_scales(task) for task in tasks], axis=0)
             own = space.has_intercept and engine.intercept_scale is not None
@@ -112,19 +112,18 @@ def evidence_gradient(
             gradient |= dict(zip(LABEL_PARAMETERS, total, strict=True))
         of_space = [name for name in names if name not in PRIOR_PARAMETERS + LABEL_PARAMETERS]
         if of_space:
-            derivative = by_features if space.is_linear else by_kernel
+            derivative = by_features if space.is_linear or space.has_basis else by_kernel
             pull = derivative(tasks[0])
             for task in tasks[1:]:
                 pull += derivative(task)
         for name in of_space:
-            change = space.derivative(points, name)
-            gradient[name] = 0.0 if change is None else float(np.vdot(pull, change))
+            gradient[name] = space.slope(points, name, pull)
     return {name: gradient[name] for name in names}
 
 
 def learned(
     engine: Any,
-    space: BasisSpace,
+    space: Any,
     targets: NDArray[np.int8],
     posterior: GaussianPosterior,
     sample_weight: NDArray[np.float64] | None = None,
@@ -194,7 +193,7 @@ def by_kernel(task: Task) -> NDArray[np.float64]:
 
 
 def by_features(task: Task) -> NDArray[np.float64]:
-    r"""Derivative by linear features Z, in :math:`O(n d^2)` and for any prior.
+    r"""Derivative by features Z, in :math:`O(n d^2)` and for any prior.
 
     .. math:: \partial \log Z / \partial Z_{ij}
         = \alpha_i (\mu_j + u_j) + v_i \mu_j - r_i (Z \Sigma)_{ij}

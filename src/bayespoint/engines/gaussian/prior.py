@@ -129,9 +129,10 @@ def output_variances(
 
 def check_prior(engine: Any) -> None:
     """Raise a ValueError for a prior that is not allowed, as far as it shows without data."""
-    if is_number(engine.prior_scale):
-        check_number(engine, "prior_scale", low=0, closed="neither", words="an array or ")
-    else:
+    is_auto = isinstance(engine.prior_scale, str) and engine.prior_scale == "auto"
+    if is_number(engine.prior_scale) and not is_auto:
+        check_number(engine, "prior_scale", low=0, closed="neither", words="'auto', an array or ")
+    elif not is_auto:
         scales = as_array(engine, "prior_scale", 1)
         if not (scales > 0).all():
             raise parameter_error(engine, "prior_scale", "positive, in all its entries")
@@ -139,8 +140,7 @@ def check_prior(engine: Any) -> None:
         as_array(engine, "prior_mean", 1, 2)
     if engine.prior_covariance is not None:
         as_array(engine, "prior_covariance", 2)
-    if engine.intercept_scale is not None:
-        check_number(engine, "intercept_scale", low=0, closed="neither", words="None or ")
+    check_number(engine, "intercept_scale", low=0, closed="neither", also=(None,))
 
 
 def priors(engine: Any, space: BasisSpace, n_tasks: int) -> list[GaussianPrior]:

@@ -7,6 +7,7 @@ numbered as there.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,7 @@ FEWEST_BINS = 8
 LARGEST = 1e140  # features times the widest weights, and sums of many of them, are far from 1.8e308
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class KnapsackPropagation(Engine):
     r"""Max-marginals of the weights under the 0-1 loss, by max-product belief propagation.
 
@@ -125,28 +127,15 @@ class KnapsackPropagation(Engine):
     space = PrincipalSpace
     weights_are_copies = False  # where the kernel is not linear copies turn the basis
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        beta: float = 1.0,
-        prior: str | Callable[[NDArray], NDArray] = "l2",
-        n_iter: int = 50,
-        bins: int = 128,
-        schedule: str = "heskes",
-        damping: float | None = None,
-        nonconcave: str = "envelope",
-        max_rank: int = 500,
-    ) -> None:
-        self.C = C
-        self.beta = beta
-        self.prior = prior
-        self.n_iter = n_iter
-        self.bins = bins
-        self.schedule = schedule
-        self.damping = damping
-        self.nonconcave = nonconcave
-        self.max_rank = max_rank
+    C: float = 1.0
+    beta: float = 1.0
+    prior: str | Callable[[NDArray], NDArray] = "l2"
+    n_iter: int = 50
+    bins: int = 128
+    schedule: str = "heskes"
+    damping: float | None = None
+    nonconcave: str = "envelope"
+    max_rank: int = 500
 
     def check(self) -> None:
         """Raise a ValueError for a parameter that is not allowed."""
@@ -157,8 +146,7 @@ class KnapsackPropagation(Engine):
         check_number(self, "n_iter", low=1, integer=True)
         check_number(self, "bins", low=FEWEST_BINS, integer=True)
         check_choice(self, "schedule", ("heskes", "plain"))
-        if self.damping is not None:
-            check_number(self, "damping", low=0, high=1, closed="right", words="None or ")
+        check_number(self, "damping", low=0, high=1, closed="right", also=(None,))
         check_choice(self, "nonconcave", ("envelope", "exact"))
         check_number(self, "max_rank", low=1, integer=True)
 

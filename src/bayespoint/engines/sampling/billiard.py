@@ -7,6 +7,7 @@ R. Herbrich and T. Graepel, Large Scale Bayes Point Machines, 2001.
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from bayespoint.engines.run import Run
 from bayespoint.engines.sampling.chains import Chains
 from bayespoint.engines.sampling.convergence import Task, agreement, chain_run, check_sizes, gather
 from bayespoint.engines.sampling.halfspaces import Halfspaces
+from bayespoint.engines.sampling.moves import Record, Steps
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import ChainPosterior, Posterior
 from bayespoint.spaces import BasisSpace
@@ -88,18 +90,11 @@ class Billiard:
         return Shot(ball, free_path, np.zeros(len(w)))
 
     def sample(
-        self,
-        theta: float,
-        state: Shot,
-        steps: tuple[int, int],
-        thin: int,
-        rng: np.random.Generator,
-        samples: NDArray,
-        total: NDArray,
-        histogram: NDArray,
+        self, theta: float, steps: Steps, state: Shot, rng: np.random.Generator, record: Record
     ) -> None:
         """Take samples every ``thin`` mean free paths; add the integral of w to ``total``."""
         ball, free_path, before = state
+        thin, samples, total, _ = record
         begin, end = steps
         spacing = thin * free_path
         if begin == 0:
@@ -113,6 +108,7 @@ class Billiard:
         total[:] = before + ball.integral / free_path
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BilliardSampler(Engine):
     r"""Uniform samples of version space, and its centre, by a billiard.
 
@@ -162,28 +158,18 @@ class BilliardSampler(Engine):
     space = BasisSpace
     is_random = True
 
-    def __init__(
-        self,
-        *,
-        n_samples: int = 1000,
-        burn_in: int = 1000,
-        thin: int = 10,
-        refresh: float | None = 10,
-        n_chains: int = 4,
-    ) -> None:
-        self.n_samples = n_samples
-        self.burn_in = burn_in
-        self.thin = thin
-        self.refresh = refresh
-        self.n_chains = n_chains
+    n_samples: int = 1000
+    burn_in: int = 1000
+    thin: int = 10
+    refresh: float | None = 10
+    n_chains: int = 4
 
     def check(self) -> None:
         """Raise a ValueError for a parameter that is not allowed."""
         check_sizes(self)
         check_number(self, "thin", low=1, integer=True)
         check_number(self, "burn_in", low=1, integer=True)
-        if self.refresh is not None:
-            check_number(self, "refresh", low=0, closed="neither", words="None or ")
+        check_number(self, "refresh", low=0, closed="neither", also=(None,))
 
     def run(
         self,

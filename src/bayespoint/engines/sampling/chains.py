@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bayespoint._core.calls import Slices
 from bayespoint.engines.progress import StepProgress
-from bayespoint.engines.sampling.moves import Moves
+from bayespoint.engines.sampling.moves import Moves, Record
 from bayespoint.threads import ThreadPool
 
 PARTS = 10  # of a run, each of which begins with w alone
@@ -57,7 +57,8 @@ class Chains:
         n_steps = 0
         for begin in range(0, n_draws, size):
             part = samples[:, begin : begin + size]
-            n_steps += self._advance(theta, part.shape[1] * thin, thin, part, totals, n_steps)
+            records = [Record(thin, *one, np.empty(0)) for one in zip(part, totals, strict=True)]
+            n_steps += self._advance(theta, part.shape[1] * thin, records, n_steps)
             if self._progress.stopped:
                 break
         self.n_steps += n_steps
@@ -74,49 +75,24 @@ class Chains:
         n_chains, d = len(self._states), len(self.mean)
         histograms = np.zeros((n_chains, len(rungs), n_errors))
         samples, totals = np.empty((n_chains, 1, d)), np.zeros((n_chains, d))
+        uncounted = np.empty((n_chains, 0))
         for rung, theta in enumerate(rungs):
-            for steps, counted in ((n_burn, None), (n_steps, histograms[:, rung])):
-                self._advance(theta, steps, steps, samples, totals, steps, counted)
+            for steps, counted in ((n_burn, uncounted), (n_steps, histograms[:, rung])):
+                room = zip(samples, totals, counted, strict=True)
+                self._advance(theta, steps, [Record(steps, *one) for one in room], steps)
         return histograms
 
-    def _advance(
-        self,
-        theta: float,
-        n_steps: int,
-        thin: int,
-        samples: NDArray,
-        totals: NDArray,
-        n_before: int,
-        histograms: NDArray | None = None,
-    ) -> int:
+    def _advance(self, theta: float, n_steps: int, records: Sequence[Record], n_before: int) -> int:
         """Let all chains make ``n_steps`` more moves, or fewer if the monitor stops the run.
 
         Together with the ``n_before`` that have been made they are no fewer than ``thin``. Returns
         how many there were.
         """
-        n_chains = len(self._states)
+        chains = list(zip(self._states, self._rngs, records, strict=True))
         for steps in self._slices.of(n_steps):
-            self._pool.map(
-                self._move, range(n_chains), theta, steps, thin, samples, totals, histograms
-            )
+            self._pool.map(lambda chain, now: self._moves.sample(theta, now, *chain), chains, steps)
             begin, end = steps
-            self._progress.add(n_chains * (end - begin))
-            if self._progress.stopped and n_before + end >= thin:
+            self._progress.add(len(chains) * (end - begin))
+            if self._progress.stopped and n_before + end >= records[0].thin:
                 return end
         return n_steps
-
-    def _move(
-        self,
-        chain: int,
-        theta: float,
-        steps: tuple[int, int],
-        thin: int,
-        samples: NDArray,
-        totals: NDArray,
-        histograms: NDArray | None,
-    ) -> None:
-        histogram = np.empty(0) if histograms is None else histograms[chain]
-        self._moves.sample(
-            theta, self._states[chain], steps, thin, self._rngs[chain], samples[chain],
-            totals[chain], histogram,
-        )  # fmt: skip

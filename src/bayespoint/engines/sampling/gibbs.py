@@ -6,6 +6,7 @@ Systems 13, 2001. Steps in ``_core/gibbs.py`` are numbered as there.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -50,6 +51,7 @@ class Pace(NamedTuple):
     ladder_steps: int  # on all of them; 0 if no evidence is wanted
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GibbsSampler(Engine):
     r"""Samples of the posterior of unit weight vectors when labels are flipped with probability q.
 
@@ -124,42 +126,25 @@ class GibbsSampler(Engine):
     space = BasisSpace
     is_random = True
 
-    def __init__(
-        self,
-        *,
-        label_noise: float | str = 0.05,
-        n_samples: int = 1000,
-        burn_in: int | None = None,
-        thin: int | None = None,
-        n_chains: int = 4,
-        target_ess: float | None = None,
-        max_steps: int = 100_000,
-        directions: str = "auto",
-        evidence: bool = False,
-    ) -> None:
-        self.label_noise = label_noise
-        self.n_samples = n_samples
-        self.burn_in = burn_in
-        self.thin = thin
-        self.n_chains = n_chains
-        self.target_ess = target_ess
-        self.max_steps = max_steps
-        self.directions = directions
-        self.evidence = evidence
+    label_noise: float | str = 0.05
+    n_samples: int = 1000
+    burn_in: int | None = None
+    thin: int | None = None
+    n_chains: int = 4
+    target_ess: float | None = None
+    max_steps: int = 100_000
+    directions: str = "auto"
+    evidence: bool = False
 
     def check(self) -> None:
         """Raise a ValueError for a parameter that is not allowed."""
-        if not (isinstance(self.label_noise, str) and self.label_noise == "auto"):
-            check_number(self, "label_noise", low=0, high=0.5, closed="both", words="'auto' or ")
+        check_number(self, "label_noise", low=0, high=0.5, closed="both", also=("auto",))
         check_sizes(self)
-        if self.thin is not None:
-            check_number(self, "thin", low=1, integer=True, words="None or ")
-        if self.burn_in is not None:
-            check_number(self, "burn_in", low=0, integer=True, words="None or ")
-        if self.target_ess is not None:
-            check_number(self, "target_ess", low=0, closed="neither", words="None or ")
-            if self.target_ess > self.n_samples:
-                raise parameter_error(self, "target_ess", f"at most n_samples={self.n_samples}")
+        check_number(self, "thin", low=1, integer=True, also=(None,))
+        check_number(self, "burn_in", low=0, integer=True, also=(None,))
+        check_number(self, "target_ess", low=0, closed="neither", also=(None,))
+        if self.target_ess is not None and self.target_ess > self.n_samples:
+            raise parameter_error(self, "target_ess", f"at most n_samples={self.n_samples}")
         check_number(self, "max_steps", low=1, integer=True)
         check_choice(self, "directions", ("auto", "isotropic", "outputs", "adapted"))
         check_flag(self, "evidence")

@@ -15,6 +15,30 @@ POOL = 1000  # fewest directions of lines, so that neighbours in time differ
 BALANCE = 100  # coordinates for which a circle takes as long again as a line
 
 
+Steps = tuple[int, int]  # from the first move up to the one after the last
+
+
+class Record(NamedTuple):
+    """Where a chain writes what it meets on its way.
+
+    Attributes
+    ----------
+    thin : int
+        Moves from one sample to the next.
+    samples : ndarray of shape (n_samples, d)
+        Filled with every ``thin``-th unit vector.
+    total : ndarray of shape (d,)
+        All unit vectors are added to it.
+    histogram : ndarray
+        Time at each number of errors is added to it, unless it is empty.
+    """
+
+    thin: int
+    samples: NDArray[np.float64]
+    total: NDArray[np.float64]
+    histogram: NDArray[np.float64]
+
+
 class Moves(Protocol):
     """A way to move. A state, which belongs to one chain, is changed in place by ``sample``."""
 
@@ -22,22 +46,13 @@ class Moves(Protocol):
         """A state in the direction of the unit vector w."""
 
     def sample(
-        self,
-        theta: float,
-        state: Any,
-        steps: tuple[int, int],
-        thin: int,
-        rng: np.random.Generator,
-        samples: NDArray,
-        total: NDArray,
-        histogram: NDArray,
+        self, theta: float, steps: Steps, state: Any, rng: np.random.Generator, record: Record
     ) -> None:
-        """Fill ``samples`` with every ``thin``-th unit vector; add all of them to ``total``.
+        """Move, and keep a record of it.
 
-        That takes ``thin * len(samples)`` moves, of which this call makes those from ``steps[0]``
-        up to ``steps[1]``: calls in a row that cover all of them come to the same as a single one.
-        ``theta`` is what an error costs. Time at each number of errors is added to ``histogram``,
-        unless it is empty.
+        Its samples take ``thin * len(samples)`` moves, of which this call makes those from
+        ``steps[0]`` up to ``steps[1]``: calls in a row that cover all of them come to the same as a
+        single one. ``theta`` is what an error costs.
         """
 
 
@@ -75,18 +90,12 @@ class Circles:
         return Walk(w * length, np.empty(m), _core.gibbs.new_path(m, d))
 
     def sample(
-        self,
-        theta: float,
-        state: Walk,
-        steps: tuple[int, int],
-        thin: int,
-        rng: np.random.Generator,
-        *record: NDArray,
+        self, theta: float, steps: Steps, state: Walk, rng: np.random.Generator, record: Record
     ) -> None:
         """See :class:`Moves`."""
         Y, weight, _ = self._halfspaces
         problem = _core.gibbs.Problem(Y, weight, theta)
-        chain = _core.gibbs.Chain(state.w, state.f, *steps, thin, *record)
+        chain = _core.gibbs.Chain(state.w, state.f, *steps, *record)
         _core.gibbs.sample(problem, chain, self._lines, self._outputs, state.path, rng)
 
     def adapt(self, draws: NDArray) -> None:

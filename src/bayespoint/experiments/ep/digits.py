@@ -11,19 +11,18 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 
 from bayespoint.datasets import Split, load_mnist
-from bayespoint.experiments.base import Column, Context, Row, Table
-from bayespoint.experiments.ep.methods import EP, METHODS, Method, Scores, fit_and_score
+from bayespoint.experiments.base import Column, Context, Figure, Result, Row, Table, rounded
+from bayespoint.experiments.ep.methods import CRITERIA, EP, METHODS, Method, Scores, fit_and_score
 from bayespoint.experiments.verdicts import two_errors_around
+from bayespoint.plots import BLUE, GREEN, VERMILION, colours, new_panels
+from bayespoint.plots.style import Axes, Drawing
 
 PAIRS = ((1, 8), (1, 9))  # the slide's
 VARIANCES = (0.01, 0.1, 1.0, 10.0, 100.0)  # τ²; the slide names none
 SHOWN = 1.0  # τ² of the images
-# What a scale can be chosen by; the first alone needs no test set.
-CRITERIA = {
-    "evidence": lambda scores: -scores.log_evidence,
-    "error": lambda scores: scores.error,
-    "log-loss": lambda scores: scores.log_loss,
-}
+DEEP_GREEN = "#00382a"
+MARKERS = "os^v"
+ROWS = {"log_evidence": "log Z", "log_loss": "log-loss on the test set"}
 
 
 class Pair(NamedTuple):
@@ -53,6 +52,15 @@ class Weights(NamedTuple):
     pair: Pair
     mean: NDArray[np.float64]
     variance: NDArray[np.float64]
+
+
+def run(context: Context, words: str, pairs: Sequence[Pair]) -> Result:
+    """Both methods with all scales of the prior on both pairs, which ``words`` describe."""
+    with context.part("digits"):
+        runs, weights = solve_digits(context, pairs)
+    setting = f"{words}; with an intercept, τ² from {VARIANCES[0]:g} to {VARIANCES[-1]:g}"
+    tables = [digits_table(pair, runs) for pair in pairs]
+    return Result({"digits": setting}, tables, [weights_figure(weights), scales_figure(runs)])
 
 
 def load_pairs(context: Context) -> tuple[str, list[Pair]]:
@@ -110,7 +118,7 @@ def digits_table(pair: Pair, runs: Sequence[DigitsRun]) -> Table:
         )
         for run in own
     ]
-    return Table(f"Digits: {pair.name}", caption(pair, own), columns, rows)
+    return Table(f"Digits: {pair.name}", table_caption(pair, own), columns, rows)
 
 
 def best(runs: Sequence[DigitsRun], method: Method, criterion: str) -> DigitsRun:
@@ -125,7 +133,7 @@ def verdict(run: DigitsRun, runs: Sequence[DigitsRun]) -> str:
     return f"best in {', '.join(chosen)}" if chosen else "best in nothing"
 
 
-def caption(pair: Pair, runs: Sequence[DigitsRun]) -> str:
+def table_caption(pair: Pair, runs: Sequence[DigitsRun]) -> str:
     """What the choice by evidence costs, and how much of it may be chance."""
     n = len(pair.split.y_test)
     sentences = []
@@ -144,3 +152,103 @@ def caption(pair: Pair, runs: Sequence[DigitsRun]) -> str:
         f"within two standard errors of the chosen one ({100 * low:.2f} to {100 * high:.2f} %). "
         "The slides show the weights and print no numbers."
     )
+
+
+def weights_figure(weights: Sequence[Weights]) -> Figure:
+    """The slide's images: mu and diag Sigma of each pair."""
+    largest = max(float(np.abs(one.mean).max()) for one in weights)
+    signed = (-largest, largest)
+
+    def draw() -> Drawing:
+        drawing, axes = new_panels(len(weights), 2, 6.8, 7.2)
+        for (left, right), one in zip(axes, weights, strict=True):
+            show(left, one.mean, (VERMILION, "white", BLUE), signed)
+            show(right, one.variance, (DEEP_GREEN, GREEN, "white"), (0, SHOWN))
+            left.set_ylabel("“{}” against “{}”".format(*one.pair.digits))
+        for column, title in zip(axes.T, ("μ", "diag Σ"), strict=True):
+            column[0].set_title(title)
+            drawing.colorbar(column[0].images[0], ax=column, location="bottom", aspect=26)
+        return drawing
+
+    data = {
+        "pairs": [
+            {
+                "digits": list(one.pair.digits),
+                "mean": rounded(one.mean),
+                "variance": rounded(one.variance),
+            }
+            for one in weights
+        ]
+    }
+    first = weights[0].pair.digits[0]
+    caption = (
+        f"EP, τ² = {SHOWN:g}. Ink on blue pixels is evidence against “{first}”, ink on orange "
+        "pixels for it. The prior variance is τ² (white); the darker a pixel, the more was learned "
+        "about its weight."
+    )
+    return Figure("digits", "Digits: mean and variance of the weights", caption, data, draw)
+
+
+def show(ax: Axes, image: NDArray, stops: Sequence[str], limits: tuple[float, float]) -> None:
+    """An image, pixel by pixel, in a frame."""
+    ax.imshow(image, cmap=colours(*stops), vmin=limits[0], vmax=limits[1])
+    ax.set_xticks([])
+    ax.set_yticks([])
+    ax.grid(False)
+    for spine in ax.spines.values():
+        spine.set_visible(True)
+
+
+def scales_figure(runs: Sequence[DigitsRun]) -> Figure:
+    """Evidence and log-loss of each pair over the scales of the prior."""
+    pairs = list(dict.fromkeys(run.pair.digits for run in runs))
+    methods = list(dict.fromkeys(run.method for run in runs))
+
+    def draw() -> Drawing:
+        drawing, axes = new_panels(len(ROWS), len(pairs), 6.8, 6.2)
+        for column, digits in zip(axes.T, pairs, strict=True):
+            own = [run for run in runs if run.pair.digits == digits]
+            for ax, score in zip(column, ROWS, strict=True):
+                for method, marker in zip(methods, MARKERS, strict=False):
+                    draw_curve(ax, own, method, score, marker)
+            column[0].set_title("“{}” against “{}”".format(*digits))
+            column[-1].set_xlabel("τ²")
+            column[-1].set_ylim(bottom=0)
+        for ax, words in zip(axes[:, 0], ROWS.values(), strict=True):
+            ax.set_ylabel(words)
+        handles, names = axes[0, 0].get_legend_handles_labels()
+        drawing.legend(handles, names, loc="outside lower center", ncols=len(names))
+        return drawing
+
+    data = {
+        "runs": [
+            {
+                "digits": list(run.pair.digits),
+                "method": run.method.name,
+                "variance": run.variance,
+                "error": run.scores.error,
+                "log_loss": run.scores.log_loss,
+                "log_evidence": run.scores.log_evidence,
+            }
+            for run in runs
+        ]
+    }
+    caption = (
+        "Top: the evidence, which uses no test images. Bottom: the log-loss on the test images. "
+        "Both against the variance of the prior. Filled: the choice of the evidence."
+    )
+    return Figure("scales", "Digits: the scale of the prior", caption, data, draw)
+
+
+def draw_curve(
+    ax: Axes, runs: Sequence[DigitsRun], method: Method, score: str, marker: str
+) -> None:
+    """One score of one method over the scales, the choice of the evidence filled."""
+    own = [run for run in runs if run.method is method]
+    chosen = best(runs, method, "evidence")
+    hollow: Any = {"marker": marker, "markerfacecolor": "white", "color": method.colour}
+    values = [getattr(run.scores, score) for run in own]
+    ax.plot([run.variance for run in own], values, label=method.name, **hollow)
+    value = getattr(chosen.scores, score)
+    ax.plot(chosen.variance, value, marker, color=method.colour, markersize=9)
+    ax.set_xscale("log")

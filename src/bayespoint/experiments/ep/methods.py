@@ -61,6 +61,14 @@ class Scores(NamedTuple):
         return 100 * self.error, self.log_loss, self.log_evidence, self.n_iter
 
 
+# What to choose by, the smallest being best; the first alone needs no test set.
+CRITERIA: dict[str, Callable[[Scores], float]] = {
+    "evidence": lambda scores: -scores.log_evidence,
+    "error": lambda scores: scores.error,
+    "log-loss": lambda scores: scores.log_loss,
+}
+
+
 def fit(
     method: Method, X: NDArray, y: NDArray, prior_scale: float, intercept: bool
 ) -> BayesPointClassifier:

@@ -1,5 +1,27 @@
-"""The Kernel Gibbs Sampler."""
+"""The kernel Gibbs sampler: its figures, and what its paper proposes to use it for."""
 
-from bayespoint.experiments.gibbs.experiment import EXPERIMENT
+from __future__ import annotations
 
-__all__ = ["EXPERIMENT"]
+from collections.abc import Iterator
+
+from bayespoint.experiments.base import Context, Experiment, Result
+from bayespoint.experiments.gibbs import curves, plane, posterior, sphere, votes
+
+
+def parts(context: Context) -> Iterator[Result]:
+    """The sphere, the plane, votes, and active learning."""
+    for part in (posterior, plane, sphere, votes, curves):
+        yield part.run(context)
+    yield Result({"seed": str(context.seed)})
+
+
+EXPERIMENT = Experiment(
+    name="gibbs",
+    title="The kernel Gibbs sampler",
+    paper="T. Graepel and R. Herbrich, The Kernel Gibbs Sampler, NIPS 13, 2001",
+    description=(
+        "Samples of the posterior under label noise: their diversity, Bayes point and SVM on noisy "
+        "labels, rejection by vote, active learning, and evidence."
+    ),
+    parts=parts,
+)

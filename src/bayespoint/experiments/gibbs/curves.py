@@ -10,12 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import ttest_1samp
 
-from bayespoint.active import learn_actively
+from bayespoint.active import LearningCurveDisplay, learn_actively
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import GibbsSampler
 from bayespoint.exceptions import ChainsDisagreeWarning
-from bayespoint.experiments.base import Column, Row, Table
-from bayespoint.experiments.verdicts import standard_error
+from bayespoint.experiments.base import Column, Context, Figure, Result, Table, rounded
+from bayespoint.experiments.gibbs.sphere import flipped
+from bayespoint.experiments.verdicts import mean_row
+from bayespoint.plots import BLUE, VERMILION, new_panels
+from bayespoint.plots.style import Drawing
 
 DIMENSION, N_POOL, N_TEST = 10, 300, 1000
 NOISES = (0.0, 0.05)  # share of labels that the oracle flips; the sampler knows it
@@ -25,6 +28,14 @@ THIN = {"quick": 10, "full": 30}  # moves between samples
 LEVEL = 0.05  # of the test whether it pays
 ENOUGH = 10  # data sets, for a verdict
 SHOWN = (2, 5, 10, 20, 30, 41)  # labels in the table
+
+
+def run(context: Context) -> Result:
+    """Learning curves of both strategies."""
+    mode = context.mode
+    with context.part("active learning"):
+        runs = solve_curves(N_SETS[mode], N_LABELS[mode], THIN[mode], context.seed)
+    return Result({}, [curves_table(runs)], [curves_figure(runs)])
 
 
 class Curves(NamedTuple):
@@ -50,8 +61,7 @@ def draw_task(q: float, rng: np.random.Generator) -> Task:
     X = rng.normal(size=(N_POOL + N_TEST, DIMENSION))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     y = np.where(X @ rng.normal(size=DIMENSION) > 0, 1, -1)
-    flips = np.where(rng.random(N_POOL) < q, -1, 1)
-    return Task(X[:N_POOL], y[:N_POOL] * flips, X[N_POOL:], y[N_POOL:])
+    return Task(X[:N_POOL], flipped(y[:N_POOL], q, rng), X[N_POOL:], y[N_POOL:])
 
 
 def solve_curves(n_sets: int, n_labels: int, thin: int, seed: int) -> list[Curves]:
@@ -110,8 +120,7 @@ def curves_table(runs: Sequence[Curves]) -> Table:
             ("largest entropy", active, "see the next line"),
             ("random minus entropy", gap, judge(gap[:, -1])),
         ):
-            spread = [*map(standard_error, errors.T)]
-            rows.append(Row(f"q = {run.q:g}, {name}", [*errors.mean(axis=0)], verdict, spread))
+            rows.append(mean_row(f"q = {run.q:g}, {name}", errors, verdict))
     caption = (
         "Mean error in % on clean test points, by the number of labels; "
         f"{DIMENSION} features, a pool of {N_POOL} points on the sphere, {len(runs[0].active)} "
@@ -131,3 +140,36 @@ def judge(gap: NDArray) -> str:
     if not ttest_1samp(gap, 0).pvalue < LEVEL:
         return "no difference beyond chance"
     return "it pays to ask: the claim holds" if gap.mean() > 0 else "random labels are better"
+
+
+def curves_figure(runs: Sequence[Curves]) -> Figure:
+    """Test error over the number of labels, asked for or taken at random."""
+
+    def draw() -> Drawing:
+        drawing, axes = new_panels(1, len(runs), 9.2, 3.6, shared=True)
+        for ax, run in zip(axes[0], runs, strict=True):
+            for name, errors, colour, line in (
+                ("random", run.random, VERMILION, "--"),
+                ("largest entropy", run.active, BLUE, "-"),
+            ):
+                display = LearningCurveDisplay(run.n_labels, 100 * errors, name=name)
+                display.plot(ax, color=colour, linestyle=line)
+            ax.set_title(f"q = {run.q:g}")
+            ax.set_xlabel("labels")
+            ax.set_ylabel("")
+        axes[0, 0].set_ylabel("test error, %")
+        axes[0, 0].set_ylim(bottom=0)
+        return drawing
+
+    data = {
+        "n_labels": runs[0].n_labels.tolist(),
+        "errors": [
+            {"q": run.q, "entropy": rounded(run.active), "random": rounded(run.random)}
+            for run in runs
+        ],
+    }
+    caption = (
+        "Mean error on clean test points, with a band of one standard error; a share q of the "
+        "labels is flipped. Points are queried by the entropy of the vote, or at random."
+    )
+    return Figure("gibbs-active", "Active learning: learning curves", caption, data, draw)

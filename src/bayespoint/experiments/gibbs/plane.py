@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import GibbsSampler
-from bayespoint.experiments.base import Column, Row, Table
+from bayespoint.experiments.base import Column, Context, Figure, Result, Row, Table, rounded
 from bayespoint.experiments.ep.exact import points_of_grid
+from bayespoint.plots import new_axes, new_panels
+from bayespoint.plots.style import BLUE, GREEN, INK, PURPLE, VERMILION, Drawing
 from bayespoint.posteriors import ChainPosterior
 
 SIZE = 38  # points of each class; the paper has 76 in all, and does not give them
@@ -25,6 +27,24 @@ WIDTHS = (0.3, 1.0, 3.0)
 RATES = np.geomspace(0.001, 0.5, 40)  # flip rates of the curves of evidence
 AXIS = np.linspace(-3, 3, 61)
 N_SHOWN = 50  # classifiers, as in the paper
+THIN = {"quick": 1000, "full": 10_000}  # moves between samples ...
+EVIDENCE_THIN = {"quick": 20, "full": 100}  # ... and for the evidence, which makes many more
+LINES = ((BLUE, "-"), (VERMILION, "--"), (GREEN, ":"), (PURPLE, "-."))
+
+
+def run(context: Context) -> Result:
+    """Classifiers over label noise, and the evidence of flip rates and widths."""
+    with context.part("plane"):
+        X, y = draw_data(context.seed)
+        diversity = solve_diversity(X, y, THIN[context.mode], context.seed)
+        evidence = solve_evidence(X, y, EVIDENCE_THIN[context.mode], context.seed)
+    setting = (
+        f"{2 * SIZE} points from two Gaussians, kernel exp(-|x - x'|² / 2 width²); the paper does "
+        "not give its data"
+    )
+    tables = [diversity_table(diversity), evidence_table(evidence)]
+    figures = [diversity_figure(diversity, X, y), evidence_figure(evidence)]
+    return Result({"plane": setting}, tables, figures)
 
 
 class Diversity(NamedTuple):
@@ -169,3 +189,51 @@ def verdict(run: WidthEvidence, largest: WidthEvidence) -> str:
         return "largest evidence"
     distance = (largest.best - run.best) / max(np.hypot(run.error, largest.error), 1e-12)
     return f"smaller, by {distance:.1f} standard errors"
+
+
+def diversity_figure(runs: Sequence[Diversity], X: NDArray, y: NDArray) -> Figure:
+    """Figure 3: borders of 50 classifiers for several flip rates."""
+
+    def draw() -> Drawing:
+        drawing, axes = new_panels(1, len(runs), 11.0, 3.1, shared=True)
+        for ax, run in zip(axes[0], runs, strict=True):
+            for outputs in run.outputs:
+                square = outputs.reshape(len(AXIS), len(AXIS))
+                ax.contour(AXIS, AXIS, square, levels=[0], colors=INK, linewidths=0.3, alpha=0.5)
+            for label, colour, marker in ((1, BLUE, "o"), (-1, VERMILION, "x")):
+                ax.scatter(*X[y == label].T, s=14, color=colour, marker=marker, zorder=3)
+            ax.set_title(f"q = {run.q:g}")
+            ax.grid(False)
+        return drawing
+
+    data = {
+        "X": rounded(X),
+        "y": y.tolist(),
+        "axis": rounded(AXIS, 2),
+        "classifiers": [{"q": run.q, "outputs": rounded(run.outputs, 3)} for run in runs],
+    }
+    caption = f"Decision boundaries of {N_SHOWN} posterior samples for each flip rate q."
+    return Figure("gibbs-diversity", "Figure 3: classifiers over label noise", caption, data, draw)
+
+
+def evidence_figure(runs: Sequence[WidthEvidence]) -> Figure:
+    """Evidence over the flip rate, a curve for each width."""
+
+    def draw() -> Drawing:
+        drawing, ax = new_axes()
+        for run, (colour, line) in zip(runs, LINES, strict=False):
+            label = f"width {run.width:g}"
+            ax.plot(RATES, run.log_evidence, line, color=colour, label=label)
+            ax.plot(run.best_rate, run.best, "o", color=colour)
+        ax.set_xscale("log")
+        ax.set_xlabel("flip rate q")
+        ax.set_ylabel("log evidence")
+        ax.legend()
+        return drawing
+
+    data = {
+        "q": rounded(RATES, 5),
+        "log_evidence": {f"{run.width:g}": rounded(run.log_evidence, 3) for run in runs},
+    }
+    caption = "Log evidence of 76 points against the flip rate; dots mark the maxima."
+    return Figure("gibbs-evidence", "Evidence over q and width", caption, data, draw)

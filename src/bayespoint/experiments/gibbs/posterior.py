@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import GibbsSampler
-from bayespoint.experiments.base import Column, Row, Table
+from bayespoint.experiments.base import Column, Context, Figure, Result, Row, Table, rounded
 from bayespoint.experiments.gibbs.sphere import draw_set, from_angles
+from bayespoint.plots import colours, new_panels, paint
+from bayespoint.plots.style import BLUE, INK, VERMILION, Drawing
 from bayespoint.posteriors.diagnostics import effective_sample_size
 
 SIZES = (10, 1000)  # points of the paper's figure ...
@@ -20,6 +22,13 @@ THETA = float(np.log((1 - NOISE) / NOISE))
 GRID = 121  # points along each axis of the map
 STEPS = 300  # along each axis of the integrals, which are then exact to 2 in 1000
 REACH = 8.0  # standard deviations around the Bayes point that integrals cover
+
+
+def run(context: Context) -> Result:
+    """Few points, and many."""
+    with context.part("posterior on the sphere"):
+        runs = [solve_posterior(m, context.seed) for m in SIZES]
+    return Result({}, [posterior_table(runs)], [posterior_figure(runs)])
 
 
 class SpherePosterior(NamedTuple):
@@ -105,3 +114,38 @@ def posterior_table(runs: Sequence[SpherePosterior]) -> Table:
         "posterior without samples."
     )
     return Table("Figure 1: exact and sampled posterior", caption, columns, rows)
+
+
+def posterior_figure(posteriors: Sequence[SpherePosterior]) -> Figure:
+    """Figure 1: the log posterior on the sphere, for few points and for many, and samples of it."""
+    longitude = np.linspace(0, 360, GRID)
+    latitude = np.linspace(-90, 90, GRID)
+
+    def draw() -> Drawing:
+        drawing, axes = new_panels(2, len(posteriors), 9.2, 5.6)
+        for (exact, sampled), run in zip(axes.T, posteriors, strict=True):
+            image = paint(
+                exact, run.log_posterior, longitude, latitude,
+                cmap=colours("white", BLUE, INK).reversed(), aspect="auto",
+            )  # fmt: skip
+            drawing.colorbar(image, ax=exact)
+            exact.set_title(f"m = {run.m}")
+            east, north = angles(run.draws.reshape(-1, 3))
+            sampled.plot(east, north, ".", color=VERMILION, markersize=2, alpha=0.4)
+            sampled.set(xlim=(0, 360), ylim=(-90, 90), xlabel="longitude")
+            drawing.colorbar(image, ax=sampled).ax.set_visible(False)  # keep both as wide
+        axes[0, 0].set_ylabel("latitude, exact")
+        axes[1, 0].set_ylabel("latitude, sampled")
+        return drawing
+
+    data = {
+        "longitude": rounded(longitude, 1),
+        "latitude": rounded(latitude, 1),
+        "log_posterior": {str(run.m): rounded(run.log_posterior, 2) for run in posteriors},
+    }
+    caption = (
+        "Log posterior of the weight vector, up to a constant, with 20 % label noise: piecewise "
+        "constant, with several peaks for few points and one for many. Below, draws of the "
+        "sampler. The true weights are at longitude 180, latitude 0."
+    )
+    return Figure("gibbs-posterior", "Figure 1: the posterior on the sphere", caption, data, draw)

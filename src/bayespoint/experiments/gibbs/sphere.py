@@ -13,8 +13,10 @@ from sklearn.svm import LinearSVC
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import GibbsSampler
 from bayespoint.exceptions import ChainsDisagreeWarning
-from bayespoint.experiments.base import Column, Row, Table
-from bayespoint.experiments.verdicts import standard_error
+from bayespoint.experiments.base import Column, Context, Figure, Result, Table, rounded
+from bayespoint.experiments.verdicts import mean_row, standard_error
+from bayespoint.plots import new_panels
+from bayespoint.plots.style import BLUE, VERMILION, Axes, Drawing
 
 SIZES = (100, 1000)  # the paper's training and test sets
 N_SETS = {"quick": 10, "full": 100}  # 100 in the paper
@@ -39,6 +41,15 @@ CAPTION = (
     'hard to beat. The points of "poles" are so close to each other that no chain of this length '
     "covers the whole posterior."
 )
+
+
+def run(context: Context) -> Result:
+    """All conventions of the data."""
+    n_sets = N_SETS[context.mode]
+    with context.part("sphere"):
+        runs = [solve_sphere(convention, n_sets, context.seed) for convention in CONVENTIONS]
+    setting = "; ".join(f"{name}: {text}" for name, text in CONVENTIONS.items())
+    return Result({"sphere": setting}, [sphere_table(runs)], [sphere_figure(runs)])
 
 
 class SphereRun(NamedTuple):
@@ -72,9 +83,14 @@ def draw_set(
     """Points, and labels of w* of which a share q is flipped; both classes are there."""
     while True:
         X = draw_points(convention, n, rng)
-        y = np.where(X @ PLANE > 0, 1, -1) * np.where(rng.random(n) < q, -1, 1)
+        y = flipped(np.where(X @ PLANE > 0, 1, -1), q, rng)
         if abs(y.sum()) < n:
             return X, y
+
+
+def flipped(y: NDArray, q: float, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Labels of which each is wrong with probability q."""
+    return y * np.where(rng.random(len(y)) < q, -1, 1)
 
 
 def bayes_point(q: float, seed: int) -> BayesPointClassifier:
@@ -114,9 +130,43 @@ def sphere_table(runs: Sequence[SphereRun]) -> Table:
         error = standard_error(gap)
         beats = "beats" if gap.mean() > 2 * error else "loses to"
         word = beats if abs(gap.mean()) > 2 * error else "ties with"
-        values = [100 * bpm.mean(), 100 * best.mean(), gap.mean()]
-        errors = [standard_error(100 * bpm), standard_error(100 * best), error]
-        rows.append(Row(run.convention, values, f"the BPM {word} the best SVM", errors))
+        values = np.column_stack([100 * bpm, 100 * best, gap])
+        rows.append(mean_row(run.convention, values, f"the BPM {word} the best SVM"))
     columns = [Column("BPM, q = 0.05"), Column("SVM, best λ"), Column("SVM minus BPM")]
     title = f"Figure 4: label noise on the sphere, {len(runs[0].bpm)} data sets each"
     return Table(title, CAPTION, columns, rows)
+
+
+def sphere_figure(runs: Sequence[SphereRun]) -> Figure:
+    """Figure 4: test error over q and over lambda."""
+
+    def draw() -> Drawing:
+        drawing, axes = new_panels(1, len(runs), 10.0, 3.4)
+        for ax, run in zip(axes[0], runs, strict=True):
+            twin = ax.twiny()
+            draw_errors(ax, NOISES, run.bpm, BLUE, "o-")
+            draw_errors(twin, RIDGES, run.svm, VERMILION, "s--")
+            ax.set_xlabel("q of the BPM", color=BLUE)
+            twin.set_xlabel(f"λ of the SVM; data: {run.convention}", color=VERMILION)
+            twin.grid(False)
+        axes[0, 0].set_ylabel("test error, %")
+        return drawing
+
+    data = {
+        "q": list(NOISES),
+        "lambda": list(RIDGES),
+        "errors": [
+            {"data": run.convention, "bpm": rounded(run.bpm), "svm": rounded(run.svm)}
+            for run in runs
+        ],
+    }
+    caption = "Mean test error and its standard error; BPM (circles, below), SVM (squares, above)."
+    return Figure("gibbs-noise", "Figure 4: Bayes point and SVM", caption, data, draw)
+
+
+def draw_errors(ax: Axes, x: Sequence[float], errors: NDArray, colour: str, style: str) -> None:
+    """Means over data sets, with their standard errors."""
+    mean = 100 * errors.mean(axis=0)
+    spread = [*map(standard_error, 100 * errors.T)]
+    ax.errorbar(x, mean, spread, fmt=style, color=colour, markersize=4)
+    ax.set_xscale("log")

@@ -11,9 +11,9 @@ from sklearn.linear_model import LassoCV, RidgeCV
 
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
-from bayespoint.experiments.base import Column, Row, Table
+from bayespoint.experiments.base import Column, Context, Result, Table
 from bayespoint.experiments.knapsack.splits import VARIANT, best_pair
-from bayespoint.experiments.verdicts import standard_error
+from bayespoint.experiments.verdicts import mean_row, standard_error
 from bayespoint.selection import KnapsackCV
 
 N_POINTS = 100
@@ -27,6 +27,13 @@ PRIORS = ("l2", "l1", "l0")
 LASSO = "LASSO"
 
 
+def run(context: Context) -> Result:
+    """Knapsack propagation with three priors, LASSO and ridge regression."""
+    with context.part("sparse weights"):
+        found = solve_sparse(EFFORTS[context.mode], context.seed)
+    return Result({}, [sparse_table(found)])
+
+
 class Effort(NamedTuple):
     """Draws of the data, and what folds choose from."""
 
@@ -36,8 +43,10 @@ class Effort(NamedTuple):
     betas: Sequence[float]
 
 
-FULL = Effort(10, 5, (0.3, 1.0, 3.0, 10.0, 30.0), (0.3, 1.0, 3.0, 10.0))
-QUICK = Effort(2, 3, (3.0,), (1.0,))
+EFFORTS = {
+    "full": Effort(10, 5, (0.3, 1.0, 3.0, 10.0, 30.0), (0.3, 1.0, 3.0, 10.0)),
+    "quick": Effort(2, 3, (3.0,), (1.0,)),
+}
 
 
 class Found(NamedTuple):
@@ -110,12 +119,9 @@ def sparse_table(found: dict[str, list[Found]]) -> Table:
     rows = []
     for name, own in found.items():
         values = np.array(own)
-        spreads = [standard_error(column) for column in values.T]
         gap = values[:, 0] - lasso
-        verdict = "reference"
-        if name != LASSO:
-            verdict = f"{gap.mean():+.1f} ± {standard_error(gap):.1f} against LASSO"
-        rows.append(Row(name, values.mean(axis=0).tolist(), verdict, spreads))
+        words = f"{gap.mean():+.1f} ± {standard_error(gap):.1f} against LASSO"
+        rows.append(mean_row(name, values, "reference" if name == LASSO else words))
     caption = (
         f"{len(own)} draws of {N_POINTS} points with {N_FEATURES} features, of which "
         f"{len(RELEVANT)} are relevant; parameters by folds. LASSO and ridge regress on labels. "

@@ -1,12 +1,18 @@
-"""One random split of a data set: every method chooses its parameters by folds, and is tested."""
+"""Random splits of data sets: every method chooses its parameters by folds, and is tested.
+
+Many splits survive an interruption: each is written down when it is done.
+"""
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.datasets import load_iris, load_wine
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
@@ -27,6 +33,8 @@ METHODS = (SVM, EP, KNAP, MODE, ONE)
 # Chosen once, by folds of training data alone (benchmarks/knapsack_schedule.py): mean error over
 # four sets and all pairs of C and beta 22.7 % (128 bins: 22.7; damping 0.5: 24.9; plain: 25.8).
 VARIANT: Mapping[str, Any] = {"schedule": "heskes", "bins": 64, "n_iter": 50}
+N_SPLITS = {"quick": 10, "full": 500}
+STATE = "splits.jsonl"
 
 
 class Grids(NamedTuple):
@@ -38,16 +46,17 @@ class Grids(NamedTuple):
     betas: Sequence[float]
 
 
-BETAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, np.inf)
-FULL = Grids(
-    svm=(0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0),
-    ep=tuple(np.sqrt((0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)).tolist()),
-    costs=(0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0),
-    betas=BETAS,
-)
-QUICK = Grids(
-    svm=(0.03, 0.3, 3.0), ep=(0.3, 1.0, 3.0), costs=(1.0, 10.0), betas=(0.1, 1.0, 10.0, np.inf)
-)
+GRIDS = {
+    "full": Grids(
+        svm=(0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0),
+        ep=tuple(np.sqrt((0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)).tolist()),
+        costs=(0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0),
+        betas=(0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, np.inf),
+    ),
+    "quick": Grids(
+        svm=(0.03, 0.3, 3.0), ep=(0.3, 1.0, 3.0), costs=(1.0, 10.0), betas=(0.1, 1.0, 10.0, np.inf)
+    ),
+}
 
 
 class DataSet(NamedTuple):
@@ -135,3 +144,57 @@ def best_pair(results: Mapping[str, Any], betas: Sequence[float]) -> dict[str, f
     mean = np.where(allowed, results["mean_test_score"].round(12), -np.inf)
     ties = np.flatnonzero(mean == mean.max())
     return results["params"][ties[np.argmax(results["smoothed_test_score"][ties])]]
+
+
+def settings(seed: int, grids: Grids) -> str:
+    """What must be the same for splits of two runs to be put together."""
+    return json.dumps([seed, dict(VARIANT), *map(list, grids)])
+
+
+def solve_splits(sets: Sequence[DataSet], context: Context) -> list[SplitErrors]:
+    """All splits of all sets; those that an earlier run has left in ``out`` are not done again."""
+    seed, grids = context.seed, GRIDS[context.mode]
+    key = settings(seed, grids)
+    state = None if context.out is None else context.out / "knapsack" / context.mode / STATE
+    done = {} if state is None else read_state(state, key)
+    n_splits = context.n_splits or N_SPLITS[context.mode]
+    jobs = [(data, split) for split in range(n_splits) for data in sets]
+    missing = [(data, split) for data, split in jobs if (data.name, split) not in done]
+    finished = Parallel(n_jobs=context.n_jobs, return_as="generator_unordered")(
+        delayed(solve_split)(data, split, seed, grids) for data, split in missing
+    )
+    for number, errors in enumerate(finished, start=len(jobs) - len(missing) + 1):
+        done[errors.data, errors.split] = errors
+        context.tell(f"{number} of {len(jobs)} splits")
+        if state is not None:
+            write_state(state, key, errors)
+    return [done[data.name, split] for data, split in jobs]
+
+
+def read_state(path: Path, key: str) -> dict[tuple[str, int], SplitErrors]:
+    """Splits of an earlier run with the same settings; a line cut short is passed over."""
+    done: dict[tuple[str, int], SplitErrors] = {}
+    if not path.is_file():
+        return done
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            own_key, *fields = json.loads(line)
+            errors = SplitErrors(*fields)
+        except (ValueError, TypeError):
+            continue
+        if own_key == key:
+            done[errors.data, errors.split] = errors
+    return done
+
+
+def write_state(path: Path, key: str, errors: SplitErrors) -> None:
+    """Add a line for one split."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps([key, *errors], default=float) + "\n")
+
+
+def error_matrix(results: Sequence[SplitErrors], data: str, methods: Sequence[str]) -> np.ndarray:
+    """Errors of one set in per cent, shape (n_splits, n_methods)."""
+    own = [errors for errors in results if errors.data == data]
+    return 100 * np.array([[errors.errors[method] for method in methods] for errors in own])

@@ -10,20 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from bayespoint.experiments.base import Column, Row, Table
-from bayespoint.experiments.knapsack.splits import (
-    EP,
-    KNAP,
-    METHODS,
-    MODE,
-    ONE,
-    SVM,
-    TEST_SHARE,
-    DataSet,
-    SplitErrors,
-)
-from bayespoint.experiments.knapsack.state import error_matrix
+from bayespoint.experiments.base import Column, Context, Figure, Result, Row, Table
+from bayespoint.experiments.knapsack import splits
+from bayespoint.experiments.knapsack.splits import EP, KNAP, MODE, ONE, SVM, DataSet, SplitErrors
 from bayespoint.experiments.verdicts import PRINTED_AND_MEASURED, standard_error, verdict
+from bayespoint.plots import new_axes
+from bayespoint.plots.style import BLUE, GREEN, INK, PURPLE, VERMILION, Drawing
 
 # Table 1: mean error in %, and its standard error over 500 splits. Beta = 1 has no printed values.
 PRINTED = {
@@ -40,6 +32,39 @@ SETS = ("liver", "sonar", "heart", "contraceptive", "pima", "australian", "breas
 PAIRS = ((KNAP, SVM), (KNAP, EP), (KNAP, MODE), (ONE, SVM), (ONE, EP))
 LEVEL = 0.05  # below which a difference is called significant
 OTHER_DATA = "other data, not comparable"
+
+
+def run(context: Context, sets: Sequence[DataSet]) -> Result:
+    """Errors on random splits of all sets, and paired differences."""
+    with context.part("splits"):
+        results = splits.solve_splits(sets, context)
+    tables = [
+        *(error_table(data, results) for data in sets),
+        *(paired_table(*pair, sets, results) for pair in PAIRS),
+        chosen_table(sets, results),
+    ]
+    words = setting(sets, len(results) // len(sets), context)
+    return Result(words, tables, [differences_figure(sets, results)])
+
+
+def setting(sets: Sequence[DataSet], n_splits: int, context: Context) -> dict[str, str]:
+    """Data, parameters and their choice, in words."""
+    grids = splits.GRIDS[context.mode]
+    names = ", ".join(data.name for data in sets)
+    other = "" if context.full else "; not the paper's data, so its numbers do not apply"
+    words = ", ".join(f"{name} = {value}" for name, value in splits.VARIANT.items())
+    return {
+        "data": f"{names}{other}",
+        "splits": f"{n_splits} random ones, 80 % to train, seed {context.seed}; features to unit "
+        "variance on the training part; the paper has 500",
+        "choice of parameters": f"{splits.N_FOLDS} folds of each training part, the same for "
+        "all methods",
+        "SVM": f"hinge loss, linear; C among {list(grids.svm)}",
+        "EP": f"probit, prior scale among {[round(value, 3) for value in grids.ep]}",
+        "knapsack": f"C among {list(grids.costs)}, β among {list(grids.betas)}",
+        "schedule": f"{words}, undamped: chosen once, by folds of a training part of liver, heart, "
+        "sonar and pima (benchmarks/knapsack_schedule.py), without test errors",
+    }
 
 
 class Paired(NamedTuple):
@@ -67,7 +92,7 @@ def paired_test(differences: NDArray[np.float64]) -> Paired:
     """
     n, mean = len(differences), float(differences.mean())
     spread = float(differences.std(ddof=1)) if n > 1 else 0.0
-    error = spread * sqrt(1 / n + TEST_SHARE / (1 - TEST_SHARE))
+    error = spread * sqrt(1 / n + splits.TEST_SHARE / (1 - splits.TEST_SHARE))
     if error == 0:
         return Paired(mean, 0.0, 1.0)
     return Paired(mean, error, float(2 * student.sf(abs(mean) / error, n - 1)))
@@ -75,10 +100,10 @@ def paired_test(differences: NDArray[np.float64]) -> Paired:
 
 def error_table(data: DataSet, results: Sequence[SplitErrors]) -> Table:
     """Mean test errors of one set."""
-    errors = error_matrix(results, data.name, METHODS)
+    errors = splits.error_matrix(results, data.name, splits.METHODS)
     rows = [
         error_row(method, own, printed_value(method, data.name))
-        for method, own in zip(METHODS, errors.T, strict=True)
+        for method, own in zip(splits.METHODS, errors.T, strict=True)
     ]
     n, d = data.X.shape
     caption = (
@@ -112,7 +137,7 @@ def paired_table(
     """Differences of two methods on the same splits, with the corrected test."""
     rows = []
     for data in sets:
-        own = error_matrix(results, data.name, (first, second))
+        own = splits.error_matrix(results, data.name, (first, second))
         test = paired_test(own[:, 0] - own[:, 1])
         printed = [printed_value(method, data.name) for method in (first, second)]
         value = None
@@ -154,3 +179,44 @@ def chosen_table(sets: Sequence[DataSet], results: Sequence[SplitErrors]) -> Tab
             )
         )
     return Table("Parameters chosen", "Medians over the splits (–: infinite).", columns, rows)
+
+
+def differences_figure(sets: Sequence[DataSet], results: Sequence[SplitErrors]) -> Figure:
+    """Differences to the SVM and to EP, with corrected intervals."""
+    pairs = {(KNAP, SVM): BLUE, (KNAP, EP): GREEN, (ONE, SVM): VERMILION, (ONE, EP): PURPLE}
+    tests = {}
+    for pair in pairs:
+        for data in sets:
+            own = splits.error_matrix(results, data.name, pair)
+            tests[pair, data.name] = paired_test(own[:, 0] - own[:, 1])
+
+    def draw() -> Drawing:
+        drawing, ax = new_axes(7.6, 1.6 + 0.55 * len(sets))
+        for number, (pair, colour) in enumerate(pairs.items()):
+            own = [tests[pair, data.name] for data in sets]
+            ax.errorbar(
+                [test.mean for test in own],
+                np.arange(len(sets)) + 0.15 * (number - 1.5),
+                xerr=[2 * test.standard_error for test in own],
+                fmt="o", color=colour, markersize=4, label=f"{pair[0]} − {pair[1]}",
+            )  # fmt: skip
+        ax.axvline(0, color=INK, linewidth=1)
+        ax.set_yticks(range(len(sets)), [data.name for data in sets])
+        ax.invert_yaxis()
+        ax.set_xlabel("difference of test errors in percentage points")
+        drawing.legend(loc="outside lower center", ncols=2)
+        return drawing
+
+    numbers = {
+        f"{first} - {second}": {
+            name: {"mean": round(test.mean, 5), "standard_error": round(test.standard_error, 5)}
+            for (pair, name), test in tests.items()
+            if pair == (first, second)
+        }
+        for first, second in pairs
+    }
+    caption = (
+        "Left of the line knapsack propagation is better. Bars: two standard errors, corrected for "
+        "the overlap of the splits."
+    )
+    return Figure("differences", "Table 1: paired differences", caption, numbers, draw)

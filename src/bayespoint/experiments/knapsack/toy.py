@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +12,14 @@ from sklearn.svm import SVC
 
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
-from bayespoint.experiments.base import Column, Row, Table
+from bayespoint.experiments.base import Column, Context, Figure, Result, Row, Table, rounded
 from bayespoint.experiments.verdicts import PRINTED_AND_MEASURED, standard_error
+from bayespoint.plots import colours, new_panels, paint
+from bayespoint.plots.style import BLUE, GREEN, INK, PURPLE, VERMILION, Axes, Drawing
 from bayespoint.posteriors import MarginalPosterior
 
 N_POINTS = 100  # 50 of each class, Figure 1c
+N_TOYS = {"quick": 6, "full": 30}  # draws with and without the outlier
 COST = 1.0  # C, which the paper does not give for this figure
 OUTLIER = (10.0, 0.0)
 OPTIMUM = float(100 * ndtr(-np.sqrt(2.0)))  # 7.865 %, printed as 7.87
@@ -25,6 +29,21 @@ OFFSETS = np.linspace(-1.5, 1.5, 76)
 LENGTHS = np.linspace(0.2, 6.0, 30)  # of w: 1 / |w| is the width of the margin
 PRINTED = {("SVM", False): 7.87, ("SVM", True): 7.94, ("knapsack, β = 1", False): 7.87,
            ("knapsack, β = 1", True): 7.87}  # fmt: skip
+FAINT = 0.3  # power of the posterior that is painted: its peaks alone would be a few dots
+MARKS: dict[str, dict[str, Any]] = {
+    "MAP": {"marker": "x", "color": VERMILION},
+    "exact Bayes point": {"marker": "o", "color": INK},
+    "SVM": {"marker": "s", "color": PURPLE},
+    "knapsack, β = 1": {"marker": "D", "color": BLUE},
+}
+
+
+def run(context: Context) -> Result:
+    """One toy problem, and many with and without the outlier."""
+    with context.part("toy problem"):
+        toy = solve_toy(context.seed)
+        errors = outlier_errors(N_TOYS[context.mode], context.seed)
+    return Result({}, [toy_table(toy), outlier_table(errors)], [toy_figure(toy)])
 
 
 @dataclass(frozen=True)
@@ -131,12 +150,9 @@ def toy_table(toy: Toy) -> Table:
     """Classifiers of Figure 1, with their true errors."""
     rows = [Row("optimum", [45.0, 0.0, OPTIMUM, None], "none can be better")]
     for name, w in toy.weights.items():
-        length = np.hypot(w[0], w[1])
-        log_p = float(log_posterior(w, toy.X, toy.y))
-        angle = float(np.degrees(np.arctan2(w[1], w[0])))
         error = float(true_error(w))
-        verdict = f"{error - OPTIMUM:.2f} above the optimum"
-        rows.append(Row(name, [angle, float(w[2] / length), error, log_p], verdict))
+        values = [*map(float, place(w)), error, float(log_posterior(w, toy.X, toy.y))]
+        rows.append(Row(name, values, f"{error - OPTIMUM:.2f} above the optimum"))
     columns = (Column("angle °", 1), Column("offset"), Column("true error %"), Column("log P", 1))
     caption = (
         "One draw of the data of Figure 1c. The mode of the posterior (MAP) has the largest log P, "
@@ -172,3 +188,70 @@ def place_of(printed: float | None, errors: NDArray[np.float64]) -> str:
         return "not printed"
     as_good = int((errors <= printed + 0.005).sum())  # what is printed was rounded
     return f"{as_good} of {len(errors)} draws as good as the printed one"
+
+
+def toy_figure(toy: Toy) -> Figure:
+    """Figure 1 a-c: the posterior over boundaries, their true errors, and the data."""
+
+    def draw() -> Drawing:
+        drawing, axes = new_panels(1, 3, 12.5, 4.4)
+        density = np.exp(FAINT * (toy.log_posterior - toy.log_posterior.max()))
+        degrees = np.degrees(ANGLES)
+        paint(
+            axes[0, 0], density, degrees, OFFSETS, cmap=colours("white", "#7d7d7d"), aspect="auto"
+        )
+        paint(axes[0, 1], toy.errors, degrees, OFFSETS, cmap=colours("white", GREEN), aspect="auto")
+        for ax, title in zip(axes[0], ("posterior", "true error", "data"), strict=True):
+            ax.set_title(title)
+        for ax in axes[0, :2]:
+            mark_boundaries(ax, toy)
+            ax.set_xlabel("angle of w in degrees")
+            ax.set_ylabel("offset")
+        draw_data(axes[0, 2], toy)
+        drawing.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
+        return drawing
+
+    data = {
+        "angle_degrees": rounded(np.degrees(ANGLES)),
+        "offset": rounded(OFFSETS),
+        "log_posterior": rounded(toy.log_posterior - toy.log_posterior.max()),
+        "error_percent": rounded(toy.errors),
+        "weights": {name: rounded(w) for name, w in toy.weights.items()},
+        "betas": rounded(PATH),
+        "path": rounded(toy.path),
+        "X": rounded(toy.X),
+        "y": toy.y.tolist(),
+    }
+    caption = (
+        f"Left: the posterior of the decision boundary (Eq. 5, to the power of {FAINT:g}, so that "
+        "low values are visible) at the best margin width, with its mode, the exact Bayes point, "
+        "and knapsack propagation for β from 5 to 50 (blue line). Middle: the true error of the "
+        "same boundaries. Right: the data, with the optimum (solid) and the MAP (dashed)."
+    )
+    return Figure("toy", "Figure 1 a-c: posterior and true error", caption, data, draw)
+
+
+def place(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Angle in degrees and offset of boundaries, weights along the last axis."""
+    angle = np.degrees(np.arctan2(weights[..., 1], weights[..., 0]))
+    return angle, weights[..., 2] / np.hypot(weights[..., 0], weights[..., 1])
+
+
+def mark_boundaries(ax: Axes, toy: Toy) -> None:
+    """The classifiers as points, and the path of beta."""
+    ax.plot(45.0, 0.0, "*", color=GREEN, markeredgecolor="white", markersize=13, label="optimum")
+    for name, style in MARKS.items():
+        ax.plot(*place(toy.weights[name]), linestyle="none", label=name, **style)
+    ax.plot(*place(toy.path), color=BLUE, label="knapsack, β from 5 to 50")
+
+
+def draw_data(ax: Axes, toy: Toy) -> None:
+    """Points and boundaries in the plane."""
+    for label, marker, colour in ((1, "+", BLUE), (-1, ".", VERMILION)):
+        ax.plot(*toy.X[toy.y == label].T, marker, color=colour)
+    ax.axline((0, 0), slope=-1, color=INK)
+    w = toy.weights["MAP"]
+    ax.axline((0, -w[2] / w[1]), slope=-w[0] / w[1], color=INK, linestyle="--")
+    ax.set_xlabel("$x_1$")
+    ax.set_ylabel("$x_2$")
+    ax.set_aspect("equal", adjustable="datalim")

@@ -12,13 +12,26 @@ from scipy.stats import ks_2samp
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.datasets import Split
 from bayespoint.engines import BilliardSampler, Engine, GibbsSampler, PermutedPerceptron
-from bayespoint.experiments.base import Column, Context, Row, Table
+from bayespoint.experiments.base import Column, Context, Figure, Result, Row, Table, percent
+from bayespoint.experiments.large_scale.problem import Problem
 from bayespoint.experiments.verdicts import standard_error
+from bayespoint.plots import BLUE, GREEN, INK, PURPLE, VERMILION, new_panels
+from bayespoint.plots.style import Drawing
 
 SIZES = (188, 453)  # the paper's training and test digits of the classes 1 and 2
 N_SAMPLES = {"quick": 200, "full": 1000}  # 1000 in the paper
 THIN = {"quick": 10, "full": 40}  # moves, each of all outputs, or arc lengths of the billiard
 DIGITS = (1, 2)
+SAMPLERS = ((VERMILION, "-", "o"), (BLUE, "-", "."), (GREEN, ":", "s"), (PURPLE, "--", "D"))
+N_QUANTILES = 100
+
+
+def run(context: Context, problem: Problem) -> Result:
+    """Samples of all engines on two of the digits."""
+    with context.part("samples of version space"):
+        few = ones_and_twos(problem.split.X_train, problem.split.y_train)
+        runs = solve_versions(context, few, problem.gamma)
+    return Result({}, [versions_table(few, runs)], [versions_figure(runs)])
 
 
 class Errors(NamedTuple):
@@ -85,3 +98,39 @@ def versions_table(split: Split, runs: Sequence[Errors]) -> Table:
     )
     columns = [Column(name) for name in ("5 % quantile", "median", "95 %", "mean", "KS")]
     return Table("Figure 1: errors of samples of version space", caption, columns, rows)
+
+
+def versions_figure(runs: Sequence[Errors]) -> Figure:
+    """Figure 1 of the paper: histograms of errors, and quantiles against the Gibbs sampler's."""
+    levels = (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES
+    quantiles = {run.name: 100 * np.quantile(run.errors, levels) for run in runs}
+    reference = quantiles[runs[1].name]
+
+    def draw() -> Drawing:
+        drawing, axes = new_panels(1, 2, 9.2, 3.8)
+        histograms, quantile_plot = axes[0]
+        step = 100 / runs[0].n_test
+        edges = np.arange(-step / 2, max(map(max, quantiles.values())) + 2 * step, 2 * step)
+        quantile_plot.plot(reference, reference, color=INK, linewidth=0.8)
+        for run, (colour, line, marker) in zip(runs, SAMPLERS, strict=True):
+            histograms.hist(
+                100 * run.errors, edges, histtype="step", color=colour, linestyle=line,
+                linewidth=1.5, label=run.name,
+            )  # fmt: skip
+            if run is not runs[1]:
+                quantile_plot.plot(
+                    reference, quantiles[run.name], marker, color=colour, markersize=4,
+                    label=run.name,
+                )  # fmt: skip
+        histograms.set(xlabel="test error of a sample, %", ylabel="samples")
+        quantile_plot.set(xlabel="test error of Gibbs samples, %", ylabel="of other samples, %")
+        histograms.legend()
+        quantile_plot.legend()
+        return drawing
+
+    data = {run.name: percent(run.errors) for run in runs}
+    caption = (
+        "Test errors of single samples of version space: histograms, and quantiles against those "
+        "of the Gibbs sampler; on the line the distributions are equal."
+    )
+    return Figure("version-space", "Figure 1: samples of version space", caption, data, draw)

@@ -1,0 +1,91 @@
+"""Kernel parameters of the largest evidence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from bayespoint.automatic.candidates import Candidate
+from bayespoint.climbing import climb
+from bayespoint.engines.gaussian.evidence_gradient import evidence_gradient
+from bayespoint.engines.gaussian.prior_scale import ROUGH
+from bayespoint.kernels import Kernel
+from bayespoint.monitor import Monitor
+
+FURTHEST = 7.0  # largest move of a logarithm
+MOST_TASKS = 8  # that speak for all
+MOST_FITS = 30
+
+
+def most_evident(
+    candidate: Candidate,
+    engine: Any,
+    points: NDArray,
+    targets: NDArray[np.int8],
+    weight: NDArray[np.float64] | None,
+    n_jobs: int | None,
+) -> Kernel:
+    """The candidate's kernel with the free parameters that maximise the evidence.
+
+    Parameters
+    ----------
+    candidate : Candidate
+        The kernel and its free parameters.
+    engine : ExpectationPropagation or LaplaceApproximation
+        Computes the evidence.
+    points, targets, weight
+        Training points, labels of all tasks, weights or None.
+    n_jobs : int or None
+        Threads.
+
+    Returns
+    -------
+    Kernel
+        With the parameters found.
+    """
+    some = np.unique(np.linspace(0, targets.shape[1] - 1, MOST_TASKS).round().astype(int))
+    targets = targets[:, some]
+    engine = clone(engine).set_params(**ROUGH)
+    kernel = clone(candidate.kernel)
+    start = np.log(np.concatenate([np.atleast_1d(read(kernel, name)) for name in candidate.free]))
+
+    def evidence(z: NDArray) -> tuple[float, NDArray]:
+        write(kernel, candidate.free, np.exp(z))
+        fitted = kernel.fitted(points)
+        space = engine.space(fitted).fit(points)
+        posterior, _ = engine.run(
+            space, targets, rng=np.random.default_rng(0), monitor=Monitor(),
+            sample_weight=weight, n_jobs=n_jobs,
+        )  # fmt: skip
+        slopes = evidence_gradient(
+            engine, space, points, targets, posterior, candidate.free, weight
+        )
+        away = (z - start) / candidate.spread
+        value = posterior.log_evidence.sum() - 0.5 * away @ away
+        slope = np.concatenate([np.atleast_1d(slopes[name]) for name in candidate.free])
+        return value, slope - away / candidate.spread
+
+    found = climb(
+        evidence, start, start - FURTHEST, start + FURTHEST,
+        slope=0.1, gain=1e-5, max_iter=MOST_FITS, max_calls=MOST_FITS,
+    )  # fmt: skip
+    write(kernel, candidate.free, np.exp(found.x))
+    return kernel
+
+
+def read(kernel: Kernel, name: str) -> Any:
+    """The value of a parameter."""
+    return kernel.get_params()[name]
+
+
+def write(kernel: Kernel, names: tuple[str, ...], values: NDArray) -> None:
+    """Set parameters to consecutive entries of an array."""
+    begin = 0
+    for name in names:
+        size = np.size(read(kernel, name))
+        own = values[begin : begin + size]
+        kernel.set_params(**{name: own.copy() if np.ndim(read(kernel, name)) else float(own[0])})
+        begin += size

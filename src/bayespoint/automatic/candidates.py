@@ -1,0 +1,83 @@
+"""The kernels that an automatic choice considers, for features of unit variance."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bayespoint.kernels import ConstantKernel, Kernel, PolynomialKernel, RadialKernel, SumKernel
+
+POINTS_TO_LEARN = 20  # points from which scales are learned: halves of fewer say nothing
+POINTS_A_FEATURE = 5  # points for each feature from which widths of features are learned
+WIDTH_SPREAD = 1.5  # standard deviation of the logarithms of widths and scales, before any label
+
+
+# A basis of 200 to 500 points gave the log-loss of all points to a percent on six of seven sets, in
+# a tenth of the time; where classes are many and clean, more is better.
+MOST_COMPONENTS, FEWEST_COMPONENTS = 500, 100
+BUDGET = 2.5e9  # of n M^2 for all tasks together: some seconds
+
+
+class Candidate(NamedTuple):
+    """A kernel, and what of it the evidence is to find.
+
+    Attributes
+    ----------
+    name : str
+        What it is called in messages.
+    kernel : Kernel
+        Where the search starts.
+    free : tuple of str
+        Positive parameters that the evidence finds; none: the kernel stays as it is.
+    spread : float
+        Standard deviation of their logarithms before any label is seen, around the start.
+    """
+
+    name: str
+    kernel: Kernel
+    free: tuple[str, ...] = ()
+    spread: float = np.inf
+
+
+def candidates(n_points: int, n_features: int, gamma: Any, learns: bool) -> list[Candidate]:
+    """The candidates for so many points and features.
+
+    Parameters
+    ----------
+    n_points, n_features : int
+        Size of the training set.
+    gamma : float, array or None
+        The gamma that was asked for; None: 1 / n_features, or learned.
+    learns : bool
+        Whether scales may be learned.
+    """
+    width = 1 / n_features if gamma is None else gamma
+    linear = PolynomialKernel(coef0=1.0)
+    radial = RadialKernel(gamma=width)
+    found = [Candidate("linear", linear), Candidate("rbf", radial)]
+    if not learns or n_points < POINTS_TO_LEARN:
+        return found
+    found.append(Candidate("rbf + linear + constant", three_terms(radial, n_features), SCALES))
+    if gamma is None and n_points >= POINTS_A_FEATURE * n_features and n_features > 1:
+        widths = RadialKernel(gamma=np.full(n_features, 1 / n_features))
+        kernel = three_terms(widths, n_features)
+        free = (*SCALES, "terms__0__gamma")
+        found.append(Candidate("a width for each feature", kernel, free, WIDTH_SPREAD))
+    return found
+
+
+def basis_size(n_points: int, n_tasks: int) -> int | None:
+    """Points of the basis of a kernel; None takes all."""
+    affordable = int(np.sqrt(BUDGET / (n_points * n_tasks)))
+    size = int(np.clip(affordable, FEWEST_COMPONENTS, MOST_COMPONENTS))
+    return size if size < n_points else None
+
+
+SCALES = ("weights__0", "weights__1", "weights__2")
+
+
+def three_terms(radial: RadialKernel, n_features: int) -> SumKernel:
+    """The sum of a Gaussian, a linear and a constant kernel, all of size 1."""
+    terms = [radial, PolynomialKernel(gamma=1 / n_features), ConstantKernel()]
+    return SumKernel(terms, weights=[1.0, 1.0, 1.0])

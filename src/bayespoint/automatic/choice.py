@@ -1,0 +1,174 @@
+"""The automatic choice: the evidence proposes, leave-one-out decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+from sklearn.base import clone
+
+from bayespoint.automatic.ascent import most_evident
+from bayespoint.automatic.candidates import Candidate, basis_size, candidates
+from bayespoint.automatic.halves import split
+from bayespoint.coding import make_coding
+from bayespoint.left_out import best_temperature, expected_scores, mixture_weights
+from bayespoint.monitor import current_monitor
+from bayespoint.problem import Problem
+
+POINTS_A_HALF = 500  # at most, from which the evidence learns
+LEAST = 0.02  # smallest weight of a candidate in the mixture
+
+
+class Member(NamedTuple):
+    """One machine of the mixture."""
+
+    params: dict[str, Any]
+    trained: Any
+
+
+class Tried(NamedTuple):
+    """A candidate in words, its machines, and probabilities of the classes of training points.
+
+    A probability knows neither the label of its point nor a kernel that was learned from it.
+    """
+
+    words: str
+    members: list[Member]
+    left_out: NDArray[np.float64]
+
+
+class Choice(NamedTuple):
+    """What was chosen.
+
+    Attributes
+    ----------
+    mixture : list of (float, dict)
+        Weights and parameters of the machines.
+    trained : list
+        The machines, trained on all points.
+    left_out : ndarray of shape (n, n_classes)
+        Probabilities of the classes of each training point, given all other labels; the kernels
+        were learned without its half of the points.
+    reasons : list of str
+        What was chosen, and why.
+    """
+
+    mixture: list[tuple[float, dict[str, Any]]]
+    trained: list[Any]
+    left_out: NDArray[np.float64]
+    reasons: list[str]
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The choice as parameters of a classifier."""
+        if len(self.mixture) == 1:
+            return self.mixture[0][1]
+        return {"mixture": self.mixture}
+
+
+def choose(
+    problem: Problem,
+    engine: Any,
+    gamma: Any,
+    n_components: Any,
+    train: Callable[[dict[str, Any]], Any],
+    seed: int,
+    n_jobs: int | None,
+) -> Choice:
+    r"""Choose kernels, their parameters, temperatures and weights by the training data.
+
+    1. The points are split into two halves. For each candidate, the evidence of each half (of at
+       most 500 points) finds kernel parameters.
+    2. Each kernel is trained on all points. Leave-one-out predictions of the points of the *other*
+       half are honest: neither their label nor their half took part.
+    3. The temperature of each candidate, and the weights of all candidates, maximise the
+       probability of the labels by these predictions.
+
+    Parameters
+    ----------
+    problem : Problem
+        Points of unit variance, and their classes.
+    engine : ExpectationPropagation or LaplaceApproximation
+        The engine; with ``prior_scale="auto"`` the scales of kernels may be learned.
+    gamma : float, array or None
+        The gamma that was asked for, or None.
+    n_components : int, "auto" or None
+        Points of the basis of kernels.
+    train : callable
+        Trains a machine with given parameters on the problem.
+    seed : int
+        Of the halves.
+    n_jobs : int or None
+        Threads.
+
+    Returns
+    -------
+    Choice
+        What was chosen.
+    """
+    learns = isinstance(engine.prior_scale, str)
+    fixed = clone(engine).set_params(prior_scale=1.0) if learns else engine
+    halves = split(problem.points, problem.codes, seed)
+    n_points, n_features = problem.points.shape
+    if n_components == "auto":
+        n_components = basis_size(n_points, problem.coding.n_tasks)
+    tried = []
+    for candidate in candidates(n_points, n_features, gamma, learns):
+        tried.append(try_out(candidate, fixed, problem, halves, train, n_components, n_jobs))
+        current_monitor().tell(tried[-1].words)
+    log_p = [np.log(one.left_out[np.arange(n_points), problem.codes]) for one in tried]
+    share = mixture_weights(np.array(log_p), problem.weight)
+    share = np.where(share < LEAST, 0.0, share)
+    share /= share.sum()
+    mixture, trained = [], []
+    for part, one in zip(share, tried, strict=True):
+        for member in one.members if part > 0 else ():
+            mixture.append((float(part / len(one.members)), member.params))
+            trained.append(member.trained)
+    left_out = np.einsum("k,knc->nc", share, [one.left_out for one in tried])
+    reasons = [f"{part:4.0%} {one.words}" for part, one in zip(share, tried, strict=True)]
+    return Choice(mixture, trained, left_out, reasons)
+
+
+def try_out(
+    candidate: Candidate,
+    engine: Any,
+    problem: Problem,
+    halves: list[NDArray[np.intp]],
+    train: Callable[[dict[str, Any]], Any],
+    n_components: int | None,
+    n_jobs: int | None,
+) -> Tried:
+    """Learn a candidate from each half of the points, and predict those of the other half."""
+    coding = make_coding(problem.classes)
+    scores = np.empty((len(problem.codes), len(problem.classes)))
+    members = []
+    for own, others in [halves, halves[::-1]] if candidate.free else [(None, slice(None))]:
+        kernel = candidate.kernel
+        if own is not None:
+            some = own[:POINTS_A_HALF]
+            weight = None if problem.weight is None else problem.weight[some]
+            data = problem.points[some], problem.targets[some], weight
+            kernel = most_evident(candidate, engine, *data, n_jobs)
+        params = {
+            "kernel": kernel,
+            "engine": engine,
+            "n_components": None if kernel.is_linear else n_components,
+            "temperature": 1.0,
+        }
+        trained = train(params)
+        answers = coding.left_out(trained.posterior.left_out_log_probability, problem.codes)
+        scores[others] = coding.log_odds(*answers)[others]
+        members.append(Member(params, trained))
+    temperature = best_temperature(scores, problem.codes, problem.weight)
+    coding = make_coding(problem.classes, temperature)
+    for i, (params, trained) in enumerate(members):
+        warm = params | {"temperature": temperature}
+        members[i] = Member(warm, trained._replace(coding=coding))
+    left_out = softmax(scores / temperature, axis=1)
+    loss = expected_scores(left_out, problem.codes, problem.weight)["log_loss"].value
+    words = f"{candidate.name}: leave-one-out log-loss {loss:.4f} at temperature {temperature:.2f}"
+    return Tried(words, members, left_out)

@@ -1,0 +1,153 @@
+"""What leave-one-out predictions teach: a temperature, weights of a mixture, expected scores."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax
+from scipy.stats import beta, norm
+
+WIDEST = 2.0  # bound on |log T|
+# Leave-one-out is optimistic where points are few: log T is worth n / (n + CAUTION) of itself.
+CAUTION = 50
+ENOUGH = 20_000  # points to learn a temperature from
+N_STEPS = 200  # of expectation maximisation, after which weights change in the third digit at most
+
+
+def best_temperature(
+    scores: NDArray, codes: NDArray, weight: NDArray[np.float64] | None = None
+) -> float:
+    r"""The temperature T that makes softmax(scores / T) the best forecast of the classes.
+
+    It minimises the log-loss of scores that do not know the label of their point. Its logarithm is
+    multiplied by n / (n + 50), since such scores are optimistic where points are few.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, n_classes)
+        Scores of each point, for example its log-odds given all other labels.
+    codes : ndarray of shape (n,)
+        Index of the class of each point.
+    weight : ndarray of shape (n,), optional
+        How many copies each point counts for.
+
+    Returns
+    -------
+    float
+        The temperature; below 1 the scores were too timid.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.left_out import best_temperature
+    >>> scores = np.tile([[0.0, 3.0]], (1000, 1))  # sure of the second class
+    >>> codes = (np.arange(1000) % 4 > 0).astype(int)  # which is right three times out of four
+    >>> print(f"{best_temperature(scores, codes):.2f}")  # log 3 = 3 / 2.73
+    2.60
+    """
+    copies = np.ones(len(codes)) if weight is None else weight
+    n = float(copies.sum())
+    some = slice(None, None, -(-len(codes) // ENOUGH))
+    scores, codes, copies = scores[some], codes[some], copies[some]
+    rows = np.arange(len(codes))
+
+    def loss(log_temperature: float) -> float:
+        return -copies @ log_softmax(scores * np.exp(-log_temperature), axis=1)[rows, codes]
+
+    found = minimize_scalar(loss, bounds=(-WIDEST, WIDEST), method="bounded").x
+    return float(np.exp(found * n / (n + CAUTION)))
+
+
+def mixture_weights(
+    log_probability: NDArray[np.float64], weight: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    r"""Weights :math:`v` that maximise :math:`\sum_i \log \sum_k v_k p_k(y_i | \text{others})`.
+
+    The stacking of Yao, Vehtari, Simpson and Gelman (2018): a convex problem, solved by
+    expectation maximisation.
+
+    Parameters
+    ----------
+    log_probability : ndarray of shape (n_members, n)
+        log p_k(label of point i | all other labels) of each member.
+    weight : ndarray of shape (n,), optional
+        How many copies each point counts for.
+
+    Returns
+    -------
+    ndarray of shape (n_members,)
+        Weights, of sum 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.left_out import mixture_weights
+    >>> mixture_weights(np.log([[0.9, 0.9, 0.1], [0.5, 0.5, 0.5]])).round(3)
+    array([0.417, 0.583])
+    """
+    chance = np.exp(log_probability - log_probability.max(axis=0))
+    v = np.full(len(chance), 1 / len(chance))
+    for _ in range(N_STEPS):
+        share = v[:, None] * chance
+        share /= share.sum(axis=0)
+        v = np.average(share, axis=1, weights=weight)
+    return v
+
+
+class Estimate(NamedTuple):
+    """A number that is to be expected on new data, and its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.3g} ({self.low:.3g} to {self.high:.3g})"
+
+
+def expected_scores(
+    probabilities: NDArray[np.float64], codes: NDArray, weight: NDArray[np.float64] | None = None
+) -> dict[str, Estimate]:
+    """Error and log-loss that new data should bring, from forecasts that do not know the labels.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n, n_classes)
+        Forecast of each training point, made without its label.
+    codes : ndarray of shape (n,)
+        Index of the class of each point.
+    weight : ndarray of shape (n,), optional
+        How many copies each point counts for.
+
+    Returns
+    -------
+    dict of str to Estimate
+        ``"error"``, with the exact (Clopper-Pearson) interval, and ``"log_loss"``, with that of a
+        normal distribution.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.left_out import expected_scores
+    >>> forecast = np.tile([[0.2, 0.8]], (100, 1))
+    >>> scores = expected_scores(forecast, np.repeat([0, 1], [20, 80]))
+    >>> print(scores["error"], "|", scores["log_loss"])
+    0.2 (0.127 to 0.292) | 0.5 (0.392 to 0.609)
+    """
+    copies = np.ones(len(codes)) if weight is None else weight
+    n = copies.sum() ** 2 / (copies @ copies)  # points of equal weight that say as much
+    wrong = float(np.average(probabilities.argmax(axis=1) != codes, weights=copies))
+    own = np.maximum(probabilities[np.arange(len(codes)), codes], np.finfo(float).tiny)
+    loss = float(np.average(-np.log(own), weights=copies))
+    spread = np.sqrt(np.average((-np.log(own) - loss) ** 2, weights=copies) / n)
+    half = float(norm.ppf(0.975) * spread)
+    k = wrong * n
+    low = float(beta.ppf(0.025, k, n - k + 1)) if k > 0 else 0.0
+    high = float(beta.ppf(0.975, k + 1, n - k)) if k < n else 1.0
+    return {
+        "error": Estimate(wrong, low, high),
+        "log_loss": Estimate(loss, max(0.0, loss - half), loss + half),
+    }

@@ -1,0 +1,154 @@
+"""Mixtures of posteriors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_expit
+
+from bayespoint.coding import Coding
+from bayespoint.posteriors.base import Posterior
+from bayespoint.state import finite, integer, need, optional
+
+TINY = np.finfo(np.float64).tiny
+
+
+class MixturePosterior(Posterior):
+    r"""A mixture :math:`\sum_k v_k P_k` of posteriors in several spaces.
+
+    A classifier is drawn by drawing a member k with probability :math:`v_k`, and then a classifier
+    of this member. Probabilities of the classes are the same average of those of the members, each
+    at its own temperature.
+
+    Coordinates are those of a :class:`~bayespoint.spaces.StackedSpace`.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_members,)
+        The probabilities :math:`v_k`.
+    members : sequence of Posterior
+        The posteriors, of equal likelihoods.
+    codings : sequence of Coding
+        How the answers of each member become probabilities of the classes.
+    sizes : sequence of int
+        Number of coordinates of each member.
+    left_out_log_probability : ndarray of shape (n_points, n_tasks), optional
+        log p(label of a training point | all other labels).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.coding import make_coding
+    >>> from bayespoint.likelihoods import ProbitLikelihood
+    >>> from bayespoint.posteriors import GaussianPosterior, MixturePosterior
+    >>> one, other = (
+    ...     GaussianPosterior(np.array([[mean]]), np.ones((1, 1, 1)), ProbitLikelihood(1.0))
+    ...     for mean in (0.0, 2.0)
+    ... )
+    >>> coding = make_coding(np.array([0, 1]))
+    >>> posterior = MixturePosterior(np.array([0.5, 0.5]), [one, other], [coding] * 2, [1, 1])
+    >>> posterior.latent(np.array([[1.0, 1.0]]))  # the means differ by 1 from their mean
+    (array([[1.]]), array([[2.]]))
+    """
+
+    def __init__(
+        self,
+        weights: NDArray[np.float64],
+        members: Sequence[Posterior],
+        codings: Sequence[Coding],
+        sizes: Sequence[int],
+        *,
+        left_out_log_probability: NDArray[np.float64] | None = None,
+    ) -> None:
+        self.weights = weights
+        self.members = list(members)
+        self.codings = list(codings)
+        self.sizes = list(sizes)
+        self.left_out_log_probability = left_out_log_probability
+        self.likelihood = self.members[0].likelihood
+
+    @property
+    def mean(self) -> NDArray:
+        """The Bayes point: the weighted means of the members, one after another."""
+        parts = zip(self.weights, self.members, strict=True)
+        return np.concatenate([weight * member.mean for weight, member in parts])
+
+    def latent(self, Z: NDArray) -> tuple[NDArray, NDArray]:
+        """Mean and variance of the outputs, over and within the members."""
+        both = [member.latent(part) for member, part in self._parts(Z)]
+        means, variances = (np.stack(moment) for moment in zip(*both, strict=True))
+        mean = self._mixed(means)
+        return mean, self._mixed(variances + (means - mean) ** 2)
+
+    def votes(self, Z: NDArray) -> NDArray:
+        """The mean of the members' votes."""
+        return self._mixed([member.votes(part) for member, part in self._parts(Z)])
+
+    def draw(self, n: int, rng: np.random.Generator) -> NDArray:
+        """Weights of n classifiers, each of one member and 0 in the others' coordinates."""
+        count = rng.multinomial(n, self.weights)
+        owner = rng.permutation(np.repeat(np.arange(len(count)), count))
+        drawn = np.zeros((sum(self.sizes), n, self.members[0].mean.shape[1]))
+        ends = np.cumsum(self.sizes)
+        for k, (member, end, size) in enumerate(zip(self.members, ends, self.sizes, strict=True)):
+            if count[k]:
+                drawn[end - size : end, owner == k] = member.draw(int(count[k]), rng)
+        return drawn
+
+    def decision(self, Z: NDArray, rule: str) -> NDArray:
+        """The log-odds of two classes; the log-probabilities of several."""
+        answers = []
+        for (member, part), coding in zip(self._parts(Z), self.codings, strict=True):
+            decision = member.decision(part, rule)
+            answers.append(coding.probabilities(*member.log_probability(decision, rule)))
+        return scores(self._mixed(answers))
+
+    def log_probability(self, decision: NDArray, rule: str) -> tuple[NDArray, NDArray]:
+        """Logarithms of the logistic function, whose log-odds are the decision."""
+        return log_expit(decision), log_expit(-decision)
+
+    def class_shares(self, Z: NDArray, coding: Coding) -> NDArray[np.float64]:
+        """The mean of the members' shares."""
+        return self._mixed([member.class_shares(part, coding) for member, part in self._parts(Z)])
+
+    def _parts(self, Z: NDArray) -> list[tuple[Posterior, NDArray]]:
+        """Each member with the coordinates that belong to it."""
+        columns = np.split(Z, np.cumsum(self.sizes)[:-1], axis=1)
+        return list(zip(self.members, columns, strict=True))
+
+    def _mixed(self, values: Sequence[NDArray] | NDArray) -> NDArray:
+        return np.einsum("k,k...->...", self.weights, np.asarray(values))
+
+    def check_state(self) -> None:
+        """Raise an error if the stored attributes are invalid."""
+        n_members = len(self.members)
+        need(n_members > 0, "it has no members")
+        need(all(isinstance(one, Posterior) for one in self.members), "a member is no Posterior")
+        need(all(isinstance(one, Coding) for one in self.codings), "a coding is no Coding")
+        need(len(self.codings) == len(self.sizes) == n_members, "its parts differ in number")
+        for size in self.sizes:
+            integer(size, 1)
+        finite(self.weights, "k", k=n_members)
+        need((self.weights >= 0).all(), "a weight is negative")
+        optional(self.left_out_log_probability, "nt", t=self.codings[0].n_tasks)
+
+
+def scores(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scores of the tasks that a coding turns back into these probabilities.
+
+    The log-odds of the second of two classes, else the log-probabilities, whose softmax they are.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n, n_classes)
+        Rows of sum 1.
+
+    Returns
+    -------
+    ndarray of shape (n, n_tasks)
+        The scores.
+    """
+    log_p = np.log(np.maximum(probabilities, TINY))
+    return log_p if log_p.shape[1] > 2 else log_p[:, 1:] - log_p[:, :1]

@@ -1,0 +1,160 @@
+"""Training: from a problem to a posterior, as the parameters say or as the data suggest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import log_expit
+from sklearn.base import clone
+
+from bayespoint.automatic import choose
+from bayespoint.coding import Coding, make_coding
+from bayespoint.engines import Engine, Run
+from bayespoint.left_out import best_temperature
+from bayespoint.monitor import Monitor, watch
+from bayespoint.posteriors import MixturePosterior, Posterior
+from bayespoint.posteriors.mixture import scores
+from bayespoint.problem import Problem
+from bayespoint.settings import Settings
+from bayespoint.spaces import StackedSpace
+
+
+class Trained(NamedTuple):
+    """A trained machine, all that predictions need, and how it was trained."""
+
+    space: Any
+    posterior: Posterior
+    coding: Coding
+    run: Run
+
+
+class Training(Settings):
+    """Trains machines with the parameters of a classifier; sets no attributes."""
+
+    _seed: int
+
+    def _train(self, problem: Problem, monitor: Monitor, start: Posterior | None = None) -> Trained:
+        """Train as the parameters say; ``start`` is an earlier result to extend or to update."""
+        if self.mixture is not None:
+            machines = [self._with(params) for _, params in self.mixture]
+            return mixed(self.mixture, [one._train(problem, monitor) for one in machines], problem)
+        engine = self._make_engine(problem.points)
+        with watch(monitor):
+            space = self._make_space(engine, problem)
+        posterior, run = self._solve(engine, problem, space, start, monitor)
+        temperature = self._find_temperature(posterior, problem, start)
+        space = space if posterior.support is None else space.restrict(posterior.support)
+        space.forget()
+        return Trained(space, posterior, make_coding(problem.classes, temperature), run)
+
+    def _choose(self, problem: Problem, engine: Engine, monitor: Monitor) -> Any:
+        """Choose what is "auto"."""
+        gamma = None if isinstance(self.gamma, str) else self.gamma
+        with watch(monitor):
+            return choose(
+                problem,
+                engine,
+                gamma,
+                self.n_components,
+                lambda params: self._with(params)._train(problem, Monitor()),
+                self._seed,
+                self.n_jobs,
+            )
+
+    def _with(self, params: dict[str, Any]) -> Training:
+        """A copy with other parameters and the same seed."""
+        copy = clone(self).set_params(mixture=None, **params)
+        copy._seed = self._seed
+        return copy
+
+    def _make_space(self, engine: Engine, problem: Problem) -> Any:
+        """The engine's space, fitted to the training points."""
+        kernel = self._make_kernel().fitted(problem.points)
+        return engine.space(kernel, self.ridge, self.n_components).fit(problem.points)
+
+    def _solve(
+        self,
+        engine: Engine,
+        problem: Problem,
+        space: Any,
+        start: Posterior | None,
+        monitor: Monitor,
+    ) -> tuple[Posterior, Run]:
+        """Run the engine."""
+        return engine.run(
+            space,
+            problem.targets,
+            rng=np.random.default_rng(self._seed),
+            monitor=monitor,
+            sample_weight=problem.weight,
+            start=start,
+            n_jobs=self.n_jobs,
+        )
+
+    def _find_temperature(
+        self, posterior: Posterior, problem: Problem, start: Posterior | None
+    ) -> float:
+        """The temperature that was given, or that of the best leave-one-out predictions.
+
+        It is 1 where there are none, where they do not cover all points seen, and for votes, which
+        are shares of classifiers.
+        """
+        if self.temperature != "auto":
+            return float(self.temperature)
+        log_probability = posterior.left_out_log_probability
+        if log_probability is None or start is not None or self.decision == "vote":
+            return 1.0
+        coding = problem.coding
+        log_odds = coding.log_odds(*coding.left_out(log_probability, problem.codes))
+        return best_temperature(log_odds, problem.codes, problem.weight)
+
+
+def mixed(mixture: Sequence[tuple], parts: list[Trained], problem: Problem) -> Trained:
+    """The mixture of machines that were trained on the same problem; a single one stays alone."""
+    if len(parts) == 1:
+        return parts[0]
+    share = np.array([weight for weight, _ in mixture])
+    share /= share.sum()
+    if len({repr(sorted(vars(part.posterior.likelihood).items())) for part in parts}) > 1:
+        raise ValueError(
+            "The machines of a mixture need the same likelihood. Got "
+            f"{[repr(part.posterior.likelihood) for part in parts]}: give their engines the same "
+            "noise and label_noise."
+        )
+    left_out = None
+    if all(part.posterior.left_out_log_probability is not None for part in parts):
+        left_out = np.einsum("k,knc->nc", share, [left_out_of(part, problem) for part in parts])
+        left_out = log_expit(problem.targets * scores(left_out))
+    posterior = MixturePosterior(
+        share,
+        [part.posterior for part in parts],
+        [part.coding for part in parts],
+        [len(part.posterior.mean) for part in parts],
+        left_out_log_probability=left_out,
+    )
+    space = StackedSpace([part.space for part in parts], share.tolist())
+    return Trained(space, posterior, make_coding(problem.classes), run_of([p.run for p in parts]))
+
+
+def left_out_of(part: Trained, problem: Problem) -> Any:
+    """Probabilities of the classes of all training points, given all other labels."""
+    log_probability: Any = part.posterior.left_out_log_probability
+    answers = part.coding.left_out(log_probability, problem.codes)
+    return part.coding.probabilities(*answers)
+
+
+def run_of(runs: list[Run]) -> Run:
+    """What is to be said of several runs."""
+    failed = [run for run in runs if not run.converged]
+    longest = max(runs, key=lambda run: run.n_iter)
+    return Run(
+        longest.unit,
+        longest.n_iter,
+        failed[0].summary if failed else f"{len(runs)} machines, all converged",
+        converged=not failed,
+        remedy=failed[0].remedy if failed else "",
+        history=[changes for run in runs for changes in run.history],
+        warnings=[warning for run in failed for warning in run.warnings],
+    )
