@@ -100,13 +100,14 @@ def test_predict_decision_and_probabilities_agree(classes, rule):
 
 @RULES
 @CLASSES
-def test_decisions_are_the_mean_output_or_the_mean_vote(classes, rule):
+def test_decisions_are_log_odds_of_the_mean_output_or_the_mean_vote(classes, rule):
     X, y, new = blobs(classes)
     clf = machine(7, decision=rule).fit(X, y)
     outputs = single_outputs(clf, new)
-    expected = outputs.mean(axis=1)
+    mean = outputs.mean(axis=1)
+    expected = clf.posterior_.log_odds(mean)
     if rule == "vote":
-        expected = np.sign(outputs).mean(axis=1) + expected / 7
+        expected = np.sign(outputs).mean(axis=1) + mean / 7
     scores = clf.decision_function(new).reshape(expected.shape)
     if classes > 2:
         log_yes, log_no = clf.posterior_.log_probability(expected, rule)

@@ -37,6 +37,8 @@ OF_SOME_FITS = (
     "left_out_error_",
     "expected_scores_",
     "chosen_params_",
+    "oob_decision_function_",
+    "oob_score_",
 )
 
 
@@ -123,13 +125,18 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Traini
     coef_, intercept_ : ndarray of shape (n_tasks, n_features) and (n_tasks,)
         The Bayes point, if the kernel is linear. ``X @ coef_.T + intercept_`` has the sign of the
         decision of each task, which is scaled: by the length of x, or of (x, 1) with an intercept,
-        for samples; by the standard deviation of the output for a Gaussian posterior.
+        for samples (with an offset in some); by the standard deviation for a Gaussian posterior.
     run_ : Run
         How the fit went: iterations, whether it converged, and what to do if not.
     log_evidence_ : ndarray of shape (n_tasks,)
         Log evidence log p(y), if the engine computes it.
     left_out_error_ : float
         Leave-one-out error of the classifier, if the engine computes it.
+    oob_decision_function_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        ``decision_function`` of the training points by classifiers that have not learned from them,
+        if the engine computes it (``PermutedPerceptron``). NaN where there is no such classifier.
+    oob_score_ : float
+        Accuracy of ``oob_decision_function_``, which estimates the accuracy on new data.
     n_iter_ : int
         Largest number of iterations of a task.
     kernel_ : Kernel
@@ -399,6 +406,7 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Traini
         if left_out is not None:
             self.expected_scores_ = expected_scores(left_out, problem.codes, problem.weight)
             self.left_out_error_ = self.expected_scores_["error"].value
+        self._publish_oob(problem.codes, problem.weight, problem.given)
         if self.kernel_.is_linear:
             weights = self._space.primal(self.posterior_.mean).T
             self.coef_, constant = np.hsplit(weights, [self.n_features_in_])

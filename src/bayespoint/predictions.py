@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayespoint.coding import Coding
+from bayespoint.left_out import expected_scores
 from bayespoint.posteriors import Posterior
 from bayespoint.scaling import Scaling
 
@@ -248,6 +249,26 @@ class Predictions:
         decision = self._in_chunks(X, lambda Z: self.posterior_.decision(Z, self.decision))
         log_yes, log_no = self.posterior_.log_probability(decision, self.decision)
         return self.coding_.scores(decision, log_yes, log_no), log_yes, log_no
+
+    def _publish_oob(
+        self, codes: NDArray, weight: NDArray | None, given: NDArray[np.bool_]
+    ) -> None:
+        """Set the out-of-bag attributes, if the posterior has such decisions."""
+        decision = self.posterior_.oob_decision(self.decision)
+        if decision is None:
+            return
+        log_yes, log_no = self.posterior_.log_probability(decision, self.decision)
+        known = np.isfinite(decision).all(axis=1)
+        if known.any():
+            self.expected_scores_ = expected_scores(
+                self.coding_.probabilities(log_yes[known], log_no[known]),
+                codes[known],
+                None if weight is None else weight[known],
+            )
+            self.oob_score_ = 1 - self.expected_scores_["error"].value
+        scores = np.full((len(given), self.coding_.n_tasks), np.nan)  # for points of weight 0
+        scores[given] = self.coding_.scores(decision, log_yes, log_no)
+        self.oob_decision_function_ = scores[:, 0] if self.coding_.n_tasks == 1 else scores
 
     def _in_chunks(self, X: ArrayLike, function: Callable[[NDArray], NDArray]) -> NDArray:
         """Apply a function of transformed points, chunk by chunk."""

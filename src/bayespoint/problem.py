@@ -31,6 +31,8 @@ class Problem:
         Weights of the points; None if all are equal.
     columns : slice or ndarray
         Columns of a kernel matrix that belong to these points.
+    given : ndarray of bool, shape (n_given,)
+        Which of the points that were given have a positive weight.
     """
 
     points: NDArray
@@ -38,6 +40,7 @@ class Problem:
     codes: NDArray
     weight: NDArray[np.float64] | None
     columns: slice | NDArray[np.int64]
+    given: NDArray[np.bool_]
 
     @classmethod
     def pose(
@@ -57,8 +60,9 @@ class Problem:
         check_classification_targets(labels)
         weight = weights(labels, sample_weight, class_weight, classes)
         columns: slice | NDArray[np.int64] = slice(None)
-        if weight is not None and weight.min() == 0:
-            kept = np.flatnonzero(weight)
+        given = np.ones(len(labels), dtype=bool) if weight is None else weight > 0
+        if weight is not None and not given.all():
+            kept = np.flatnonzero(given)
             columns = kept if precomputed else columns
             points, labels, weight = points[kept][:, columns], labels[kept], weight[kept]
         seen, codes = np.unique(labels, return_inverse=True)
@@ -68,14 +72,15 @@ class Problem:
                     "A classifier needs samples of at least two classes. Got one class, "
                     f"{seen.tolist()[0]!r}, in {len(codes)} samples of positive weight."
                 )
-            return cls(points, seen, codes, weight, columns)
+            return cls(points, seen, codes, weight, columns, given)
         unknown = np.setdiff1d(seen, classes)
         if len(unknown):
             raise ValueError(
                 f"y contains labels that are not among the classes {classes.tolist()}: "
                 f"{unknown.tolist()}. Name all classes in the first call of partial_fit."
             )
-        return cls(points, classes, np.searchsorted(classes, seen)[codes], weight, columns)
+        codes = np.searchsorted(classes, seen)[codes]
+        return cls(points, classes, codes, weight, columns, given)
 
     @cached_property
     def coding(self) -> Coding:

@@ -46,6 +46,8 @@ def random_machines(m=40, n=3, ridge=0.5, seed=0):
         ridge=np.full(m, ridge),
         alphas=rng.integers(0, 3, size=(n, m)) * targets[task_of].astype(float),
         outputs=rng.normal(size=(n, m)),
+        squares=np.zeros(n),
+        first_outputs=np.zeros((n, m - m // 2)),
         progress=rng.integers(0, m, size=(n, _core.perceptron.N_COUNTERS)),
     )
 
@@ -67,9 +69,3 @@ def test_look_ahead_lists_the_next_missing_points_that_look_wrong(reach, depth):
         expected = [i for i in places if margin[i] <= 0 and slot_of[i] < 0][:depth]
         assert ahead[: len(expected)].tolist() == expected
         assert (ahead[len(expected) :] == -1).all()
-
-
-def test_squared_lengths():
-    machines = random_machines()
-    expected = [a @ o + 0.5 * a @ a for a, o in zip(machines.alphas, machines.outputs, strict=True)]
-    np.testing.assert_allclose(_core.perceptron.squared_lengths(machines), expected)

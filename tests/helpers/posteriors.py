@@ -5,7 +5,8 @@ import numpy as np
 from bayespoint import BayesPointClassifier
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors import GaussianPosterior, SampledPosterior
-from bayespoint.posteriors.sampled import TrainingMoments
+from bayespoint.posteriors.log_odds import LogOdds
+from bayespoint.posteriors.sampled import FirstVisits
 
 
 def machine_with(posterior, n_features, n_classes=2):
@@ -33,8 +34,16 @@ def sampled_machine(d=3, n_samples=20, n_tasks=1, noise=0.0, seed=0):
     rng = np.random.default_rng(seed)
     weights = rng.normal(size=(d, n_samples, n_tasks)) + rng.normal(size=(d, 1, n_tasks))
     weights /= np.linalg.norm(weights, axis=0)
-    ones = np.ones(n_tasks)
-    moments = TrainingMoments(
-        n_samples, n_samples * np.ones((4, n_tasks)), n_samples * ones, n_samples * noise**2 * ones
+    log_odds = LogOdds(3.0 * np.eye(n_tasks), np.zeros(n_tasks))
+    posterior = SampledPosterior(weights, some_visits(n_samples, n_tasks, noise), log_odds)
+    return machine_with(posterior, d, n_classes=max(2, n_tasks))
+
+
+def some_visits(n_samples, n_tasks, noise=0.0, n_points=4):
+    """Each sample met half of the points in its second half, with outputs of 1."""
+    counts = np.full(n_points, n_samples // 2)
+    squares = float(n_samples * n_points * n_tasks)
+    total_noise = n_samples * noise**2 * np.ones(n_tasks)
+    return FirstVisits(
+        counts[:, None] * np.ones((n_points, n_tasks)), counts, squares, squares, total_noise
     )
-    return machine_with(SampledPosterior(weights, moments), d, n_classes=max(2, n_tasks))

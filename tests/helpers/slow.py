@@ -39,6 +39,42 @@ def lockstep_perceptron(K, target, order, copies, ridge, max_epochs=100):
     return alpha
 
 
+def honest_outputs(K, targets, orders, ridge=0.0, weight=None):
+    """Outputs at first visits, averaged over the orders in which a point is in the second half.
+
+    All with the whole matrix of k_lambda, |w| from its definition. A point of weight s moves its
+    coefficient by s, and its ridge is lambda / s. Returns an array like ``targets``, (m, n_tasks),
+    in the unit of the final outputs: that of those that are not learned from.
+    """
+    m, n_tasks = targets.shape
+    step = np.ones(m) if weight is None else weight
+    K_lambda, norm = K + np.diag(ridge / step * np.ones(m)), np.sqrt(np.diag(K))
+    found = [[[] for _ in range(n_tasks)] for _ in range(m)]
+    first_squares, final_squares = [], []
+    for order in orders:
+        for task in range(n_tasks):
+            target, alpha, first, mistakes = targets[:, task], np.zeros(m), {}, 1
+            while mistakes:
+                mistakes = 0
+                for place, i in enumerate(order):
+                    if place >= m // 2 and i not in first:
+                        length = np.sqrt(alpha @ K_lambda @ alpha)
+                        first[i] = (K[i] @ alpha) / (length * norm[i])
+                    if target[i] * (K_lambda[i] @ alpha) <= 0:
+                        alpha[i] += target[i] * step[i]
+                        mistakes += 1
+            length = np.sqrt(alpha @ K_lambda @ alpha)
+            for i, output in first.items():
+                found[i][task].append(output)
+                if alpha[i] == 0:
+                    first_squares.append(output**2)
+                    final_squares.append(((K[i] @ alpha) / (length * norm[i])) ** 2)
+    unit = np.sqrt(sum(final_squares) / sum(first_squares))
+    return unit * np.array(
+        [[np.mean(some) if some else np.nan for some in tasks] for tasks in found]
+    )
+
+
 def unit_weights(K, alpha, ridge=0.0):
     """The coefficients of w / |w| in the space of k_lambda."""
     K_lambda = K + np.diag(np.broadcast_to(ridge, len(K)))

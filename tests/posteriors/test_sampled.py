@@ -5,11 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.special import log_ndtr
+from scipy.special import expit
 from scipy.stats import norm
+from tests.helpers.posteriors import machine_with, some_visits
 
 from bayespoint.posteriors import SampledPosterior
-from bayespoint.posteriors.sampled import TrainingMoments
+from bayespoint.posteriors.log_odds import LogOdds
+from bayespoint.posteriors.sampled import FirstVisits
 
 RULES = pytest.mark.parametrize("rule", ["bayes_point", "vote"])
 
@@ -18,22 +20,11 @@ def unit(vectors, axis):
     return vectors / np.linalg.norm(vectors, axis=axis, keepdims=True)
 
 
-def moments_of(margins, noise):
-    """Sums over samples; margins and noise have the shape (n_samples, m, n_tasks)."""
-    return TrainingMoments(
-        n_samples=len(margins),
-        margins=margins.sum(axis=0),
-        squares=(margins**2).mean(axis=1).sum(axis=0),
-        noise=(noise**2).mean(axis=1).sum(axis=0),
-    )
-
-
 def posterior_of(n_samples=5, n_tasks=3, width=6, noise=0.2, seed=0, support=None):
     rng = np.random.default_rng(seed)
     weights = unit(rng.normal(size=(width, n_samples, n_tasks)), axis=0)
-    margins = rng.normal(0.1, 0.2, (n_samples, 20, n_tasks))
-    moments = moments_of(margins, noise * rng.normal(size=margins.shape))
-    return SampledPosterior(weights, moments, support)
+    log_odds = LogOdds(np.diag(rng.uniform(1, 20, n_tasks)), np.zeros(n_tasks))
+    return SampledPosterior(weights, some_visits(n_samples, n_tasks, noise), log_odds, support)
 
 
 def new_points(n=30, width=6, seed=1):
@@ -63,7 +54,8 @@ def test_answers_are_loops_over_the_samples(n_samples, n_tasks):
             average = sum(f) / n_samples
             vote = sum(1 if value > 0 else -1 for value in f) / n_samples
             assert mean[i, task] == pytest.approx(average, abs=1e-14)
-            assert by_mean[i, task] == pytest.approx(average, abs=1e-14)
+            scale = posterior.log_odds.matrix[task, task]
+            assert by_mean[i, task] == pytest.approx(scale * average, abs=1e-13)
             spread = sum((value - average) ** 2 for value in f) / n_samples
             assert variance[i, task] == pytest.approx(spread, abs=1e-14)
             assert votes[i, task] == pytest.approx(vote, abs=1e-14)
@@ -86,35 +78,14 @@ def test_drawn_classifiers_are_samples_equally_often():
     assert np.array_equal(drawn, posterior.draw(4000, np.random.default_rng(0)))
 
 
-def test_joined_samples_keep_their_order_and_their_points():
-    parts = [
-        posterior_of(2, width=3, seed=0, support=np.array([1, 4, 7])),
-        posterior_of(1, width=2, seed=1, support=np.array([0, 4])),
-        posterior_of(3, width=4, seed=2, support=np.array([4, 5, 7, 8])),
-    ]
-    joined = SampledPosterior.join(parts)
-    assert joined.support.tolist() == [0, 1, 4, 5, 7, 8]
-    assert joined.n_samples == 6
-    expected = []
-    for part in parts:
-        for n in range(part.n_samples):
-            by_point = dict(zip(part.support, part.weights[:, n], strict=True))
-            expected.append([by_point.get(i, np.zeros(3)) for i in joined.support])
-    assert np.array_equal(joined.weights.swapaxes(0, 1), expected)
-    total = parts[0].moments + parts[1].moments + parts[2].moments
-    assert joined.moments.n_samples == 6
-    for name in ("margins", "squares", "noise"):
-        assert np.array_equal(getattr(joined.moments, name), getattr(total, name))
-
-
 # Votes -----------------------------------------------------------------------------------------
 
 
 def with_outputs(outputs):
     """A posterior, and points at which its samples have these outputs, (n, n_samples)."""
     weights = np.eye(outputs.shape[1])[:, :, None]
-    moments = moments_of(np.zeros((len(weights), 2, 1)), np.zeros((len(weights), 2, 1)))
-    return SampledPosterior(weights, moments), outputs
+    log_odds = LogOdds(np.eye(1), np.zeros(1))
+    return SampledPosterior(weights, some_visits(len(weights), 1), log_odds), outputs
 
 
 SIZES = st.floats(1e-6, 1).flatmap(lambda size: st.sampled_from([size, -size]))
@@ -168,19 +139,42 @@ def test_probabilities_are_monotone_in_the_decision(rule):
     np.testing.assert_allclose(middle, np.log(0.5), atol=1e-12)
 
 
-def test_probability_of_the_bayes_point_is_a_probit():
+def test_decision_of_the_bayes_point_is_its_log_odds():
     posterior = posterior_of()
-    decisions = np.random.default_rng(0).uniform(-1, 1, (50, 3))
-    log_yes, _ = posterior.log_probability(decisions, "bayes_point")
-    expected = norm.cdf(decisions / posterior.moments.predictive_scale)
-    np.testing.assert_allclose(np.exp(log_yes), expected, atol=1e-12)
+    decisions = np.random.default_rng(0).uniform(-9, 9, (50, 3))
+    yes, no = np.exp(posterior.log_probability(decisions, "bayes_point"))
+    np.testing.assert_allclose(yes, expit(decisions), atol=1e-12)
+    np.testing.assert_allclose(no, expit(-decisions), atol=1e-12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), n_tasks=st.sampled_from([1, 3, 5]), rule=st.booleans())
+def test_no_contradictions_with_unequal_scales(seed, n_tasks, rule):
+    """Unequal scales, offsets and terms of other classes: one rule drives all answers."""
+    rng = np.random.default_rng(seed)
+    posterior = posterior_of(n_tasks=n_tasks, width=4, seed=seed % 1000)
+    matrix = np.diag(np.exp(rng.normal(0, 2, n_tasks))) + rng.normal(size=(n_tasks, n_tasks))
+    posterior.log_odds = LogOdds(matrix, rng.normal(size=n_tasks))
+    clf = machine_with(posterior, 4, n_classes=max(2, n_tasks))
+    clf.set_params(decision="vote" if rule else "bayes_point")
+    X = rng.normal(size=(200, 4))
+    scores, probability, answers = (
+        clf.decision_function(X), clf.predict_proba(X), clf.predict(X)
+    )  # fmt: skip
+    by_score = scores.argmax(axis=1) if n_tasks > 1 else (scores > 0).astype(int)
+    assert np.array_equal(answers, clf.classes_[by_score])
+    assert np.array_equal(answers, clf.classes_[probability.argmax(axis=1)])
+    if not rule and n_tasks > 1:
+        # The negative control: the largest output is another class at some points.
+        largest = clf.latent_mean_and_variance(X)[0].argmax(axis=1)
+        assert not np.array_equal(by_score, largest)
 
 
 def test_a_single_classifier_knows_the_label_noise_only():
     posterior = posterior_of(noise=0.2)
     outputs = np.random.default_rng(0).uniform(-1, 1, (50, 3))
-    scale = np.sqrt(posterior.moments.noise / posterior.n_samples)
-    assert scale.min() > 0.1
+    scale = np.sqrt(posterior.visits.noise / posterior.n_samples)
+    np.testing.assert_allclose(scale, 0.2, rtol=1e-12)
     yes, no = np.exp(posterior.likelihood.log_likelihood(outputs))
     np.testing.assert_allclose(yes, norm.cdf(outputs / scale), atol=1e-12)
     np.testing.assert_allclose(yes + no, 1, atol=1e-12)
@@ -188,64 +182,38 @@ def test_a_single_classifier_knows_the_label_noise_only():
     assert np.array_equal(yes, outputs > 0)
 
 
-# Moments ---------------------------------------------------------------------------------------
+# First visits ----------------------------------------------------------------------------------
 
 
-def some_margins(n_samples=7, m=50, seed=0):
-    rng = np.random.default_rng(seed)
-    centre = rng.normal(0.1, 0.3, (1, m, 2))
-    return centre + rng.normal(0, [0.05, 0.2], (n_samples, m, 2))
+def visits_of(outputs, late, first_square=1.0, final_square=1.0):
+    """Visits of one sample: its outputs (n_points, n_tasks) where points come late."""
+    return FirstVisits(
+        np.where(late[:, None], outputs, 0.0), late.astype(int), first_square, final_square,
+        np.zeros(outputs.shape[1]),
+    )  # fmt: skip
 
 
-def test_variances_are_those_of_the_samples():
-    margins, noise = some_margins(), some_margins(seed=1)
-    moments = moments_of(margins, noise)
-    expected = np.mean([np.var(margins[:, i], axis=0, ddof=1) for i in range(50)], axis=0)
-    np.testing.assert_allclose(moments.model_variance, expected, rtol=1e-10)
-    np.testing.assert_allclose(moments.noise_variance, (noise**2).mean(axis=(0, 1)), rtol=1e-12)
+def test_honest_outputs_are_means_over_late_visits_in_final_units():
+    rng = np.random.default_rng(0)
+    outputs, late = rng.normal(size=(4, 9, 2)), rng.random((4, 9)) < 0.5
+    late[0], late[:, 3] = True, False
+    parts = [visits_of(outputs[n], late[n], 4.0, 1.0) for n in range(4)]
+    visits = parts[0] + parts[1] + parts[2] + parts[3]
+    honest = visits.honest_outputs
+    assert np.isnan(honest[3]).all()
+    for i in set(range(9)) - {3}:
+        expected = np.mean([outputs[n, i] for n in range(4) if late[n, i]], axis=0)
+        np.testing.assert_allclose(honest[i], expected / 2, rtol=1e-12)  # sqrt(1 / 4)
 
 
-def test_adding_moments_is_joining_samples():
-    margins, noise = some_margins(), some_margins(seed=1)
-    together = moments_of(margins, noise)
-    parts = [
-        moments_of(margins[part], noise[part]) for part in (slice(3), slice(3, 4), slice(4, 7))
-    ]
-    added = parts[0] + parts[1] + parts[2]
-    assert added.n_samples == together.n_samples == 7
-    for name in ("model_variance", "noise_variance", "margin_scale", "predictive_scale"):
-        np.testing.assert_allclose(getattr(added, name), getattr(together, name), rtol=1e-5)
+def test_without_unlearned_points_the_unit_is_kept():
+    outputs = np.array([[0.5], [-0.25]])
+    visits = visits_of(outputs, np.array([True, True]), 0.0, 0.0)
+    assert np.array_equal(visits.honest_outputs, outputs)
 
 
-def test_one_sample_stands_in_with_its_mean_square():
-    margins = some_margins(1)
-    moments = moments_of(margins, np.zeros_like(margins))
-    np.testing.assert_allclose(moments.model_variance, (margins[0] ** 2).mean(axis=0), rtol=1e-12)
-    assert np.array_equal(moments.noise_variance, [0, 0])
-
-
-def test_equal_samples_have_no_variance():
-    margins = np.repeat(some_margins(1), 5, axis=0)
-    variance = moments_of(margins, np.zeros_like(margins)).model_variance
-    assert (variance >= 0).all()
-    np.testing.assert_allclose(variance, 0, atol=1e-15)
-
-
-def test_scale_of_the_margins_is_the_likeliest_one():
-    margins = some_margins()
-    grid = np.geomspace(0.01, 10, 4000)
-    for mean, scale in zip(
-        margins.mean(axis=0).T, moments_of(margins, margins).margin_scale, strict=True
-    ):
-        seen = np.append(mean, -np.abs(mean).mean())  # and one typical error more
-        likelihood = [log_ndtr(seen / sigma).sum() for sigma in grid]
-        assert scale == pytest.approx(grid[np.argmax(likelihood)], rel=5e-3)
-
-
-def test_the_smaller_scale_counts():
-    margins = some_margins()
-    for noise in (0.0, 5.0):
-        moments = moments_of(margins, np.full_like(margins, noise))
-        total = np.sqrt(moments.model_variance + noise**2)
-        expected = np.minimum(total, moments.margin_scale)
-        np.testing.assert_allclose(moments.predictive_scale, expected, rtol=1e-12)
+def test_out_of_bag_decisions_are_log_odds():
+    posterior = posterior_of()
+    expected = posterior.visits.honest_outputs @ posterior.log_odds.matrix
+    np.testing.assert_allclose(posterior.oob_decision("bayes_point"), expected, rtol=1e-12)
+    assert posterior.oob_decision("vote") is None

@@ -37,6 +37,8 @@ class Machines(NamedTuple):
     ridge: NDArray[np.float64]  # (m,) lambda of k_lambda at each point
     alphas: NDArray[np.float64]  # (c, m) coefficients
     outputs: NDArray[np.float64]  # (c, m) o_j = sum_i alpha_i k(x_i, x_j)
+    squares: NDArray[np.float64]  # (c,) |w|^2 = sum_i alpha_i (o_i + ridge_i alpha_i)
+    first_outputs: NDArray[np.float64]  # (c, m - m // 2) o_i / |w| where points come first
     progress: NDArray[np.int64]  # (c, N_COUNTERS)
 
 
@@ -60,10 +62,16 @@ def advance(
     alpha, output, progress = machines.alphas[c], machines.outputs[c], machines.progress[c]
     ridge = machines.ridge
     m = order.shape[0]
-    position, work = progress[POSITION], 0
+    position, work, half = progress[POSITION], 0, m // 2
     while True:
+        # In the second half of its first pass it knows much, but not the point that comes next.
+        honest_from = half if progress[EPOCHS] == 0 else m
         while position < m:
             i = order[position]
+            if position >= honest_from:
+                square = machines.squares[c]
+                first = output[i] / np.sqrt(square) if square > 0 else 0.0
+                machines.first_outputs[c, position - half] = first
             # Step 2. As alpha_i has the sign of t_i the ridge can only help: where t_i o_i is
             # positive, which is nearly everywhere, it need not be fetched from memory.
             if target[i] * output[i] <= 0 and is_wrong(target[i], output[i], ridge[i], alpha[i]):
@@ -74,6 +82,9 @@ def advance(
                 rows.slot_used[slot] = now
                 row = rows.values[slot]
                 change = target[i] * machines.step[i]
+                machines.squares[c] += change * (
+                    2 * (output[i] + ridge[i] * alpha[i]) + change * (row[i] + ridge[i])
+                )
                 alpha[i] += change
                 for j in range(m):
                     output[j] += change * row[j]
@@ -153,14 +164,3 @@ def advance_some(
         most_work -= machines.progress[c, MISTAKES] + machines.progress[c, EPOCHS] - before
         if missing[c] >= 0:
             look_ahead(machines, c, rows, reach, ahead[c])
-
-
-@compiled
-def squared_lengths(machines: Machines) -> NDArray:
-    """|w_c|^2 = sum_i alpha_i o_i + sum_i ridge_i alpha_i^2 of each classifier."""
-    lengths = np.zeros(machines.alphas.shape[0])
-    for c in range(machines.alphas.shape[0]):
-        for i in range(machines.alphas.shape[1]):
-            alpha = machines.alphas[c, i]
-            lengths[c] += alpha * (machines.outputs[c, i] + machines.ridge[i] * alpha)
-    return lengths

@@ -4,14 +4,17 @@ from bayespoint.posteriors.base import Posterior
 from bayespoint.posteriors.chains import ChainPosterior
 from bayespoint.posteriors.flip_evidence import FlipEvidence
 from bayespoint.posteriors.gaussian import GaussianPosterior, Messages
+from bayespoint.posteriors.log_odds import LogOdds
 from bayespoint.posteriors.marginal import MarginalPosterior
 from bayespoint.posteriors.mixture import MixturePosterior
-from bayespoint.posteriors.sampled import SampledPosterior
+from bayespoint.posteriors.sampled import FirstVisits, SampledPosterior
 
 __all__ = [
     "ChainPosterior",
+    "FirstVisits",
     "FlipEvidence",
     "GaussianPosterior",
+    "LogOdds",
     "MarginalPosterior",
     "Messages",
     "MixturePosterior",

@@ -80,3 +80,11 @@ class Posterior(ABC):
     @abstractmethod
     def log_probability(self, decision: NDArray, rule: str) -> tuple[NDArray, NDArray]:
         """Logarithms of p(yes) and p(no) of each task, monotone in its decision."""
+
+    def oob_decision(self, rule: str) -> NDArray[np.float64] | None:
+        """Decisions on the training points by classifiers that have not learned from them.
+
+        Shape (n_points, n_tasks), NaN where there is no such classifier; None if the engine does
+        not compute them.
+        """
+        return None

@@ -6,12 +6,13 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize_scalar
 from scipy.special import log_ndtr, ndtr
 
 from bayespoint.exceptions import CutMarginalsWarning, warn_user
 from bayespoint.likelihoods import ProbitLikelihood
+from bayespoint.likelihoods.probit import HARD
 from bayespoint.posteriors.base import Posterior
-from bayespoint.posteriors.sampled import most_likely_scale
 from bayespoint.state import finite, number, optional, shaped
 
 CUT = 0.01  # height of a marginal at an end of its grid at which the mean is off by about 1 %
@@ -198,3 +199,20 @@ def heights(beta: float, log_marginals: NDArray) -> NDArray[np.float64]:
     """Heights of marginals whose peak has the height 1; never 0."""
     with np.errstate(over="ignore"):  # minus infinity is as good as -700
         return np.exp(np.maximum(beta * log_marginals, -700.0))
+
+
+def most_likely_scale(
+    margins: NDArray[np.float64], weight: NDArray[np.float64] | None = None
+) -> float:
+    """The sigma of a probit that maximises the likelihood of the margins and one typical error."""
+    copies = np.append(np.ones(len(margins)) if weight is None else weight, 1.0)
+    size = np.average(np.abs(margins), weights=copies[:-1])
+    if size == 0:
+        return HARD
+    z = np.append(margins, -size) / size
+    loss = minimize_scalar(
+        lambda log_scale: -(copies @ log_ndtr(z * np.exp(-log_scale))),
+        bounds=(-6, 3),
+        method="bounded",
+    )
+    return float(size * np.exp(loss.x))

@@ -105,6 +105,13 @@ class DualSpace:
         return self.points.norm**2
 
     @property
+    def lengths(self) -> NDArray[np.float64]:
+        """Length of phi(x_i), as a new point at x_i would have it, in the unit of the points."""
+        if self.kernel.is_precomputed:  # a typical length stands for those of all new points
+            return np.full(self.n_points, np.sqrt(self.diagonal.mean()))
+        return self.points.norm
+
+    @property
     def scaled_ridge(self) -> float:
         """The ridge in the unit of the prepared points."""
         if self.ridge == "mean":

@@ -23,7 +23,6 @@ from sklearn.preprocessing import (
 
 from bayespoint import coding, engines, kernels, likelihoods, posteriors, spaces
 from bayespoint.classifier import BayesPointClassifier
-from bayespoint.posteriors.sampled import TrainingMoments
 from bayespoint.reject import Guarantee, RejectionCurve, SelectiveClassifier
 
 # Public module -> classes. Files name a class by this module and its name, so neither may change.
@@ -52,13 +51,14 @@ MODULES: dict[str, tuple[type, ...]] = {
     ),
     "bayespoint.posteriors": (
         posteriors.ChainPosterior,
+        posteriors.FirstVisits,
         posteriors.FlipEvidence,
         posteriors.GaussianPosterior,
+        posteriors.LogOdds,
         posteriors.MarginalPosterior,
         posteriors.Messages,
         posteriors.MixturePosterior,
         posteriors.SampledPosterior,
-        TrainingMoments,
     ),
     "bayespoint.reject": (Guarantee, RejectionCurve, SelectiveClassifier),
     "sklearn.compose": (ColumnTransformer, make_column_selector),

@@ -149,6 +149,8 @@ def test_random_problems_with_any_cache_agree_with_the_slow_version(seed, m, d, 
         alpha, mistakes = perceptron(K, target, np.random.default_rng(n).permutation(m), ridge)
         assert (trained.alphas[n, 0] == alpha).all()
         assert trained.mistakes[n, 0] == mistakes
+        square = alpha @ K @ alpha + ridge * alpha @ alpha
+        assert trained.lengths[n, 0] == pytest.approx(np.sqrt(square), rel=1e-10)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -6,6 +6,8 @@ Processing Systems 13, 2001. Steps and equations below are numbered as there.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,11 +17,13 @@ from bayespoint.engines.run import Run
 from bayespoint.engines.sampling.rounds import STATE_BYTES, Clock, Rounds, Trained
 from bayespoint.exceptions import NotSeparableWarning, StoppedEarlyWarning
 from bayespoint.posteriors import SampledPosterior
-from bayespoint.posteriors.sampled import TrainingMoments
+from bayespoint.posteriors.log_odds import learn_log_odds
+from bayespoint.posteriors.sampled import FirstVisits
 from bayespoint.spaces import DualSpace
 from bayespoint.threads import thread_pool
 from bayespoint.validation import check_number
 
+Weights = tuple[NDArray[np.int64], NDArray[np.float64]]  # points; coefficients of some samples
 STATE_SIZE = 256e6  # bytes of coefficients and outputs held at a time; more samples go in waves
 
 
@@ -60,6 +64,12 @@ class PermutedPerceptron(Engine):
     ridge there is no slack to weigh (copies do not change a version space), and weights that differ
     are refused.
 
+    In its first pass a perceptron meets every point before it learns from it. These outputs, where
+    the point came in the second half of the permutation, are kept and averaged: the perceptron's
+    counterpart of the out-of-bag outputs of a forest. Probabilities are learned from them, and
+    ``oob_decision_function_`` and ``oob_score_`` of the classifier show them. No kernel row more is
+    computed.
+
     References
     ----------
     R. Herbrich and T. Graepel, Large Scale Bayes Point Machines, Advances in Neural Information
@@ -75,8 +85,8 @@ class PermutedPerceptron(Engine):
     ...     kernel="poly", degree=5, gamma=1 / 256, normalize=True,
     ...     engine=PermutedPerceptron(n_samples=10), random_state=0,
     ... ).fit(X[:1000], y[:1000])
-    >>> print(f"{clf.score(X[1000:], y[1000:]):.3f}")
-    0.966
+    >>> print(f"{clf.score(X[1000:], y[1000:]):.3f}, out of bag {clf.oob_score_:.3f}")
+    0.969, out of bag 0.982
     """
 
     alias = "perceptron"
@@ -115,8 +125,12 @@ class PermutedPerceptron(Engine):
         m, n_tasks = targets.shape
         step = steps(space, sample_weight)
         ridge = space.scaled_ridge / step
-        parts = [start] if isinstance(start, SampledPosterior) else []
-        n_before = n_done = sum(part.n_samples for part in parts)
+        parts: list[Weights] = []
+        visits = FirstVisits(np.zeros((m, n_tasks)), np.zeros(m, int), 0.0, 0.0, np.zeros(n_tasks))
+        if isinstance(start, SampledPosterior):
+            assert start.support is not None
+            parts, visits = [(start.support, start.weights)], start.visits
+        n_before = n_done = sum(weights.shape[1] for _, weights in parts)
         if n_before > self.n_samples:
             raise ValueError(
                 f"n_samples={self.n_samples} is less than the machine already has: warm_start "
@@ -134,7 +148,9 @@ class PermutedPerceptron(Engine):
                 rounds = Rounds(orders, targets, step, ridge, self.max_epochs)
                 trained = rounds.run(cache, pool, clock, n_before=n_done)
                 n_ended = len(trained.alphas)
-                parts += [to_posterior(trained, n, targets, space, ridge) for n in range(n_ended)]
+                for n in range(n_ended):
+                    parts.append(unit_weights(trained, n))
+                    visits += first_visits(trained, n, orders[n], space.lengths, ridge)
                 n_done += n_ended
                 n_failed += (~trained.separated).sum(axis=0)
                 n_epochs = max(n_epochs, int(trained.epochs.max(initial=0)))
@@ -161,7 +177,9 @@ class PermutedPerceptron(Engine):
             "epochs", n_epochs, summary, not warnings, remedy, measures={"n_failed": n_failed},
             warnings=warnings,
         )  # fmt: skip
-        return SampledPosterior.join(parts), run
+        support, weights = join(parts)
+        log_odds = learn_log_odds(visits.honest_outputs, targets, sample_weight)
+        return SampledPosterior(weights, visits, log_odds, support), run
 
     def _wave_size(self, n_new: int, numbers: int) -> int:
         """Samples to train side by side: what memory allows, and few at first under a clock."""
@@ -188,21 +206,42 @@ def steps(space: DualSpace, sample_weight: NDArray | None) -> NDArray[np.float64
     return weight if space.scaled_ridge > 0 else np.ones(space.n_points)
 
 
-def to_posterior(
-    trained: Trained, n: int, targets: NDArray, space: DualSpace, ridge: NDArray[np.float64]
-) -> SampledPosterior:
-    """Sample n alone: w_n / |w_n| of all tasks, and its outputs at the training points."""
+def unit_weights(trained: Trained, n: int) -> Weights:
+    """Coefficients of w_n / |w_n| of all tasks, where there are any."""
     alphas = (trained.alphas[n] / trained.lengths[n, :, None]).T  # (m, n_tasks)
-    outputs = (trained.outputs[n] / trained.lengths[n, :, None]).T
-    norm = space.points.norm[:, None]
-    inverse = np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0)
-    margins = targets * (outputs - alphas * norm**2) * inverse
-    noise = ridge[:, None] * alphas * inverse
-    moments = TrainingMoments(
-        n_samples=1,
-        margins=margins,
-        squares=(margins**2).mean(axis=0),
-        noise=(noise**2).mean(axis=0),
-    )
     support = np.flatnonzero(alphas.any(axis=1))
-    return SampledPosterior(alphas[support][:, None], moments, support)
+    return support, alphas[support][:, None]
+
+
+def first_visits(
+    trained: Trained, n: int, order: NDArray, norm: NDArray, ridge: NDArray[np.float64]
+) -> FirstVisits:
+    """What sample n says of the points in the second half of its order, which it meets late."""
+    length = trained.lengths[n, :, None]
+    inverse = np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0)
+    late = order[len(order) // 2 :]
+    first = trained.first_outputs[n] * inverse[late]  # (n_tasks, late points)
+    final = trained.outputs[n][:, late] / length * inverse[late]
+    unlearned = trained.alphas[n][:, late] == 0
+    outputs, counts = np.zeros((len(order), len(length))), np.zeros(len(order), dtype=np.int64)
+    outputs[late], counts[late] = first.T, 1
+    return FirstVisits(
+        outputs,
+        counts,
+        first_square=float(np.square(first[unlearned]).sum()),
+        final_square=float(np.square(final[unlearned]).sum()),
+        noise=np.square(ridge * inverse * trained.alphas[n] / length).mean(axis=1),
+    )
+
+
+def join(parts: Sequence[Weights]) -> Weights:
+    """All samples of several parts, in order, with coefficients of all their points."""
+    support = np.unique(np.concatenate([points for points, _ in parts]))
+    n_samples = sum(weights.shape[1] for _, weights in parts)
+    joined = np.zeros((len(support), n_samples, parts[0][1].shape[2]))
+    begin = 0
+    for points, weights in parts:
+        end = begin + weights.shape[1]
+        joined[np.searchsorted(support, points), begin:end] = weights
+        begin = end
+    return support, joined

@@ -23,7 +23,7 @@ LOOK_AHEAD = 8  # rows a waiting classifier may ask for in advance: on MNIST 7 %
 REACH = 2000  # places of its permutation in which it looks for them
 INDEFINITE = 0.01  # |w|^2 below -0.01 |alpha|^2 is no rounding error: k(x, x) is at most 1 here
 SLICE = 50_000_000  # outputs that one call may change, in tens of milliseconds
-STATE_BYTES = 16  # per point and classifier: a coefficient and an output
+STATE_BYTES = 20  # per point and classifier: a coefficient, an output, half of the first outputs
 
 
 class Clock:
@@ -52,6 +52,7 @@ class Trained(NamedTuple):
 
     alphas: NDArray[np.float64]  # (..., m) coefficients
     outputs: NDArray[np.float64]  # (..., m) sum_i alpha_i k(x_i, .)
+    first_outputs: NDArray[np.float64]  # (..., m - m // 2) o_i / |w| at the first visit, in order
     lengths: NDArray[np.float64]  # |w|
     epochs: NDArray[np.int64]  # passes made
     mistakes: NDArray[np.int64]  # mistakes corrected
@@ -97,6 +98,8 @@ class Rounds:
             ridge=ridge,
             alphas=np.zeros((n_machines, m)),
             outputs=np.zeros((n_machines, m)),
+            squares=np.zeros(n_machines),
+            first_outputs=np.zeros((n_machines, m - m // 2)),
             progress=np.zeros((n_machines, core.N_COUNTERS), dtype=np.int64),
         )
 
@@ -153,7 +156,7 @@ class Rounds:
         n = len(ended) if ended.all() else int(ended.argmin())
         per_point = (*self._shape, -1)
         alphas = machines.alphas.reshape(per_point)[:n]
-        square = core.squared_lengths(machines).reshape(self._shape)[:n]
+        square = machines.squares.reshape(self._shape)[:n]
         if (square < -INDEFINITE * np.einsum("ntm,ntm->nt", alphas, alphas)).any():
             raise KernelError(
                 "The kernel is not positive semi-definite: a weight vector has a negative squared "
@@ -162,6 +165,7 @@ class Rounds:
         return Trained(
             alphas=alphas,
             outputs=machines.outputs.reshape(per_point)[:n],
+            first_outputs=machines.first_outputs.reshape(per_point)[:n],
             lengths=np.sqrt(np.where(square > 0, square, 1.0)),  # |w| = 0: opposite duplicates
             epochs=progress[:n, :, core.EPOCHS],
             mistakes=progress[:n, :, core.MISTAKES],

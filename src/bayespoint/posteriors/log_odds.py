@@ -1,0 +1,217 @@
+"""Log-odds from outputs, learned at points that the classifiers have not learned from."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import expit, log_expit, log_softmax, softmax
+
+from bayespoint.state import finite
+
+MOST_POINTS = 60_000  # to learn from
+MOST_NUMBERS = 200  # to learn: a Newton step takes at most half a second
+ENOUGH = {"classes": 5, "matrix": 100}  # points for each number that is learned
+SPREAD = 0.1  # of terms of other classes, in units of lambda: the best on held-out digits
+CLEARLY = 2.0  # standard errors by which more numbers must be better on held-out points
+
+
+class LogOdds:
+    r"""Log-odds :math:`s = A f + b` of each class, from the outputs f of its task and the others.
+
+    Two classes have one task, and :math:`p = 1 / (1 + e^{-s})`. More classes have one each, and p
+    is the softmax of s.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_tasks, n_tasks)
+        A.
+    offset : ndarray of shape (n_tasks,)
+        b.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.posteriors import LogOdds
+    >>> LogOdds(np.array([[4.0]]), np.array([1.0]))(np.array([[0.5], [-0.5]]))
+    array([[ 3.],
+           [-1.]])
+    """
+
+    def __init__(self, matrix: NDArray[np.float64], offset: NDArray[np.float64]) -> None:
+        self.matrix = matrix
+        self.offset = offset
+
+    def __call__(self, outputs: NDArray) -> NDArray[np.float64]:
+        """A f + b for each row of outputs."""
+        return outputs @ self.matrix.T + self.offset
+
+    def check_state(self) -> None:
+        """Raise an error if the stored attributes are invalid."""
+        finite(self.offset, "t", **finite(self.matrix, "tt"))
+
+
+def learn_log_odds(
+    outputs: NDArray[np.float64], targets: NDArray, weight: NDArray[np.float64] | None = None
+) -> LogOdds:
+    r"""The log-odds that make the labels of some points likely, given honest outputs at these.
+
+    The simplest form is :math:`s = \lambda f`. It is learned together with one more point of
+    typical size on the wrong side (Laplace's rule of succession), so that few points without an
+    error do not make it certain. If there are enough points, a scale and an offset for each class,
+    and then a full matrix and offsets, are learned as well, by multinomial logistic regression with
+    a Gaussian prior around :math:`\lambda f`. Each is used if it is clearly better at points that
+    it was not learned from (two folds).
+
+    Parameters
+    ----------
+    outputs : ndarray of shape (n_points, n_tasks)
+        Outputs of classifiers that have not learned from the point. Rows with NaN are left out.
+    targets : ndarray of shape (n_points, n_tasks)
+        Labels -1 and +1: of two classes, or of each class against the rest.
+    weight : ndarray of shape (n_points,), optional
+        Weights of the points.
+
+    Returns
+    -------
+    LogOdds
+        For outputs of the same classifiers at new points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.special import expit
+    >>> from bayespoint.posteriors.log_odds import learn_log_odds
+    >>> rng = np.random.default_rng(0)
+    >>> outputs = rng.normal(size=(10_000, 1))
+    >>> labels = np.where(rng.random((10_000, 1)) < expit(3 * outputs), 1, -1)
+    >>> learn_log_odds(outputs, labels).matrix.round(1)
+    array([[3.]])
+    """
+    n_tasks = outputs.shape[1]
+    known = np.flatnonzero(np.isfinite(outputs).all(axis=1))
+    known = known[:: max(1, -(-len(known) // MOST_POINTS))]
+    # Sums over the few tasks are four times as fast if the many points are contiguous.
+    outputs, is_yes = np.asfortranarray(outputs[known]), np.asfortranarray(targets[known] > 0)
+    copies = np.ones(len(known)) if weight is None else weight[known]
+    scale = learn_scale(outputs, is_yes, copies)
+    coefficients, features = np.eye(n_tasks, n_tasks + 1), with_constant(scale * outputs)
+    losses = log_loss(linear(features, coefficients), is_yes)
+    for form, mask in forms(n_tasks).items():
+        if mask.sum() > min(MOST_NUMBERS, len(known) / ENOUGH[form]):
+            break
+        others = held_out_losses(features, is_yes, copies, mask)
+        if is_clearly_better(others, losses, copies):
+            coefficients, losses = logistic(features, is_yes, copies, mask), others
+    return LogOdds(scale * coefficients[:, :-1], coefficients[:, -1].copy())
+
+
+def with_constant(outputs: NDArray) -> NDArray[np.float64]:
+    """The outputs and a column of ones."""
+    return np.vstack([outputs.T, np.ones(len(outputs))]).T
+
+
+def linear(features: NDArray, coefficients: NDArray) -> NDArray[np.float64]:
+    """Scores of all points, (n_points, n_tasks), with the points contiguous."""
+    return (coefficients @ features.T).T
+
+
+def forms(n_tasks: int) -> dict[str, NDArray[np.bool_]]:
+    """The numbers of (A, b) that are learned, by the name of the form."""
+    every = np.ones((n_tasks, n_tasks + 1), dtype=bool)
+    own = np.eye(n_tasks, n_tasks + 1, dtype=bool)
+    own[:, -1] = True
+    return {"classes": own, "matrix": every} if n_tasks > 1 else {"classes": own}
+
+
+def log_loss(scores: NDArray, is_yes: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Minus the log-probability of each point's class."""
+    if scores.shape[1] == 1:
+        return -log_expit(np.where(is_yes, scores, -scores)[:, 0])
+    return -log_softmax(scores, axis=1)[is_yes]
+
+
+def probabilities(scores: NDArray) -> NDArray[np.float64]:
+    """Probability of "yes" of the only task, or of each class."""
+    return expit(scores) if scores.shape[1] == 1 else softmax(scores, axis=1)
+
+
+def learn_scale(outputs: NDArray, is_yes: NDArray[np.bool_], copies: NDArray) -> float:
+    """The lambda that minimises the log-loss of the points and of one typical error."""
+    if outputs.shape[1] == 1:
+        margins = outputs[:, 0]
+    else:
+        margins = outputs[is_yes] - np.where(is_yes, -np.inf, outputs).max(axis=1)
+    size = float(np.sqrt(np.average(margins**2, weights=copies))) if len(margins) else 0.0
+    if size == 0:
+        return 1.0
+    unit = outputs / size
+
+    def slope(log_scale: float) -> float:
+        scale = np.exp(log_scale)
+        errors = probabilities(scale * unit) - is_yes
+        return float(copies @ (errors * unit).sum(axis=1) + expit(scale))
+
+    low, high = -6.0, 6.0
+    if slope(low) >= 0:  # outputs say nothing, or the opposite
+        return float(np.exp(low) / size)
+    return float(np.exp(brentq(slope, low, high, xtol=1e-10)) / size)
+
+
+def logistic(
+    features: NDArray, is_yes: NDArray[np.bool_], copies: NDArray, mask: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Coefficients, by Newton steps; those outside the mask stay as they are.
+
+    The prior is N(1, 1) on the diagonal, N(0, 1) for offsets and N(0, SPREAD^2) elsewhere. The
+    Hessian is sum_i (diag(p_i) - p_i p_i^T) (x) x_i x_i^T and the precision of the prior.
+    """
+    rows, columns = np.nonzero(mask)
+    centre, precision = np.eye(*mask.shape), np.full(mask.shape, SPREAD**-2)
+    precision[:, -1] = precision[centre == 1] = 1.0
+    coefficients = centre.copy()
+
+    def loss(values: NDArray) -> float:
+        errors = log_loss(linear(features, values), is_yes)
+        return float(copies @ errors + (precision * (values - centre) ** 2).sum() / 2)
+
+    before = loss(coefficients)
+    for _ in range(50):
+        p = probabilities(linear(features, coefficients))
+        slope = (copies[:, None] * (p - is_yes)).T @ features + precision * (coefficients - centre)
+        spread = np.sqrt(copies)[:, None] * p[:, rows] * features[:, columns]
+        curvature = np.diag(precision[mask]) - spread.T @ spread
+        for row, used in enumerate(mask):
+            here, own = np.flatnonzero(rows == row), features[:, used]
+            curvature[np.ix_(here, here)] += ((copies * p[:, row])[:, None] * own).T @ own
+        step = np.zeros_like(centre)
+        step[mask] = np.linalg.solve(curvature, slope[mask])
+        while (after := loss(coefficients - step)) > before:
+            step /= 2  # the loss is convex: a step that is short enough makes it smaller
+            if np.abs(step).max() < 1e-12:
+                return coefficients
+        coefficients = coefficients - step
+        if before - after < 1e-3:  # of a sum over all points; the next step would be far smaller
+            return coefficients
+        before = after
+    return coefficients
+
+
+def held_out_losses(
+    features: NDArray, is_yes: NDArray[np.bool_], copies: NDArray, mask: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Losses of each half of the points with what was learned from the other."""
+    losses = np.empty(len(features))
+    for fold in (0, 1):
+        here, there = slice(fold, None, 2), slice(1 - fold, None, 2)
+        learned = logistic(features[there], is_yes[there], copies[there], mask)
+        losses[here] = log_loss(linear(features[here], learned), is_yes[here])
+    return losses
+
+
+def is_clearly_better(losses: NDArray, others: NDArray, copies: NDArray) -> bool:
+    """Whether the mean of some losses is smaller than that of others, by two standard errors."""
+    gain = others - losses
+    mean = np.average(gain, weights=copies)
+    error = np.sqrt(np.average((gain - mean) ** 2, weights=copies) / copies.sum())
+    return bool(mean > CLEARLY * error)

@@ -1,0 +1,135 @@
+"""Log-odds of outputs: against scikit-learn's logistic regression, a grid, and known truths."""
+
+import numpy as np
+import pytest
+from scipy.special import expit, log_softmax, softmax
+from sklearn.linear_model import LogisticRegression
+
+from bayespoint.posteriors.log_odds import (
+    SPREAD,
+    forms,
+    learn_log_odds,
+    learn_scale,
+    log_loss,
+    logistic,
+)
+
+
+def simulate(n, matrix, offset, seed=0):
+    """Outputs, and labels drawn from the softmax of A f + b (two classes: its logistic)."""
+    rng = np.random.default_rng(seed)
+    outputs = rng.normal(0, 0.3, (n, len(matrix)))
+    scores = outputs @ matrix.T + offset
+    if len(matrix) == 1:
+        return outputs, np.where(rng.random((n, 1)) < expit(scores), 1, -1)
+    codes = (softmax(scores, axis=1).cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
+    return outputs, np.where(codes[:, None] == np.arange(len(matrix)), 1, -1)
+
+
+ONE = 5.0 * np.eye(3), np.zeros(3)
+CLASSES = np.diag([3.0, 6.0, 12.0]), np.array([1.0, 0.0, -1.0])
+MATRIX = 5.0 * np.eye(3) + np.array([[0, 1, -1], [-1, 0, 1], [1, -1, 0]]), np.zeros(3)
+
+
+@pytest.mark.parametrize("n", [7, 300])
+@pytest.mark.parametrize("n_tasks", [1, 4])
+def test_scale_minimises_the_loss_with_one_typical_error(n, n_tasks):
+    outputs, targets = simulate(n, 4 * np.eye(n_tasks), np.zeros(n_tasks))
+    weight = np.random.default_rng(1).uniform(0.5, 2, n)
+    margins = np.empty(n)
+    for i in range(n):
+        others = outputs[i, targets[i] < 0].max() if n_tasks > 1 else 0
+        margins[i] = outputs[i, targets[i] > 0].sum() - others if n_tasks > 1 else outputs[i, 0]
+    size = np.sqrt((weight * margins**2).sum() / weight.sum())
+
+    def loss(scale):
+        if n_tasks == 1:
+            points = np.log1p(np.exp(-scale * (targets * outputs)[:, 0]))
+        else:
+            points = -log_softmax(scale * outputs, axis=1)[targets > 0]
+        return weight @ points + np.log1p(np.exp(scale * size))
+
+    grid = np.geomspace(0.1, 50, 4000)
+    expected = grid[np.argmin([loss(scale) for scale in grid])]
+    assert learn_scale(outputs, targets > 0, weight) == pytest.approx(expected, rel=5e-3)
+
+
+def test_few_points_without_an_error_are_not_certain():
+    outputs = np.array([[-0.2], [0.1], [0.3]])
+    log_odds = learn_log_odds(outputs, np.array([[-1], [1], [1]]))
+    assert np.array_equal(log_odds.offset, [0.0])
+    probability = expit(log_odds(outputs))
+    assert 0.6 < probability[2, 0] < 0.95
+
+
+def test_points_without_outputs_are_left_out():
+    outputs, targets = simulate(500, *ONE)
+    some = np.vstack([outputs, np.full((50, 3), np.nan)])
+    other = learn_log_odds(some, np.vstack([targets, -targets[:50]]), np.ones(550))
+    expected = learn_log_odds(outputs, targets)
+    assert np.array_equal(other.matrix, expected.matrix)
+
+
+def test_nothing_to_learn_from():
+    for outputs in (np.full((4, 1), np.nan), np.zeros((4, 1))):
+        log_odds = learn_log_odds(outputs, np.array([[1], [-1], [1], [1]]))
+        assert np.array_equal(log_odds(np.array([[0.5]])), [[0.5]])
+
+
+@pytest.mark.parametrize("truth", [ONE, CLASSES, MATRIX], ids=["one", "classes", "matrix"])
+def test_the_form_is_chosen_and_the_numbers_are_found(truth):
+    outputs, targets = simulate(20_000, *truth)
+    learned = learn_log_odds(outputs, targets)
+    is_diagonal = np.count_nonzero(learned.matrix) == 3
+    assert is_diagonal == (truth is not MATRIX)
+    assert learned.offset.any() == (truth is not ONE)
+    if truth is ONE:
+        assert len(set(learned.matrix.diagonal())) == 1
+    new, labels = simulate(20_000, *truth, seed=1)
+    losses = log_loss(learned(new), labels > 0)
+    best = log_loss(new @ truth[0].T + truth[1], labels > 0)
+    difference = losses - best
+    assert abs(difference.mean()) < 5 * difference.std() / np.sqrt(len(new))
+    if truth is not ONE:  # the negative control: one number is not enough here
+        simple = log_loss(learn_scale(outputs, targets > 0, np.ones(20_000)) * new, labels > 0)
+        assert (simple - best).mean() > 5 * (simple - best).std() / np.sqrt(len(new))
+
+
+def test_few_points_choose_the_simplest_form():
+    for seed in range(20):
+        learned = learn_log_odds(*simulate(30, *ONE, seed=seed))
+        assert len(set(learned.matrix.diagonal())) == 1
+        assert not learned.offset.any()
+
+
+@pytest.mark.parametrize("n_tasks", [1, 3])
+def test_newton_steps_find_the_optimum_of_the_posterior(n_tasks):
+    outputs, targets = simulate(400, 2 * np.eye(n_tasks), np.ones(n_tasks))
+    weight = np.random.default_rng(0).uniform(0.5, 3, 400)
+    features = np.column_stack([outputs, np.ones(400)])
+    for mask in forms(n_tasks).values():
+        found = logistic(features, targets > 0, weight, mask)
+
+        def loss(values):
+            total = weight @ log_loss(features @ values.T, targets > 0)
+            for row in range(n_tasks):
+                for column in range(n_tasks + 1):
+                    spread = 1.0 if column in (row, n_tasks) else SPREAD
+                    total += ((values[row, column] - (row == column)) / spread) ** 2 / 2
+            return total
+
+        for place in zip(*np.nonzero(mask), strict=True):
+            ahead, behind = found.copy(), found.copy()
+            ahead[place] += 1e-4
+            behind[place] -= 1e-4
+            assert (loss(ahead) - loss(behind)) / 2e-4 == pytest.approx(0, abs=1e-2)
+        assert np.array_equal(found[~mask], np.eye(n_tasks, n_tasks + 1)[~mask])
+
+
+def test_a_weak_prior_gives_logistic_regression():
+    """With many copies the prior has no influence."""
+    outputs, targets = simulate(300, np.array([[5.0]]), np.array([1.0]))
+    features = np.column_stack([outputs, np.ones(300)])
+    found = logistic(features, targets > 0, np.full(300, 1e6), np.array([[True, True]]))
+    reference = LogisticRegression(C=np.inf, tol=1e-10).fit(outputs, targets[:, 0])
+    np.testing.assert_allclose(found, [[reference.coef_[0, 0], reference.intercept_[0]]], rtol=1e-3)
