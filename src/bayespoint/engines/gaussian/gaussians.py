@@ -95,6 +95,7 @@ class Gaussian(ABC):
     def _add_square(self, sign: float, root: NDArray) -> NDArray:
         """Sigma + sign root root^T."""
 
+    @abstractmethod
     def symmetrise(self) -> None:
         """Remove the rounding errors of a sweep that make Sigma asymmetric."""
 
@@ -173,6 +174,9 @@ class WeightGaussian(Gaussian):
     def _add_square(self, sign: float, root: NDArray) -> NDArray:
         syrk = SYRK[root.dtype]
         return syrk(sign, root, 1.0, self.Sigma, lower=1, overwrite_c=True)
+
+    def symmetrise(self) -> None:
+        """Nothing: one triangle decides."""
 
     def _range(self) -> tuple[float, float]:
         variances = self.prior.scales**2
