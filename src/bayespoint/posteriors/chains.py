@@ -58,11 +58,15 @@ class ChainPosterior(Samples):
         label_noise: NDArray[np.float64],
         mean: NDArray[np.float64] | None = None,
         evidence: Sequence[FlipEvidence] | None = None,
+        *,
+        noise: NDArray[np.float64] | float = 0.0,
+        left_out_log_probability: NDArray[np.float64] | None = None,
     ) -> None:
         n_chains, n_draws, n_coordinates, n_tasks = chains.shape
         self.n_chains, self.n_draws = n_chains, n_draws
         self.weights = np.moveaxis(chains, 2, 0).reshape(n_coordinates, -1, n_tasks)
-        self.likelihood: ProbitLikelihood = ProbitLikelihood(0.0, label_noise)
+        self.likelihood: ProbitLikelihood = ProbitLikelihood(noise, label_noise)
+        self.left_out_log_probability = left_out_log_probability
         self.evidence = evidence
         self._mean = super().mean if mean is None else mean
         if evidence is not None:
@@ -97,7 +101,7 @@ class ChainPosterior(Samples):
         """The Bayes point's output over its standard deviation, or the mean vote."""
         outputs = self.outputs(Z)
         centre = Z @ self.mean.astype(Z.dtype, copy=False)
-        square = outputs.var(axis=1) + centre**2 / self.n_samples
+        square = outputs.var(axis=1) + centre**2 / self.n_samples + np.square(self.likelihood.noise)
         score = np.divide(centre, np.sqrt(square), out=np.zeros_like(centre), where=square > 0)
         if rule == "bayes_point":
             return score

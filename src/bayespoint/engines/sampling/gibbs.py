@@ -174,7 +174,7 @@ class GibbsSampler(Engine):
         remedy = "raise thin and burn_in (or max_steps with target_ess)"
         if self.directions in ("auto", "isotropic"):
             remedy += ", or set directions='adapted'"
-        posterior = gather(tasks, space.n_coordinates)
+        posterior = gather(tasks, space, targets)
         return posterior, chain_run(tasks, posterior, self._n_draws(), self.target_ess, remedy)
 
     def _moves(
