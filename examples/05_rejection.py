@@ -63,3 +63,15 @@ print(f"error on all: {1 - clf.score(X_test, y_test):.2%}")
 # One line draws the curve of any fitted classifier:
 
 display = RejectionCurveDisplay.from_estimator(clf, X_test, y_test, max_rate=0.15)
+
+# %%
+# Instead of a rate, an error can be given. With ``risk=0.02`` the error on the accepted digits is
+# at most 2 %, with a confidence of 95 %. Half of the training digits are held out to set the
+# threshold. The dashed line is the error that could be promised at each rate, before any test digit
+# was seen.
+
+guaranteed = SelectiveClassifier(clf, risk=0.02, calibration_size=0.5, random_state=0)
+guaranteed.fit(X_train, y_train)
+print(guaranteed.guarantee_.summary)
+print(guaranteed.guarantee_.details)
+display = RejectionCurveDisplay.from_estimator(guaranteed, X_test, y_test, max_rate=0.5)

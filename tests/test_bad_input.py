@@ -70,7 +70,9 @@ def test_sparse_points(parameters, match):
 
 def test_an_engine_that_is_only_named_takes_sparse_points():
     with pytest.warns(SparseInputWarning, match="covariance='diagonal'.*keeps rows sparse"):
-        clf = make_pipeline(OneHotEncoder(), BayesPointClassifier()).fit(X.round(), Y)
+        clf = make_pipeline(
+            OneHotEncoder(), BayesPointClassifier(kernel="linear", temperature=1.0)
+        ).fit(X.round(), Y)
     assert clf[-1].posterior_.is_diagonal
     assert clf.score(X.round(), Y) > 0.8
     clf.set_params(bayespointclassifier__engine=ExpectationPropagation(covariance="diagonal"))
@@ -190,7 +192,7 @@ def test_parameters(name, value, allowed):
 
 @pytest.mark.parametrize("n_samples", [0, -1, 2.5])
 def test_number_of_draws(n_samples):
-    clf = BayesPointClassifier(random_state=0).fit(X, Y)
+    clf = BayesPointClassifier(kernel="linear", temperature=1.0, random_state=0).fit(X, Y)
     with refused(rf"n_samples must be an int in the range \[1, inf\)\. Got {n_samples} instead"):
         clf.sample_proba(X, n_samples=n_samples)
 
@@ -237,7 +239,7 @@ def test_precomputed_normalised():
 
 
 def test_precomputed_with_the_wrong_width_of_new_rows():
-    clf = BayesPointClassifier(kernel="precomputed").fit(gram(), Y)
+    clf = BayesPointClassifier(temperature=1.0, kernel="precomputed").fit(gram(), Y)
     with refused("X has 59 features, but BayesPointClassifier is expecting 60 features"):
         clf.predict(gram()[:, :-1])
 
@@ -278,19 +280,19 @@ def test_not_fitted(method):
     with refused(
         "This BayesPointClassifier instance is not fitted yet. Call 'fit'", NotFittedError
     ):
-        getattr(BayesPointClassifier(), method)(X)
+        getattr(BayesPointClassifier(kernel="linear", temperature=1.0), method)(X)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_wrong_number_of_features(method):
-    clf = BayesPointClassifier(random_state=0).fit(X, Y)
+    clf = BayesPointClassifier(kernel="linear", temperature=1.0, random_state=0).fit(X, Y)
     with refused("X has 1 features, but BayesPointClassifier is expecting 2 features as input"):
         getattr(clf, method)(X[:, :1])
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_new_points_that_are_not_finite(bad):
-    clf = BayesPointClassifier(random_state=0).fit(X, Y)
+    clf = BayesPointClassifier(kernel="linear", temperature=1.0, random_state=0).fit(X, Y)
     with refused("Input X contains (NaN|infinity)"):
         clf.predict([[0.0, bad]])
 

@@ -35,7 +35,9 @@ def values(A, B):
 def scores(kernel, engine="ep", X=None, new=NEW, **parameters):
     points, y = problem(n=50)
     algorithm, ridge = ENGINES[engine]
-    clf = BayesPointClassifier(kernel=kernel, engine=algorithm, ridge=ridge, random_state=0)
+    clf = BayesPointClassifier(
+        temperature=1.0, kernel=kernel, engine=algorithm, ridge=ridge, random_state=0
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # few samples, few steps
         clf.set_params(**parameters).fit(points if X is None else X, y)
@@ -80,7 +82,11 @@ def test_the_matrix_of_a_kernel_as_an_instance():
     X, y = problem(n=60)
     by_kernel, by_matrix = (
         cross_val_predict(
-            BayesPointClassifier(kernel=kernel), data, y, cv=4, method="decision_function"
+            BayesPointClassifier(temperature=1.0, kernel=kernel),
+            data,
+            y,
+            cv=4,
+            method="decision_function",
         )
         for kernel, data in ((SUM, X), (PrecomputedKernel(), values(X, X)))
     )
@@ -92,7 +98,7 @@ def test_the_matrix_of_a_kernel_as_an_instance():
 
 
 def test_parameters_of_an_instance_have_names():
-    clf = BayesPointClassifier(kernel=clone(SUM))
+    clf = BayesPointClassifier(temperature=1.0, kernel=clone(SUM))
     clf.set_params(kernel__weights__0=5.0, kernel__terms__0__gamma="scale", kernel__normalize=True)
     assert clf.kernel.weights == [5.0, 0.5, 3.0]
     assert clf.kernel.terms[0].gamma == "scale"
@@ -111,7 +117,9 @@ def test_parameters_of_an_instance_have_names():
 )
 def test_grid_search(grid):
     X, y = problem(n=60)
-    search = GridSearchCV(BayesPointClassifier(), grid, cv=3).fit(X, y)
+    search = GridSearchCV(BayesPointClassifier(kernel="linear", temperature=1.0), grid, cv=3).fit(
+        X, y
+    )
     assert len(set(search.cv_results_["mean_test_score"])) > 1
     best = search.best_estimator_
     assert {name: best.get_params()[name] for name in search.best_params_}.keys() == grid.keys()
@@ -120,7 +128,7 @@ def test_grid_search(grid):
 def test_fit_changes_no_parameter_and_tells_what_was_read_off_data():
     X, y = problem(n=50)
     kernel = RadialKernel(gamma="scale") + PolynomialKernel(degree=2, gamma="features")
-    clf = BayesPointClassifier(kernel=kernel)
+    clf = BayesPointClassifier(temperature=1.0, kernel=kernel)
     assert not hasattr(clf, "kernel_")
     before = repr(clf.get_params())
     clf.fit(X, y)
@@ -158,7 +166,7 @@ def test_coefficients_of_a_linear_kernel(kernel, engine, ridge):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         clf = BayesPointClassifier(
-            kernel=kernel, engine=ENGINES[engine][0], ridge=ridge, random_state=0
+            temperature=1.0, kernel=kernel, engine=ENGINES[engine][0], ridge=ridge, random_state=0
         ).fit(X, y)
     assert clf.coef_.shape == (1, 4) and clf.intercept_.shape == (1,)
     assert clf.intercept_[0] == 0 or clf.kernel_.linear_form.coef0 > 0
@@ -173,14 +181,16 @@ def test_coefficients_of_a_linear_kernel(kernel, engine, ridge):
     "kernel", [SUM, ConstantKernel(), FunctionKernel(linear_kernel), PolynomialKernel(degree=2)]
 )
 def test_other_kernels_have_no_coefficients(kernel):
-    clf = BayesPointClassifier(kernel=kernel).fit(*problem(n=50))
+    clf = BayesPointClassifier(temperature=1.0, kernel=kernel).fit(*problem(n=50))
     assert not hasattr(clf, "coef_") and not hasattr(clf, "intercept_")
     assert not hasattr(clf, "partial_fit")
 
 
 def test_poly_of_degree_1_is_linear():
     X, y = problem(n=50)
-    clf = BayesPointClassifier(kernel="poly", degree=1, gamma=0.5, coef0=2.0).fit(X, y)
+    clf = BayesPointClassifier(temperature=1.0, kernel="poly", degree=1, gamma=0.5, coef0=2.0).fit(
+        X, y
+    )
     outputs = NEW @ clf.coef_[0] + clf.intercept_[0]
     assert_allclose(outputs, clf.latent_mean_and_variance(NEW)[0], atol=1e-10)
 
@@ -188,11 +198,13 @@ def test_poly_of_degree_1_is_linear():
 def test_batches_with_a_linear_sum():
     X, y = problem(n=60)
     kernel = 0.5 * PolynomialKernel() + 2 * ConstantKernel()
-    clf = BayesPointClassifier(kernel=kernel)
+    clf = BayesPointClassifier(temperature=1.0, kernel=kernel)
     whole = clone(clf).fit(X, y)
     at_once = clone(clf).partial_fit(X, y, classes=[-1, 1])
     assert_allclose(at_once.coef_, whole.coef_, atol=1e-8)
-    assert not hasattr(BayesPointClassifier(kernel=PolynomialKernel(gamma="scale")), "partial_fit")
+    assert not hasattr(
+        BayesPointClassifier(temperature=1.0, kernel=PolynomialKernel(gamma="scale")), "partial_fit"
+    )
 
 
 def test_sparse_points_with_a_linear_sum():
@@ -202,7 +214,7 @@ def test_sparse_points_with_a_linear_sum():
     kernel = 0.5 * PolynomialKernel(gamma=0.3) + 2 * ConstantKernel()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        dense = BayesPointClassifier(kernel=kernel, engine=engine).fit(X, y)
+        dense = BayesPointClassifier(temperature=1.0, kernel=kernel, engine=engine).fit(X, y)
         thin = clone(dense).fit(sparse.csr_array(X), y)
     assert_allclose(thin.coef_, dense.coef_, atol=1e-10)
     assert_allclose(thin.intercept_, dense.intercept_, atol=1e-10)

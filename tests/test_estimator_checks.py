@@ -35,18 +35,27 @@ MACHINES = [
     ),
     # At rest to more than the seven digits that the check of sample weights compares, and with a
     # gamma that does not depend on how often a point is there.
-    BayesPointClassifier(engine=ExpectationPropagation(tol=1e-10)),
-    BayesPointClassifier(decision="vote", engine=ExpectationPropagation(tol=1e-10)),
     BayesPointClassifier(
-        engine=ExpectationPropagation(tol=1e-10, max_iter=1000, covariance="diagonal")
+        kernel="linear", temperature=1.0, engine=ExpectationPropagation(tol=1e-10)
     ),
-    BayesPointClassifier(kernel="rbf", gamma=0.01, engine=ExpectationPropagation(tol=1e-10)),
     BayesPointClassifier(
+        kernel="linear", temperature=1.0, decision="vote", engine=ExpectationPropagation(tol=1e-10)
+    ),
+    BayesPointClassifier(
+        kernel="linear",
+        temperature=1.0,
+        engine=ExpectationPropagation(tol=1e-10, max_iter=1000, covariance="diagonal"),
+    ),
+    BayesPointClassifier(
+        temperature=1.0, kernel="rbf", gamma=0.01, engine=ExpectationPropagation(tol=1e-10)
+    ),
+    BayesPointClassifier(
+        temperature=1.0,
         kernel=RadialKernel(gamma=0.01) + 0.1 * PolynomialKernel() + ConstantKernel(),
         engine=ExpectationPropagation(tol=1e-10),
     ),
-    BayesPointClassifier(engine=LaplaceApproximation()),
-    BayesPointClassifier(kernel="rbf", gamma=0.01, engine=LaplaceApproximation()),
+    BayesPointClassifier(kernel="linear", temperature=1.0, engine=LaplaceApproximation()),
+    BayesPointClassifier(temperature=1.0, kernel="rbf", gamma=0.01, engine=LaplaceApproximation()),
     BayesPointClassifier(engine=KnapsackPropagation(bins=32)),
     BayesPointClassifier(engine=KnapsackPropagation(bins=32, prior="l1"), decision="vote"),
     BayesPointClassifier(kernel="rbf", engine=KnapsackPropagation(bins=16, n_iter=5)),

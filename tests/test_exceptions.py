@@ -28,6 +28,8 @@ GIVEN = {
     "NotEnoughMemoryError": {"what": "it", "needed": 9e9, "available": 1e9, "remedy": "less"},
     "NotSeparableWarning": {"n_failed": 1, "n_runs": 2, "max_epochs": 3, "training_error": 0.1}
     | {"has_ridge": False},
+    "RiskNotReachedError": {"risk": 0.1, "confidence_level": 0.9, "n_points": 50, "n_needed": 80}
+    | {"n_accepted": 30, "n_errors": 1, "bound": 0.12, "share": 0.3},
     "SparseInputWarning": {"engine": "EP()"},
     "StoppedEarlyWarning": {"n_finished": 1, "n_wanted": 2, "reason": "a limit"}
     | {"remedy": "wait", "unit": "chains"},

@@ -112,7 +112,7 @@ def problem(n=50, n_classes=2):
 def test_a_kernel_matrix_that_does_not_fit_is_not_begun(monkeypatch, engine):
     monkeypatch.setattr(memory, "SMALL", 0)
     monkeypatch.setattr(memory, "available_memory", lambda: 6 * 50**2 * 8 - 1)
-    classifier = BayesPointClassifier(kernel="rbf", engine=engine)
+    classifier = BayesPointClassifier(temperature=1.0, kernel="rbf", engine=engine)
     with pytest.raises(NotEnoughMemoryError, match="kernel matrix of 50 points") as caught:
         classifier.fit(*problem())
     assert isinstance(caught.value, MemoryError)
@@ -127,7 +127,7 @@ def test_200_000_points(monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: 64e9)
     X = np.random.default_rng(0).normal(size=(200_000, 2))
     with pytest.raises(NotEnoughMemoryError, match=r"needs at least 1\.92 TB"):
-        BayesPointClassifier(kernel="rbf").fit(X, X[:, 0] > 0)
+        BayesPointClassifier(temperature=1.0, kernel="rbf").fit(X, X[:, 0] > 0)
 
 
 @pytest.mark.parametrize("engine", ["ep", "laplace"])
@@ -137,9 +137,9 @@ def test_posteriors_of_many_classes_that_do_not_fit(monkeypatch, engine):
     monkeypatch.setattr(memory, "available_memory", lambda: 23 * 16 * 8 - 1)
     X, y = problem()[0], np.arange(50) % 10
     with pytest.raises(NotEnoughMemoryError, match="The posterior of 10 binary tasks"):
-        BayesPointClassifier(engine=engine).fit(X, y)
+        BayesPointClassifier(kernel="linear", temperature=1.0, engine=engine).fit(X, y)
     monkeypatch.setattr(memory, "available_memory", lambda: 23 * 16 * 8)
-    BayesPointClassifier(engine=engine).fit(X, y)
+    BayesPointClassifier(kernel="linear", temperature=1.0, engine=engine).fit(X, y)
 
 
 def test_messages_that_do_not_fit(monkeypatch):
@@ -228,5 +228,7 @@ def test_results_do_not_depend_on_memory(monkeypatch):
     monkeypatch.setattr(rows, "BLOCK", 0)
     monkeypatch.setattr(rows, "available_memory", lambda: 20 * 300 * 8)
     engine = PermutedPerceptron()
-    few = BayesPointClassifier(engine=engine, kernel="rbf", random_state=0).fit(X, y)
+    few = BayesPointClassifier(temperature=1.0, engine=engine, kernel="rbf", random_state=0).fit(
+        X, y
+    )
     assert np.array_equal(few.decision_function(X), expected.decision_function(X))

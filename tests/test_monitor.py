@@ -22,7 +22,9 @@ def problem(n_classes=2):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_last_line_tells_what_was_done(engine, n_classes, capsys):
     """Not the most that was allowed: sweeps of all classes, far below max_iter of each."""
-    classifier = BayesPointClassifier(engine=engine, verbose=1).fit(*problem(n_classes))
+    classifier = BayesPointClassifier(
+        kernel="linear", temperature=1.0, engine=engine, verbose=1
+    ).fit(*problem(n_classes))
     lines = capsys.readouterr().err.splitlines()
     done, unit = re.fullmatch(r"bayespoint: (\d+) (\w+), \d+\.\d s", lines[-1]).groups()
     assert unit == classifier.run_.unit
@@ -72,7 +74,9 @@ def test_a_large_kernel_matrix_is_told_of_before_the_run(monkeypatch, size):
             told.append(unit)
 
     monkeypatch.setattr(basis, "LARGE", size)
-    classifier = BayesPointClassifier(kernel="rbf", engine=ExpectationPropagation(max_iter=1))
+    classifier = BayesPointClassifier(
+        temperature=1.0, kernel="rbf", engine=ExpectationPropagation(max_iter=1)
+    )
     with watch(Listen()):
         classifier.fit(*problem())
     message = "computing and factorising the kernel matrix of 60 points, 28.8 kB"

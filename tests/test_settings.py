@@ -17,7 +17,10 @@ X, y = load_iris(return_X_y=True)
 
 @pytest.mark.parametrize("name", sorted(ENGINES))
 def test_the_name_of_an_engine_is_an_engine(name):
-    named, given = BayesPointClassifier(engine=name), BayesPointClassifier(engine=get_engine(name))
+    named, given = (
+        BayesPointClassifier(kernel="linear", temperature=1.0, engine=name),
+        BayesPointClassifier(engine=get_engine(name)),
+    )
     params = {key: value for key, value in named.get_params().items() if key != "engine"}
     assert params == {key: v for key, v in given.get_params().items() if key != "engine"}
     parameter, value = next(iter(get_engine(name).get_params().items()))
@@ -26,7 +29,9 @@ def test_the_name_of_an_engine_is_an_engine(name):
 
 
 def test_parameters_of_an_engine_that_is_only_named():
-    clf = BayesPointClassifier(engine="ep").set_params(engine__noise=0.3)
+    clf = BayesPointClassifier(kernel="linear", temperature=1.0, engine="ep").set_params(
+        engine__noise=0.3
+    )
     assert isinstance(clf.engine, ExpectationPropagation)
     assert clf.engine.noise == 0.3
     clf.set_params(engine="laplace", engine__prior_scale=2.0)
@@ -38,7 +43,7 @@ def test_parameters_of_an_engine_that_is_only_named():
 
 
 def test_reading_parameters_changes_nothing():
-    clf = BayesPointClassifier()
+    clf = BayesPointClassifier(kernel="linear", temperature=1.0)
     clf.get_params()
     assert clf.engine == clone(clf).engine == "ep"
     assert clf.get_params(deep=False)["engine"] == "ep"
@@ -47,9 +52,11 @@ def test_reading_parameters_changes_nothing():
 
 def test_a_grid_search_over_an_engine_that_is_only_named():
     grid = {"engine__prior_scale": [0.01, 1.0, 10.0]}
-    search = GridSearchCV(BayesPointClassifier(), grid).fit(X, y)
+    search = GridSearchCV(BayesPointClassifier(kernel="linear", temperature=1.0), grid).fit(X, y)
     assert search.best_params_["engine__prior_scale"] > 0.01
     assert search.best_estimator_.engine.prior_scale == search.best_params_["engine__prior_scale"]
     inner = {f"bayespointclassifier__{name}": values for name, values in grid.items()}
-    pipeline = make_pipeline(StandardScaler(), BayesPointClassifier())
+    pipeline = make_pipeline(
+        StandardScaler(), BayesPointClassifier(kernel="linear", temperature=1.0)
+    )
     assert np.isfinite(GridSearchCV(pipeline, inner).fit(X, y).best_score_)

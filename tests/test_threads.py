@@ -129,7 +129,9 @@ def test_concurrent_fits_leave_the_number_of_threads(four_threads, engine):
     y = X[:, 0] > 0
 
     def fit(n):
-        classifier = BayesPointClassifier(engine=engine, random_state=0)
+        classifier = BayesPointClassifier(
+            kernel="linear", temperature=1.0, engine=engine, random_state=0
+        )
         for size in (10, 20 + n, 40):
             classifier.fit(X[:size], y[:size])
 

@@ -370,7 +370,7 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Traini
         if engine.can_extend:
             kernel = self._make_kernel()
             parameters = (type(kernel).__name__, repr(kernel.get_params()))
-            fingerprint = (*problem.fingerprint, *parameters, self.ridge, self.n_components)
+            fingerprint = (*problem.fingerprint, *parameters, self.ridge)
         if not self._extends:
             self._fingerprint = fingerprint
             self._seed = int(check_random_state(self.random_state).randint(2**31))

@@ -56,3 +56,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file, in UTF-8, completely or not at all."""
+    with replacing(path) as draft:
+        draft.write_text(text, encoding="utf-8")

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from bayespoint.automatic import choose
 from bayespoint.coding import Coding, make_coding
-from bayespoint.engines import Engine, Run
+from bayespoint.engines import Engine, Request, Run
 from bayespoint.left_out import best_temperature
 from bayespoint.monitor import Monitor, watch
 from bayespoint.posteriors import MixturePosterior, Posterior
@@ -69,10 +69,10 @@ class Training(Settings):
         copy._seed = self._seed
         return copy
 
-    def _make_space(self, engine: Engine, problem: Problem) -> Any:
-        """The engine's space, fitted to the training points."""
+    def _make_space(self, engine: Engine, problem: Problem, *pivots: Any) -> Any:
+        """The engine's space, fitted to the training points; its basis may begin with pivots."""
         kernel = self._make_kernel().fitted(problem.points)
-        return engine.space(kernel, self.ridge, self.n_components).fit(problem.points)
+        return engine.space(kernel, self.ridge, self.n_components).fit(problem.points, *pivots)
 
     def _solve(
         self,
@@ -83,15 +83,9 @@ class Training(Settings):
         monitor: Monitor,
     ) -> tuple[Posterior, Run]:
         """Run the engine."""
-        return engine.run(
-            space,
-            problem.targets,
-            rng=np.random.default_rng(self._seed),
-            monitor=monitor,
-            sample_weight=problem.weight,
-            start=start,
-            n_jobs=self.n_jobs,
-        )
+        rng = np.random.default_rng(self._seed)
+        request = Request(rng, monitor, problem.weight, start, self.n_jobs)
+        return engine.run(space, problem.targets, request)
 
     def _find_temperature(
         self, posterior: Posterior, problem: Problem, start: Posterior | None

@@ -13,7 +13,7 @@ from bayespoint.engines import ExpectationPropagation, PermutedPerceptron
 rng = np.random.default_rng(0)
 POOL = rng.normal(size=(30, 2))
 LABELS = np.where(POOL @ [1.0, 0.5] > 0, "yes", "no")
-EP = BayesPointClassifier(engine="ep")
+EP = BayesPointClassifier(kernel="linear", temperature=1.0, engine="ep")
 
 
 class Oracle:
@@ -42,7 +42,9 @@ def test_the_curve_tells_what_was_asked_for():
     assert curve.n_labels.tolist() == [4, 7, 10, 11]
     assert curve.n_start == 4
     assert curve.scores is None
-    fitted = BayesPointClassifier(engine="ep").fit(POOL[curve.indices], LABELS[curve.indices])
+    fitted = BayesPointClassifier(kernel="linear", temperature=1.0, engine="ep").fit(
+        POOL[curve.indices], LABELS[curve.indices]
+    )
     np.testing.assert_allclose(
         curve.estimator.decision_function(POOL), fitted.decision_function(POOL)
     )
@@ -55,9 +57,9 @@ def test_scores_are_those_of_the_fits():
     )
     for n, score in zip(curve.n_labels, curve.scores, strict=True):
         asked = curve.indices[:n]
-        assert score == BayesPointClassifier(engine="ep").fit(POOL[asked], LABELS[asked]).score(
-            POOL, LABELS
-        )
+        assert score == BayesPointClassifier(kernel="linear", temperature=1.0, engine="ep").fit(
+            POOL[asked], LABELS[asked]
+        ).score(POOL, LABELS)
 
 
 def test_the_whole_pool_can_be_asked_for():
@@ -130,7 +132,9 @@ def test_classes_may_appear_late():
 def test_pipelines_frames_and_strings():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(1000 * POOL, columns=["a", "b"], index=np.arange(30) + 100)
-    pipeline = make_pipeline(StandardScaler(), BayesPointClassifier(engine="ep"))
+    pipeline = make_pipeline(
+        StandardScaler(), BayesPointClassifier(kernel="linear", temperature=1.0, engine="ep")
+    )
     one = learn_actively(
         pipeline, frame, Oracle(LABELS), start=6, n_queries=6, batch_size=3, random_state=0
     )
@@ -143,8 +147,8 @@ def test_pipelines_frames_and_strings():
 
 
 def test_precomputed_kernels():
-    clf = BayesPointClassifier(kernel="precomputed", engine="ep")
-    plain = BayesPointClassifier(kernel="linear", fit_intercept=False, engine="ep")
+    clf = BayesPointClassifier(temperature=1.0, kernel="precomputed", engine="ep")
+    plain = BayesPointClassifier(temperature=1.0, kernel="linear", fit_intercept=False, engine="ep")
     parameters = {"start": 4, "n_queries": 6, "y_test": LABELS, "random_state": 0}
     K = POOL @ POOL.T
     one = learn_actively(clf, K, Oracle(LABELS), X_test=K, **parameters)
@@ -170,7 +174,9 @@ def sphere_scores(engine, strategy, seed, batch_size):
     X, X_test = rng.normal(size=(300, 10)), rng.normal(size=(2000, 10))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     curve = learn_actively(
-        BayesPointClassifier(engine=engine, fit_intercept=False, random_state=0),
+        BayesPointClassifier(
+            kernel="linear", temperature=1.0, engine=engine, fit_intercept=False, random_state=0
+        ),
         X,
         lambda indices: X[indices] @ plane > 0,
         n_queries=40,

@@ -273,7 +273,9 @@ def test_a_strategy_of_ones_own():
 def test_pipelines_see_their_own_points():
     X = 1000 * POOL
     y = POOL[:, 0] > 0
-    pipeline = make_pipeline(StandardScaler(), BayesPointClassifier(engine="ep")).fit(X, y)
+    pipeline = make_pipeline(
+        StandardScaler(), BayesPointClassifier(kernel="linear", temperature=1.0, engine="ep")
+    ).fit(X, y)
     scaled = StandardScaler().fit_transform(X)
     np.testing.assert_array_equal(
         query(pipeline, X, 4, random_state=0), query(pipeline[-1], scaled, 4, random_state=0)
@@ -285,7 +287,9 @@ def test_sparse_points(strategy):
     pool = np.maximum(POOL, 0)
     pool[7] = pool[3]
     engine = ExpectationPropagation(covariance="diagonal")
-    clf = BayesPointClassifier(engine=engine).fit(csr_array(pool[:20]), POOL[:20, 0] > 0)
+    clf = BayesPointClassifier(kernel="linear", temperature=1.0, engine=engine).fit(
+        csr_array(pool[:20]), POOL[:20, 0] > 0
+    )
     dense = query(clf, pool, 39, strategy=strategy, exclude=[3], random_state=0)
     sparse = query(clf, csr_array(pool), 39, strategy=strategy, exclude=[3], random_state=0)
     np.testing.assert_array_equal(sparse, dense)
@@ -294,8 +298,12 @@ def test_sparse_points(strategy):
 
 def test_precomputed_kernels():
     y = POOL[:, 0] > 0
-    clf = BayesPointClassifier(kernel="precomputed", engine="ep").fit(POOL[:9] @ POOL[:9].T, y[:9])
-    plain = BayesPointClassifier(engine="ep", fit_intercept=False).fit(POOL[:9], y[:9])
+    clf = BayesPointClassifier(temperature=1.0, kernel="precomputed", engine="ep").fit(
+        POOL[:9] @ POOL[:9].T, y[:9]
+    )
+    plain = BayesPointClassifier(
+        kernel="linear", temperature=1.0, engine="ep", fit_intercept=False
+    ).fit(POOL[:9], y[:9])
     # The draws are other ones, in another basis, so only the first point is the same.
     ours = query(clf, POOL @ POOL[:9].T, 3, exclude=range(9), random_state=0)
     assert ours[0] == query(plain, POOL, 1, exclude=range(9))[0]
@@ -344,9 +352,11 @@ def test_bad_parameters(parameters, message):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_bad_classifiers_and_points(strategy):
     with pytest.raises(NotFittedError):
-        query(BayesPointClassifier(), POOL, strategy=strategy)
+        query(BayesPointClassifier(kernel="linear", temperature=1.0), POOL, strategy=strategy)
     with pytest.raises(NotFittedError):
-        pipeline = make_pipeline(StandardScaler(), BayesPointClassifier())
+        pipeline = make_pipeline(
+            StandardScaler(), BayesPointClassifier(kernel="linear", temperature=1.0)
+        )
         query(pipeline, POOL, strategy=strategy)
     with pytest.raises(TypeError, match="Got LogisticRegression"):
         query(LogisticRegression(), POOL, strategy=strategy)

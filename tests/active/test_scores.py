@@ -161,8 +161,8 @@ def test_bald_asks_the_likelihood_of_the_posterior():
 @given(st.integers(0, 1000))
 def test_names_of_classes_and_order_of_points_do_not_matter(seed):
     X, y = problem(n=20, d=3, seed=seed)
-    clf = BayesPointClassifier(engine="ep").fit(X, y)
-    flipped = BayesPointClassifier(engine="ep").fit(X, -y)
+    clf = BayesPointClassifier(kernel="linear", temperature=1.0, engine="ep").fit(X, y)
+    flipped = BayesPointClassifier(kernel="linear", temperature=1.0, engine="ep").fit(X, -y)
     order = np.random.default_rng(seed).permutation(len(POINTS))
     for score in (entropy, bald):
         np.testing.assert_allclose(score(clf, POINTS), score(flipped, POINTS), atol=1e-9)
@@ -175,7 +175,9 @@ def test_pipelines_and_frames():
     pandas = pytest.importorskip("pandas")
     X, y = problem(n=30, d=3)
     frame = pandas.DataFrame(X, columns=["a", "b", "c"])
-    pipeline = make_pipeline(StandardScaler(), BayesPointClassifier(engine="ep")).fit(frame, y)
+    pipeline = make_pipeline(
+        StandardScaler(), BayesPointClassifier(kernel="linear", temperature=1.0, engine="ep")
+    ).fit(frame, y)
     inside = entropy(pipeline[-1], StandardScaler().fit_transform(X))
     np.testing.assert_allclose(entropy(pipeline, frame), inside)
     perceptrons = {"engine": "perceptron", "ridge": 1.0, "random_state": 0}
@@ -187,7 +189,7 @@ def test_pipelines_and_frames():
 @pytest.mark.parametrize("score", [entropy, bald])
 def test_bad_classifiers_and_points(score):
     with pytest.raises(NotFittedError):
-        score(BayesPointClassifier(), POINTS)
+        score(BayesPointClassifier(kernel="linear", temperature=1.0), POINTS)
     with pytest.raises(TypeError, match=r"a BayesPointClassifier, alone .* Got LogisticRegression"):
         score(LogisticRegression(), POINTS)
     with pytest.raises(ValueError, match="X has 2 features, but BayesPointClassifier is expecting"):

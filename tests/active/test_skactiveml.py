@@ -15,7 +15,7 @@ SklearnClassifier = pytest.importorskip("skactiveml.classifier", reason=reason).
 
 N_DRAWS = 4000
 MACHINES = {
-    "ep": BayesPointClassifier(engine="ep"),
+    "ep": BayesPointClassifier(kernel="linear", temperature=1.0, engine="ep"),
     "perceptron": BayesPointClassifier(engine="perceptron", ridge=1.0, random_state=0),
 }
 

@@ -23,7 +23,7 @@ def test_batches(tmp_path, engine):
     columns = bayespoint.load(tmp_path / "m.bpm")[0]
     second = ask_json(*learn(tmp_path, loans(30, seed=1)))
     assert (second["batches"], second["rows"], second["rows_of_all_batches"]) == (2, 30, 90)
-    machine = BayesPointClassifier(engine=engine)
+    machine = BayesPointClassifier(kernel="linear", temperature=1.0, engine=engine)
     for table in (loans(), loans(30, seed=1)):
         table = table.astype({"member": float, "city": object})
         machine.partial_fit(columns.transform(table), table["repaid"], classes=["no", "yes"])

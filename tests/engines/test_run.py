@@ -24,7 +24,7 @@ X, y = load_iris(return_X_y=True)
 
 @pytest.mark.parametrize("engine", [ExpectationPropagation(), LaplaceApproximation()])
 def test_changes_of_a_run_that_comes_to_rest(engine):
-    machine = BayesPointClassifier(engine=engine).fit(X, y)
+    machine = BayesPointClassifier(kernel="linear", temperature=1.0, engine=engine).fit(X, y)
     run = machine.run_
     assert (run.converged, run.remedy, list(run.warnings)) == (True, "", [])
     assert run.summary == f"converged after {machine.n_iter_} {run.unit}"
@@ -39,7 +39,7 @@ def test_changes_of_a_run_that_comes_to_rest(engine):
 )
 def test_changes_of_a_run_that_does_not(engine):
     with pytest.warns(NotConvergedWarning) as caught:
-        run = BayesPointClassifier(engine=engine).fit(X, y).run_
+        run = BayesPointClassifier(kernel="linear", temperature=1.0, engine=engine).fit(X, y).run_
     assert not run.converged
     assert run.summary.startswith("not converged, max_iter was reached after 2 ")
     (warning,) = [one.message for one in caught]  # one for all tasks
@@ -56,13 +56,15 @@ def test_changes_of_a_run_that_does_not(engine):
 )
 def test_warnings_point_at_the_line_of_the_user(engine, wrap):
     with pytest.warns(ConvergenceWarning) as caught:
-        wrap(BayesPointClassifier(engine=engine)).fit(X, y)
+        wrap(BayesPointClassifier(kernel="linear", temperature=1.0, engine=engine)).fit(X, y)
     assert {one.filename for one in caught} == {__file__}
 
 
 def test_a_run_is_kept_in_model_files(tmp_path):
     with pytest.warns(NotConvergedWarning):
-        machine = BayesPointClassifier(engine=ExpectationPropagation(max_iter=2)).fit(X, y)
+        machine = BayesPointClassifier(
+            kernel="linear", temperature=1.0, engine=ExpectationPropagation(max_iter=2)
+        ).fit(X, y)
     bayespoint.save(machine, tmp_path / "m.bpm")
     again = bayespoint.load(tmp_path / "m.bpm").run_
     assert again.warnings == ()
@@ -71,7 +73,7 @@ def test_a_run_is_kept_in_model_files(tmp_path):
 
 
 def test_changes_after_a_batch_are_those_of_the_batch():
-    machine = BayesPointClassifier()
+    machine = BayesPointClassifier(kernel="linear", temperature=1.0)
     for batch in (slice(0, None, 2), slice(1, None, 2)):
         machine.partial_fit(X[batch], y[batch], classes=[0, 1, 2])
         assert max(map(len, machine.run_.history)) == machine.n_iter_
@@ -79,7 +81,7 @@ def test_changes_after_a_batch_are_those_of_the_batch():
 
 def test_perceptrons_that_failed_are_counted():
     engine = PermutedPerceptron(n_samples=2, max_epochs=5)
-    machine = BayesPointClassifier(engine=engine, random_state=0)
+    machine = BayesPointClassifier(kernel="linear", temperature=1.0, engine=engine, random_state=0)
     with pytest.warns(NotSeparableWarning) as caught:
         machine.fit(X, y)
     assert machine.run_.measures["n_failed"].sum() == caught[0].message.n_failed > 0
@@ -93,7 +95,9 @@ def test_perceptrons_that_failed_are_counted():
     "engine", [ExpectationPropagation(), KnapsackPropagation(n_iter=3), PermutedPerceptron()]
 )
 def test_drawn_weights_give_the_drawn_outputs(engine, intercept):
-    machine = BayesPointClassifier(engine=engine, fit_intercept=intercept)
+    machine = BayesPointClassifier(
+        kernel="linear", temperature=1.0, engine=engine, fit_intercept=intercept
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotSeparableWarning)
         machine.fit(X, y)
@@ -108,7 +112,7 @@ def test_drawn_weights_give_the_drawn_outputs(engine, intercept):
 
 
 def test_drawn_weights_of_other_kernels_are_coordinates():
-    machine = BayesPointClassifier(kernel="rbf").fit(X, y)
+    machine = BayesPointClassifier(temperature=1.0, kernel="rbf").fit(X, y)
     weights = machine.draw_weights(2, random_state=0)
     assert weights.shape == (2, 3, len(machine.posterior_.mean))
     with pytest.raises(ValueError, match="n_samples must be an int"):

@@ -109,7 +109,9 @@ def test_table_of_two_weights(run):
     rng = np.random.default_rng(0)
     for n in (4, 6, 20):
         engine = ExpectationPropagation(prior_scale=3.0)
-        clf = BayesPointClassifier(fit_intercept=False, engine=engine).fit(X[:n], y[:n])
+        clf = BayesPointClassifier(
+            kernel="linear", temperature=1.0, fit_intercept=False, engine=engine
+        ).fit(X[:n], y[:n])
         gaussian = multivariate_normal(clf.posterior_.mean[:, 0], clf.posterior_.covariance[0])
         W = gaussian.rvs(200_000, random_state=rng)
         prior = multivariate_normal(np.zeros(2), 9 * np.eye(2))
@@ -191,7 +193,9 @@ def test_tables_of_the_plane(run):
         for features, normalised in {"densities": True, "bumps": False}.items():
             engine = ExpectationPropagation(prior_scale=10.0)
             Z = bumps(data.X_train[:n], normalised)
-            clf = BayesPointClassifier(fit_intercept=False, engine=engine).fit(Z, data.y_train[:n])
+            clf = BayesPointClassifier(
+                kernel="linear", temperature=1.0, fit_intercept=False, engine=engine
+            ).fit(Z, data.y_train[:n])
             Z = bumps(np.vstack([data.X_test, [[3.0, 3.0]]]), normalised)
             variance = (Z @ clf.posterior_.covariance[0] * Z).sum(axis=1)
             p = ndtr(Z @ clf.posterior_.mean[:, 0] / np.sqrt(1 + variance))
@@ -223,7 +227,9 @@ def test_uncertainty_against_draws_from_the_posterior():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 2))
     y = X[:, 0] + rng.normal(size=30) > 0
-    clf = BayesPointClassifier(engine="ep", fit_intercept=False).fit(X, y)
+    clf = BayesPointClassifier(
+        kernel="linear", temperature=1.0, engine="ep", fit_intercept=False
+    ).fit(X, y)
     new = rng.normal(size=(5, 2)) * 3
     parts = uncertainty(*clf.latent_mean_and_variance(new))
     each = entropy(clf.sample_proba(new, 4000, random_state=0), base=2, axis=2)
@@ -266,7 +272,9 @@ def test_tables_of_digits(run):
         assert len(table.rows) == 5 * len(METHODS)
         for row, variance in zip(table.rows, (0.01, 0.1, 1.0, 10.0, 100.0), strict=False):
             engine = ExpectationPropagation(prior_scale=np.sqrt(variance))
-            clf = BayesPointClassifier(engine=engine).fit(*pair.split[:2])
+            clf = BayesPointClassifier(kernel="linear", temperature=1.0, engine=engine).fit(
+                *pair.split[:2]
+            )
             assert row.values[0] == pytest.approx(100 - 100 * clf.score(*pair.split[2:]))
             assert row.values[2:] == (clf.log_evidence_[0], clf.n_iter_)
             n, rate = len(pair.split.y_test), row.values[0] / 100
@@ -283,7 +291,9 @@ def test_images_are_the_weights(run):
     _, pairs = digits.load_pairs(Context())
     figure = next(figure for figure in run.result.figures if figure.name == "digits")
     for pair, shown in zip(pairs, figure.data["pairs"], strict=True):
-        clf = BayesPointClassifier(engine="ep").fit(*pair.split[:2])
+        clf = BayesPointClassifier(kernel="linear", temperature=1.0, engine="ep").fit(
+            *pair.split[:2]
+        )
         assert_allclose(np.ravel(shown["mean"]), clf.coef_[0], atol=1e-4)
         variances = np.diag(clf.posterior_.covariance[0])[:-1]
         assert_allclose(np.ravel(shown["variance"]), variances, atol=1e-4)

@@ -67,7 +67,7 @@ def test_printed_values_are_those_of_table_1():
     assert tables.printed_value(splits.EP, "contraceptive") == (32.49, 0.11)
     assert tables.printed_value(splits.ONE, "liver") is None
     assert tables.printed_value(splits.SVM, "iris") is None
-    assert all(len(values) == len(tables.SETS) for values in tables.PRINTED.values())
+    assert all(len(values) == len(splits.SETS) for values in tables.PRINTED.values())
 
 
 @pytest.mark.parametrize(

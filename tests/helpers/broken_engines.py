@@ -3,6 +3,7 @@
 import os
 import warnings
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 from tests.helpers.third_party import Altered, Committee, Twisted
@@ -43,8 +44,8 @@ class DoesNotCheck(Committee):
     def check(self):
         check_number(self, "n_samples", low=2, integer=True)
 
-    def run(self, space, targets, **others):
-        return Committee().run(space, targets, **others)
+    def run(self, space, targets, request):
+        return Committee().run(space, targets, request)
 
 
 @breaks("check_alias")
@@ -160,14 +161,14 @@ class WarnsByItself(Altered):
 
 @breaks("check_seed", "check_n_jobs")
 class GlobalRandomness(Altered):
-    def before(self, rng, **others):
-        return others | {"rng": np.random.default_rng(int.from_bytes(os.urandom(4)))}
+    def before(self, request):
+        return replace(request, rng=np.random.default_rng(int.from_bytes(os.urandom(4))))
 
 
 @breaks("check_seed")
 class OneSeed(Altered):
-    def before(self, rng, **others):
-        return others | {"rng": np.random.default_rng(0)}
+    def before(self, request):
+        return replace(request, rng=np.random.default_rng(0))
 
 
 @breaks("check_seed")
@@ -177,8 +178,8 @@ class SaysItIsNotRandom(Committee):
 
 @breaks("check_n_jobs")
 class DependsOnThreads(Altered):
-    def before(self, rng, n_jobs, **others):
-        return others | {"rng": rng.spawn(3)[(n_jobs or 1) - 1]}
+    def before(self, request):
+        return replace(request, rng=request.rng.spawn(3)[(request.n_jobs or 1) - 1])
 
 
 @breaks("check_order")
@@ -200,35 +201,36 @@ class Optimist(Altered):
 
 @breaks("check_weights")
 class ForgetsWeights(Altered):
-    def before(self, sample_weight, **others):
-        return others
+    def before(self, request):
+        return replace(request, sample_weight=None)
 
 
 @breaks("check_weights")
 class HalvesWeights(Altered):
     """Counts, but not as copies."""
 
-    def before(self, sample_weight, **others):
-        root = None if sample_weight is None else np.sqrt(sample_weight)
-        return others | {"sample_weight": root}
+    def before(self, request):
+        weight = request.sample_weight
+        return replace(request, sample_weight=None if weight is None else np.sqrt(weight))
 
 
 @breaks("check_weights", "check_zero_weights")
 class RefusesCurtly(Altered):
-    def before(self, sample_weight, **others):
-        if sample_weight is not None:
+    def before(self, request):
+        if request.sample_weight is not None:
             raise ValueError("no weights, please")
-        return others
+        return request
 
 
 @breaks("check_zero_weights")
 class CountsEach(Altered):
     """Weights of 1 are not the same as none."""
 
-    def before(self, sample_weight, **others):
-        if sample_weight is not None:
-            sample_weight = np.where(np.arange(len(sample_weight)) % 2, 100.0, 0.01)
-        return others | {"sample_weight": sample_weight}
+    def before(self, request):
+        if request.sample_weight is None:
+            return request
+        odd = np.arange(len(request.sample_weight)) % 2
+        return replace(request, sample_weight=np.where(odd, 100.0, 0.01))
 
 
 @breaks("check_tasks")
@@ -241,8 +243,9 @@ class MixesTasks(Committee):
 class SaysItExtends(Altered):
     can_extend = True
 
-    def before(self, start, rng, **others):
-        return others | {"rng": rng if start is None else rng.spawn(1)[0]}
+    def before(self, request):
+        rng = request.rng
+        return replace(request, rng=rng if request.start is None else rng.spawn(1)[0])
 
 
 @breaks("check_batches")
@@ -256,9 +259,9 @@ class UpdatesNothing(Committee):
 
     can_update = True
 
-    def run(self, space, targets, *, start=None, **others):
-        posterior, run = super().run(space, targets, **others)
-        return posterior if start is None else start, run
+    def run(self, space, targets, request):
+        posterior, run = super().run(space, targets, request)
+        return posterior if request.start is None else request.start, run
 
 
 @breaks("check_sparse")
@@ -271,8 +274,8 @@ class SaysItTakesSparse(Committee):
 
 @breaks("check_monitor", "check_stop", "check_interrupt")
 class Silent(Altered):
-    def before(self, monitor, **others):
-        return others | {"monitor": Monitor()}
+    def before(self, request):
+        return replace(request, monitor=Monitor())
 
 
 @breaks("check_monitor")
@@ -328,9 +331,9 @@ class StopsSilently(Altered):
 
 @breaks("check_interrupt")
 class LeavesOneThread(Altered):
-    def before(self, **others):
+    def before(self, request):
         threadpool_limits(1, user_api="blas")
-        return others
+        return request
 
 
 # Kept --------------------------------------------------------------------------------------------

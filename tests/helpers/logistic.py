@@ -10,7 +10,10 @@ from bayespoint.engines import LaplaceApproximation
 def machine(**parameters):
     """A linear machine without an intercept, at rest to many digits."""
     return BayesPointClassifier(
-        fit_intercept=False, engine=LaplaceApproximation(**{"tol": 1e-10} | parameters)
+        kernel="linear",
+        temperature=1.0,
+        fit_intercept=False,
+        engine=LaplaceApproximation(**{"tol": 1e-10} | parameters),
     )
 
 

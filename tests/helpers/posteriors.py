@@ -13,7 +13,9 @@ def machine_with(posterior, n_features, n_classes=2):
     """A linear machine without an intercept: points are their own coordinates."""
     X = np.vstack([np.eye(n_features), -np.eye(n_features)])
     y = np.arange(len(X)) % n_classes
-    clf = BayesPointClassifier(kernel="linear", engine="ep", fit_intercept=False).fit(X, y)
+    clf = BayesPointClassifier(
+        kernel="linear", temperature=1.0, engine="ep", fit_intercept=False
+    ).fit(X, y)
     clf.posterior_ = posterior
     return clf
 

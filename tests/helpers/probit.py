@@ -14,7 +14,10 @@ from bayespoint.spaces import Coordinates
 def machine(**parameters):
     """A linear machine without an intercept, at rest to many digits."""
     return BayesPointClassifier(
-        fit_intercept=False, engine=ExpectationPropagation(**{"tol": 1e-12} | parameters)
+        kernel="linear",
+        temperature=1.0,
+        fit_intercept=False,
+        engine=ExpectationPropagation(**{"tol": 1e-12} | parameters),
     )
 
 

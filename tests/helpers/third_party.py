@@ -1,5 +1,6 @@
 """A small engine that keeps the protocol, as an author of another library might write it."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -26,12 +27,12 @@ class Committee(Engine):
         check_number(self, "n_samples", low=2, integer=True)
         check_number(self, "penalty", low=0, closed="neither")
 
-    def run(self, space, targets, *, rng, monitor, sample_weight=None, start=None, n_jobs=None):
+    def run(self, space, targets, request):
         Z, (m, n_tasks) = space.Z_, targets.shape
-        copies = np.ones(m) if sample_weight is None else sample_weight
+        copies, monitor = request.weights(m), request.monitor
         members = np.empty((self.n_samples, Z.shape[1], n_tasks))
         with monitor.running(self.n_samples, "samples"):
-            for done, child in enumerate(rng.spawn(self.n_samples), start=1):
+            for done, child in enumerate(request.rng.spawn(self.n_samples), start=1):
                 share = child.gamma(copies)
                 gram = (Z.T * share) @ Z + self.penalty * np.eye(Z.shape[1])
                 members[done - 1] = np.linalg.solve(gram, (Z.T * share) @ targets)
@@ -51,14 +52,14 @@ class Committee(Engine):
 class Altered(Committee):
     """What ``run`` is given, and what it returns, can be changed."""
 
-    def run(self, space, targets, **others):
-        return self.after(*super().run(space, self.labels(targets), **self.before(**others)))
+    def run(self, space, targets, request):
+        return self.after(*super().run(space, self.labels(targets), self.before(request)))
 
     def labels(self, targets):
         return targets
 
-    def before(self, **others):
-        return others
+    def before(self, request):
+        return request
 
     def after(self, posterior, run):
         return posterior, run
@@ -67,11 +68,11 @@ class Altered(Committee):
 class Twisted(Altered):
     """Talks to the monitor, but not quite as it should."""
 
-    def before(self, monitor, **others):
+    def before(self, request):
         told = Monitor()
         for name in ("begin", "update", "should_stop", "end"):
-            setattr(told, name, partial(getattr(self, name), monitor))
-        return others | {"monitor": told}
+            setattr(told, name, partial(getattr(self, name), request.monitor))
+        return replace(request, monitor=told)
 
     def begin(self, monitor, total, unit):
         monitor.begin(total, unit)

@@ -56,4 +56,6 @@ def test_bad_task_and_engine(machine):
         MarginalDisplay.from_estimator(machine, task=1)
     X, y = toy(0)
     with pytest.raises(ValueError, match="with the engine KnapsackPropagation"):
-        MarginalDisplay.from_estimator(BayesPointClassifier(engine="ep").fit(X, y))
+        MarginalDisplay.from_estimator(
+            BayesPointClassifier(kernel="linear", temperature=1.0, engine="ep").fit(X, y)
+        )

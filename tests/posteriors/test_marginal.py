@@ -185,7 +185,9 @@ def test_extreme_betas_have_probabilities(beta, C):
     X, y = load_iris(return_X_y=True)
     X = scale(X)
     engine = KnapsackPropagation(beta=beta, C=C, bins=64)
-    clf = BayesPointClassifier(engine=engine, decision="vote").fit(X, y)
+    clf = BayesPointClassifier(
+        kernel="linear", temperature=1.0, engine=engine, decision="vote"
+    ).fit(X, y)
     p = clf.predict_proba(X)
     np.testing.assert_allclose(p.sum(axis=1), 1)
     np.testing.assert_array_equal(clf.classes_[p.argmax(axis=1)], clf.predict(X))

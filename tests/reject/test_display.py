@@ -98,6 +98,22 @@ def test_the_operating_point_of_a_prefit_machine(machine):
     assert "threshold set on held-out calibration data" in legend(display)
 
 
+@pytest.mark.parametrize(("cv", "word"), [("prefit", "promised"), (3, "estimated")])
+def test_promised_and_observed_curve(machine, cv, word):
+    selective = SelectiveClassifier(machine, risk=0.4, cv=cv).fit(X[TRAIN], Y[TRAIN])
+    display = RejectionCurveDisplay.from_estimator(selective, X[TEST], Y[TEST])
+    assert f"{word} with confidence 95 %" in legend(display)
+    assert "wanted: at most 40 %" in legend(display)
+    rates, promised = display.promised_.get_data()
+    chosen = np.flatnonzero(rates == selective.calibration_rate_)[0]
+    assert selective.risk_bound_ <= promised[chosen] <= 0.4
+    assert (promised[rates < selective.calibration_rate_] > 0.4).all()
+    assert rates.max() == pytest.approx(0.7)  # the first test accepts 30 %
+    assert display.plot(max_rate=0.2).promised_.get_xdata().max() <= 0.2
+    other = SelectiveClassifier(machine, rate=0.1, cv=cv).fit(X[TRAIN], Y[TRAIN])
+    assert RejectionCurveDisplay.from_estimator(other, X[TEST], Y[TEST]).promised_ is None
+
+
 def test_a_machine_that_rejects_everything_has_no_point(machine):
     selective = SelectiveClassifier(machine, threshold=np.inf, cv="prefit").fit(X[TRAIN], Y[TRAIN])
     assert RejectionCurveDisplay.from_estimator(selective, X[TEST], Y[TEST]).point_ is None

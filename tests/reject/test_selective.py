@@ -188,7 +188,7 @@ def test_a_fitted_estimator_without_a_threshold_needs_a_fit(parameters):
 
 def test_parameters_are_checked_without_a_fit():
     fitted = LogisticRegression().fit(X[SMALL], Y[SMALL])
-    with pytest.raises(ValueError, match="exactly one of 'rate', 'threshold' and 'cost'"):
+    with pytest.raises(ValueError, match="exactly one of 'rate', 'threshold', 'cost' and 'risk'"):
         SelectiveClassifier(fitted, threshold=0.9, rate=0.1).predict(X[SMALL])
     with pytest.raises(ValueError, match="The reject label 0 is one of the classes"):
         SelectiveClassifier(fitted, threshold=0.9, reject_label=0).predict(X[SMALL])
@@ -305,7 +305,7 @@ def test_a_label_that_is_a_class_is_refused(labels, reject_label):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({}, "exactly one of 'rate', 'threshold' and 'cost'. Got none of them"),
+        ({}, "exactly one of 'rate', 'threshold', 'cost' and 'risk'. Got none of them"),
         ({"rate": 0.1, "cost": 0.2}, "exactly one of.*Got rate=0.1, cost=0.2 instead"),
         (
             {"rate": 1.0},

@@ -46,6 +46,7 @@ def excused(estimator):
         SelectiveClassifier(LogisticRegression(), threshold=0.0),
         SelectiveClassifier(LogisticRegression(), rate=0.1, cv=3),
         SelectiveClassifier(LogisticRegression(), rate=0.1, cv="train", confidence="gap"),
+        SelectiveClassifier(LogisticRegression(), rate=0.1, cv="holdout", random_state=0),
         SelectiveClassifier(LogisticRegression(), cost=0.3, confidence="proba", cv=3),
     ],
     expected_failed_checks=excused,  # strict, by the pytest settings of the project

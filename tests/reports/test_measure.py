@@ -276,4 +276,4 @@ def test_bad_estimators():
     with pytest.raises(NotFittedError):
         measure(LogisticRegression(), X, y)
     with pytest.raises(NotFittedError):
-        measure(BayesPointClassifier(), X, y)
+        measure(BayesPointClassifier(kernel="linear", temperature=1.0), X, y)

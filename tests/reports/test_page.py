@@ -27,7 +27,9 @@ from bayespoint.reports.model import describe_model
 
 def test_words_on_models():
     X, y = load_iris(return_X_y=True)
-    engine = describe_model(BayesPointClassifier(engine="laplace").fit(X, y))
+    engine = describe_model(
+        BayesPointClassifier(kernel="linear", temperature=1.0, engine="laplace").fit(X, y)
+    )
     assert engine["engine"] == "LaplaceApproximation()"
     assert engine["features"] == "4"
     assert float(engine["log evidence"]) < 0

@@ -16,7 +16,9 @@ SCALE, NOISE = "engine__prior_scale", "engine__noise"
 @pytest.mark.parametrize("pair", [(1e-3, 1e-2), (9.7, 100.0), (0.0011, 0.011), (3.3, 97.1)])
 def test_a_bound_is_returned_as_it_was_given_and_told(pair):
     X, y = problem()  # the best scale is 0.8
-    search = EvidenceSearch(BayesPointClassifier(), param_bounds={SCALE: pair})
+    search = EvidenceSearch(
+        BayesPointClassifier(kernel="linear", temperature=1.0), param_bounds={SCALE: pair}
+    )
     with pytest.warns(BoundReachedWarning, match="prior_scale=.*Remedy: wider bounds") as caught:
         search.fit(X, y)
     end = pair[pair[0] < 0.8]
@@ -33,7 +35,9 @@ def test_of_two_parameters_the_one_at_its_bound_is_named():
     X, y = separable()  # the less noise the better
     bounds = {"gamma": (1e-3, 10.0), NOISE: (0.1, 10.0)}
     with pytest.warns(BoundReachedWarning) as caught:
-        search = EvidenceSearch(BayesPointClassifier(kernel="rbf"), param_bounds=bounds).fit(X, y)
+        search = EvidenceSearch(
+            BayesPointClassifier(temperature=1.0, kernel="rbf"), param_bounds=bounds
+        ).fit(X, y)
     (warning,) = (each.message for each in caught)
     assert warning.names == (NOISE,)
     assert search.best_params_[NOISE] == 0.1 < 1 < search.best_params_["gamma"] * 1e3
@@ -49,7 +53,9 @@ def test_of_two_parameters_the_one_at_its_bound_is_named():
 def test_no_warning_without_a_reason(bounds):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        search = EvidenceSearch(BayesPointClassifier(gamma=1.0), param_bounds=bounds)
+        search = EvidenceSearch(
+            BayesPointClassifier(kernel="linear", temperature=1.0, gamma=1.0), param_bounds=bounds
+        )
         search.fit(*problem())
     assert 0.01 < search.best_params_[SCALE] < 100
 
@@ -64,6 +70,9 @@ def test_differences_stay_within_the_bounds(monkeypatch):
 
     monkeypatch.setattr(ascent.EvidenceFunction, "evaluate", evaluate)
     with pytest.warns(BoundReachedWarning):
-        EvidenceSearch(BayesPointClassifier(), param_bounds={SCALE: (9.7, 100.0)}).fit(*problem())
+        EvidenceSearch(
+            BayesPointClassifier(kernel="linear", temperature=1.0),
+            param_bounds={SCALE: (9.7, 100.0)},
+        ).fit(*problem())
     assert min(seen) == 9.7
     assert max(np.diff(seen, prepend=9.7)) > 0

@@ -17,9 +17,11 @@ from bayespoint.engines import ExpectationPropagation, GibbsSampler, PermutedPer
 from bayespoint.selection import EvidenceSearch
 
 SCALE = "engine__prior_scale"
-EP = BayesPointClassifier(engine=ExpectationPropagation())
+EP = BayesPointClassifier(kernel="linear", temperature=1.0, engine=ExpectationPropagation())
 # At rest to more than the seven digits that the check of sample weights compares.
-EXACT = BayesPointClassifier(engine=ExpectationPropagation(tol=1e-9))
+EXACT = BayesPointClassifier(
+    kernel="linear", temperature=1.0, engine=ExpectationPropagation(tol=1e-9)
+)
 
 
 @pytest.mark.filterwarnings("ignore::bayespoint.exceptions.BoundReachedWarning")
@@ -88,7 +90,7 @@ def test_bounds_are_for_the_classifier_alone():
 
 @pytest.mark.parametrize("engine", ["perceptron", PermutedPerceptron(n_samples=3)])
 def test_an_engine_without_evidence(engine):
-    clf = BayesPointClassifier(engine=engine, ridge=1.0)
+    clf = BayesPointClassifier(kernel="linear", temperature=1.0, engine=engine, ridge=1.0)
     fails("needs an engine that knows the evidence.*Got", clf, TypeError, param_grid={"gamma": [1]})
 
 

@@ -12,9 +12,12 @@ from bayespoint.selection import EvidenceSearch
 
 SCALE = "engine__prior_scale"
 PAIRS = [
-    (BayesPointClassifier(), ExpectationPropagation),
-    (BayesPointClassifier(engine="ep"), ExpectationPropagation),
-    (BayesPointClassifier(engine="laplace"), LaplaceApproximation),
+    (BayesPointClassifier(kernel="linear", temperature=1.0), ExpectationPropagation),
+    (BayesPointClassifier(kernel="linear", temperature=1.0, engine="ep"), ExpectationPropagation),
+    (
+        BayesPointClassifier(kernel="linear", temperature=1.0, engine="laplace"),
+        LaplaceApproximation,
+    ),
 ]
 
 
@@ -48,7 +51,11 @@ def test_a_search_by_evidence(named, engine, how):
 def test_names_of_engines_in_a_grid():
     X, y = problem(n=60)
     grid = {"engine": ["ep", "laplace"]}
-    search = EvidenceSearch(BayesPointClassifier(), grid, param_bounds={SCALE: (0.1, 10.0)})
+    search = EvidenceSearch(
+        BayesPointClassifier(kernel="linear", temperature=1.0),
+        grid,
+        param_bounds={SCALE: (0.1, 10.0)},
+    )
     search.fit(X, y)
     assert set(search.cv_results_["param_engine"]) == {"ep", "laplace"}
     assert search.best_estimator_.log_evidence_.sum() == search.best_score_

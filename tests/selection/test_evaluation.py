@@ -35,7 +35,7 @@ def counts(monkeypatch):
 
 def search_rbf(names, **parameters):
     bounds = {name: pair for name, pair in BOUNDS.items() if name in names}
-    classifier = BayesPointClassifier(kernel="rbf", gamma=0.2)
+    classifier = BayesPointClassifier(temperature=1.0, kernel="rbf", gamma=0.2)
     return EvidenceSearch(classifier, param_bounds=bounds, refit=False, **parameters)
 
 
@@ -70,7 +70,7 @@ def test_evaluations_are_separate_fits_to_the_bit(engine, names):
 def test_seeds_of_evaluations_are_those_of_fits():
     X, y = problem(n=30)
     engine = GibbsSampler(n_samples=200, label_noise=0.1, evidence=True)
-    clf = BayesPointClassifier(kernel="rbf", engine=engine, random_state=3)
+    clf = BayesPointClassifier(temperature=1.0, kernel="rbf", engine=engine, random_state=3)
     search = EvidenceSearch(clf, {"gamma": [0.1, 1.0]}, refit=False).fit(X, y)
     alone = [clone(clf).set_params(gamma=g).fit(X, y).log_evidence_[0] for g in (0.1, 1.0)]
     assert search.cv_results_["log_evidence"].tolist() == alone

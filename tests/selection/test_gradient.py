@@ -162,7 +162,9 @@ def test_gradient_of_the_laplace_approximation(own, rest, names, weighted):
 def test_gradient_of_the_laplace_approximation_of_several_classes():
     X, _ = problem(n=45)
     y = np.digitize(X[:, 0], [-0.3, 0.6])
-    clf = BayesPointClassifier(kernel="rbf", gamma=0.5, engine=LaplaceApproximation(tol=1e-10))
+    clf = BayesPointClassifier(
+        temperature=1.0, kernel="rbf", gamma=0.5, engine=LaplaceApproximation(tol=1e-10)
+    )
     assert_gradient(clf, X, y, [SCALE, "gamma"])
 
 

@@ -21,7 +21,7 @@ from bayespoint.monitor import Monitor, watch
 from bayespoint.selection import EvidenceSearch, KnapsackCV, jobs
 
 SCALE = "engine__prior_scale"
-RBF = BayesPointClassifier(kernel="rbf", gamma=0.5)
+RBF = BayesPointClassifier(temperature=1.0, kernel="rbf", gamma=0.5)
 
 
 def search(**parameters):
@@ -163,7 +163,12 @@ class Interrupt(Count):
 @pytest.mark.parametrize("kind", ["evidence", "knapsack"])
 def test_an_interrupted_search_stays_as_it_was(kind, n_jobs):
     engine = KnapsackPropagation(bins=16, n_iter=2)
-    knapsack = KnapsackCV(BayesPointClassifier(engine=engine), Cs=(1.0, 3.0), betas=(1.0,), cv=2)
+    knapsack = KnapsackCV(
+        BayesPointClassifier(kernel="linear", temperature=1.0, engine=engine),
+        Cs=(1.0, 3.0),
+        betas=(1.0,),
+        cv=2,
+    )
     one = search(n_jobs=n_jobs).set_params(refit=True) if kind == "evidence" else knapsack
     one.set_params(n_jobs=n_jobs)
     with watch(Interrupt()), pytest.raises(KeyboardInterrupt):
@@ -178,7 +183,11 @@ def test_an_interrupted_search_stays_as_it_was(kind, n_jobs):
 
 def test_warnings_of_threads_point_at_the_user_once():
     X, y = problem()
-    search = EvidenceSearch(BayesPointClassifier(), {"decision": ["bayes_point", "vote"]}, n_jobs=2)
+    search = EvidenceSearch(
+        BayesPointClassifier(kernel="linear", temperature=1.0),
+        {"decision": ["bayes_point", "vote"]},
+        n_jobs=2,
+    )
     with pytest.warns(SparseInputWarning) as caught:
         search.set_params(refit=False).fit(csr_array(X), y)
     assert [warning.filename for warning in caught] == [__file__]

@@ -39,7 +39,7 @@ def names(kernel):
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_gradient_of_kernel_instances(engine, kernel, ridge):
-    clf = BayesPointClassifier(kernel=kernel, engine=ENGINES[engine], ridge=ridge)
+    clf = BayesPointClassifier(temperature=1.0, kernel=kernel, engine=ENGINES[engine], ridge=ridge)
     wanted = [name for name in names(kernel) if clf.get_params()[name] > 0]
     assert all(is_differentiable(clf.kernel, clf.engine, name) for name in wanted)
     assert_gradient(clf, *problem(n=40), ["engine__prior_scale", *wanted])
@@ -50,7 +50,7 @@ def test_gradient_with_weights_and_several_classes():
     y = np.digitize(X[:, 0] + 0.3 * X[:, 1] ** 2, [-0.3, 0.6])
     weight = np.random.default_rng(1).uniform(0.5, 3, len(y))
     kernel = KERNELS["rbf + linear + constant"]
-    clf = BayesPointClassifier(kernel=kernel, engine=ENGINES["ep"])
+    clf = BayesPointClassifier(temperature=1.0, kernel=kernel, engine=ENGINES["ep"])
     assert_gradient(clf, X, y, names(kernel)[:4], weight)
 
 
@@ -58,7 +58,7 @@ def test_scaling_all_weights_is_scaling_the_prior():
     """K -> c K and tau^2 -> tau^2 / c is the same model."""
     X, y = problem(n=40)
     kernel = KERNELS["rbf + linear + constant"]
-    fitted = BayesPointClassifier(kernel=kernel, engine=ENGINES["ep"]).fit(X, y)
+    fitted = BayesPointClassifier(temperature=1.0, kernel=kernel, engine=ENGINES["ep"]).fit(X, y)
     weights = [name for name in names(kernel) if "weights" in name]
     gradient = log_evidence_gradient(fitted, X, y, ["engine__prior_scale", *weights])
     assert 2 * gradient[1:].sum() == pytest.approx(gradient[0], rel=1e-6)
@@ -71,6 +71,7 @@ def test_a_search_finds_the_term_that_made_the_labels():
     X = rng.normal(size=(150, 3))
     y = X @ [3.0, -2.0, 1.0] + rng.normal(size=150) > 0
     clf = BayesPointClassifier(
+        temperature=1.0,
         kernel=RadialKernel(gamma=0.5) + PolynomialKernel() + ConstantKernel(),
         engine=ExpectationPropagation(),
     )
@@ -85,7 +86,9 @@ def test_a_search_finds_the_term_that_made_the_labels():
 def test_a_search_starts_from_what_is_read_off_data():
     X, y = problem(n=40)
     clf = BayesPointClassifier(
-        kernel=RadialKernel(gamma="scale") + ConstantKernel(), engine=ExpectationPropagation()
+        temperature=1.0,
+        kernel=RadialKernel(gamma="scale") + ConstantKernel(),
+        engine=ExpectationPropagation(),
     )
     search = EvidenceSearch(
         clf, param_bounds={"kernel__terms__0__gamma": (1e-4, 1e4)}, max_iter=1, refit=False
@@ -105,7 +108,9 @@ def test_a_search_starts_from_what_is_read_off_data():
     ],
 )
 def test_only_positive_numbers_of_the_kernel_can_be_bounded(kernel, name):
-    search = EvidenceSearch(BayesPointClassifier(kernel=kernel), param_bounds={name: (0.1, 1.0)})
+    search = EvidenceSearch(
+        BayesPointClassifier(temperature=1.0, kernel=kernel), param_bounds={name: (0.1, 1.0)}
+    )
     with pytest.raises(ValueError, match=f"'{name}' cannot be searched .*kernel__.*Use param_grid"):
         search.fit(*problem(n=20))
 
@@ -113,7 +118,7 @@ def test_only_positive_numbers_of_the_kernel_can_be_bounded(kernel, name):
 def test_kernels_by_name_share_parameters_in_a_grid():
     X, y = problem(n=40)
     search = EvidenceSearch(
-        BayesPointClassifier(engine=ExpectationPropagation()),
+        BayesPointClassifier(kernel="linear", temperature=1.0, engine=ExpectationPropagation()),
         {"kernel": ["linear", "rbf"]},
         param_bounds={"gamma": (0.01, 10.0)},
     ).fit(X, y)

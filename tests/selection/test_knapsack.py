@@ -108,7 +108,7 @@ def test_the_best_pair_is_fitted_to_all_data():
     X, y = problem(60, 3)
     found = search().fit(X, y)
     engine = KnapsackPropagation(bins=24, n_iter=6, **found.best_params_)
-    alone = BayesPointClassifier(engine=engine).fit(X, y)
+    alone = BayesPointClassifier(kernel="linear", temperature=1.0, engine=engine).fit(X, y)
     np.testing.assert_array_equal(found.decision_function(X), alone.decision_function(X))
     np.testing.assert_array_equal(found.predict_proba(X), alone.predict_proba(X))
     np.testing.assert_array_equal(found.predict(X), alone.predict(X))
@@ -156,8 +156,8 @@ def test_default_needs_no_arguments():
     [
         ("Cs", []), ("Cs", [1, 0.1]), ("Cs", [0, 1]), ("Cs", [1, np.inf]), ("Cs", "abc"),
         ("Cs", 1.0), ("betas", []), ("betas", [1, 1]), ("betas", [-1, 1]), ("betas", [np.nan]),
-        ("estimator", SVC()), ("estimator", BayesPointClassifier()),
-        ("estimator", BayesPointClassifier(engine="ep")),
+        ("estimator", SVC()), ("estimator", BayesPointClassifier(kernel="linear", temperature=1.0)),
+        ("estimator", BayesPointClassifier(kernel="linear", temperature=1.0, engine="ep")),
         ("estimator", make_pipeline(StandardScaler(), SVC())),
     ],
 )  # fmt: skip

@@ -55,7 +55,7 @@ def test_the_maximum_in_two_dimensions_is_that_of_a_fine_grid():
 @pytest.mark.parametrize("engine", [LaplaceApproximation(), ExpectationPropagation(max_iter=1)])
 def test_the_maximum_of_other_evidences(engine):
     X, y = problem(n=30)
-    clf = BayesPointClassifier(engine=engine)
+    clf = BayesPointClassifier(kernel="linear", temperature=1.0, engine=engine)
     search = EvidenceSearch(clf, param_bounds=BOUNDS).fit(X, y)
     grid = [evidence(clf, X, y, **{SCALE: s}) for s in np.geomspace(*BOUNDS[SCALE], 30)]
     assert max(grid) - 1e-4 < search.best_score_ < max(grid) + 0.2

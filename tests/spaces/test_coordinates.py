@@ -9,10 +9,9 @@ from sklearn.metrics.pairwise import rbf_kernel
 from tests.helpers.probit import problem
 
 from bayespoint import BayesPointClassifier
-from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
+from bayespoint.engines import ExpectationPropagation, LaplaceApproximation, Request
 from bayespoint.engines.gaussian.evidence_gradient import evidence_gradient
 from bayespoint.kernels import PolynomialKernel, RadialKernel
-from bayespoint.monitor import Monitor
 from bayespoint.spaces import BasisSpace, Coordinates, ProcessSpace, coordinates
 
 
@@ -94,9 +93,7 @@ def test_engines_of_more_points_than_weights_read_them_in_parts(engine, monkeypa
 
     def run():
         space = linear(X)
-        posterior, _ = engine.run(
-            space, targets, rng=np.random.default_rng(0), monitor=Monitor(), n_jobs=1
-        )
+        posterior, _ = engine.run(space, targets, Request(n_jobs=1))
         names = () if engine.prior_covariance is not None else ("prior_scale",)
         return posterior, evidence_gradient(engine, space, X, targets, posterior, names)
 
@@ -121,10 +118,9 @@ def test_engines_of_more_points_than_weights_read_them_in_parts(engine, monkeypa
 def test_no_copy_of_the_points_is_made(engine):
     X, y = problem(40_000, 80)
     space, targets = linear(X), y[:, None].astype(np.int8)
-    arguments = {"rng": np.random.default_rng(0), "monitor": Monitor()}
-    engine.run(linear(X[:100]), targets[:100], **arguments)  # compiles
+    engine.run(linear(X[:100]), targets[:100], Request())  # compiles
     tracemalloc.start()
-    engine.run(space, targets, **arguments)
+    engine.run(space, targets, Request())
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 0.7 * X.nbytes
@@ -151,6 +147,6 @@ def test_the_kernel_matrix_is_kept_where_it_has_full_rank(ridge):
 
 def test_a_classifier_does_not_carry_its_kernel_matrix():
     X, y = problem(50, 3)
-    clf = BayesPointClassifier(kernel="rbf").fit(X, y)
+    clf = BayesPointClassifier(temperature=1.0, kernel="rbf").fit(X, y)
     sizes = [part.size for part in vars(clf._space).values() if isinstance(part, np.ndarray)]
     assert sum(size >= 50**2 for size in sizes) == 1  # the triangle that new points need

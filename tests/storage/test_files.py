@@ -49,10 +49,10 @@ def test_another_process_predicts_the_same(tmp_path):
 
 def test_a_failed_save_leaves_the_old_file(tmp_path):
     path = tmp_path / "model"
-    bayespoint.save(BayesPointClassifier(), path)
+    bayespoint.save(BayesPointClassifier(kernel="linear", temperature=1.0), path)
     before = path.read_bytes()
     with pytest.raises(ModelFileError):
-        bayespoint.save(BayesPointClassifier(kernel=lambda A, B: A @ B.T), path)
+        bayespoint.save(BayesPointClassifier(temperature=1.0, kernel=lambda A, B: A @ B.T), path)
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["model"]
 
@@ -62,7 +62,7 @@ def test_an_interrupted_save_leaves_the_old_file(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     path = tmp_path / "model"
-    bayespoint.save(BayesPointClassifier(), path)
+    bayespoint.save(BayesPointClassifier(kernel="linear", temperature=1.0), path)
     before = path.read_bytes()
     monkeypatch.setattr("bayespoint.storage.archive.Writer.finish", interrupt)
     with pytest.raises(KeyboardInterrupt):
@@ -73,7 +73,7 @@ def test_an_interrupted_save_leaves_the_old_file(tmp_path, monkeypatch):
 
 def test_a_link_stays_a_link(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "model")
-    bayespoint.save(BayesPointClassifier(), tmp_path / "link")
+    bayespoint.save(BayesPointClassifier(kernel="linear", temperature=1.0), tmp_path / "link")
     assert (tmp_path / "link").is_symlink() and (tmp_path / "model").is_file()
 
 
@@ -81,12 +81,14 @@ def test_missing_places(tmp_path):
     with pytest.raises(FileNotFoundError):
         bayespoint.load(tmp_path / "nothing")
     with pytest.raises(FileNotFoundError):
-        bayespoint.save(BayesPointClassifier(), tmp_path / "nowhere" / "model")
+        bayespoint.save(
+            BayesPointClassifier(kernel="linear", temperature=1.0), tmp_path / "nowhere" / "model"
+        )
 
 
 def test_describe(tmp_path):
     metadata = {"data": "iris", "accuracy": 0.95, "columns": ["a", None], "nested": {"x": [1]}}
-    pipeline = make_pipeline(MinMaxScaler(), BayesPointClassifier())
+    pipeline = make_pipeline(MinMaxScaler(), BayesPointClassifier(kernel="linear", temperature=1.0))
     bayespoint.save(pipeline, tmp_path / "model", metadata=metadata)
     found = describe(tmp_path / "model")
     assert found.metadata == metadata
@@ -98,7 +100,11 @@ def test_describe(tmp_path):
 @pytest.mark.parametrize("metadata", [{"a": object()}, {"a": float("nan")}, {"a": {1, 2}}])
 def test_metadata_is_json(tmp_path, metadata):
     with pytest.raises(ModelFileError, match="metadata must be valid JSON"):
-        bayespoint.save(BayesPointClassifier(), tmp_path / "model", metadata=metadata)
+        bayespoint.save(
+            BayesPointClassifier(kernel="linear", temperature=1.0),
+            tmp_path / "model",
+            metadata=metadata,
+        )
     assert not os.listdir(tmp_path)
 
 
@@ -115,7 +121,7 @@ def test_another_release_of_scikit_learn(tmp_path):
 
     from sklearn import __version__ as sklearn_version
 
-    pipeline = make_pipeline(MinMaxScaler(), BayesPointClassifier())
+    pipeline = make_pipeline(MinMaxScaler(), BayesPointClassifier(kernel="linear", temperature=1.0))
     pretend(pipeline, "0.99.1")
     with pytest.warns(
         ModelVersionWarning, match=f"0.99.1 and is read with {sklearn_version}"
@@ -125,7 +131,9 @@ def test_another_release_of_scikit_learn(tmp_path):
     assert (got[0].message.saved, got[0].message.running) == ("0.99.1", sklearn_version)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        pretend(BayesPointClassifier(), "0.99.1")  # nothing of scikit-learn in it
+        pretend(
+            BayesPointClassifier(kernel="linear", temperature=1.0), "0.99.1"
+        )  # nothing of scikit-learn in it
         bayespoint.load(path)
         pretend(pipeline, ".".join(sklearn_version.split(".")[:2]) + ".99")
         bayespoint.load(path)

@@ -42,7 +42,7 @@ def test_there_and_back(engine, kernel, tmp_path):
 
 
 def test_a_classifier_that_is_not_fitted(tmp_path):
-    clf = BayesPointClassifier(kernel=SUM)
+    clf = BayesPointClassifier(temperature=1.0, kernel=SUM)
     bayespoint.save(clf, tmp_path / "model")
     assert repr(bayespoint.load(tmp_path / "model")) == repr(clf)
 

@@ -136,13 +136,19 @@ def test_sparse_and_short_floats(there_and_back, dtype):
     X, y = points(2)
     X[X < 0.5] = 0
     X = sparse.csr_array(X.astype(dtype))
-    machine = BayesPointClassifier(engine=ExpectationPropagation(covariance="diagonal", max_iter=1))
+    machine = BayesPointClassifier(
+        kernel="linear",
+        temperature=1.0,
+        engine=ExpectationPropagation(covariance="diagonal", max_iter=1),
+    )
     assert_same(there_and_back(machine.fit(X, y)).predict_proba(X), machine.predict_proba(X))
 
 
 def test_machines_that_go_on(there_and_back):
     X, y = points(3)
-    machine = BayesPointClassifier().partial_fit(X[:12], y[:12], classes=[0, 1, 2])
+    machine = BayesPointClassifier(kernel="linear", temperature=1.0).partial_fit(
+        X[:12], y[:12], classes=[0, 1, 2]
+    )
     again = there_and_back(machine)
     for one in (machine, again):
         one.partial_fit(X[12:], y[12:])
@@ -160,7 +166,9 @@ def test_machines_that_go_on(there_and_back):
 @pytest.mark.parametrize("cv", [StratifiedKFold(2, shuffle=True, random_state=0), "prefit"])
 def test_tables(there_and_back, cv):
     frame, y = table()
-    pipeline = make_pipeline(preprocessing(), BayesPointClassifier(kernel="rbf")).fit(frame, y)
+    pipeline = make_pipeline(
+        preprocessing(), BayesPointClassifier(temperature=1.0, kernel="rbf")
+    ).fit(frame, y)
     careful = SelectiveClassifier(pipeline, rate=0.2, cv=cv).fit(frame, y)
     again = there_and_back(careful)
     assert_array_equal(again.predict(frame), careful.predict(frame))
@@ -190,7 +198,7 @@ def test_tables(there_and_back, cv):
 def test_steps(there_and_back, step):
     X, y = points(2)
     X = X.round() if isinstance(step, OneHotEncoder) else X
-    pipeline = make_pipeline(step, BayesPointClassifier()).fit(X, y)
+    pipeline = make_pipeline(step, BayesPointClassifier(kernel="linear", temperature=1.0)).fit(X, y)
     again = there_and_back(pipeline)
     assert_same(again.predict_proba(X[::2]), pipeline.predict_proba(X[::2]))
 
@@ -198,8 +206,17 @@ def test_steps(there_and_back, step):
 @pytest.mark.parametrize(
     "model",
     [
-        BayesPointClassifier(class_weight={"a": np.float32(0.1), "b": np.inf}, gamma=np.float64(2)),
-        BayesPointClassifier(engine=ExpectationPropagation(prior_mean=(1, 2.5), prior_scale=[1.0])),
+        BayesPointClassifier(
+            kernel="linear",
+            temperature=1.0,
+            class_weight={"a": np.float32(0.1), "b": np.inf},
+            gamma=np.float64(2),
+        ),
+        BayesPointClassifier(
+            kernel="linear",
+            temperature=1.0,
+            engine=ExpectationPropagation(prior_mean=(1, 2.5), prior_scale=[1.0]),
+        ),
         LabelEncoder().fit(["b", "a"]),
         OneHotEncoder(dtype=np.float32, categories=[np.array(["ä", "\ud800"]), [1, None, np.nan]]),
         FunctionTransformer(kw_args={3: slice(1, None), "x": (np.int8(3), np.str_("y"), True)}),
@@ -254,7 +271,11 @@ def test_any_value(value):
 
 def test_callbacks_are_not_kept(tmp_path):
     callback = pytest.importorskip("sklearn.callback")
-    machine = BayesPointClassifier().set_callbacks(callback.ProgressBar()).fit(*points(2))
+    machine = (
+        BayesPointClassifier(kernel="linear", temperature=1.0)
+        .set_callbacks(callback.ProgressBar())
+        .fit(*points(2))
+    )
     bayespoint.save(machine, tmp_path / "model")
     X, _ = points(2)
     assert_array_equal(bayespoint.load(tmp_path / "model").predict(X), machine.predict(X))

@@ -32,14 +32,16 @@ class MyMachine(BayesPointClassifier):
 
 
 def looped():
-    pipeline = make_pipeline(StandardScaler(), BayesPointClassifier())
+    pipeline = make_pipeline(
+        StandardScaler(), BayesPointClassifier(kernel="linear", temperature=1.0)
+    )
     pipeline.steps.append(("again", pipeline))
     return pipeline
 
 
 def search():
     X, y = points(2)
-    machine = BayesPointClassifier(kernel="rbf", engine=ExpectationPropagation())
+    machine = BayesPointClassifier(temperature=1.0, kernel="rbf", engine=ExpectationPropagation())
     return EvidenceSearch(machine, param_grid={"gamma": [0.1, 1.0]}).fit(X, y)
 
 
@@ -49,13 +51,19 @@ def search():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: BayesPointClassifier(kernel=kernel), ["model.kernel is <function", "no code"]),
+        (
+            lambda: BayesPointClassifier(temperature=1.0, kernel=kernel),
+            ["model.kernel is <function", "no code"],
+        ),
         (
             lambda: BayesPointClassifier(engine=KnapsackPropagation(prior=lambda w: -abs(w))),
             ["model.engine.prior", "prior='l2'"],
         ),
         (
-            lambda: make_pipeline(FunctionTransformer(np.log1p), BayesPointClassifier()),
+            lambda: make_pipeline(
+                FunctionTransformer(np.log1p),
+                BayesPointClassifier(kernel="linear", temperature=1.0),
+            ),
             ["model.steps['functiontransformer'][1].func", "numpy.ufunc", "no code"],
         ),
         (
@@ -69,15 +77,21 @@ def search():
         (MyMachine, ["MyMachine"]),
         (search, ["Save its best_estimator_"]),
         (
-            lambda: GridSearchCV(BayesPointClassifier(), {"gamma": [1.0]}).fit(*points(2)),
+            lambda: GridSearchCV(
+                BayesPointClassifier(kernel="linear", temperature=1.0), {"gamma": [1.0]}
+            ).fit(*points(2)),
             ["Save its best_estimator_"],
         ),
         (
-            lambda: BayesPointClassifier(random_state=np.random.RandomState(0)),
+            lambda: BayesPointClassifier(
+                kernel="linear", temperature=1.0, random_state=np.random.RandomState(0)
+            ),
             ["model.random_state", "Use an int"],
         ),
         (
-            lambda: Pipeline([("a", BayesPointClassifier())], memory="/tmp/cache"),
+            lambda: Pipeline(
+                [("a", BayesPointClassifier(kernel="linear", temperature=1.0))], memory="/tmp/cache"
+            ),
             ["model is invalid", "memory=None"],
         ),
         (lambda: FunctionTransformer(kw_args={"a": b"bytes"}), ["model.kw_args['a']", "bytes"]),
@@ -141,9 +155,15 @@ def complaint(tmp_path, data, reader=bayespoint.load):
 def test_foreign_files(tmp_path, data):
     assert "it is empty" in complaint(tmp_path, b"")
     assert "not a bayespoint model file" in complaint(tmp_path, b"# some text\n")
-    assert "looks like a pickle" in complaint(tmp_path, pickle.dumps(BayesPointClassifier()))
+    assert "looks like a pickle" in complaint(
+        tmp_path, pickle.dumps(BayesPointClassifier(kernel="linear", temperature=1.0))
+    )
     for compress in (0, 3, ("gzip", 3), ("bz2", 3), ("xz", 3)):
-        joblib.dump(BayesPointClassifier(), tmp_path / "joblib", compress=compress)
+        joblib.dump(
+            BayesPointClassifier(kernel="linear", temperature=1.0),
+            tmp_path / "joblib",
+            compress=compress,
+        )
         assert "looks like a pickle" in complaint(tmp_path, (tmp_path / "joblib").read_bytes())
     np.savez(tmp_path / "arrays.npz", a=np.ones(2))
     found = complaint(tmp_path, (tmp_path / "arrays.npz").read_bytes())

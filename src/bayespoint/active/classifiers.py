@@ -14,8 +14,9 @@ from bayespoint.pipelines import split_pipeline
 CHUNK = 1024  # points at a time, for outputs of all samples of the posterior
 
 
-def classifier_and_points(clf: Any, X: Any) -> tuple[Any, Any]:
+def unwrap(clf: Any, X: Any) -> tuple[Any, Any]:
     """The fitted classifier, and the points transformed by the pipeline before it."""
+    check_classifier(clf)
     check_is_fitted(clf)
     parts = split_pipeline(clf)
     return parts.last, parts.transform(X)

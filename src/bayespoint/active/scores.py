@@ -9,13 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import entr
 from sklearn.utils import check_random_state
 
-from bayespoint.active.classifiers import (
-    check_classifier,
-    classifier_and_points,
-    drawn_outputs,
-    in_chunks,
-    probabilities,
-)
+from bayespoint.active.classifiers import drawn_outputs, in_chunks, probabilities, unwrap
 
 
 def entropy(clf: Any, X: Any) -> NDArray[np.float64]:
@@ -55,8 +49,7 @@ def entropy(clf: Any, X: Any) -> NDArray[np.float64]:
     >>> entropy(clf, [[1.0], [-1.0], [0.0]]).round(4)
     array([0.3823, 0.3823, 0.6931])
     """
-    check_classifier(clf)
-    classifier, X = classifier_and_points(clf, X)
+    classifier, X = unwrap(clf, X)
     return entr(vote_shares(classifier, X)).sum(axis=1)
 
 
@@ -111,8 +104,7 @@ def bald(
     >>> bald(clf, [[0.0], [1.0], [10.0]]).round(4)  # far away the noise matters little
     array([0.    , 0.1076, 0.3355])
     """
-    check_classifier(clf)
-    classifier, X = classifier_and_points(clf, X)
+    classifier, X = unwrap(clf, X)
     posterior = classifier.posterior_
     if posterior.n_samples is not None:
         parts = (classifier.sample_outputs(part) for part in in_chunks(X))

@@ -10,15 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import validate_data
 
 from bayespoint.active.batch import choose_lazily, kinds, one_of_each
-from bayespoint.active.classifiers import (
-    check_classifier,
-    classifier_and_points,
-    drawn_outputs,
-    n_rows,
-    probabilities,
-    rows,
-    votes,
-)
+from bayespoint.active.classifiers import drawn_outputs, n_rows, probabilities, rows, unwrap, votes
 from bayespoint.active.parameters import check_count, check_indices
 from bayespoint.active.scores import bald, entropy, one_minus_margin, seed_from
 
@@ -133,9 +125,8 @@ def query(
     >>> query(clf, pool, 2, random_state=0)  # not 1 and its copy 0 or neighbour 2
     array([1, 3])
     """
-    check_classifier(clf)
     rule = get_rule(strategy)
-    classifier, X = classifier_and_points(clf, X_pool)
+    classifier, X = unwrap(clf, X_pool)
     points = validate_data(classifier, X, reset=False, accept_sparse="csr")
     taken = taken_points(exclude, n_rows(points))
     check_count("n_draws", n_draws, 2)

@@ -10,10 +10,10 @@ from sklearn.base import clone
 
 from bayespoint.automatic.candidates import Candidate
 from bayespoint.climbing import climb
+from bayespoint.engines import Request
 from bayespoint.engines.gaussian.evidence_gradient import evidence_gradient
 from bayespoint.engines.gaussian.prior_scale import ROUGH
 from bayespoint.kernels import Kernel
-from bayespoint.monitor import Monitor
 
 FURTHEST = 7.0  # largest move of a logarithm
 MOST_TASKS = 8  # that speak for all
@@ -56,10 +56,7 @@ def most_evident(
         write(kernel, candidate.free, np.exp(z))
         fitted = kernel.fitted(points)
         space = engine.space(fitted).fit(points)
-        posterior, _ = engine.run(
-            space, targets, rng=np.random.default_rng(0), monitor=Monitor(),
-            sample_weight=weight, n_jobs=n_jobs,
-        )  # fmt: skip
+        posterior, _ = engine.run(space, targets, Request(sample_weight=weight, n_jobs=n_jobs))
         slopes = evidence_gradient(
             engine, space, points, targets, posterior, candidate.free, weight
         )

@@ -9,10 +9,10 @@ import numpy as np
 from rich.console import RenderableType
 from rich.table import Table
 
-from bayespoint.cli import options
+from bayespoint.cli import guarantees, options
 from bayespoint.cli.messages import Notes, facts, numbers_table
 from bayespoint.cli.models import Model, read_model
-from bayespoint.cli.training import run_facts
+from bayespoint.cli.training import learned_facts
 
 SHOWN = 12  # iterations that are shown of a long run: the first and the last
 
@@ -20,12 +20,14 @@ SHOWN = 12  # iterations that are shown of a long run: the first and the last
 def diagnose(model: options.ModelFile, as_json: options.AsJson = False) -> None:
     """Show how the training of a model converged, and say what to do if it did not.
 
+    If the model rejects rows, show what error is guaranteed on the others.
     Sweeps of ep, laplace and knapsack, chains of gibbs and billiard, perceptrons.
 
     Example: bayespoint diagnose --model loans.bpm
     """
     notes = Notes(aloud=not as_json)
-    found = describe(read_model(model, notes, needs_table=False))
+    read = read_model(model, notes, needs_table=False)
+    found = describe(read)
     lines = [
         ("engine", f"{found['engine']}, {found['kernel']} kernel"),
         ("classes", ", ".join(found["classes"])),
@@ -33,22 +35,21 @@ def diagnose(model: options.ModelFile, as_json: options.AsJson = False) -> None:
     ]
     if found["left_out_error"] is not None:
         lines.append(("error", f"{found['left_out_error']:.1%} (leave-one-out)"))
+    lines += guarantees.lines(read.guarantee)
     notes.end(found, facts(lines), *tables(found), facts([("verdict", verdict(found["run"]))]))
 
 
 def describe(model: Model) -> dict[str, Any]:
     """All that is known, ready for JSON."""
     machine = model.machine
-    evidence = getattr(machine, "log_evidence_", None)
     return {
         "model": str(model.path),
         "engine": getattr(machine.engine, "alias", machine.engine),
         "kernel": " ".join(str(machine.kernel).split()),  # a sum is printed on several lines
         "classes": [str(label) for label in machine.classes_],
         "tasks": machine.coding_.task_names,
-        "log_evidence": None if evidence is None else evidence.tolist(),
-        "left_out_error": getattr(machine, "left_out_error_", None),
-        "run": run_facts(machine.run_),
+        "guarantee": guarantees.as_json(model.guarantee),
+        **learned_facts(machine),
     }
 
 

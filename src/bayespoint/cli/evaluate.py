@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import RenderableType
 
-from bayespoint.cli import options
+from bayespoint.cli import guarantees, options
 from bayespoint.cli.messages import Notes, facts, numbers_table
 from bayespoint.cli.models import read_labelled, read_model
 from bayespoint.cli.outputs import check_place
@@ -45,7 +45,7 @@ def evaluate(
     column = target or read.target or ""
     kept, X, y, _ = read_labelled(data, read, column, encoding, notes)
     with ProgressMonitor("evaluating") as progress:
-        found = measure(read.pipeline, X, y)
+        found = measure(read.estimator, X, y)
         if report is not None:
             progress.tell("drawing")
             details = {"model file": model.name, "table": data.name}
@@ -84,4 +84,15 @@ def tables(found: Evaluation) -> list[RenderableType]:
         (f"{rate:.0%}", f"{error:.1%}")
         for rate, error in zip(RATES, found.rejection.error_at(RATES), strict=True)
     ]
-    return [*parts, numbers_table(["rejected", "error on the rest"], rows)]
+    return [*parts, numbers_table(["rejected", "error on the rest"], rows), *refusals(found)]
+
+
+def refusals(found: Evaluation) -> list[RenderableType]:
+    """What a model with a threshold of its own rejects, and what it guarantees."""
+    chosen = found.selective
+    if chosen is None:
+        return []
+    lines = [("rejected", f"{chosen.rejected:.1%} by the threshold of the model")]
+    if chosen.accuracy is not None:
+        lines.append(("error", f"{1 - chosen.accuracy:.2%} on the accepted rows"))
+    return [facts([*lines, *guarantees.lines(chosen.guarantee)])]

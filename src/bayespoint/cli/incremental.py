@@ -123,6 +123,11 @@ def go_on(
     """The model, after one more table."""
     if target != model.target:
         bad_usage(f"the model predicts {model.target!r}, not {target!r} (--target)")
+    if model.selective is not None:
+        bad_usage(
+            f"{model.path} guarantees an error, which would not hold after further training; begin "
+            "with a model that was trained without --max-error"
+        )
     if not hasattr(model.machine, "partial_fit"):
         bad_usage(
             f"{model.path} cannot learn from further tables: that takes the engine ep or laplace, "

@@ -20,6 +20,7 @@ from bayespoint.cli.reading import read_table
 from bayespoint.cli.recipe import MISSING
 from bayespoint.exceptions import ModelFileError
 from bayespoint.pipelines import split_pipeline
+from bayespoint.reject import Guarantee, SelectiveClassifier
 from bayespoint.storage import describe, load, save
 
 KEY = "table"  # of the metadata
@@ -29,7 +30,8 @@ KEY = "table"  # of the metadata
 class Model:
     """A pipeline, the target that it predicts, and the columns that it needs.
 
-    ``kinds`` is empty for a model that was not trained on the command line.
+    ``kinds`` is empty for a model that was not trained on the command line. ``selective`` is there
+    if the model rejects rows.
     """
 
     path: Path
@@ -37,6 +39,17 @@ class Model:
     target: str | None
     kinds: dict[str, str]
     summary: dict[str, Any]
+    selective: SelectiveClassifier | None = None
+
+    @property
+    def estimator(self) -> Any:
+        """The pipeline, or what wraps it to reject rows."""
+        return self.pipeline if self.selective is None else self.selective
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """What the threshold for rejections guarantees, if there is one."""
+        return getattr(self.selective, "guarantee_", None)
 
     @property
     def machine(self) -> BayesPointClassifier:
@@ -70,7 +83,10 @@ class Model:
 
 
 def write_model(
-    pipeline: Pipeline, path: Path, kinds: Mapping[str, str], summary: Mapping[str, Any]
+    pipeline: Pipeline | SelectiveClassifier,
+    path: Path,
+    kinds: Mapping[str, str],
+    summary: Mapping[str, Any],
 ) -> None:
     """Keep a model; the file is there whole, or not at all."""
     about = {"target": summary["target"], "kinds": dict(kinds), "summary": plain(summary)}
@@ -81,7 +97,7 @@ def read_model(path: Path, notes: Notes, needs_table: bool = True) -> Model:
     """The model in a file; ends the command if there is none, or none that knows its columns."""
     try:
         with warnings_in_words() as words:
-            pipeline, metadata = load(path), describe(path).metadata
+            estimator, metadata = load(path), describe(path).metadata
         notes.warn(words)
     except FileNotFoundError:
         bad_data(f"{path} (--model): no such file")
@@ -90,9 +106,10 @@ def read_model(path: Path, notes: Notes, needs_table: bool = True) -> Model:
     except ModelFileError as error:
         bad_data(f"cannot read --model {error}")
     about = metadata.get(KEY) or {}
-    model = Model(
-        path, pipeline, about.get("target"), about.get("kinds", {}), about.get("summary", {})
-    )
+    selective = estimator if isinstance(estimator, SelectiveClassifier) else None
+    pipeline = getattr(selective, "estimator_", estimator)
+    kinds, summary = about.get("kinds", {}), about.get("summary", {})
+    model = Model(path, pipeline, about.get("target"), kinds, summary, selective)
     if not hasattr(model.machine, "posterior_"):
         bad_data(f"{path} holds no Bayes point machine")
     if needs_table and not model.kinds:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from bayespoint.cli import options
+from bayespoint.cli import guarantees, options
 from bayespoint.cli.errors import bad_usage
 from bayespoint.cli.labels import check_column
 from bayespoint.cli.messages import Notes, class_words, count, facts
-from bayespoint.cli.models import read_model, read_rows
+from bayespoint.cli.models import Model, read_labelled, read_model, read_rows
 from bayespoint.cli.outputs import STDOUT, check_output, write_table
 from bayespoint.cli.progress import ProgressMonitor
-from bayespoint.reject import RejectionCurve, confidence
+from bayespoint.reject import RejectionCurve, SelectiveClassifier
+from bayespoint.reject import confidence as certainty
 
 RejectRate = Annotated[
     float | None,
@@ -29,6 +31,14 @@ RejectBelow = Annotated[
     float | None,
     typer.Option(metavar="P", help="Reject every row whose largest probability is below P."),
 ]
+Calibrate = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Table with classes that the model was not trained on: set the threshold for "
+        "--max-error with it.",
+    ),
+]
 Keep = Annotated[
     list[str] | None, typer.Option(metavar="COL", help="Column of DATA to copy; may be repeated.")
 ]
@@ -40,6 +50,9 @@ def predict(
     out: options.Out,
     reject_rate: RejectRate = None,
     reject_below: RejectBelow = None,
+    calibrate: Calibrate = None,
+    max_error: guarantees.MaxError = None,
+    confidence: guarantees.Confidence = None,
     keep: Keep = None,
     encoding: options.Encoding = "utf-8",
     as_json: options.AsJson = False,
@@ -49,15 +62,29 @@ def predict(
     Writes the columns label, p_CLASS for the probability of every class, and rejected (True or
     False) if rows may be rejected. Columns are found by their names, in any order.
 
+    A model that was trained with --max-error rejects by its threshold. For other models, or for
+    another error, --calibrate sets the threshold on a table whose classes are known.
+
     Example: bayespoint predict new.csv --model loans.bpm --out answers.csv --reject-rate 0.1
     """
     check_share("--reject-rate", reject_rate)
     check_share("--reject-below", reject_below)
-    if reject_rate is not None and reject_below is not None:
-        bad_usage("--reject-rate and --reject-below exclude each other")
-    check_output(out, data, model, as_json=as_json)
+    ways = {
+        "--reject-rate": reject_rate, "--reject-below": reject_below, "--calibrate": calibrate,
+        "--max-error": max_error,
+    }  # fmt: skip
+    given = [name for name, value in ways.items() if value is not None]
+    if len(given) > 1 and given != ["--calibrate", "--max-error"]:
+        bad_usage(f"{' and '.join(given)} exclude each other")
+    guarantees.check_options(max_error, confidence=confidence)
+    check_output(out, data, model, *([calibrate] if calibrate else []), as_json=as_json)
     notes = Notes(aloud=not as_json)
     machine = read_model(model, notes)
+    selective = None
+    if reject_rate is None and reject_below is None:
+        selective = calibrated(machine, calibrate, max_error, confidence, encoding, notes)
+    elif machine.guarantee is not None:
+        notes.add(f"the error that the model guarantees does not hold with {given[0]}")
     frame = read_rows(data, machine, encoding, notes)
     X, _ = machine.prepare(frame, notes)
     answers = ["label", *(f"p_{label}" for label in machine.classes), "rejected"]
@@ -70,16 +97,49 @@ def predict(
         table = frame[list(dict.fromkeys(keep or []))].assign(label=machine.pipeline.predict(X))
     for column, label in zip(p.T, machine.classes, strict=True):
         table[f"p_{label}"] = column
+    if selective is not None:
+        reject_below = selective.threshold_
     if reject_rate is not None or reject_below is not None:
         table["rejected"] = rejected(p, reject_rate, reject_below)
+    guarantee = getattr(selective, "guarantee_", None)
     write_table(table, out)
     labels = table["label"].value_counts().sort_index().to_dict()
     refused = int(table["rejected"].sum()) if "rejected" in table else None
     found = {"out": str(out), "rows": len(table), "labels": labels, "rejected": refused}
+    found["guarantee"] = guarantees.as_json(guarantee)
     lines = [("rows", str(len(table))), ("predicted", class_words(labels))]
     if refused is not None:
         lines.append(("rejected", count(refused, "row")))
+    lines += guarantees.lines(guarantee)
     notes.end(found, facts(lines), f"Written to {out}.", to_stderr=out == STDOUT)
+
+
+def calibrated(
+    model: Model,
+    table: Path | None,
+    max_error: float | None,
+    confidence: float | None,
+    encoding: str,
+    notes: Notes,
+) -> SelectiveClassifier | None:
+    """The model with the threshold that it has, or with one that is set on a table."""
+    before = model.guarantee
+    if table is None:
+        if max_error is not None:
+            bad_usage(
+                "--max-error needs --calibrate FILE, a table with classes that the model was not "
+                "trained on; or train the model with --max-error"
+            )
+        return model.selective
+    if max_error is None and before is None:
+        bad_usage("--calibrate needs --max-error, since the model was trained without it")
+    if max_error is None and before is not None:
+        max_error, confidence = before.risk, before.confidence_level
+    notes.add(f"{table.name} sets the threshold; the model must not have been trained on its rows")
+    _, X, y, _ = read_labelled(table, model, model.target or "", encoding, notes)
+    level = guarantees.LEVEL if confidence is None else confidence
+    wrapped = guarantees.selective(model.pipeline, max_error, level, cv="prefit")
+    return guarantees.fit(wrapped, X, y)
 
 
 def check_share(option: str, share: float | None) -> None:
@@ -90,7 +150,7 @@ def check_share(option: str, share: float | None) -> None:
 
 def rejected(p: NDArray, rate: float | None, below: float | None) -> NDArray[np.bool_]:
     """Rows whose largest probability is too small."""
-    sure = confidence(p, "proba")
+    sure = certainty(p, "proba")
     if below is None:
         curve = RejectionCurve.from_confidence(sure, np.zeros(len(sure), dtype=bool))
         below = curve.at_rate(rate or 0.0).threshold

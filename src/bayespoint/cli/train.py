@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from bayespoint.cli import options
+from bayespoint.cli import guarantees, options
 from bayespoint.cli.errors import bad_usage
 from bayespoint.cli.messages import Notes, facts
 from bayespoint.cli.models import write_model
 from bayespoint.cli.outputs import check_place
 from bayespoint.cli.recipe import make_classifier, make_model
 from bayespoint.cli.training import describe, read_training_data, summary
+from bayespoint.reject.calibration import hold_out as split
 
 Force = Annotated[bool, typer.Option("--force", help="Overwrite a model that is there.")]
 
@@ -29,6 +30,9 @@ def train(
     drop: options.Drop = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
+    max_error: guarantees.MaxError = None,
+    confidence: guarantees.Confidence = None,
+    hold_out: guarantees.HoldOut = None,
     force: Force = False,
     encoding: options.Encoding = "utf-8",
     as_json: options.AsJson = False,
@@ -38,19 +42,38 @@ def train(
     Numbers are scaled, texts become categories, missing values are filled in; what else is done
     with a column is said. A model that is there is overwritten with --force only.
 
-    Example: bayespoint train loans.csv --target repaid --model loans.bpm
+    With --max-error a part of the rows is not trained on: it sets a threshold below which predict
+    rejects rows. With the probability --confidence, the error on the accepted rows is at most R.
+
+    Example: bayespoint train loans.csv --target repaid --model loans.bpm --max-error 0.05
     """
     notes = Notes(aloud=not as_json)
+    guarantees.check_options(max_error, confidence=confidence, hold_out=hold_out)
     check_new(model, force, data)
     machine = make_classifier(engine, kernel, param or [], seed, jobs)
     rows = read_training_data(data, target, drop or [], encoding, notes)
-    fitted = make_model(rows.kinds, machine)
+    fitted: Any = make_model(rows.kinds, machine)
     started = time.perf_counter()
-    with notes.training():
-        fitted.fit(rows.X, rows.y)
-    found = {"target": target, **describe(fitted, rows), "seconds": time.perf_counter() - started}
-    write_model(fitted, model, rows.kinds, found)
-    lines = [*summary(found), ("time", f"{found['seconds']:.1f} s")]
+    guarantee = None
+    if max_error is None:
+        with notes.training():
+            kept = fitted.fit(rows.X, rows.y)
+    else:
+        share = guarantees.SHARE if hold_out is None else hold_out
+        level = guarantees.LEVEL if confidence is None else confidence
+        part = {"calibration_size": share, "random_state": seed}
+        trained, held = split(rows.y, share, seed)
+        notes.add(f"{len(held)} of {len(rows.y)} rows are held out, to set the threshold")
+        with notes.training():
+            wrapped = guarantees.selective(fitted, max_error, level, **part)
+            kept = guarantees.fit(wrapped, rows.X, rows.y)
+        fitted, guarantee = kept.estimator_, kept.guarantee_
+        rows = rows.part(trained)
+    seconds = time.perf_counter() - started
+    found = {"target": target, **describe(fitted, rows), "seconds": seconds}
+    found["guarantee"] = guarantees.as_json(guarantee)
+    write_model(kept, model, rows.kinds, found)
+    lines = [*summary(found), *guarantees.lines(guarantee), ("time", f"{seconds:.1f} s")]
     notes.end({"model": str(model), **found}, facts(lines), f"Model written to {model}.")
 
 

@@ -12,12 +12,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
+from bayespoint import BayesPointClassifier
 from bayespoint.cli.columns import CATEGORY, NUMBER, prepare, sort_columns, tell_missing
 from bayespoint.cli.errors import bad_usage
 from bayespoint.cli.labels import check_classes, check_column, class_array, rows_with_labels
 from bayespoint.cli.messages import Notes, class_words, count
 from bayespoint.cli.reading import read_table
-from bayespoint.engines import Run
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,13 @@ class TrainingData:
     kinds: dict[str, str]
     missing: dict[str, int]
     counts: dict[Any, int]
+
+    def part(self, rows: NDArray[np.intp]) -> TrainingData:
+        """Some of the rows."""
+        X, y = self.X.iloc[rows], self.y[rows]
+        missing = {name: int(n) for name, n in X.isna().sum().items() if n}
+        counts = {label: int(np.sum(y == label)) for label in self.counts}
+        return TrainingData(X, y, self.kinds, missing, counts)
 
 
 def read_training_data(
@@ -53,7 +60,6 @@ def read_training_data(
 def describe(model: Pipeline, data: TrainingData) -> dict[str, Any]:
     """What was learned from what, ready for JSON."""
     machine = model[-1]
-    evidence, run = getattr(machine, "log_evidence_", None), machine.run_
     return {
         "rows": len(data.X),
         "columns": {
@@ -64,24 +70,27 @@ def describe(model: Pipeline, data: TrainingData) -> dict[str, Any]:
         "features": machine.n_features_in_,
         "classes": {str(label): n for label, n in data.counts.items()},
         **describe_classifier(model),
-        "log_evidence": None if evidence is None else evidence.tolist(),
         "training_error": float(np.mean(model.predict(data.X) != data.y)),
-        "left_out_error": getattr(machine, "left_out_error_", None),
-        "run": run_facts(run),
+        **learned_facts(machine),
     }
 
 
-def run_facts(run: Run) -> dict[str, Any]:
-    """How the engine got there, ready for JSON."""
+def learned_facts(machine: BayesPointClassifier) -> dict[str, Any]:
+    """What training found, and how the engine got there, ready for JSON."""
+    evidence, run = getattr(machine, "log_evidence_", None), machine.run_
     return {
-        "iterations": run.n_iter,
-        "unit": run.unit,
-        "converged": run.converged,
-        "summary": run.summary,
-        "remedy": run.remedy,
-        "seconds": run.seconds,
-        "measures": {name: values.tolist() for name, values in run.measures.items()},
-        "changes": [list(map(float, changes)) for changes in run.history],
+        "log_evidence": None if evidence is None else evidence.tolist(),
+        "left_out_error": getattr(machine, "left_out_error_", None),
+        "run": {
+            "iterations": run.n_iter,
+            "unit": run.unit,
+            "converged": run.converged,
+            "summary": run.summary,
+            "remedy": run.remedy,
+            "seconds": run.seconds,
+            "measures": {name: values.tolist() for name, values in run.measures.items()},
+            "changes": [list(map(float, changes)) for changes in run.history],
+        },
     }
 
 

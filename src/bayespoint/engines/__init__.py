@@ -4,6 +4,7 @@ from bayespoint.engines.base import Engine, get_engine
 from bayespoint.engines.gaussian.ep import ExpectationPropagation
 from bayespoint.engines.gaussian.laplace import LaplaceApproximation
 from bayespoint.engines.knapsack.propagation import KnapsackPropagation
+from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
 from bayespoint.engines.sampling.billiard import BilliardSampler
 from bayespoint.engines.sampling.gibbs import GibbsSampler
@@ -17,6 +18,7 @@ __all__ = [
     "KnapsackPropagation",
     "LaplaceApproximation",
     "PermutedPerceptron",
+    "Request",
     "Run",
     "get_engine",
 ]

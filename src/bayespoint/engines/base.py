@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
+from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
-from bayespoint.monitor import Monitor
 from bayespoint.posteriors import Posterior
 
 ENGINES: dict[str, type[Engine]] = {}
@@ -37,10 +37,10 @@ class Engine(BaseEstimator):
         Whether a sample of weight k is exactly as good as k copies of it. If not, it must count
         about as much, or ``run`` must refuse weights that differ.
     can_extend : bool
-        Whether ``run(..., start=posterior)`` adds to an earlier result (``warm_start``).
+        Whether a run adds to an earlier result, ``request.start`` (``warm_start``).
     can_update : bool
-        Whether ``run(..., start=posterior)`` learns from new points, what is known from all earlier
-        ones being ``posterior`` (``partial_fit``).
+        Whether a run learns from new points, what is known from all earlier ones being
+        ``request.start`` (``partial_fit``).
 
     See Also
     --------
@@ -77,17 +77,7 @@ class Engine(BaseEstimator):
         ENGINES[cls.alias] = cls
 
     @abstractmethod
-    def run(
-        self,
-        space: Any,
-        targets: NDArray[np.int8],
-        *,
-        rng: np.random.Generator,
-        monitor: Monitor,
-        sample_weight: NDArray[np.float64] | None = None,
-        start: Posterior | None = None,
-        n_jobs: int | None = None,
-    ) -> tuple[Posterior, Run]:
+    def run(self, space: Any, targets: NDArray[np.int8], request: Request) -> tuple[Posterior, Run]:
         """Find the posterior of every task.
 
         Parameters
@@ -96,17 +86,8 @@ class Engine(BaseEstimator):
             Where the training points are.
         targets : ndarray of shape (n_points, n_tasks)
             Labels -1 and +1 of all binary tasks together, so that work can be shared.
-        rng : numpy.random.Generator
-            The only source of randomness. One child is spawned for each independent part, so the
-            result does not depend on ``n_jobs``.
-        monitor : Monitor
-            Told about progress; may end the run.
-        sample_weight : ndarray of shape (n_points,), optional
-            Positive weights. An engine that cannot use them raises an error that says so.
-        start : Posterior, optional
-            An earlier result to extend, or to update, if the engine can.
-        n_jobs : int, optional
-            Threads, as in joblib.
+        request : Request
+            Randomness, monitor, weights of the points, earlier result, threads.
 
         Returns
         -------

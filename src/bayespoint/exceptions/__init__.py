@@ -17,6 +17,7 @@ from bayespoint.exceptions.errors import (
     KernelError,
     ModelFileError,
     NotEnoughMemoryError,
+    RiskNotReachedError,
 )
 from bayespoint.exceptions.errors import in_bytes as in_bytes
 from bayespoint.exceptions.errors import one_line as one_line
@@ -44,6 +45,7 @@ __all__ = [
     "NotConvergedWarning",
     "NotEnoughMemoryError",
     "NotSeparableWarning",
+    "RiskNotReachedError",
     "SparseInputWarning",
     "StoppedEarlyWarning",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -168,6 +169,80 @@ class NotEnoughMemoryError(Attributes, MemoryError):
         return (
             f"{self.what} needs at least {in_bytes(self.needed)} of memory, and "
             f"{in_bytes(self.available)} are available. Remedy: {self.remedy}."
+        )
+
+
+@dataclass(eq=False)
+class RiskNotReachedError(Attributes, ValueError):
+    """No rejection threshold guarantees the wanted error on the accepted points.
+
+    Attributes
+    ----------
+    risk, confidence_level : float
+        The wanted error, and the probability with which it should hold.
+    n_points : int
+        Number of calibration points.
+    n_needed : int or None
+        Number of calibration points that would be needed; None if more would not help.
+    n_accepted, n_errors : int or None
+        Points accepted in the first test, and errors among them; None if there are too few
+        calibration points for any test.
+    bound : float or None
+        Upper bound of the error in the first test.
+    share : float
+        Share of the data that is held out as calibration points.
+
+    Examples
+    --------
+    >>> from bayespoint.exceptions import RiskNotReachedError
+    >>> print(RiskNotReachedError(0.01, 0.95, n_points=150, n_needed=299, share=0.3))
+    An error of at most 1 % on the accepted points cannot be guaranteed with confidence 95 %: this
+    takes at least 299 calibration points, and there are 150. With 30 % of the data held out, this
+    takes 997 points in all. Use more points, hold out a larger share, or use a larger risk.
+    """
+
+    risk: float
+    confidence_level: float
+    n_points: int
+    n_needed: int | None
+    n_accepted: int | None = None
+    n_errors: int | None = None
+    bound: float | None = None
+    share: float = 1.0
+
+    def __str__(self) -> str:
+        wanted = (
+            f"An error of at most {100 * self.risk:.4g} % on the accepted points cannot be "
+            f"guaranteed with confidence {100 * self.confidence_level:.4g} %: "
+        )
+        return f"{wanted}{self._reason()}{self._remedy()}"
+
+    def _reason(self) -> str:
+        if self.bound is None:
+            return (
+                f"this takes at least {self.n_needed} calibration points, and there are "
+                f"{self.n_points}."
+            )
+        found = (
+            f"{self.n_errors} of the {self.n_accepted} most certain calibration points are errors, "
+            f"so the bound is {100 * self.bound:.3g} %. "
+        )
+        if self.n_needed is None:
+            return f"{found}Their error rate is not below the risk, and more points may not help."
+        return (
+            f"{found}At this error rate about {self.n_needed} calibration points are needed, and "
+            f"there are {self.n_points}."
+        )
+
+    def _remedy(self) -> str:
+        if self.n_needed is None:
+            return " Use a larger risk, or a better classifier."
+        if self.share == 1:
+            return " Use more points, or a larger risk."
+        return (
+            f" With {100 * self.share:.3g} % of the data held out, this takes "
+            f"{math.ceil(self.n_needed / self.share)} points in all. Use more points, hold out a "
+            "larger share, or use a larger risk."
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from bayespoint.experiments.cells import table_heads, table_rows, verdict_word
 from bayespoint.experiments.report import RESULTS, ordered_runs
-from bayespoint.files import replacing
+from bayespoint.files import write_text
 from bayespoint.reports import html
 from bayespoint.reports.environment import environment_words
 from bayespoint.reports.html import badge, definitions, text
@@ -46,9 +46,7 @@ def write_index(out: Path) -> Path:
 <nav><ul>{contents}</ul></nav>"""
     sections = "\n".join(section(folder, run, out) for folder, run in runs)
     path = out / "index.html"
-    page = html.page("bayespoint: papers reproduced", header, sections)
-    with replacing(path) as draft:
-        draft.write_text(page, encoding="utf-8")
+    write_text(path, html.page("bayespoint: papers reproduced", header, sections))
     return path
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bayespoint.experiments.base import Context, Experiment, Figure, Result
-from bayespoint.files import replacing
+from bayespoint.files import replacing, write_text
 from bayespoint.plots import house_style
 from bayespoint.reports.environment import describe_environment
 
@@ -129,8 +129,7 @@ def write_figure(figure: Figure, folder: Path) -> None:
 def write_json(content: Mapping[str, Any], path: Path) -> None:
     """Write valid JSON, without NaN."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
-    with replacing(path) as draft:
-        draft.write_text(text + "\n", encoding="utf-8")
+    write_text(path, text + "\n")
 
 
 def read_runs(out: Path) -> Iterator[tuple[Path, dict[str, Any]]]:

@@ -9,7 +9,7 @@ from typing import Any
 from bayespoint.experiments.cells import table_heads, table_rows
 from bayespoint.experiments.page import measured_with
 from bayespoint.experiments.report import ordered_runs, write_json
-from bayespoint.files import replacing
+from bayespoint.files import write_text
 
 TITLE = "# Papers reproduced, all numbers"
 FIRST = (
@@ -43,8 +43,7 @@ def write_summary(out: Path) -> Path:
     runs = [run for _, run in ordered_runs(out)]
     write_json({"runs": runs}, out / "summary.json")
     path = out / "summary.md"
-    with replacing(path) as draft:
-        draft.write_text(summary_text(runs), encoding="utf-8")
+    write_text(path, summary_text(runs))
     return path
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from bayespoint.experiments.base import Column, Row
 from bayespoint.reports.intervals import Interval, score_interval
 
+OTHER_DATA = "other data, not comparable"
 WIDTH = 2.0  # standard errors that are put down to chance
 PRINTED_AND_MEASURED = (Column("printed"), Column("measured"), Column("interval"))
 

@@ -12,17 +12,20 @@ array([0.25, 0.  ])
 from bayespoint.reject.curve import OperatingPoint, RejectionCurve
 from bayespoint.reject.display import RejectionCurveDisplay
 from bayespoint.reject.evaluate import rejection_curve
+from bayespoint.reject.guarantee import Guarantee, error_bound
 from bayespoint.reject.scores import SCORES, Score, confidence, estimator_outputs
 from bayespoint.reject.selective import SelectiveClassifier
 
 __all__ = [
     "SCORES",
+    "Guarantee",
     "OperatingPoint",
     "RejectionCurve",
     "RejectionCurveDisplay",
     "Score",
     "SelectiveClassifier",
     "confidence",
+    "error_bound",
     "estimator_outputs",
     "rejection_curve",
 ]

@@ -1,14 +1,21 @@
-"""Scores and predictions of a classifier on unseen data, by cross-validation."""
+"""Scores and predictions of a classifier on unseen data: held-out points, cross-validation."""
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import clone
+from sklearn.model_selection import (
+    StratifiedShuffleSplit,
+    check_cv,
+    cross_val_predict,
+    cross_validate,
+)
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from bayespoint.delegation import Delegates
+from bayespoint.reject.curve import RejectionCurve
 from bayespoint.reject.labels import encode
 from bayespoint.reject.scores import SCORES, estimator_outputs
 
@@ -16,6 +23,7 @@ from bayespoint.reject.scores import SCORES, estimator_outputs
 SOURCES = {
     "cross-validation": "threshold set by cross-validation on the training data",
     "prefit": "threshold set on held-out calibration data",
+    "holdout": "threshold set on a held-out part of the data",
     "train": "threshold set on the training data",
     "given": "threshold given",
 }
@@ -57,6 +65,71 @@ class ScoresAndAnswers(WrapsClassifier):
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Scores and predictions."""
         return scores_and_answers(self.estimator_, X, self.score, self.classes)
+
+
+def calibrate(
+    selective: Any, source: str, X: Any, y: NDArray, weight: ArrayLike | None, params: dict
+) -> tuple[Any, RejectionCurve]:
+    """The fitted classifier of a selective one, and its rejection curve on the calibration data.
+
+    `source` is a key of SOURCES; `params` are for the fit.
+    """
+    estimator, score = selective.estimator, selective.confidence
+    if source == "holdout":
+        # A label that is not in the training part is an error as any other.
+        classes = np.unique(y).tolist()
+        split = hold_out(y, selective.calibration_size, selective.random_state)
+        fold = ScoresAndAnswers(estimator, score=score, classes=classes)
+        fitted, columns = fit_and_hold_out(fold, X, y, split, params)
+        y = y[split[1]]
+        weight = None if weight is None else np.asarray(weight)[split[1]]
+    else:
+        fitted = estimator if source == "prefit" else selective._fit_clone(X, y, params)
+        classes = np.asarray(fitted.classes_).tolist()
+        if source == "cross-validation":
+            fold = ScoresAndAnswers(estimator, score=score, classes=classes)
+            cv, jobs = check_cv(selective.cv, y, classifier=True), selective.n_jobs
+            columns = cross_val_predict(fold, X, y, cv=cv, n_jobs=jobs, params=params)
+        else:
+            columns = scores_and_answers(fitted, X, score, classes)
+    remedy = "calibrate on data of the classes that the estimator was fitted to"
+    wrong = columns[:, 1] != encode(y, classes, "y", remedy)
+    return fitted, RejectionCurve.from_confidence(columns[:, 0], wrong, weight)
+
+
+def hold_out(
+    y: NDArray, size: float, random_state: Any
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Indices of the points for training and of those held out, in equal shares of every class.
+
+    The only point of a class is for training, so that the classifier knows the class.
+    """
+    _, group, counts = np.unique(y, return_inverse=True, return_counts=True)
+    alone = counts[group] == 1
+    shared = np.flatnonzero(~alone)
+    if not len(shared):
+        raise ValueError(f"Cannot hold out a part of n_samples={len(y)}: no class has two points.")
+    split = StratifiedShuffleSplit(1, test_size=size, random_state=random_state)
+    train, held = next(split.split(shared, group[shared]))
+    return np.concatenate([np.flatnonzero(alone), shared[train]]), shared[held]
+
+
+def fit_and_hold_out(
+    fold: ScoresAndAnswers, X: Any, y: NDArray, split: tuple[NDArray, NDArray], params: dict
+) -> tuple[Any, NDArray[np.float64]]:
+    """The classifier fitted to one part, and its scores and predictions on the other."""
+    columns: list[NDArray] = []
+
+    def keep(fitted: ScoresAndAnswers, X_held: Any, y_held: NDArray) -> float:
+        columns.append(fitted.predict(X_held))
+        return 0.0
+
+    # It also cuts the parameters of fit, and both sides of a precomputed kernel.
+    found = cross_validate(
+        fold, X, y, cv=[split], scoring=keep, params=params, return_estimator=True,
+        error_score="raise",
+    )  # fmt: skip
+    return found["estimator"][0].estimator_, columns[0]
 
 
 def scores_and_answers(estimator: Any, X: Any, score: str, classes: list) -> NDArray[np.float64]:

@@ -1,10 +1,13 @@
 """Rejection curves: the error that remains when the least certain points are rejected."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayespoint.exceptions import RiskNotReachedError
+from bayespoint.reject.guarantee import error_bound, first_test, points_needed, promised_errors
 from bayespoint.state import integer, need, shaped
 
 # Rates such as 1 - 0.9 differ from the intended fraction by a few units in the last place.
@@ -161,6 +164,86 @@ class RejectionCurve:
         if best == len(self.rate):
             return OperatingPoint(threshold=np.inf, rate=1.0, error=np.nan)
         return self._point(best)
+
+    def at_risk(
+        self, risk: float, confidence_level: float = 0.95, *, share: float = 1.0
+    ) -> OperatingPoint:
+        r"""The operating point whose error is at most `risk` with probability `confidence_level`.
+
+        The thresholds are tested from a strict one down. Each test passes if the exact upper bound
+        of the error on the accepted points (:func:`error_bound`) is at most `risk`, and the walk
+        ends before the first that fails. Because the order of the tests is fixed beforehand, no
+        correction for their number is needed. The first test accepts 30 % of the points, or
+        :math:`\log(1 - \text{confidence level}) / \log(1 - \text{risk})` points if that is more,
+        since fewer cannot pass.
+
+        This is a guarantee if the points were not used to fit the classifier. With cross-validated
+        or out-of-bag outputs it is an estimate.
+
+        Parameters
+        ----------
+        risk : float in (0, 1)
+            Largest error on the accepted points.
+        confidence_level : float in (0, 1), default=0.95
+            Probability, over the points of the curve, that the true error is at most `risk`.
+        share : float in (0, 1], default=1.0
+            Share of the data that these points are, for the error message.
+
+        Raises
+        ------
+        RiskNotReachedError
+            If no threshold passes. It says how many points would be needed.
+        """
+        if not 0 < risk < 1:
+            raise ValueError(f"risk must lie in (0, 1). Got {risk!r} instead.")
+        promised = self.promised_error(risk, confidence_level)
+        passing = promised <= risk + _ROUNDING
+        if not passing.any():
+            raise self._not_reached(risk, confidence_level, share)
+        return self._point(int(np.argmax(passing)))
+
+    def promised_error(self, risk: float, confidence_level: float = 0.95) -> NDArray[np.float64]:
+        """The error that could be guaranteed at each threshold.
+
+        The largest bound of this and all stricter thresholds, from the first one that
+        :meth:`at_risk` tests for `risk`; infinite where fewer points are accepted.
+        """
+        start = first_test(self.n_samples, risk, confidence_level)
+        return promised_errors(*self._counts(), start, confidence_level)
+
+    def _counts(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Number of accepted points at each threshold, and of errors among them."""
+        accepted = self.n_samples * (1 - self.rate)
+        counts = np.array([accepted, accepted * self.error])
+        whole = np.rint(counts)
+        if not np.allclose(counts, whole, rtol=0, atol=1e-6):
+            raise ValueError(
+                "An exact bound needs independent points that count once each, and this curve has "
+                "sample weights. Compute it without sample_weight."
+            )
+        return whole[0].astype(np.intp), whole[1].astype(np.intp)
+
+    def _not_reached(
+        self, risk: float, confidence_level: float, share: float
+    ) -> RiskNotReachedError:
+        accepted, errors = self._counts()
+        start = first_test(self.n_samples, risk, confidence_level)
+        asked: dict[str, Any] = {
+            "risk": risk, "confidence_level": confidence_level, "share": share,
+        }  # fmt: skip
+        if start > self.n_samples:
+            return RiskNotReachedError(**asked, n_points=self.n_samples, n_needed=start)
+        first = np.flatnonzero(accepted >= start)[-1]
+        n, k = int(accepted[first]), int(errors[first])
+        needed = points_needed(risk, confidence_level, k / n)
+        return RiskNotReachedError(
+            **asked,
+            n_points=self.n_samples,
+            n_needed=None if needed is None else -(-needed * self.n_samples // n),
+            n_accepted=n,
+            n_errors=k,
+            bound=float(error_bound(k, n, confidence_level)),
+        )
 
     def _point(self, index: int) -> OperatingPoint:
         columns = (self.threshold, self.rate, self.error)

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from bayespoint.extras import axes_or_new
 from bayespoint.reject.curve import OperatingPoint, RejectionCurve
 from bayespoint.reject.evaluate import rejection_curve
+from bayespoint.reject.guarantee import Guarantee
 from bayespoint.reject.scores import estimator_outputs, get_score
 from bayespoint.reject.selective import SelectiveClassifier
 
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 class RejectionCurveDisplay:
     """Plot of the error on the accepted points against the fraction rejected.
 
-    Use :meth:`from_estimator` or :meth:`from_predictions` to create one.
+    Use :meth:`from_estimator` or :meth:`from_predictions` to create one. For a
+    :class:`SelectiveClassifier` with `risk` a dashed line shows the error that its calibration data
+    could guarantee at each rejection rate, beside the observed one.
 
     Parameters
     ----------
@@ -34,6 +37,10 @@ class RejectionCurveDisplay:
         Operating point of a :class:`SelectiveClassifier` on these data.
     threshold_source : str, default=None
         How its threshold was set, for the legend.
+    guarantee : Guarantee, default=None
+        Its guaranteed error.
+    calibration_curve : RejectionCurve, default=None
+        The curve on its calibration data, from which the guaranteed errors are computed.
 
     Attributes
     ----------
@@ -43,6 +50,8 @@ class RejectionCurveDisplay:
         The curve.
     point_ : matplotlib Line2D or None
         Marker of the operating point, if there is one within the axes.
+    promised_ : matplotlib Line2D or None
+        The errors that could be guaranteed, if there is a guarantee.
 
     Examples
     --------
@@ -64,12 +73,16 @@ class RejectionCurveDisplay:
         name: str | None = None,
         operating_point: OperatingPoint | None = None,
         threshold_source: str | None = None,
+        guarantee: Guarantee | None = None,
+        calibration_curve: RejectionCurve | None = None,
     ) -> None:
         self.curve = curve
         self.score = score
         self.name = name
         self.operating_point = operating_point
         self.threshold_source = threshold_source
+        self.guarantee = guarantee
+        self.calibration_curve = calibration_curve
 
     @classmethod
     def from_estimator(
@@ -89,7 +102,7 @@ class RejectionCurveDisplay:
         estimator : classifier
             A fitted classifier. For a :class:`SelectiveClassifier` the curve is that of the wrapped
             classifier. A marker shows its operating point on these data, and the legend says how
-            its threshold was set.
+            its threshold was set and what it guarantees.
         X : array-like of shape (n_samples, n_features)
             Test points.
         y : array-like of shape (n_samples,)
@@ -106,11 +119,17 @@ class RejectionCurveDisplay:
         -------
         RejectionCurveDisplay
         """
-        point, source, classifier = None, None, estimator
+        chosen: dict[str, Any] = {}
+        classifier = estimator
         if isinstance(estimator, SelectiveClassifier):
             classifier = estimator.estimator_
             score = estimator.confidence if score is None else score
-            point, source = _operating_point(estimator, X, y), estimator.threshold_source_
+            chosen = {
+                "operating_point": _operating_point(estimator, X, y),
+                "threshold_source": estimator.threshold_source_,
+                "guarantee": getattr(estimator, "guarantee_", None),
+                "calibration_curve": getattr(estimator, "rejection_curve_", None),
+            }
         score = "max" if score is None else score
         curve = rejection_curve(
             y,
@@ -123,8 +142,7 @@ class RejectionCurveDisplay:
             curve,
             score=score,
             name=type(classifier).__name__ if name is None else name,
-            operating_point=point,
-            threshold_source=source,
+            **chosen,
         )
         return display.plot(**kwargs)
 
@@ -185,6 +203,7 @@ class RejectionCurveDisplay:
         style = {"label": self._label(self.name if name is None else name)} | kwargs
         (self.line_,) = ax.plot(rates, self.curve.error_at(rates), **style)
         self.point_ = self._plot_point(ax, max_rate, log_error)
+        self.promised_ = self._plot_promised(ax, max_rate)
         if log_error:
             ax.set_yscale("log")
         else:
@@ -223,6 +242,26 @@ class RejectionCurveDisplay:
             f"{self.threshold_source}",
         )
         return marker
+
+    def _plot_promised(self, ax: "Axes", max_rate: float) -> "Line2D | None":
+        kept, curve = self.guarantee, self.calibration_curve
+        if kept is None or curve is None:
+            return None
+        promised = curve.promised_error(kept.risk, kept.confidence_level)
+        shown = np.isfinite(promised) & (curve.rate <= max_rate)
+        style: dict[str, Any] = {
+            "color": self.line_.get_color(),
+            "linestyle": "--",
+            "linewidth": 1.2,
+        }
+        level = f"{100 * kept.confidence_level:.4g} %"
+        label = f"{'promised' if kept.held_out else 'estimated'} with confidence {level}"
+        (line,) = ax.plot(curve.rate[shown], promised[shown], label=label, **style)
+        ax.axhline(
+            kept.risk, color="0.5", linestyle=":", linewidth=1.2,
+            label=f"wanted: at most {100 * kept.risk:.4g} %",
+        )  # fmt: skip
+        return line
 
 
 def _operating_point(selective: SelectiveClassifier, X: Any, y: ArrayLike) -> OperatingPoint:

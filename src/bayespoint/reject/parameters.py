@@ -16,6 +16,7 @@ RULES: dict[str, Any] = {
     "rate": {"low": 0.0, "high": 1.0, "closed": "left"},
     "threshold": {"low": -np.inf, "high": np.inf, "closed": "both"},
     "cost": {"low": 0.0, "high": 1.0, "closed": "neither"},
+    "risk": {"low": 0.0, "high": 1.0, "closed": "neither"},
 }
 
 
@@ -27,12 +28,15 @@ def check_parameters(selective: Any) -> None:
     if len(given) != 1:
         got = ", ".join(f"{name}={value!r}" for name, value in given.items()) or "none of them"
         raise ValueError(
-            f"{owner} needs exactly one of 'rate', 'threshold' and 'cost'. Got {got} instead: "
-            "rate=0.05 rejects 5 % of the points, cost=0.1 makes ten rejections cost as much as "
-            "one error, threshold=t rejects scores below t."
+            f"{owner} needs exactly one of 'rate', 'threshold', 'cost' and 'risk'. Got {got} "
+            "instead: rate=0.05 rejects 5 % of the points, cost=0.1 makes ten rejections cost as "
+            "much as one error, risk=0.01 guarantees an error of at most 1 % on the accepted "
+            "points, threshold=t rejects scores below t."
         )
     for name in given:
         check_number(selective, name, **RULES[name])
+    check_number(selective, "confidence_level", low=0.0, high=1.0, closed="neither")
+    check_number(selective, "calibration_size", low=0.0, high=1.0, closed="neither")
     get_score(selective.confidence, owner, parameter="confidence")
     _check_cv(selective)
 
@@ -40,14 +44,29 @@ def check_parameters(selective: Any) -> None:
 def _check_cv(selective: Any) -> None:
     cv = selective.cv
     if isinstance(cv, str):
-        allowed = cv in ("prefit", "train")
+        allowed = cv in ("prefit", "holdout", "train")
     elif isinstance(cv, Integral):
         allowed = int(cv) >= 2
     else:
         allowed = cv is None or hasattr(cv, "split") or hasattr(cv, "__iter__")
     if not allowed:
-        choices = "an int of at least 2, a splitter, an iterable of splits, 'prefit' or 'train'"
-        raise parameter_error(selective, "cv", choices)
+        choices = "an int of at least 2, a splitter, an iterable of splits, None"
+        raise parameter_error(selective, "cv", f"{choices}, 'holdout', 'prefit' or 'train'")
+    if selective.risk is not None and isinstance(cv, str) and cv == "train":
+        raise ValueError(
+            "risk and cv='train' exclude each other: errors on the training data bound nothing. "
+            "Use cv='holdout' or cv='prefit' for a guarantee, or a number of folds for an estimate."
+        )
+
+
+def refuse_weights(sample_weight: ArrayLike | None) -> None:
+    """Raise an error for weights in a calibration that needs points that count once each."""
+    if sample_weight is not None:
+        raise ValueError(
+            "risk and sample_weight exclude each other: the exact bound is for independent points, "
+            "and a point of weight k is not k independent points. Fit the estimator with its "
+            "weights, and pass FrozenEstimator(estimator) and unweighted calibration points."
+        )
 
 
 def check_labels(selective: Any, X: Any, y: ArrayLike | None) -> NDArray:

@@ -6,32 +6,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import NotFittedError, UndefinedMetricWarning
+from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score
-from sklearn.model_selection import check_cv, cross_val_predict
 from sklearn.utils.validation import check_is_fitted
 
-from bayespoint.reject.calibration import (
-    SOURCES,
-    ScoresAndAnswers,
-    WrapsClassifier,
-    scores_and_answers,
-)
+from bayespoint.reject.calibration import SOURCES, WrapsClassifier, calibrate
 from bayespoint.reject.curve import RejectionCurve
-from bayespoint.reject.labels import encode, joint_dtype, resolve_reject_label
-from bayespoint.reject.parameters import check_labels, check_parameters
+from bayespoint.reject.guarantee import Guarantee
+from bayespoint.reject.labels import joint_dtype, resolve_reject_label
+from bayespoint.reject.parameters import check_labels, check_parameters, refuse_weights
 from bayespoint.reject.scores import SCORES, estimator_outputs
 from bayespoint.state import need, shaped
 
 # Attributes that need no fit, if the estimator is fitted and the threshold given.
 WITHOUT_FIT = {"estimator_", "classes_", "reject_label_", "threshold_", "threshold_source_"}
+# Attributes of a calibration.
+CALIBRATED = ("rejection_curve_", "calibration_rate_", "calibration_error_", "guarantee_")
 
 
 class SelectiveClassifier(WrapsClassifier):
     r"""A classifier with a reject option: returns a reject label where it is uncertain.
 
-    A point is rejected if its score s(x) is below a threshold. Set exactly one of `rate`, `cost`
-    and `threshold`. The first two choose the threshold on calibration data, by default with
-    cross-validation on the training data.
+    A point is rejected if its score s(x) is below a threshold. Set exactly one of `rate`, `cost`,
+    `risk` and `threshold`. The first three choose the threshold on calibration data.
 
     * ``rate=r``: the largest fraction of the calibration points not above r is rejected. Points of
       equal score are rejected together, so with a coarse score, such as the share of a few votes,
@@ -41,6 +38,15 @@ class SelectiveClassifier(WrapsClassifier):
 
       .. math:: \tfrac1n \bigl( \#\{\text{accepted and wrong}\} + c\,\#\{\text{rejected}\} \bigr).
 
+    * ``risk=r``: the error on the accepted points is at most r, with the probability
+      `confidence_level` over the calibration points [3]_ [4]_:
+
+      .. math:: P \bigl( P(\text{wrong} \mid s(x) \ge t) \le r \bigr) \ge
+         \text{confidence level}.
+
+      The calibration points must not be used in the fit, so a part of the data is held out by
+      default, and new points must be drawn as they were. See :meth:`RejectionCurve.at_risk` for
+      the threshold, and `guarantee_` for the numbers.
     * ``threshold=t``: the threshold is given. If the classifier is fitted already, no `fit` is
       needed. For true class probabilities Chow's rule [1]_ is optimal: reject where
       :math:`1 - \max_y p(y|x) > c`. If the probabilities are reliable,
@@ -58,6 +64,10 @@ class SelectiveClassifier(WrapsClassifier):
         Points with a score below it are rejected.
     cost : float in (0, 1), default=None
         Cost of a rejection, where an error costs 1.
+    risk : float in (0, 1), default=None
+        Largest error on the accepted points.
+    confidence_level : float in (0, 1), default=0.95
+        Probability that the error on the accepted points is at most `risk`.
     confidence : {"max", "gap", "vote", "proba"}, default="max"
         The confidence score s(x): the largest output, the gap between the two largest, the largest
         vote share (the estimator's ``vote_shares``), or the largest probability. It is called
@@ -68,13 +78,22 @@ class SelectiveClassifier(WrapsClassifier):
         smallest class if both are. For boolean classes the predictions are the integers 0, 1 and
         -1. With a label of another type than the classes, such as None, predictions are an array of
         objects.
-    cv : int, splitter, iterable, "prefit" or "train", default=5
-        The calibration data. A number of folds, a splitter or splits: cross-validation on the
-        training data, after which the estimator is fitted to all of them. ``"prefit"``: the
-        estimator is fitted already, and the data passed to `fit` are held-out calibration data.
-        ``"train"``: the training data. Outputs there are more certain than on new data, so more new
-        points than intended are rejected, and `calibration_error_` is too small. With `threshold`
-        nothing is calibrated, and only ``"prefit"`` has an effect.
+    cv : int, splitter, iterable, "holdout", "prefit" or "train", default=None
+        The calibration data. ``"holdout"``: a part of the data, and the estimator is fitted to the
+        rest. ``"prefit"``: the estimator is fitted already, and the data passed to `fit` are
+        held-out calibration data. A number of folds, a splitter or splits: cross-validation on the
+        training data, after which the estimator is fitted to all of them; with `risk` this gives an
+        estimate, not a guarantee. ``"train"``: the training data. Outputs there are more certain
+        than on new data, so more new points than intended are rejected, and `calibration_error_`
+        is too small. By default ``"prefit"`` for a scikit-learn ``FrozenEstimator``, ``"holdout"``
+        for `risk`, and 5 folds otherwise. With `threshold` nothing is calibrated, and only
+        ``"prefit"`` has an effect.
+    calibration_size : float in (0, 1), default=0.3
+        Share of the data that ``cv="holdout"`` holds out, equal in every class. The only point of a
+        class is not held out.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the held-out part; equal seeds give equal results. A guarantee does not hold for the
+        best of several seeds.
     n_jobs : int, default=None
         Number of folds fitted in parallel.
 
@@ -90,6 +109,13 @@ class SelectiveClassifier(WrapsClassifier):
         How the threshold was set.
     reject_label_ : scalar
         The prediction for rejected points.
+    guarantee_ : Guarantee
+        With `risk`: the numbers of calibration points, of accepted ones and of errors among them.
+    risk_bound_ : float
+        With `risk`: exact upper bound of the error on the accepted points at the threshold, at most
+        `risk`.
+    coverage_ : float
+        With `risk`: fraction of the calibration points that are accepted.
     rejection_curve_ : RejectionCurve
         The curve on the calibration data. This and the next two do not exist if `threshold` is
         given.
@@ -110,6 +136,8 @@ class SelectiveClassifier(WrapsClassifier):
        Journal of Machine Learning Research 11, 2010.
     .. [3] Y. Geifman and R. El-Yaniv, "Selective classification for deep neural networks",
        NeurIPS 2017.
+    .. [4] A. N. Angelopoulos, S. Bates, E. J. Candès, M. I. Jordan and L. Lei, "Learn then test:
+       calibrating predictive algorithms to achieve risk control", arXiv:2110.01052, 2021.
 
     Examples
     --------
@@ -134,6 +162,18 @@ class SelectiveClassifier(WrapsClassifier):
     >>> f"accuracy {clf.estimator_.score(X_test, y_test):.1%} without rejection"
     'accuracy 98.3% without rejection'
 
+    At most 2 % errors on the accepted points, with a confidence of 95 %:
+
+    >>> guaranteed = SelectiveClassifier(
+    ...     OneVsRestClassifier(SVC(gamma=0.001)), risk=0.02, calibration_size=0.5, random_state=0
+    ... ).fit(X, y)
+    >>> print(guaranteed.guarantee_.details)
+    432 of 449 calibration points accepted, with 3 errors: exact bound 1.78 %
+    >>> f"{guaranteed.rejects(X_test).mean():.0%} rejected"
+    '4% rejected'
+    >>> f"error {1 - guaranteed.score(X_test, y_test):.1%} on the accepted points"
+    'error 0.7% on the accepted points'
+
     A given threshold, with a classifier that is fitted already:
 
     >>> by_gap = SelectiveClassifier(clf.estimator_, threshold=1.0, confidence="gap")
@@ -148,18 +188,26 @@ class SelectiveClassifier(WrapsClassifier):
         rate: float | None = None,
         threshold: float | None = None,
         cost: float | None = None,
+        risk: float | None = None,
+        confidence_level: float = 0.95,
         confidence: str = "max",
         reject_label: Any = "auto",
-        cv: Any = 5,
+        cv: Any = None,
+        calibration_size: float = 0.3,
+        random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.estimator = estimator
         self.rate = rate
         self.threshold = threshold
         self.cost = cost
+        self.risk = risk
+        self.confidence_level = confidence_level
         self.confidence = confidence
         self.reject_label = reject_label
         self.cv = cv
+        self.calibration_size = calibration_size
+        self.random_state = random_state
         self.n_jobs = n_jobs
 
     def fit(
@@ -176,6 +224,7 @@ class SelectiveClassifier(WrapsClassifier):
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Passed to the ``fit`` of the estimator. In the calibration, weight k counts as k copies.
+            Not allowed with `risk`, since copies are not independent points.
         **fit_params
             Passed to the ``fit`` of the estimator, in every fold for the points of the fold.
 
@@ -185,25 +234,40 @@ class SelectiveClassifier(WrapsClassifier):
         """
         check_parameters(self)
         labels = check_labels(self, X, y)
-        if isinstance(self.cv, str) and self.cv == "prefit":
+        if self.risk is not None:
+            refuse_weights(sample_weight)
+        source = self._source()
+        if source == "prefit":
             check_is_fitted(self.estimator)
             if fit_params:
                 raise ValueError(
                     f"Got {sorted(fit_params)} with cv='prefit', where nothing is fitted. Pass "
                     "them to the fit of the estimator."
                 )
-            self.estimator_ = self.estimator
-        else:
-            if sample_weight is not None:
-                fit_params["sample_weight"] = sample_weight
-            self.estimator_ = self._fit_clone(X, labels, fit_params)
-        self.__dict__.update(self._known_of(self.estimator_))
-        # Remove the results of an earlier calibration.
-        for name in ("rejection_curve_", "calibration_rate_", "calibration_error_"):
-            self.__dict__.pop(name, None)
+        elif sample_weight is not None:
+            fit_params["sample_weight"] = sample_weight
         if self.threshold is None:
-            self._calibrate(X, labels, sample_weight, fit_params)
+            fitted, curve = calibrate(self, source, X, labels, sample_weight, fit_params)
+            found = self._choose(curve, source)
+        else:
+            is_fitted = source == "prefit"
+            fitted = self.estimator if is_fitted else self._fit_clone(X, labels, fit_params)
+            found = {}
+        found |= self._known_of(fitted)
+        # All at once, and without the results of an earlier calibration: a threshold must never
+        # be combined with another classifier than the one that it was set for.
+        for name in CALIBRATED:
+            self.__dict__.pop(name, None)
+        self.__dict__.update(found)
         return self
+
+    def _source(self) -> str:
+        """Where the calibration data come from, a key of SOURCES."""
+        if isinstance(self.cv, str):
+            return self.cv
+        if self.cv is None and isinstance(self.estimator, FrozenEstimator):
+            return "prefit"
+        return "holdout" if self.cv is None and self.risk is not None else "cross-validation"
 
     def _known_of(self, fitted: Any) -> dict[str, Any]:
         """The attributes that follow from a fitted classifier and a given threshold."""
@@ -230,34 +294,44 @@ class SelectiveClassifier(WrapsClassifier):
             return False
         return self.threshold is not None
 
-    def _calibrate(self, X: Any, y: NDArray, weight: ArrayLike | None, fit_params: dict) -> None:
-        classes = self.classes_.tolist()
-        if isinstance(self.cv, str):
-            columns = scores_and_answers(self.estimator_, X, self.confidence, classes)
-            self.threshold_source_ = SOURCES[self.cv]
-        else:
-            fold = ScoresAndAnswers(self.estimator, score=self.confidence, classes=classes)
-            cv = check_cv(self.cv, y, classifier=True)
-            columns = cross_val_predict(fold, X, y, cv=cv, n_jobs=self.n_jobs, params=fit_params)
-            self.threshold_source_ = SOURCES["cross-validation"]
-        remedy = "calibrate on data of the classes that the estimator was fitted to"
-        wrong = columns[:, 1] != encode(y, classes, "y", remedy)
-        self.rejection_curve_ = RejectionCurve.from_confidence(columns[:, 0], wrong, weight)
+    def _choose(self, curve: RejectionCurve, source: str) -> dict[str, Any]:
+        """The operating point on the curve, as attributes."""
+        found: dict[str, Any] = {"rejection_curve_": curve, "threshold_source_": SOURCES[source]}
         if self.rate is not None:
-            point = self.rejection_curve_.at_rate(self.rate)
+            point = curve.at_rate(self.rate)
         elif self.cost is not None:
-            point = self.rejection_curve_.at_cost(self.cost)
-        self.threshold_ = point.threshold
-        self.calibration_rate_ = point.rate
-        self.calibration_error_ = point.error
+            point = curve.at_cost(self.cost)
+        elif self.risk is not None:
+            share = self.calibration_size if source == "holdout" else 1.0
+            point = curve.at_risk(self.risk, self.confidence_level, share=share)
+            n_accepted = round(curve.n_samples * (1 - point.rate))
+            found["guarantee_"] = Guarantee(
+                self.risk, self.confidence_level, curve.n_samples, n_accepted,
+                round(n_accepted * point.error), held_out=source != "cross-validation",
+            )  # fmt: skip
         if point.threshold == np.inf:
             warnings.warn(
                 f"Every point will be rejected: at cost={self.cost} rejecting all calibration "
-                "points is cheapest (error without rejection: "
-                f"{self.rejection_curve_.error[0]:.3g}). Raise the cost, or improve the estimator.",
+                f"points is cheapest (error without rejection: {curve.error[0]:.3g}). Raise the "
+                "cost, or improve the estimator.",
                 UserWarning,
                 stacklevel=3,
             )
+        return found | {
+            "threshold_": point.threshold,
+            "calibration_rate_": point.rate,
+            "calibration_error_": point.error,
+        }
+
+    @property
+    def risk_bound_(self) -> float:
+        """Exact upper bound of the error on the accepted points."""
+        return self.guarantee_.bound
+
+    @property
+    def coverage_(self) -> float:
+        """Fraction of the calibration points that are accepted."""
+        return self.guarantee_.coverage
 
     def rejects(self, X: Any) -> NDArray[np.bool_]:
         """Whether each point is rejected, a boolean array of shape (n_samples,)."""
@@ -303,3 +377,5 @@ class SelectiveClassifier(WrapsClassifier):
         shaped(self.classes_, "biufUO", "c")
         label = self.reject_label_
         need(label is None or np.isscalar(label), "its reject label is not a single value")
+        guarantee = vars(self).get("guarantee_")
+        need(guarantee is None or isinstance(guarantee, Guarantee), "its guarantee is invalid")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.reject import RejectionCurve
+from bayespoint.reject import Guarantee, RejectionCurve
 from bayespoint.reports.answers import Answers
 from bayespoint.reports.intervals import Interval
 from bayespoint.reports.metrics import METRICS, Measured
@@ -59,6 +59,10 @@ class Selective(NamedTuple):
         On the others; None where there are none.
     interval : tuple of two floats or None
         Its 95 % interval.
+    guarantee : Guarantee or None
+        The guaranteed error on the accepted points, if the threshold was set for one.
+    calibration_curve : RejectionCurve or None
+        The curve on the data that the threshold was set on.
 
     Examples
     --------
@@ -72,11 +76,20 @@ class Selective(NamedTuple):
     rejected: float
     accuracy: float | None
     interval: Interval | None
+    guarantee: Guarantee | None = None
+    calibration_curve: RejectionCurve | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON: a threshold that lets all points pass, or none, is None."""
         finite = np.isfinite(self.threshold)
-        return {**self._asdict(), "threshold": self.threshold if finite else None}
+        return {
+            "threshold": self.threshold if finite else None,
+            "source": self.source,
+            "rejected": self.rejected,
+            "accuracy": self.accuracy,
+            "interval": self.interval,
+            "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
+        }
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bayespoint.extras import require
-from bayespoint.files import replacing
+from bayespoint.files import write_text
 from bayespoint.reports import html, sections
 from bayespoint.reports.evaluation import Evaluation
 
@@ -71,8 +71,7 @@ def write_evaluation(
         )
     header = sections.summary(evaluation, title)
     main = sections.all_sections(evaluation, rows, image_shape, n_examples, details or {})
-    with replacing(path) as draft:
-        draft.write_text(html.page(title, header, main), encoding="utf-8")
+    write_text(path, html.page(title, header, main))
     return Path(path)
 
 

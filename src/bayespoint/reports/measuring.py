@@ -104,6 +104,8 @@ def measure_refusals(
         rejected=share(answers.weight @ ~accepted, answers.total),
         accuracy=accuracy,
         interval=None if accuracy is None else score_interval(accuracy, kept),
+        guarantee=getattr(selective, "guarantee_", None),
+        calibration_curve=getattr(selective, "rejection_curve_", None),
     )
 
 

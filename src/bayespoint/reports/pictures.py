@@ -59,6 +59,8 @@ def draw_rejection(evaluation: Evaluation, colour: str) -> Drawing:
         score=evaluation.rejection_score,
         operating_point=point,
         threshold_source=None if chosen is None else chosen.source,
+        guarantee=None if chosen is None else chosen.guarantee,
+        calibration_curve=None if chosen is None else chosen.calibration_curve,
     )
     display.plot(ax, max_rate=LAST_RATE, color=colour)
     # Room for the legend; where few points are left, the band may leave the picture.

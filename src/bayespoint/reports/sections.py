@@ -12,7 +12,7 @@ from bayespoint.reject import SCORES
 from bayespoint.reports import examples, pictures
 from bayespoint.reports.confusion import confusion
 from bayespoint.reports.environment import describe_environment, environment_words
-from bayespoint.reports.evaluation import Evaluation
+from bayespoint.reports.evaluation import Evaluation, Selective
 from bayespoint.reports.formats import amount, ends, in_percent, number, percent
 from bayespoint.reports.html import Cell, definitions, table, text
 from bayespoint.reports.intervals import Interval, score_interval
@@ -128,7 +128,19 @@ def refusals(evaluation: Evaluation) -> str:
         f"<p>This classifier, with its own threshold of {own.threshold:.4g} ({text(own.source)}), "
         f"refuses {percent(own.rejected)} of the points and is right on {percent(own.accuracy)} of "
         f"the others ({in_percent(own.interval)}). All other numbers here are about all "
-        "points.</p>"
+        f"points.</p>{promise(own)}"
+    )
+
+
+def promise(own: Selective) -> str:
+    """What the threshold guarantees, and what was observed."""
+    if own.guarantee is None or own.accuracy is None:
+        return ""
+    kept, error = own.guarantee, 1 - own.accuracy
+    compared = "not more" if error <= kept.risk else "more"
+    return (
+        f"<p>{kept.summary[0].upper()}{kept.summary[1:]} ({kept.details}). Observed here: "
+        f"{percent(error)}, {compared} than that.</p>"
     )
 
 

@@ -73,6 +73,7 @@ class EvidenceFunction:
         self.solution: Solution | None = None  # of the last evaluation that did not fail
         self._classifier, self._data = classifier, data
         self._problem: Problem | None = None
+        self._pivots: Any = None  # of the last basis of some points
         self._in_space: dict[str, float] | None = None  # parameters that its space was made with
 
     def evaluate(self, values: dict[str, float], params: dict[str, Any]) -> Evaluation:
@@ -101,8 +102,11 @@ class EvidenceFunction:
             self._problem = classifier._pose(data.X, data.y, data.sample_weight, engine)
         in_space = {name: value for name, value in values.items() if not is_of_engine(name)}
         if self.solution is None or in_space != self._in_space:
+            if self.solution is not None:  # the same basis: the evidence changes smoothly
+                self._pivots = getattr(self.solution.space, "pivots", None)
             self.solution = None  # two spaces at a time would take twice the memory
-            space, self._in_space = classifier._make_space(engine, self._problem), in_space
+            pivots = () if self._pivots is None else (self._pivots,)
+            space, self._in_space = classifier._make_space(engine, self._problem, *pivots), in_space
         else:
             space = self.solution.space
         start = classifier._start(engine, self._problem)

@@ -62,7 +62,7 @@ class BasisSpace(Coordinates):
 
     keeps_gram = False  # whether the kernel matrix, if it has full rank, is kept for the engine
     _gram: NDArray[np.float64] | None = None
-    _pivots: NDArray[np.int64] | None = None  # of a basis of some points
+    pivots: NDArray[np.int64] | None = None  # of a basis of some points
     _private: tuple[float, NDArray[np.int64]] | None = None  # the ridge, and the order of points
 
     def __init__(
@@ -76,8 +76,12 @@ class BasisSpace(Coordinates):
         self.n_components = n_components
         self.left = 0.0  # largest squared distance of a training point to the span of the basis
 
-    def fit(self, X: NDArray) -> BasisSpace:
-        """Find the basis and set ``Z_``, the coordinates of the training points."""
+    def fit(self, X: NDArray, pivots: NDArray | None = None) -> BasisSpace:
+        """Find the basis and set ``Z_``, the coordinates of the training points.
+
+        ``pivots`` are points with which a basis of some points begins, those of another kernel:
+        where one changes a little, the basis then changes smoothly.
+        """
         if self.is_linear:
             self.Z_ = self._features(X.astype(np.float64, copy=False))
             return self
@@ -89,8 +93,10 @@ class BasisSpace(Coordinates):
         most = self._most_components(len(X))
         if most is not None:
             check_basis(len(X), most)
-            self.Z_, self._pivots, self._points, self.left = partial_cholesky(self.kernel, X, most)
-            self._factor = self.Z_[self._pivots]
+            self.Z_, self.pivots, self._points, self.left = partial_cholesky(
+                self.kernel, X, most, pivots
+            )
+            self._factor = self.Z_[self.pivots]
             return self
         points = self.kernel.prepare(X.astype(np.float64, copy=False), training=True)
         check_room(len(points))
@@ -99,11 +105,11 @@ class BasisSpace(Coordinates):
             K = in_plain_units(self.kernel.block(points, points), unit, unit)
             ridge = K.trace() / len(K) if self.ridge == "mean" else float(self.ridge)
             K[np.diag_indices_from(K)] += ridge
-            self.Z_, pivots = gram_schmidt(K)
-        self._points = points.take(pivots)
-        self._factor = self.Z_[pivots]
-        self._private = (ridge, pivots) if ridge > 0 else None
-        if self.keeps_gram and len(pivots) == len(K):
+            self.Z_, every = gram_schmidt(K)
+        self._points = points.take(every)
+        self._factor = self.Z_[every]
+        self._private = (ridge, every) if ridge > 0 else None
+        if self.keeps_gram and len(every) == len(K):
             self._gram = K
         return self
 
@@ -206,7 +212,7 @@ class BasisSpace(Coordinates):
         """Drop the coordinates of the training points, which only the engine needs."""
         del self.Z_
         vars(self).pop("_gram", None)
-        vars(self).pop("_pivots", None)
+        vars(self).pop("pivots", None)
         vars(self).pop("_private", None)
         if self.kernel.is_precomputed:  # only the columns of the points are needed
             self._points = replace(self._points, rows=np.empty((len(self._points), 0)))
@@ -214,7 +220,7 @@ class BasisSpace(Coordinates):
     @property
     def has_basis(self) -> bool:
         """Whether the coordinates are those of a basis of some of the points."""
-        return self._pivots is not None
+        return self.pivots is not None
 
     @property
     def is_linear(self) -> bool:

@@ -33,9 +33,9 @@ class PrincipalSpace(BasisSpace):
            [0.   , 0.   , 0.381]])
     """
 
-    def fit(self, X: NDArray) -> PrincipalSpace:
+    def fit(self, X: NDArray, pivots: NDArray | None = None) -> PrincipalSpace:
         """Find the basis and set ``Z_``, the coordinates of the training points."""
-        super().fit(X)
+        super().fit(X, pivots)
         if not self.is_linear:
             self._axes = eigh(self.Z_.T @ self.Z_)[1][:, ::-1]  # largest first
             self.Z_ = self.Z_ @ self._axes

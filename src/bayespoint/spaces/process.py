@@ -45,9 +45,9 @@ class ProcessSpace(BasisSpace):
 
     keeps_gram = True
 
-    def fit(self, X: NDArray) -> ProcessSpace:
+    def fit(self, X: NDArray, pivots: NDArray | None = None) -> ProcessSpace:
         """Find the basis and set ``Z_``, the coordinates of the training points."""
-        super().fit(X)
+        super().fit(X, pivots)
         if self._has_rest:
             self.Z_ = np.column_stack([self.Z_, np.zeros(len(self.Z_))])
         return self

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.decomposition import PCA
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import FeatureUnion, Pipeline
@@ -22,7 +23,7 @@ from sklearn.preprocessing import (
 
 from bayespoint import coding, engines, kernels, likelihoods, posteriors, spaces
 from bayespoint.classifier import BayesPointClassifier
-from bayespoint.reject import RejectionCurve, SelectiveClassifier
+from bayespoint.reject import Guarantee, RejectionCurve, SelectiveClassifier
 
 # Public module -> classes. Files name a class by this module and its name, so neither may change.
 # Subclasses are excluded: their code would be missing where a file is loaded. So are searches: the
@@ -59,9 +60,10 @@ MODULES: dict[str, tuple[type, ...]] = {
         posteriors.MixturePosterior,
         posteriors.SampledPosterior,
     ),
-    "bayespoint.reject": (RejectionCurve, SelectiveClassifier),
+    "bayespoint.reject": (Guarantee, RejectionCurve, SelectiveClassifier),
     "sklearn.compose": (ColumnTransformer, make_column_selector),
     "sklearn.decomposition": (PCA,),
+    "sklearn.frozen": (FrozenEstimator,),
     "sklearn.impute": (MissingIndicator, SimpleImputer),
     "sklearn.model_selection": (KFold, StratifiedKFold),
     "sklearn.pipeline": (FeatureUnion, Pipeline),

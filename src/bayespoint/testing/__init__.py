@@ -38,12 +38,13 @@ def check_engine(engine: Engine, **classifier: Any) -> None:
 
     Examples
     --------
+    >>> from dataclasses import replace
     >>> from bayespoint.engines import LaplaceApproximation
     >>> from bayespoint.testing import check_engine
     >>> check_engine(LaplaceApproximation(), kernel="rbf")
     >>> class Forgetful(LaplaceApproximation):
-    ...     def run(self, space, targets, *, sample_weight=None, **others):
-    ...         return super().run(space, targets, **others)
+    ...     def run(self, space, targets, request):
+    ...         return super().run(space, targets, replace(request, sample_weight=None))
     >>> check_engine(Forgetful())
     Traceback (most recent call last):
         ...

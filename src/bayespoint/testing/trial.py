@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.coding import make_coding
-from bayespoint.engines import Engine
+from bayespoint.engines import Engine, Request
 from bayespoint.monitor import Monitor, watch
 
 RADIUS = 2.0  # of the circle of classes
@@ -88,9 +88,9 @@ class Trial:
         kernel = classifier._make_kernel().fitted(data.X)
         space = engine.space(kernel, classifier.ridge, classifier.n_components).fit(data.X)
         targets = make_coding(np.unique(data.y)).encode(data.y)
-        before, rng = targets.copy(), np.random.default_rng(0)
+        before = targets.copy()
         with silence():
-            result = engine.run(space, targets, rng=rng, monitor=monitor or Monitor())
+            result = engine.run(space, targets, Request(monitor=monitor or Monitor()))
         assert np.array_equal(targets, before), "run must not change the targets."
         return space, result
 

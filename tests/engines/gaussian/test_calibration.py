@@ -19,7 +19,9 @@ def standardised_errors(engine, n, d):
     for run in range(N_RUNS):
         w, X = rng.normal(size=d), rng.normal(size=(n, d))
         y = np.where(rng.random(n) < link(X @ w), 1, -1)
-        clf = BayesPointClassifier(fit_intercept=False, engine=engine)
+        clf = BayesPointClassifier(
+            kernel="linear", temperature=1.0, fit_intercept=False, engine=engine
+        )
         posterior = clf.partial_fit(X, y, classes=[-1, 1]).posterior_  # labels may be all alike
         deviation = np.sqrt(posterior.covariance[0].diagonal())
         errors[run] = (w - posterior.mean[:, 0]) / deviation

@@ -206,10 +206,13 @@ def test_noise_is_a_ridge_of_the_hard_model():
     X, y = problem(80, 2)
     K = rbf_kernel(X, gamma=0.5)
     soft = BayesPointClassifier(
-        kernel="precomputed", engine=ExpectationPropagation(noise=0.6, tol=1e-11)
+        temperature=1.0, kernel="precomputed", engine=ExpectationPropagation(noise=0.6, tol=1e-11)
     ).fit(K, y)
     hard = BayesPointClassifier(
-        kernel="precomputed", ridge=0.36, engine=ExpectationPropagation(noise=0, tol=1e-11)
+        temperature=1.0,
+        kernel="precomputed",
+        ridge=0.36,
+        engine=ExpectationPropagation(noise=0, tol=1e-11),
     ).fit(K, y)
     assert hard.log_evidence_[0] == pytest.approx(soft.log_evidence_[0], abs=1e-6)
     new = rbf_kernel(X[:9] + 0.1, X, gamma=0.5)
@@ -220,7 +223,9 @@ def test_noise_is_a_ridge_of_the_hard_model():
 def test_more_coordinates_than_points():
     X, y = problem(12, 40)
     clf = machine().fit(X, y)
-    K = BayesPointClassifier(kernel="precomputed", engine=clf.engine).fit(X @ X.T, y)
+    K = BayesPointClassifier(temperature=1.0, kernel="precomputed", engine=clf.engine).fit(
+        X @ X.T, y
+    )
     assert K.log_evidence_[0] == pytest.approx(clf.log_evidence_[0], abs=1e-7)
     np.testing.assert_allclose(K.decision_function(X @ X.T), clf.decision_function(X), atol=1e-7)
 

@@ -202,7 +202,7 @@ def test_a_run_that_ends_too_soon_carries_its_changes():
 
 def test_default_run_converges_and_publishes_what_it_knows():
     X, y = problem()
-    clf = BayesPointClassifier(engine="ep").fit(X, y)
+    clf = BayesPointClassifier(kernel="linear", temperature=1.0, engine="ep").fit(X, y)
     assert clf.log_evidence_.shape == (1,)
     np.testing.assert_array_equal(
         np.hstack([clf.coef_[0], clf.intercept_]), clf.posterior_.mean[:, 0]

@@ -315,4 +315,6 @@ def test_what_needs_a_full_covariance_is_refused(parameters, name):
     engine = ExpectationPropagation(**{"covariance": "diagonal"} | parameters)
     expected = f"(?s)The '{name}' parameter of ExpectationPropagation must be .* Got .* instead"
     with pytest.raises(ValueError, match=expected):
-        BayesPointClassifier(engine=engine).fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
+        BayesPointClassifier(kernel="linear", temperature=1.0, engine=engine).fit(
+            [[0.0, 1.0], [1.0, 0.0]], [0, 1]
+        )

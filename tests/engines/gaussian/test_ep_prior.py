@@ -21,7 +21,9 @@ def random_root(d, seed=0):
 
 
 def with_intercept(**parameters):
-    return BayesPointClassifier(engine=ExpectationPropagation(tol=1e-12, **parameters))
+    return BayesPointClassifier(
+        kernel="linear", temperature=1.0, engine=ExpectationPropagation(tol=1e-12, **parameters)
+    )
 
 
 def assert_maps_to(clf, plain, R):

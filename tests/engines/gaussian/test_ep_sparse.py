@@ -15,7 +15,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::bayespoint.exceptions.Factorise
 
 def diagonal(fit_intercept=True, **parameters):
     engine = ExpectationPropagation(covariance="diagonal", tol=1e-9, max_iter=1000, **parameters)
-    return BayesPointClassifier(fit_intercept=fit_intercept, engine=engine)
+    return BayesPointClassifier(
+        kernel="linear", temperature=1.0, fit_intercept=fit_intercept, engine=engine
+    )
 
 
 def features(n=60, d=12, seed=0):
@@ -144,7 +146,9 @@ def test_many_features_take_no_more_memory_than_their_entries():
     )
     truth = rng.normal(size=d)
     y = np.where(X @ truth > 0, "yes", "no")
-    clf = BayesPointClassifier(engine=ExpectationPropagation(covariance="diagonal")).fit(X, y)
+    clf = BayesPointClassifier(
+        kernel="linear", temperature=1.0, engine=ExpectationPropagation(covariance="diagonal")
+    ).fit(X, y)
     assert clf.score(X, y) > 0.99
     never = np.setdiff1d(np.arange(d), X.indices)
     np.testing.assert_array_equal(clf.coef_[0, never], 0)
@@ -164,7 +168,7 @@ def test_many_features_take_no_more_memory_than_their_entries():
 )
 def test_others_refuse_and_say_what_to_do(kernel, engine, message):
     X, y = features()
-    clf = BayesPointClassifier(kernel=kernel, engine=engine)
+    clf = BayesPointClassifier(temperature=1.0, kernel=kernel, engine=engine)
     with pytest.raises(TypeError, match=rf"{message}.* X\.toarray"):
         clf.fit(sparse.csr_array(X), y)
     clf.set_params(ridge=1.0).fit(X, y)
@@ -175,9 +179,13 @@ def test_others_refuse_and_say_what_to_do(kernel, engine, message):
 def test_by_its_name_the_engine_takes_the_form_that_sparse_rows_need():
     X, y = features()
     with pytest.warns(SparseInputWarning, match="covariance='diagonal'"):
-        named = BayesPointClassifier(engine="ep").fit(sparse.csr_array(X), y)
+        named = BayesPointClassifier(kernel="linear", temperature=1.0, engine="ep").fit(
+            sparse.csr_array(X), y
+        )
     engine = ExpectationPropagation(covariance="diagonal")
-    chosen = BayesPointClassifier(engine=engine).fit(sparse.csr_array(X), y)
+    chosen = BayesPointClassifier(kernel="linear", temperature=1.0, engine=engine).fit(
+        sparse.csr_array(X), y
+    )
     np.testing.assert_array_equal(named.coef_, chosen.coef_)
 
 
@@ -212,7 +220,11 @@ def test_another_number_of_features():
 
 def test_tags_say_who_takes_sparse_features():
     assert diagonal().__sklearn_tags__().input_tags.sparse
-    assert BayesPointClassifier(engine="ep").__sklearn_tags__().input_tags.sparse
-    full = BayesPointClassifier(engine=ExpectationPropagation())
+    assert (
+        BayesPointClassifier(kernel="linear", temperature=1.0, engine="ep")
+        .__sklearn_tags__()
+        .input_tags.sparse
+    )
+    full = BayesPointClassifier(kernel="linear", temperature=1.0, engine=ExpectationPropagation())
     assert not full.__sklearn_tags__().input_tags.sparse
     assert not diagonal().set_params(kernel="rbf").__sklearn_tags__().input_tags.sparse

@@ -84,7 +84,7 @@ def test_many_coordinates(change, tol, n):
     slow = slow_result(X, y, **parameters)
     weight = parameters.pop("sample_weight", None)
     engine = ExpectationPropagation(tol=tol, **parameters)
-    clf = BayesPointClassifier(fit_intercept=False, engine=engine)
+    clf = BayesPointClassifier(kernel="linear", temperature=1.0, fit_intercept=False, engine=engine)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         clf.fit(X, y, sample_weight=weight)
@@ -112,7 +112,9 @@ def test_the_speed_ups_were_at_work(monkeypatch):
 
     monkeypatch.setattr(Sites, "_in_turn", watched)
     X, y, _ = plain(*problem(300, 220))
-    BayesPointClassifier(fit_intercept=False, engine=ExpectationPropagation()).fit(X, y)
+    BayesPointClassifier(
+        kernel="linear", temperature=1.0, fit_intercept=False, engine=ExpectationPropagation()
+    ).fit(X, y)
     types, counts = zip(*seen, strict=True)
     assert types[0] == np.float32
     assert counts[0] == 300
@@ -122,13 +124,17 @@ def test_the_speed_ups_were_at_work(monkeypatch):
 def test_features_out_of_the_range_of_float32_are_borne():
     X, y = problem(60, 210)
     slow = slow_result(1e-11 * X, y)
-    clf = BayesPointClassifier(fit_intercept=False, engine=ExpectationPropagation())
+    clf = BayesPointClassifier(
+        kernel="linear", temperature=1.0, fit_intercept=False, engine=ExpectationPropagation()
+    )
     for unit in (1e-11, 1e-30):
         np.testing.assert_allclose(clf.fit(unit * X, y).coef_[0], slow.mean * unit / 1e-11)
     for unit in (1e10, 1e25):
         scale = 1 / unit
         clf.set_params(engine=ExpectationPropagation(prior_scale=scale)).fit(unit * X, y)
-        one = BayesPointClassifier(fit_intercept=False, engine="ep").fit(X, y)
+        one = BayesPointClassifier(
+            kernel="linear", temperature=1.0, fit_intercept=False, engine="ep"
+        ).fit(X, y)
         np.testing.assert_allclose(clf.decision_function(unit * X), one.decision_function(X),
                                    atol=1e-5)  # fmt: skip
 
@@ -138,9 +144,12 @@ def test_few_coordinates(seed):
     """Only the sites at rest are left out."""
     X, y = problem(300, 10, noise=0.3, seed=seed)
     slow = slow_result(X, y, noise=0.2)
-    clf = BayesPointClassifier(fit_intercept=False, engine=ExpectationPropagation(noise=0.2)).fit(
-        X, y
-    )
+    clf = BayesPointClassifier(
+        kernel="linear",
+        temperature=1.0,
+        fit_intercept=False,
+        engine=ExpectationPropagation(noise=0.2),
+    ).fit(X, y)
     deviation = np.sqrt(np.diag(slow.factor @ slow.factor.T))
     assert (np.abs(clf.coef_[0] - slow.mean) / deviation).max() < 1e-4
     assert clf.log_evidence_[0] == pytest.approx(slow.log_evidence, abs=1e-6)

@@ -145,7 +145,9 @@ def test_kernels_against_the_gaussian_process_classifier(kernel):
     """Logistic, Laplace too; its probabilities are another approximation of the same integral."""
     X, y = problem(70, 2)
     process = GaussianProcessClassifier(kernel, optimizer=None, max_iter_predict=1000).fit(X, y)
-    clf = BayesPointClassifier(kernel="precomputed", engine=LaplaceApproximation(tol=1e-10))
+    clf = BayesPointClassifier(
+        temperature=1.0, kernel="precomputed", engine=LaplaceApproximation(tol=1e-10)
+    )
     clf.fit(kernel(X), y)
     assert clf.log_evidence_[0] == pytest.approx(process.log_marginal_likelihood(), abs=1e-6)
     new = np.random.default_rng(3).uniform(-3, 3, size=(50, 2))
@@ -167,7 +169,9 @@ def test_kernels_against_the_gaussian_process_classifier(kernel):
 def test_more_coordinates_than_points():
     X, y = problem(12, 40)
     clf = machine(prior_scale=1.7).fit(X, y)
-    K = BayesPointClassifier(kernel="precomputed", engine=machine(prior_scale=1.7).engine)
+    K = BayesPointClassifier(
+        temperature=1.0, kernel="precomputed", engine=machine(prior_scale=1.7).engine
+    )
     K.fit(X @ X.T, y)
     assert K.log_evidence_[0] == pytest.approx(clf.log_evidence_[0], abs=1e-9)
     np.testing.assert_allclose(K.decision_function(X @ X.T), clf.decision_function(X), atol=1e-9)

@@ -209,7 +209,7 @@ def test_a_tolerance_beyond_the_arithmetic_ends_in_rounding_errors():
 
 def test_default_run_converges_and_publishes_what_it_knows():
     X, y = problem()
-    clf = BayesPointClassifier(engine="laplace").fit(X, y)
+    clf = BayesPointClassifier(kernel="linear", temperature=1.0, engine="laplace").fit(X, y)
     assert clf.log_evidence_.shape == (1,)
     np.testing.assert_array_equal(
         np.hstack([clf.coef_[0], clf.intercept_]), clf.posterior_.mean[:, 0]

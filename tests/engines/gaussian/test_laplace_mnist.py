@@ -18,7 +18,9 @@ def test_one_against_another_digit(other, errors, loss, log_evidence):
     data = load_mnist()
     train, test = (np.isin(y, [1, other]) for y in (data.y_train, data.y_test))
     X_test, y_test = data.X_test[test], data.y_test[test]
-    clf = BayesPointClassifier(engine="laplace").fit(data.X_train[train], data.y_train[train])
+    clf = BayesPointClassifier(kernel="linear", temperature=1.0, engine="laplace").fit(
+        data.X_train[train], data.y_train[train]
+    )
     assert abs((clf.predict(X_test) != y_test).sum() - errors) <= 1
     right = clf.predict_proba(X_test)[np.arange(len(y_test)), (y_test == other).astype(int)]
     assert -np.log(right).mean() == pytest.approx(loss, abs=1e-4)

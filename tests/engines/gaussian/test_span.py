@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from tests.helpers.probit import problem
 
-from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
+from bayespoint.engines import ExpectationPropagation, LaplaceApproximation, Request
 from bayespoint.engines.gaussian import ep, laplace
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.engines.gaussian.span import Span, spans
 from bayespoint.kernels import PolynomialKernel
-from bayespoint.monitor import Monitor
 from bayespoint.spaces import Coordinates, ProcessSpace
 
 N, D = 12, 30
@@ -41,10 +40,7 @@ def test_as_with_all_weights(parameters, module, monkeypatch):
     for narrow in (spans, lambda space, priors: [Span(space)] * len(priors)):
         monkeypatch.setattr(module, "spans", narrow)
         space = ProcessSpace(PolynomialKernel(degree=1, coef0=0.0)).fit(X)
-        found.append(
-            engine.run(space, np.column_stack([y, -y]), rng=np.random.default_rng(0),
-                       monitor=Monitor())[0]
-        )  # fmt: skip
+        found.append(engine.run(space, np.column_stack([y, -y]), Request())[0])
     one, other = found
     np.testing.assert_allclose(one.mean, other.mean, atol=1e-6)
     np.testing.assert_allclose(one.covariance, other.covariance, atol=1e-6)

@@ -185,11 +185,11 @@ def test_kernels_work_in_coordinates_of_the_basis():
     X = rng.normal(size=(80, 2))
     y = (np.square(X).sum(axis=1) > 1.4).astype(int)
     engine = KnapsackPropagation(C=3.0, bins=65, n_iter=20)
-    clf = BayesPointClassifier(kernel="rbf", gamma=0.5, engine=engine).fit(X, y)
+    clf = BayesPointClassifier(temperature=1.0, kernel="rbf", gamma=0.5, engine=engine).fit(X, y)
     assert clf.score(X, y) > 0.85
-    linear = BayesPointClassifier(engine=engine).fit(X, y)
+    linear = BayesPointClassifier(kernel="linear", temperature=1.0, engine=engine).fit(X, y)
     assert linear.score(X, y) < 0.75
-    given = BayesPointClassifier(kernel="precomputed", engine=engine)
+    given = BayesPointClassifier(temperature=1.0, kernel="precomputed", engine=engine)
     given.fit(rbf_kernel(X, gamma=0.5), y)
     np.testing.assert_allclose(
         given.decision_function(rbf_kernel(X[:9], X, gamma=0.5)),

@@ -16,7 +16,9 @@ TRAP = 56  # seed of a problem whose billiard goes to and fro between two walls 
 
 def machine(**parameters):
     engine = BilliardSampler(**parameters)
-    return BayesPointClassifier(engine=engine, fit_intercept=False, random_state=0)
+    return BayesPointClassifier(
+        kernel="linear", temperature=1.0, engine=engine, fit_intercept=False, random_state=0
+    )
 
 
 def degrees(a, b):
@@ -125,7 +127,9 @@ def test_agrees_with_gibbs_in_feature_space():
     new = rng.normal(size=(200, 2))
     shares = []
     for engine in (BilliardSampler(thin=40), GibbsSampler(label_noise=0, thin=200)):
-        clf = BayesPointClassifier(kernel="poly", degree=2, engine=engine, random_state=0)
+        clf = BayesPointClassifier(
+            temperature=1.0, kernel="poly", degree=2, engine=engine, random_state=0
+        )
         shares.append(clf.fit(X, y).vote_shares(new)[:, 1])
     assert np.abs(shares[0] - shares[1]).max() < 0.12
     assert np.abs(shares[0] - shares[1]).mean() < 0.02

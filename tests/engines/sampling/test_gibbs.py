@@ -24,7 +24,12 @@ pytestmark = pytest.mark.filterwarnings("ignore::bayespoint.exceptions.ChainsDis
 def machine(n_jobs=None, seed=0, **parameters):
     engine = GibbsSampler(**{"n_samples": 200, "burn_in": 200} | parameters)
     return BayesPointClassifier(
-        engine=engine, fit_intercept=False, random_state=seed, n_jobs=n_jobs
+        kernel="linear",
+        temperature=1.0,
+        engine=engine,
+        fit_intercept=False,
+        random_state=seed,
+        n_jobs=n_jobs,
     )
 
 
@@ -183,7 +188,9 @@ def test_diversity_grows_with_noise():
     diversity, errors = [], []
     for q in (0.001, 0.05, 0.2, 0.4):
         engine = GibbsSampler(label_noise=q, burn_in=4000, thin=100, n_samples=200)
-        clf = BayesPointClassifier(kernel="rbf", gamma=0.5, engine=engine, random_state=0)
+        clf = BayesPointClassifier(
+            temperature=1.0, kernel="rbf", gamma=0.5, engine=engine, random_state=0
+        )
         signs = np.sign(clf.fit(X, y).sample_outputs(X)[:, :, 0])
         share = (signs > 0).mean(axis=1)
         diversity.append(np.mean(2 * share * (1 - share)))

@@ -17,7 +17,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::bayespoint.exceptions.ChainsDis
 
 def fitted(X, y, sample_weight=None, **parameters):
     engine = GibbsSampler(**{"evidence": True, "n_samples": 2000, "thin": 10} | parameters)
-    machine = BayesPointClassifier(engine=engine, fit_intercept=False, random_state=0)
+    machine = BayesPointClassifier(
+        kernel="linear", temperature=1.0, engine=engine, fit_intercept=False, random_state=0
+    )
     return machine.fit(X, y, sample_weight=sample_weight)
 
 

@@ -18,7 +18,9 @@ DIRECTIONS = pytest.mark.parametrize("directions", ["isotropic", "adapted"])  # 
 
 def posterior_of(X, y, **parameters):
     engine = GibbsSampler(**{"n_samples": 20_000, "thin": 5, "burn_in": 200} | parameters)
-    machine = BayesPointClassifier(engine=engine, fit_intercept=False, random_state=0)
+    machine = BayesPointClassifier(
+        kernel="linear", temperature=1.0, engine=engine, fit_intercept=False, random_state=0
+    )
     return machine.fit(X, y).posterior_
 
 

@@ -86,7 +86,9 @@ def test_weights():
     likelihood = np.exp(-np.log(9) * (((W @ X.T) * y <= 0) @ weight))
     expected = likelihood @ W / likelihood.sum()
     engine = GibbsSampler(label_noise=0.1, n_samples=20_000, directions="outputs")
-    clf = BayesPointClassifier(engine=engine, fit_intercept=False, random_state=0)
+    clf = BayesPointClassifier(
+        kernel="linear", temperature=1.0, engine=engine, fit_intercept=False, random_state=0
+    )
     mean = clf.fit(X, y, sample_weight=weight).posterior_.mean[:, 0]
     np.testing.assert_allclose(mean, expected, atol=0.01)
     whole = np.array([1.0, 2.0, 1.0])
@@ -111,7 +113,9 @@ def test_against_circles_with_a_kernel(q):
         engine = GibbsSampler(
             label_noise=q, n_samples=8000, thin=20, burn_in=1000, directions=directions
         )
-        clf = BayesPointClassifier(kernel="rbf", gamma=2.0, engine=engine, random_state=0)
+        clf = BayesPointClassifier(
+            temperature=1.0, kernel="rbf", gamma=2.0, engine=engine, random_state=0
+        )
         outputs = clf.fit(X, y).sample_outputs(X)[:, :, 0].T.reshape(4, -1, len(X))
         draws[directions], sizes[directions] = outputs, effective_sample_size(outputs)
     a, b = draws["isotropic"], draws["outputs"]
@@ -134,7 +138,9 @@ def test_evidence():
     engine = GibbsSampler(
         label_noise=0, n_samples=20_000, thin=5, directions="outputs", evidence=True
     )
-    clf = BayesPointClassifier(engine=engine, fit_intercept=False, random_state=0).fit(X, y)
+    clf = BayesPointClassifier(
+        kernel="linear", temperature=1.0, engine=engine, fit_intercept=False, random_state=0
+    ).fit(X, y)
     shares = integrate(X, y)
     assert clf.log_evidence_[0] == pytest.approx(math.log(shares.area[0]), abs=0.06)
     for q in (0.05, 0.3):
@@ -174,7 +180,9 @@ def test_auto_moves_outputs_where_they_are_free(gamma, expected):
 
     def draws(directions):
         engine = GibbsSampler(n_samples=8, burn_in=10, thin=1, directions=directions)
-        clf = BayesPointClassifier(kernel="rbf", gamma=gamma, engine=engine, random_state=0)
+        clf = BayesPointClassifier(
+            temperature=1.0, kernel="rbf", gamma=gamma, engine=engine, random_state=0
+        )
         return clf.fit(X, y).posterior_.weights
 
     np.testing.assert_array_equal(draws("auto"), draws(expected))
@@ -184,4 +192,6 @@ def test_too_few_coordinates():
     X, y = problem(10, seed=1)
     engine = GibbsSampler(directions="outputs")
     with pytest.raises(ValueError, match="got 3 for 10 points"):
-        BayesPointClassifier(engine=engine, fit_intercept=False).fit(X, y)
+        BayesPointClassifier(
+            kernel="linear", temperature=1.0, engine=engine, fit_intercept=False
+        ).fit(X, y)

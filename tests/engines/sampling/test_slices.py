@@ -83,7 +83,7 @@ def test_fits_in_single_steps_are_the_same(monkeypatch, name, n_jobs):
     rng = rng_of(0)
     X = rng.normal(size=(60, 4))
     y = (X @ rng.normal(size=(4, 3))).argmax(axis=1)
-    classifier = BayesPointClassifier(
+    classifier = BayesPointClassifier(temperature=1.0,
         kernel="linear" if name == "diagonal" else "rbf",
         engine=ENGINES[name], random_state=0, n_jobs=n_jobs,
     )  # fmt: skip
@@ -125,7 +125,9 @@ def test_long_runs_tell_of_progress_and_stop_soon(engine):
     X = rng.normal(size=(40, 3))
     y = X @ [1, 2, 3] > 0
     with watch(Watch(most=20)) as monitor, pytest.warns(UserWarning, match="topped"):
-        classifier = BayesPointClassifier(engine=engine, random_state=0).fit(X, y)
+        classifier = BayesPointClassifier(
+            kernel="linear", temperature=1.0, engine=engine, random_state=0
+        ).fit(X, y)
     assert monitor.told == sorted(monitor.told)
     assert classifier.posterior_.n_samples >= 4
     assert np.isfinite(classifier.decision_function(X)).all()

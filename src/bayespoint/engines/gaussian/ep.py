@@ -21,20 +21,12 @@ from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior,
 from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
 from bayespoint.engines.gaussian.sites import Sites
 from bayespoint.engines.gaussian.span import Span, spans
-from bayespoint.engines.gaussian.tasks import (
-    NO_ITERATIONS_LEFT,
-    STOPPED,
-    Ending,
-    Progress,
-    TaskResult,
-    gather,
-    learn_tasks,
-    run_of,
-)
+from bayespoint.engines.gaussian.tasks import EXHAUSTED, STOPPED, Ending, TaskResult, learn_tasks
+from bayespoint.engines.progress import Progress
+from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
 from bayespoint.exceptions import FactorisedWarning
 from bayespoint.likelihoods import ProbitLikelihood
-from bayespoint.monitor import Monitor
 from bayespoint.posteriors import GaussianPosterior
 from bayespoint.spaces import BasisSpace, Coordinates, ProcessSpace
 from bayespoint.validation import check_choice, check_number, parameter_error
@@ -204,26 +196,15 @@ class ExpectationPropagation(Engine):
         return clone(self).set_params(covariance="diagonal")
 
     def run(
-        self,
-        space: BasisSpace,
-        targets: NDArray[np.int8],
-        *,
-        rng: np.random.Generator,
-        monitor: Monitor,
-        sample_weight: NDArray[np.float64] | None = None,
-        start: Any = None,
-        n_jobs: int | None = None,
+        self, space: BasisSpace, targets: NDArray[np.int8], request: Request
     ) -> tuple[GaussianPosterior, Run]:
         """Find the sites of each task; see the base class."""
         if isinstance(self.prior_scale, str):
-            return run_with_best_scale(
-                self, space, targets, rng=rng, monitor=monitor, sample_weight=sample_weight,
-                start=start, n_jobs=n_jobs,
-            )  # fmt: skip
+            return run_with_best_scale(self, space, targets, request)
         n_points, n_tasks = targets.shape
-        before = known_before(self, space, n_tasks, start, ProbitLikelihood)
+        before = known_before(self, space, n_tasks, request.start, ProbitLikelihood)
         self._check_range(space, before)
-        weight = np.ones(n_points) if sample_weight is None else sample_weight.astype(np.float64)
+        weight = request.weights(n_points)
         likelihood = ProbitLikelihood(float(self.noise), float(self.label_noise))
         is_full = self.covariance == "full"
         in_span = spans(space, before) if is_full else [Span(sparse_rows(space))] * n_tasks
@@ -241,13 +222,10 @@ class ExpectationPropagation(Engine):
             return result, Ending(changes, reason, remedy)
 
         size = space.n_coordinates**2 if is_full else 0
-        results, endings = learn_tasks(
-            learn, n_tasks, self.max_iter, "sweeps", monitor, n_jobs, size
-        )
-        run = run_of(results, endings, "sweeps", self.tol, independence_warnings(ratios))
-        if self.max_iter == 1:
-            run = replace(run, summary="a single pass, as asked")
-        return gather(results, likelihood, start), run
+        posterior, run = learn_tasks(self, learn, n_tasks, "sweeps", likelihood, request, size)
+        summary = run.summary if self.max_iter > 1 else "a single pass, as asked"
+        warnings = [*run.warnings, *independence_warnings(ratios)]
+        return posterior, replace(run, summary=summary, warnings=warnings)
 
     def _sites(self, space: Coordinates, prior: GaussianPrior, *data: Any) -> SiteKeeper:
         """The sites of one task, before the first sweep."""
@@ -285,7 +263,7 @@ class ExpectationPropagation(Engine):
                 return changes, STOPPED
             if self.damping is None:
                 share = self._next_share(share, changes)
-        return changes, NO_ITERATIONS_LEFT
+        return changes, EXHAUSTED
 
     def _next_share(self, share: float, changes: list[float]) -> float:
         """More of each step while moves shrink, and less if they do not."""

@@ -7,7 +7,6 @@ R. Herbrich, Introduction to Probabilistic Machine Learning, Unit 9: Bayesian Cl
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,19 +16,11 @@ from bayespoint.engines.gaussian.newton import LogisticMode, Quadratic
 from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior, known_before
 from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
 from bayespoint.engines.gaussian.span import spans
-from bayespoint.engines.gaussian.tasks import (
-    NO_ITERATIONS_LEFT,
-    STOPPED,
-    Ending,
-    Progress,
-    TaskResult,
-    gather,
-    learn_tasks,
-    run_of,
-)
+from bayespoint.engines.gaussian.tasks import EXHAUSTED, STOPPED, Ending, TaskResult, learn_tasks
+from bayespoint.engines.progress import Progress
+from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
 from bayespoint.likelihoods import LogisticLikelihood
-from bayespoint.monitor import Monitor
 from bayespoint.posteriors import GaussianPosterior
 from bayespoint.spaces import BasisSpace, Coordinates, ProcessSpace
 from bayespoint.validation import check_number
@@ -132,26 +123,15 @@ class LaplaceApproximation(Engine):
         check_prior(self)
 
     def run(
-        self,
-        space: BasisSpace,
-        targets: NDArray[np.int8],
-        *,
-        rng: np.random.Generator,
-        monitor: Monitor,
-        sample_weight: NDArray[np.float64] | None = None,
-        start: Any = None,
-        n_jobs: int | None = None,
+        self, space: BasisSpace, targets: NDArray[np.int8], request: Request
     ) -> tuple[GaussianPosterior, Run]:
         """Find the mode of each task; see the base class."""
         if isinstance(self.prior_scale, str):
-            return run_with_best_scale(
-                self, space, targets, rng=rng, monitor=monitor, sample_weight=sample_weight,
-                start=start, n_jobs=n_jobs,
-            )  # fmt: skip
+            return run_with_best_scale(self, space, targets, request)
         n_points, n_tasks = targets.shape
-        before = known_before(self, space, n_tasks, start, LogisticLikelihood)
+        before = known_before(self, space, n_tasks, request.start, LogisticLikelihood)
         self._check_range(space, before)
-        weight = np.ones(n_points) if sample_weight is None else sample_weight.astype(np.float64)
+        weight = request.weights(n_points)
         in_span = spans(space, before)
 
         def learn(task: int, progress: Progress) -> tuple[TaskResult, Ending]:
@@ -160,11 +140,8 @@ class LaplaceApproximation(Engine):
             last, changes, reason = self._iterate(mode, progress)
             return span.lift(mode.result(last), prior), Ending(changes, reason, REMEDY)
 
-        results, endings = learn_tasks(
-            learn, n_tasks, self.max_iter, "steps", monitor, n_jobs, space.n_coordinates**2
-        )
-        run = run_of(results, endings, "steps", self.tol)
-        return gather(results, LogisticLikelihood(), start), run
+        size = space.n_coordinates**2
+        return learn_tasks(self, learn, n_tasks, "steps", LogisticLikelihood(), request, size)
 
     def _iterate(
         self, mode: LogisticMode, progress: Progress
@@ -183,7 +160,7 @@ class LaplaceApproximation(Engine):
             if should_stop:
                 return way, changes, STOPPED
             if len(changes) == self.max_iter:
-                return way, changes, NO_ITERATIONS_LEFT
+                return way, changes, EXHAUSTED
             mode.move(way, 0.1 * self.tol)
 
     def _check_range(self, space: Coordinates, before: list[GaussianPrior]) -> None:

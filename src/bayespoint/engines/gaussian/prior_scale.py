@@ -11,8 +11,8 @@ from sklearn.base import clone
 
 from bayespoint.climbing import climb
 from bayespoint.engines.gaussian.evidence_gradient import evidence_gradient
+from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
-from bayespoint.monitor import Monitor
 from bayespoint.posteriors import GaussianPosterior
 from bayespoint.spaces import BasisSpace, Coordinates
 
@@ -28,7 +28,7 @@ class Part(Coordinates):
 
 
 def run_with_best_scale(
-    engine: Any, space: BasisSpace, targets: NDArray[np.int8], **rest: Any
+    engine: Any, space: BasisSpace, targets: NDArray[np.int8], request: Request
 ) -> tuple[GaussianPosterior, Run]:
     """Run an engine with the prior scale that the labels make most probable.
 
@@ -39,7 +39,7 @@ def run_with_best_scale(
     ----------
     engine : ExpectationPropagation or LaplaceApproximation
         With ``prior_scale="auto"``.
-    space, targets, rest
+    space, targets, request
         Arguments of its ``run``.
 
     Returns
@@ -49,30 +49,24 @@ def run_with_best_scale(
     """
     scale = 1.0
     if not space.is_linear:
-        scale = best_scale(engine, space, targets, rest["sample_weight"], rest["n_jobs"])
-    posterior, run = with_scale(engine, scale).run(space, targets, **rest)
+        scale = best_scale(engine, space, targets, request)
+    posterior, run = with_scale(engine, scale).run(space, targets, request)
     measures = {**run.measures, "prior_scale": np.full(targets.shape[1], scale)}
     return posterior, replace(run, measures=measures)
 
 
 def best_scale(
-    engine: Any,
-    space: BasisSpace,
-    targets: NDArray[np.int8],
-    sample_weight: NDArray[np.float64] | None,
-    n_jobs: int | None,
+    engine: Any, space: BasisSpace, targets: NDArray[np.int8], request: Request
 ) -> float:
     """The prior scale of the largest evidence."""
     some = np.arange(0, space.n_points, -(-space.n_points // ENOUGH))
     part, targets = Part(space.rows(some)), targets[some]
-    weight = None if sample_weight is None else sample_weight[some]
+    weight = None if request.sample_weight is None else request.sample_weight[some]
+    on_part = Request(sample_weight=weight, n_jobs=request.n_jobs)
 
     def evidence(log_scale: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         tried = with_scale(engine, float(np.exp(log_scale[0]))).set_params(**ROUGH)
-        posterior, _ = tried.run(
-            part, targets, rng=np.random.default_rng(0), monitor=Monitor(), sample_weight=weight,
-            n_jobs=n_jobs,
-        )  # fmt: skip
+        posterior, _ = tried.run(part, targets, on_part)
         name = ("prior_scale",)
         slope = evidence_gradient(tried, part, part.rows(), targets, posterior, name, weight)
         return float(posterior.log_evidence.sum()), np.array([slope["prior_scale"]])

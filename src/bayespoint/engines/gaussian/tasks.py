@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.engines.progress import Progress
+from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
 from bayespoint.exceptions import NotConvergedWarning
 from bayespoint.likelihoods import Likelihood
 from bayespoint.memory import check_fits
-from bayespoint.monitor import Monitor
 from bayespoint.posteriors import GaussianPosterior, Messages
 from bayespoint.threads import in_parallel, useful_threads
 
 STOPPED, GO_ON = "stopped by the monitor", "let the run go on until it converges"
-NO_ITERATIONS_LEFT = "max_iter was reached"
+EXHAUSTED = "max_iter was reached"
 WORK = 3  # matrices that a task works with, besides those of the result
 
 
@@ -63,20 +63,14 @@ def gather(
     )
 
 
-def run_of(
-    tasks: Sequence[TaskResult],
-    endings: Sequence[Ending],
-    unit: str,
-    tol: float,
-    warnings: Sequence[Warning] = (),
-) -> Run:
+def run_of(tasks: Sequence[TaskResult], endings: Sequence[Ending], unit: str, tol: float) -> Run:
     """The run of all tasks; one warning for all that have not converged, by the worst."""
     history = [ending.changes for ending in endings]
     n_iter = max(map(len, history))
     failed = [task for task, ending in enumerate(endings) if ending.reason]
     if not failed:
         summary = f"converged after {n_iter} {unit}"
-        return Run(unit, n_iter, summary, history=history, warnings=warnings)
+        return Run(unit, n_iter, summary, history=history)
     worst = max(failed, key=lambda task: history[task][-1:])
     changes, reason, remedy = endings[worst]
     if reason == STOPPED:
@@ -92,20 +86,20 @@ def run_of(
         converged=False,
         remedy=remedy,
         history=history,
-        warnings=[warning, *warnings],
+        warnings=[warning],
     )
 
 
 def learn_tasks(
+    engine: Any,
     learn: Callable[[int, Progress], tuple[TaskResult, Ending]],
     n_tasks: int,
-    max_iter: int,
     unit: str,
-    monitor: Monitor,
-    n_jobs: int | None,
-    size: int = 0,
-) -> tuple[list[TaskResult], list[Ending]]:
-    """Learn all tasks side by side, of at most ``max_iter`` iterations each.
+    likelihood: Likelihood,
+    request: Request,
+    size: int,
+) -> tuple[GaussianPosterior, Run]:
+    """Learn all tasks side by side, of at most ``engine.max_iter`` iterations each.
 
     Each of them works with some matrices of ``size`` numbers, and two of all remain at the end.
     """
@@ -115,12 +109,13 @@ def learn_tasks(
         "take fewer points or features, or covariance='diagonal' of ExpectationPropagation "
         "with a linear kernel, or engine='perceptron'",
     )
-    progress = Progress(monitor)
+    progress = Progress(request.monitor)
 
     def learn_one(task: int) -> tuple[TaskResult, Ending]:
         with useful_threads(size):
             return learn(task, progress)
 
-    with monitor.running(n_tasks * max_iter, unit):
-        learned = in_parallel(learn_one, range(n_tasks), n_jobs, 8.0 * size * WORK)
-    return [result for result, _ in learned], [ending for _, ending in learned]
+    with request.monitor.running(n_tasks * engine.max_iter, unit):
+        learned = in_parallel(learn_one, range(n_tasks), request.n_jobs, 8.0 * size * WORK)
+    results, endings = zip(*learned, strict=True)
+    return gather(results, likelihood, request.start), run_of(results, endings, unit, engine.tol)

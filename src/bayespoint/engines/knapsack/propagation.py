@@ -16,11 +16,11 @@ from bayespoint.engines.base import Engine
 from bayespoint.engines.knapsack.beliefs import Beliefs
 from bayespoint.engines.knapsack.priors import PRIORS, get_prior
 from bayespoint.engines.progress import Progress
+from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
 from bayespoint.exceptions import StoppedEarlyWarning
 from bayespoint.memory import check_fits
-from bayespoint.monitor import Monitor
-from bayespoint.posteriors import MarginalPosterior, Posterior
+from bayespoint.posteriors import MarginalPosterior
 from bayespoint.spaces import BasisSpace, PrincipalSpace
 from bayespoint.threads import in_parallel
 from bayespoint.validation import check_choice, check_number
@@ -151,22 +151,14 @@ class KnapsackPropagation(Engine):
         check_number(self, "max_rank", low=1, integer=True)
 
     def run(
-        self,
-        space: BasisSpace,
-        targets: NDArray[np.int8],
-        *,
-        rng: np.random.Generator,
-        monitor: Monitor,
-        sample_weight: NDArray[np.float64] | None = None,
-        start: Posterior | None = None,
-        n_jobs: int | None = None,
+        self, space: BasisSpace, targets: NDArray[np.int8], request: Request
     ) -> tuple[MarginalPosterior, Run]:
         """Pass messages in each task; see the base class."""
         Z = space.rows().astype(np.float64, copy=False)
         self._check_size(Z)
         n_tasks = targets.shape[1]
-        weight = np.ones(len(Z)) if sample_weight is None else sample_weight.astype(np.float64)
-        progress = Progress(monitor)
+        weight = request.weights(len(Z))
+        progress = Progress(request.monitor)
 
         def learn(task: int) -> tuple[NDArray, NDArray, list[float]]:
             beliefs = self._beliefs(Z * targets[:, task, None], weight)
@@ -174,8 +166,8 @@ class KnapsackPropagation(Engine):
             values = beliefs.log_beliefs()
             return beliefs.grid, values - values.max(axis=1, keepdims=True), changes
 
-        with monitor.running(n_tasks * self.n_iter, "passes"):
-            learned = in_parallel(learn, range(n_tasks), n_jobs, 8.0 * Z.size * self.bins)
+        with request.monitor.running(n_tasks * self.n_iter, "passes"):
+            learned = in_parallel(learn, range(n_tasks), request.n_jobs, 8.0 * Z.size * self.bins)
         grids, log_beliefs, changes = zip(*learned, strict=True)
         posterior = MarginalPosterior(
             np.stack(grids), np.stack(log_beliefs), float(self.beta), Z, targets, weight

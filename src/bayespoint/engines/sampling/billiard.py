@@ -17,13 +17,13 @@ from bayespoint import _core
 from bayespoint._core.calls import Slices
 from bayespoint.engines.base import Engine
 from bayespoint.engines.progress import StepProgress
+from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
 from bayespoint.engines.sampling.chains import Chains
-from bayespoint.engines.sampling.convergence import Task, agreement, chain_run, check_sizes, gather
+from bayespoint.engines.sampling.convergence import Task, agreement, check_sizes, conclude
 from bayespoint.engines.sampling.halfspaces import Halfspaces
 from bayespoint.engines.sampling.moves import Record, Steps
-from bayespoint.monitor import Monitor
-from bayespoint.posteriors import ChainPosterior, Posterior
+from bayespoint.posteriors import ChainPosterior
 from bayespoint.spaces import BasisSpace
 from bayespoint.threads import thread_pool
 from bayespoint.validation import check_number
@@ -172,15 +172,7 @@ class BilliardSampler(Engine):
         check_number(self, "refresh", low=0, closed="neither", also=(None,))
 
     def run(
-        self,
-        space: BasisSpace,
-        targets: NDArray[np.int8],
-        *,
-        rng: np.random.Generator,
-        monitor: Monitor,
-        sample_weight: NDArray[np.float64] | None = None,
-        start: Posterior | None = None,
-        n_jobs: int | None = None,
+        self, space: BasisSpace, targets: NDArray[np.int8], request: Request
     ) -> tuple[ChainPosterior, Run]:
         """Play in the version space of each task; see the base class."""
         n_tasks = targets.shape[1]
@@ -188,10 +180,11 @@ class BilliardSampler(Engine):
         planned = n_tasks * self.n_chains * (self.burn_in + n_draws * self.thin)
         refresh = np.inf if self.refresh is None else float(self.refresh)
         tasks = []
-        with thread_pool(n_jobs) as pool, monitor.running(StepProgress.TOTAL, "percent"):
+        monitor, weight = request.monitor, request.sample_weight
+        with thread_pool(request.n_jobs) as pool, monitor.running(StepProgress.TOTAL, "percent"):
             progress = StepProgress(monitor, planned)
-            for target, own in zip(targets.T, rng.spawn(n_tasks), strict=True):
-                halfspaces = Halfspaces.of(space.rows(), target, sample_weight)
+            for target, own in zip(targets.T, request.rng.spawn(n_tasks), strict=True):
+                halfspaces = Halfspaces.of(space.rows(), target, weight)
                 balls = Chains(
                     Billiard(halfspaces, self.burn_in, refresh, progress),
                     np.tile(halfspaces.inside(), (self.n_chains, 1)),
@@ -202,5 +195,4 @@ class BilliardSampler(Engine):
                 draws = balls.draw(np.inf, n_draws, self.thin)
                 agree = agreement(draws, halfspaces.normals)
                 tasks.append(Task(draws, balls.mean, 0.0, *agree, balls.n_steps))
-        posterior = gather(tasks, space, targets)
-        return posterior, chain_run(tasks, posterior, n_draws, None, "raise thin and burn_in")
+        return conclude(tasks, space, targets, n_draws, None, "raise thin and burn_in")

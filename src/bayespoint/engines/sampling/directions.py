@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.engines.gaussian.ep import ExpectationPropagation
-from bayespoint.monitor import Monitor
+from bayespoint.engines.request import Request
 from bayespoint.spaces import BasisSpace
 
 SWEEPS = 10  # a rough covariance is enough: any will do for exact samples
@@ -28,7 +28,5 @@ def covariance_factor(
         tol=1e-2,
         max_iter=SWEEPS,
     )
-    posterior, _ = engine.run(
-        space, target, rng=np.random.default_rng(0), monitor=Monitor(), sample_weight=weight
-    )
+    posterior, _ = engine.run(space, target, Request(sample_weight=weight))
     return posterior.factor[0]

@@ -14,22 +14,15 @@ from numpy.typing import NDArray
 
 from bayespoint.engines.base import Engine
 from bayespoint.engines.progress import StepProgress
+from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
 from bayespoint.engines.sampling.chains import Chains
-from bayespoint.engines.sampling.convergence import (
-    AGREE,
-    Task,
-    agreement,
-    chain_run,
-    check_sizes,
-    gather,
-)
+from bayespoint.engines.sampling.convergence import AGREE, Task, agreement, check_sizes, conclude
 from bayespoint.engines.sampling.directions import covariance_factor
 from bayespoint.engines.sampling.halfspaces import Halfspaces
 from bayespoint.engines.sampling.moves import Circles, Lines, Outputs
 from bayespoint.engines.sampling.tempering import climb, climb_steps
-from bayespoint.monitor import Monitor
-from bayespoint.posteriors import ChainPosterior, Posterior
+from bayespoint.posteriors import ChainPosterior
 from bayespoint.spaces import BasisSpace
 from bayespoint.threads import ThreadPool, thread_pool
 from bayespoint.validation import check_choice, check_flag, check_number, parameter_error
@@ -150,32 +143,24 @@ class GibbsSampler(Engine):
         check_flag(self, "evidence")
 
     def run(
-        self,
-        space: BasisSpace,
-        targets: NDArray[np.int8],
-        *,
-        rng: np.random.Generator,
-        monitor: Monitor,
-        sample_weight: NDArray[np.float64] | None = None,
-        start: Posterior | None = None,
-        n_jobs: int | None = None,
+        self, space: BasisSpace, targets: NDArray[np.int8], request: Request
     ) -> tuple[ChainPosterior, Run]:
         """Run the chains of each task; see the base class."""
         n_tasks = targets.shape[1]
         tasks: list[Task] = []
-        with thread_pool(n_jobs) as pool, monitor.running(StepProgress.TOTAL, "percent"):
+        monitor, weight = request.monitor, request.sample_weight
+        with thread_pool(request.n_jobs) as pool, monitor.running(StepProgress.TOTAL, "percent"):
             progress = StepProgress(monitor)
-            for number, own in enumerate(rng.spawn(n_tasks)):
-                halfspaces = Halfspaces.of(space.rows(), targets[:, number], sample_weight)
-                moves = self._moves(space, targets[:, [number]], sample_weight, halfspaces, own)
+            for number, own in enumerate(request.rng.spawn(n_tasks)):
+                halfspaces = Halfspaces.of(space.rows(), targets[:, number], weight)
+                moves = self._moves(space, targets[:, [number]], weight, halfspaces, own)
                 pace = self._pace(moves)
                 progress.planned = n_tasks * self.n_chains * (pace.main_steps + pace.ladder_steps)
                 tasks.append(self._run_task(halfspaces, moves, pace, own, pool, progress))
         remedy = "raise thin and burn_in (or max_steps with target_ess)"
         if self.directions in ("auto", "isotropic"):
             remedy += ", or set directions='adapted'"
-        posterior = gather(tasks, space, targets)
-        return posterior, chain_run(tasks, posterior, self._n_draws(), self.target_ess, remedy)
+        return conclude(tasks, space, targets, self._n_draws(), self.target_ess, remedy)
 
     def _moves(
         self,

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.engines.base import Engine
+from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
 from bayespoint.engines.sampling.rounds import STATE_BYTES, Clock, Rounds, Trained
 from bayespoint.exceptions import NotSeparableWarning, StoppedEarlyWarning
-from bayespoint.monitor import Monitor
-from bayespoint.posteriors import Posterior, SampledPosterior
+from bayespoint.posteriors import SampledPosterior
 from bayespoint.posteriors.log_odds import learn_log_odds
 from bayespoint.posteriors.sampled import FirstVisits
 from bayespoint.spaces import DualSpace
@@ -118,17 +118,10 @@ class PermutedPerceptron(Engine):
             check_number(self, "max_time", low=0, closed="neither", words="None or ")
 
     def run(
-        self,
-        space: DualSpace,
-        targets: NDArray[np.int8],
-        *,
-        rng: np.random.Generator,
-        monitor: Monitor,
-        sample_weight: NDArray[np.float64] | None = None,
-        start: Posterior | None = None,
-        n_jobs: int | None = None,
+        self, space: DualSpace, targets: NDArray[np.int8], request: Request
     ) -> tuple[SampledPosterior, Run]:
         """Train N perceptrons for each task; see the base class."""
+        monitor, sample_weight, start = request.monitor, request.sample_weight, request.start
         m, n_tasks = targets.shape
         step = steps(space, sample_weight)
         ridge = space.scaled_ridge / step
@@ -144,10 +137,10 @@ class PermutedPerceptron(Engine):
                 f"found one that has {n_before}. Raise n_samples, or set warm_start=False."
             )
         # Child n of the seed permutes for sample n, whichever run it is that asks for the sample.
-        seeds = rng.spawn(self.n_samples)
+        seeds = request.rng.spawn(self.n_samples)
         clock = Clock(self.max_time, monitor)
         n_failed, n_epochs, outputs = np.zeros(n_tasks), 0, np.zeros((n_tasks, m))
-        with thread_pool(n_jobs) as pool, monitor.running(self.n_samples, "samples"):
+        with thread_pool(request.n_jobs) as pool, monitor.running(self.n_samples, "samples"):
             cache = space.rows(self.cache_size, pool)
             while n_done < self.n_samples and not clock.reason:
                 size = self._wave_size(n_done - n_before, m * n_tasks)

@@ -74,7 +74,9 @@ def fit(
 ) -> BayesPointClassifier:
     """Fit a linear machine with weights from N(0, prior_scale² I); EP's noise is 1."""
     engine = method.engine(prior_scale=prior_scale)
-    return BayesPointClassifier(fit_intercept=intercept, engine=engine).fit(X, y)
+    return BayesPointClassifier(
+        kernel="linear", fit_intercept=intercept, engine=engine, temperature=1.0
+    ).fit(X, y)
 
 
 def fit_and_score(

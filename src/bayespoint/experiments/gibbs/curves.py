@@ -81,7 +81,9 @@ def solve_curves(n_sets: int, n_labels: int, thin: int, seed: int) -> list[Curve
 def machine(q: float, thin: int, seed: int) -> BayesPointClassifier:
     """The Gibbs sampler that knows the flip rate."""
     engine = GibbsSampler(label_noise=q, n_samples=400, burn_in=30 * thin, thin=thin)
-    return BayesPointClassifier(engine=engine, fit_intercept=False, random_state=seed)
+    return BayesPointClassifier(
+        kernel="linear", temperature=1.0, engine=engine, fit_intercept=False, random_state=seed
+    )
 
 
 def learn(

@@ -46,7 +46,9 @@ def solve_posterior(m: int, seed: int) -> SpherePosterior:
     """Draw points on the sphere, integrate their posterior, and sample it."""
     X, y = draw_set("uniform", m, NOISE, np.random.default_rng((seed, m)))
     engine = GibbsSampler(label_noise=NOISE, n_samples=2000, thin=30)
-    clf = BayesPointClassifier(engine=engine, fit_intercept=False, random_state=seed).fit(X, y)
+    clf = BayesPointClassifier(
+        kernel="linear", temperature=1.0, engine=engine, fit_intercept=False, random_state=seed
+    ).fit(X, y)
     draws = clf.posterior_.to_dict()["weights"][..., 0]
     n_errors, mean = integrate(X, y, draws.reshape(-1, 3))
     sampled = count_errors(draws, X, y).astype(float)

@@ -96,7 +96,9 @@ def flipped(y: NDArray, q: float, rng: np.random.Generator) -> NDArray[np.int64]
 def bayes_point(q: float, seed: int) -> BayesPointClassifier:
     """The paper's machine: 100 samples of one chain."""
     engine = GibbsSampler(label_noise=q, n_samples=100, burn_in=300, thin=10, n_chains=1)
-    return BayesPointClassifier(engine=engine, fit_intercept=False, random_state=seed)
+    return BayesPointClassifier(
+        kernel="linear", temperature=1.0, engine=engine, fit_intercept=False, random_state=seed
+    )
 
 
 def support_vectors(ridge: float) -> LinearSVC:

@@ -36,7 +36,13 @@ def solve_votes(n_sets: int, seed: int) -> dict[str, NDArray[np.float64]]:
         y = np.where(X @ rng.normal(size=DIMENSION) > 0, 1, -1)
         seen = flipped(y[:N_TRAIN], FLIPPED, rng)
         engine = GibbsSampler(label_noise=FLIPPED, n_samples=400, thin=20)
-        clf = BayesPointClassifier(engine=engine, fit_intercept=False, random_state=number)
+        clf = BayesPointClassifier(
+            kernel="linear",
+            temperature=1.0,
+            engine=engine,
+            fit_intercept=False,
+            random_state=number,
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ChainsDisagreeWarning)
             clf.fit(X[:N_TRAIN], seen)

@@ -103,7 +103,11 @@ def fit_knapsack(
     for words, allowed in (("mean", effort.betas), ("mode", (np.inf,))):
         pair = best_pair(search.cv_results_, allowed)
         engine = KnapsackPropagation(prior=prior, C=pair["C"], beta=pair["beta"], **VARIANT)
-        weights[words] = BayesPointClassifier(engine=engine).fit(X, y).posterior_.mean[:, 0]
+        weights[words] = (
+            BayesPointClassifier(kernel="linear", temperature=1.0, engine=engine)
+            .fit(X, y)
+            .posterior_.mean[:, 0]
+        )
     return weights
 
 

@@ -13,7 +13,12 @@ from scipy.stats import t as student
 from bayespoint.experiments.base import Column, Context, Figure, Result, Row, Table
 from bayespoint.experiments.knapsack import splits
 from bayespoint.experiments.knapsack.splits import EP, KNAP, MODE, ONE, SVM, DataSet, SplitErrors
-from bayespoint.experiments.verdicts import PRINTED_AND_MEASURED, standard_error, verdict
+from bayespoint.experiments.verdicts import (
+    OTHER_DATA,
+    PRINTED_AND_MEASURED,
+    standard_error,
+    verdict,
+)
 from bayespoint.plots import new_axes
 from bayespoint.plots.style import BLUE, GREEN, INK, PURPLE, VERMILION, Drawing
 
@@ -28,10 +33,8 @@ PRINTED = {
     MODE: ((32.88, 0.25), (24.39, 0.28), (15.84, 0.21), (32.08, 0.11), (23.93, 0.15),
            (15.06, 0.13), (4.35, 0.08)),
 }  # fmt: skip
-SETS = ("liver", "sonar", "heart", "contraceptive", "pima", "australian", "breast")
 PAIRS = ((KNAP, SVM), (KNAP, EP), (KNAP, MODE), (ONE, SVM), (ONE, EP))
 LEVEL = 0.05  # below which a difference is called significant
-OTHER_DATA = "other data, not comparable"
 
 
 def run(context: Context, sets: Sequence[DataSet]) -> Result:
@@ -116,7 +119,11 @@ def error_table(data: DataSet, results: Sequence[SplitErrors]) -> Table:
 
 def printed_value(method: str, data: str) -> tuple[float, float] | None:
     """Mean and standard error in the paper."""
-    return PRINTED[method][SETS.index(data)] if method in PRINTED and data in SETS else None
+    return (
+        PRINTED[method][splits.SETS.index(data)]
+        if method in PRINTED and data in splits.SETS
+        else None
+    )
 
 
 def error_row(method: str, errors: NDArray[np.float64], printed: tuple[float, float] | None) -> Row:

@@ -59,7 +59,6 @@ class Toy:
     errors: NDArray[np.float64]  # true error in % of the same classifiers
     weights: dict[str, NDArray[np.float64]]
     path: NDArray[np.float64]  # weights for the values of PATH
-    posterior: MarginalPosterior
 
 
 def draw_toy(seed: int, outlier: bool = False) -> tuple[NDArray, NDArray]:
@@ -113,7 +112,7 @@ def solve_toy(seed: int) -> Toy:
     }
     path = posterior.means(PATH)[:, :, 0]
     errors = true_error(boundaries(1.0))
-    return Toy(X, y, layers[best], errors, weights, path, posterior)
+    return Toy(X, y, layers[best], errors, weights, path)
 
 
 def fit_knapsack(X: NDArray, y: NDArray) -> MarginalPosterior:

@@ -14,7 +14,7 @@ from bayespoint.datasets import Split
 from bayespoint.engines import PermutedPerceptron
 from bayespoint.experiments.base import Context, Figure, Result, Row, Table, percent
 from bayespoint.experiments.large_scale.problem import Problem
-from bayespoint.experiments.verdicts import PRINTED_AND_MEASURED, error_row
+from bayespoint.experiments.verdicts import OTHER_DATA, PRINTED_AND_MEASURED, error_row
 from bayespoint.plots import BLUE, INK, VERMILION, new_axes
 from bayespoint.plots.style import Drawing
 from bayespoint.reject import RejectionCurve, RejectionCurveDisplay, rejection_curve
@@ -27,7 +27,6 @@ INTERVAL = (
     "The interval contains the rates that are at most two binomial standard errors from the "
     "measured one."
 )
-OTHER_DATA = "other data, not comparable"
 # One for each kernel, told apart by shape as well.
 LINES: tuple[dict[str, Any], ...] = (
     {"color": VERMILION, "linestyle": "--"},
