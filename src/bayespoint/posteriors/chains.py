@@ -21,8 +21,9 @@ class ChainPosterior(Samples):
     say "yes". The probability of "yes" is :math:`q + (1 - 2 q) s`.
 
     * ``"bayes_point"``: the score is the output of the Bayes point over its standard deviation,
-      :math:`\bar f / \sqrt{var f + \bar f^2 / N}`, and :math:`s = \Phi(score)`, the share for
-      Gaussian outputs. The term :math:`\bar f^2 / N` bounds the certainty that N samples can give.
+      :math:`\bar f / \sqrt{var f + \bar f^2 / N + \beta^2}`, and :math:`s = \Phi(score)`, the share
+      for Gaussian outputs. The term :math:`\bar f^2 / N` bounds the certainty that N samples can
+      give, and :math:`\beta` is the noise that a ridge stands for.
     * ``"vote"``: the score is the mean of the signs, with ties broken by the score of the Bayes
       point, and :math:`s = (n_+ + 1/2) / (N + 1)`.
 
@@ -36,6 +37,10 @@ class ChainPosterior(Samples):
         The Bayes point, if it is known more accurately than from the samples.
     evidence : sequence of FlipEvidence, optional
         One for each task.
+    noise : float or ndarray of shape (n_tasks,), default=0.0
+        Standard deviation of the noise of new outputs.
+    left_out_log_probability : ndarray of shape (n_points, n_tasks), optional
+        log p(label of a training point | all other labels).
 
     Examples
     --------
