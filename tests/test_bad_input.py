@@ -71,7 +71,7 @@ def test_sparse_points(parameters, match):
 def test_an_engine_that_is_only_named_takes_sparse_points():
     with pytest.warns(SparseInputWarning, match="covariance='diagonal'.*keeps rows sparse"):
         clf = make_pipeline(
-            OneHotEncoder(), BayesPointClassifier(kernel="linear", temperature=1.0)
+            OneHotEncoder(), BayesPointClassifier(kernel="linear", engine="ep")
         ).fit(X.round(), Y)
     assert clf[-1].posterior_.is_diagonal
     assert clf.score(X.round(), Y) > 0.8
@@ -165,11 +165,11 @@ ENGINES = r"an engine instance, such as PermutedPerceptron\(\), or one of the na
         ("degree", 0, r"an int in the range \[1, inf\)"),
         ("degree", 2.5, r"an int in the range \[1, inf\)"),
         ("degree", True, r"an int in the range \[1, inf\)"),
-        ("gamma", -1.0, r"'scale', 'auto' or a float in the range \(0, inf\)"),
-        ("gamma", 0.0, r"'scale', 'auto' or a float in the range \(0, inf\)"),
-        ("gamma", np.nan, r"'scale', 'auto' or a float in the range \(0, inf\)"),
-        ("gamma", "foo", r"'scale', 'auto' or a float in the range \(0, inf\)"),
-        ("gamma", np.array([1.0, 2.0]), r"'scale', 'auto' or a float in the range \(0, inf\)"),
+        ("gamma", -1.0, r"'scale', 'features', an array or a float in the range \(0, inf\)"),
+        ("gamma", 0.0, r"'scale', 'features', an array or a float in the range \(0, inf\)"),
+        ("gamma", np.nan, r"'scale', 'features', an array or a float in the range \(0, inf\)"),
+        ("gamma", "foo", r"'scale', 'features', an array or a float in the range \(0, inf\)"),
+        ("gamma", np.array([1.0, -2.0]), r"a positive number or an array of them"),
         ("coef0", -0.1, r"a float in the range \[0, inf\)"),
         ("coef0", np.inf, r"a float in the range \[0, inf\)"),
         ("ridge", -1, r"'mean' or a float in the range \[0, inf\)"),
@@ -351,7 +351,7 @@ def test_nothing_but_zeros():
         ridge="mean",
         engine="perceptron",
     )
-    clf = silent(zeros, fit_intercept=False)
+    clf = silent(zeros, kernel="linear", fit_intercept=False)
     assert np.array_equal(clf.predict_proba(zeros), np.full((60, 2), 0.5))
     assert clf.log_evidence_ == pytest.approx(60 * np.log(0.5))
 

@@ -8,6 +8,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import norm
 
 from bayespoint.coding import BinaryCoding, OneVersusRest, make_coding
+from bayespoint.left_out import expected_scores
 from bayespoint.likelihoods import ProbitLikelihood
 
 LETTERS = np.array(list("abcde"))
@@ -105,7 +106,8 @@ def test_left_out_error_by_a_loop(n_classes):
         odds = [(q if t > 0 else 1 - q) for q, t in zip(p[i], targets[i], strict=True)]
         answer = int(odds[0] > 0.5) if n_classes == 2 else int(np.argmax(odds))
         wrong += weight[i] * (answer != code)
-    found = coding.left_out_error(np.log(p), codes, weight)
+    answers = coding.left_out(np.log(p), codes)
+    found = expected_scores(coding.probabilities(*answers), codes, weight)["error"].value
     assert found == pytest.approx(wrong / weight.sum())
     # The largest error of a task against the rest is something else.
     if n_classes > 2:
@@ -115,7 +117,9 @@ def test_left_out_error_by_a_loop(n_classes):
 def test_certain_labels_have_a_left_out_error_too():
     coding = OneVersusRest(LETTERS[:3])
     log_p = np.array([[0.0, 0.0, 0.0], [-np.inf, -np.inf, 0.0]])
-    assert coding.left_out_error(log_p, np.array([0, 1])) == 0.5
+    codes = np.array([0, 1])
+    p = coding.probabilities(*coding.left_out(log_p, codes))
+    assert expected_scores(p, codes)["error"].value == 0.5
 
 
 def test_shares_of_samples():

@@ -47,12 +47,15 @@ MACHINES = [
         engine=ExpectationPropagation(tol=1e-10, max_iter=1000, covariance="diagonal"),
     ),
     BayesPointClassifier(
-        temperature=1.0, kernel="rbf", gamma=0.01, engine=ExpectationPropagation(tol=1e-10)
+        temperature=1.0,
+        kernel="rbf",
+        gamma=0.01,
+        engine=ExpectationPropagation(prior_scale=1.0, tol=1e-10),
     ),
     BayesPointClassifier(
         temperature=1.0,
         kernel=RadialKernel(gamma=0.01) + 0.1 * PolynomialKernel() + ConstantKernel(),
-        engine=ExpectationPropagation(tol=1e-10),
+        engine=ExpectationPropagation(prior_scale=1.0, tol=1e-10),
     ),
     BayesPointClassifier(kernel="linear", temperature=1.0, engine=LaplaceApproximation()),
     BayesPointClassifier(temperature=1.0, kernel="rbf", gamma=0.01, engine=LaplaceApproximation()),

@@ -19,7 +19,7 @@ X, y = load_iris(return_X_y=True)
 def test_the_name_of_an_engine_is_an_engine(name):
     named, given = (
         BayesPointClassifier(kernel="linear", temperature=1.0, engine=name),
-        BayesPointClassifier(engine=get_engine(name)),
+        BayesPointClassifier(kernel="linear", temperature=1.0, engine=get_engine(name)),
     )
     params = {key: value for key, value in named.get_params().items() if key != "engine"}
     assert params == {key: v for key, v in given.get_params().items() if key != "engine"}
@@ -45,8 +45,8 @@ def test_parameters_of_an_engine_that_is_only_named():
 def test_reading_parameters_changes_nothing():
     clf = BayesPointClassifier(kernel="linear", temperature=1.0)
     clf.get_params()
-    assert clf.engine == clone(clf).engine == "ep"
-    assert clf.get_params(deep=False)["engine"] == "ep"
+    assert clf.engine == clone(clf).engine == "auto"
+    assert clf.get_params(deep=False)["engine"] == "auto"
     assert "engine__noise" not in clf.get_params(deep=False)
 
 

@@ -90,7 +90,7 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Traini
         :math:`6 n^2`, and predictions need only the M points. The result is exact if M reaches the
         rank of the kernel matrix. None takes all points. "auto" takes all of at most 2 000 points,
         and M = min(1 000, 10^8 / n), at least 100, of more. Needs ``ridge=0`` (with "auto", a ridge
-        means all points). ``engine="perceptron"`` has no basis and allows only None and "auto".
+        means all points). ``engine="perceptron"`` has no basis and ignores it.
     engine : Engine or str, default="ep"
         The algorithm, or its alias: ``"ep"`` is ``ExpectationPropagation()``.
     decision : {"bayes_point", "vote"}, default="bayes_point"

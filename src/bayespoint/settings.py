@@ -17,7 +17,7 @@ from bayespoint.engines.base import ENGINES
 from bayespoint.engines.gaussian.evidence_gradient import has_gradient
 from bayespoint.exceptions import SparseInputWarning, warn_user
 from bayespoint.kernels import Kernel, make_kernel
-from bayespoint.kernels.gamma import check_gamma
+from bayespoint.kernels.gamma import NAMED, check_gamma
 from bayespoint.validation import check_choice, check_flag, check_number, parameter_error
 
 KERNEL_PARAMETERS = ("kernel", "degree", "gamma", "coef0", "normalize", "fit_intercept")
@@ -58,6 +58,7 @@ class Settings(BaseEstimator):
     n_components: int | str | None
     engine: Engine | str
     temperature: float | str
+    fit_intercept: bool
     mixture: Sequence[tuple[float, dict]] | None
     decision: str
     class_weight: dict | str | None
@@ -101,8 +102,7 @@ class Settings(BaseEstimator):
 
     def _check_parameters(self) -> None:
         check_number(self, "degree", integer=True, low=1)
-        if not isinstance(self.gamma, str) or self.gamma != "auto":
-            check_gamma(self, by_feature=True)
+        check_gamma(self, ("auto", *NAMED), by_feature=True)
         check_number(self, "coef0", low=0)
         if not isinstance(self.ridge, str) or self.ridge != "mean":
             check_number(self, "ridge", low=0, words="'mean' or ")

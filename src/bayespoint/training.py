@@ -58,6 +58,7 @@ class Training(Settings):
                 engine,
                 gamma,
                 self.n_components,
+                self.fit_intercept,
                 lambda params: self._with(params)._train(problem, Monitor()),
                 self._seed,
                 self.n_jobs,
@@ -109,7 +110,7 @@ def mixed(mixture: Sequence[tuple], parts: list[Trained], problem: Problem) -> T
     """The mixture of machines that were trained on the same problem; a single one stays alone."""
     if len(parts) == 1:
         return parts[0]
-    share = np.array([weight for weight, _ in mixture])
+    share = np.array([float(weight) for weight, _ in mixture])
     share /= share.sum()
     if len({repr(sorted(vars(part.posterior.likelihood).items())) for part in parts}) > 1:
         raise ValueError(

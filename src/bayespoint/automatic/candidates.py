@@ -40,7 +40,9 @@ class Candidate(NamedTuple):
     spread: float = np.inf
 
 
-def candidates(n_points: int, n_features: int, gamma: Any, learns: bool) -> list[Candidate]:
+def candidates(
+    n_points: int, n_features: int, gamma: Any, *, learns: bool, constant: bool
+) -> list[Candidate]:
     """The candidates for so many points and features.
 
     Parameters
@@ -51,18 +53,23 @@ def candidates(n_points: int, n_features: int, gamma: Any, learns: bool) -> list
         The gamma that was asked for; None: 1 / n_features, or learned.
     learns : bool
         Whether scales may be learned.
+    constant : bool
+        Whether there is a constant feature.
     """
     width = 1 / n_features if gamma is None else gamma
-    linear = PolynomialKernel(coef0=1.0)
+    linear = PolynomialKernel(coef0=float(constant))
     radial = RadialKernel(gamma=width)
     found = [Candidate("linear", linear), Candidate("rbf", radial)]
     if not learns or n_points < POINTS_TO_LEARN:
         return found
-    found.append(Candidate("rbf + linear + constant", three_terms(radial, n_features), SCALES))
+    kernel = with_linear(radial, n_features, constant)
+    name = "rbf + linear" + " + constant" * constant
+    scales = tuple(f"weights__{i}" for i in range(len(kernel.terms)))
+    found.append(Candidate(name, kernel, scales))
     if gamma is None and n_points >= POINTS_A_FEATURE * n_features and n_features > 1:
         widths = RadialKernel(gamma=np.full(n_features, 1 / n_features))
-        kernel = three_terms(widths, n_features)
-        free = (*SCALES, "terms__0__gamma")
+        kernel = with_linear(widths, n_features, constant)
+        free = (*scales, "terms__0__gamma")
         found.append(Candidate("a width for each feature", kernel, free, WIDTH_SPREAD))
     return found
 
@@ -74,10 +81,8 @@ def basis_size(n_points: int, n_tasks: int) -> int | None:
     return size if size < n_points else None
 
 
-SCALES = ("weights__0", "weights__1", "weights__2")
-
-
-def three_terms(radial: RadialKernel, n_features: int) -> SumKernel:
+def with_linear(radial: RadialKernel, n_features: int, constant: bool) -> SumKernel:
     """The sum of a Gaussian, a linear and a constant kernel, all of size 1."""
-    terms = [radial, PolynomialKernel(gamma=1 / n_features), ConstantKernel()]
-    return SumKernel(terms, weights=[1.0, 1.0, 1.0])
+    terms: list[Kernel] = [radial, PolynomialKernel(gamma=1 / n_features)]
+    terms += [ConstantKernel()] * constant
+    return SumKernel(terms, weights=[1.0] * len(terms))

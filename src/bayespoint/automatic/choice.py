@@ -74,6 +74,7 @@ def choose(
     engine: Any,
     gamma: Any,
     n_components: Any,
+    constant: bool,
     train: Callable[[dict[str, Any]], Any],
     seed: int,
     n_jobs: int | None,
@@ -97,6 +98,8 @@ def choose(
         The gamma that was asked for, or None.
     n_components : int, "auto" or None
         Points of the basis of kernels.
+    constant : bool
+        Whether there is a constant feature.
     train : callable
         Trains a machine with given parameters on the problem.
     seed : int
@@ -115,8 +118,9 @@ def choose(
     n_points, n_features = problem.points.shape
     if n_components == "auto":
         n_components = basis_size(n_points, problem.coding.n_tasks)
+    considered = candidates(n_points, n_features, gamma, learns=learns, constant=constant)
     tried = []
-    for candidate in candidates(n_points, n_features, gamma, learns):
+    for candidate in considered:
         tried.append(try_out(candidate, fixed, problem, halves, train, n_components, n_jobs))
         current_monitor().tell(tried[-1].words)
     log_p = [np.log(one.left_out[np.arange(n_points), problem.codes]) for one in tried]

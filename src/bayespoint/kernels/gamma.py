@@ -10,17 +10,20 @@ from numpy.typing import NDArray
 from bayespoint.exceptions import KernelError
 from bayespoint.validation import check_number, parameter_error
 
+NAMED = ("scale", "features")
 
-def check_gamma(owner: Any, *, by_feature: bool = False) -> None:
-    """Raise an error unless gamma is "scale", "features" or a positive number.
+
+def check_gamma(owner: Any, also: tuple[str, ...] = NAMED, *, by_feature: bool = False) -> None:
+    """Raise an error unless gamma is a positive number or one of the names.
 
     With ``by_feature`` it may also be an array of positive numbers.
     """
     if by_feature and isinstance(owner.gamma, (list, tuple, np.ndarray)):
         if not are_positive(owner.gamma):
-            raise parameter_error(owner, "gamma", "a number or an array of positive numbers")
+            raise parameter_error(owner, "gamma", "a positive number or an array of them")
         return
-    check_number(owner, "gamma", low=0, closed="neither", also=("scale", "features"))
+    words = "an array or " if by_feature else ""
+    check_number(owner, "gamma", low=0, closed="neither", also=also, words=words)
 
 
 def are_positive(values: Any) -> bool:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.exceptions import KernelError
 from bayespoint.kernels import Kernel, Points
 from bayespoint.spaces.basis import check_space
 from bayespoint.spaces.rows import RowCache
@@ -60,8 +59,8 @@ class DualSpace:
     ridge : float or "mean"
         lambda of k_lambda(x, x') = k(x, x') + lambda [x is x'], in plain units of k; "mean" is the
         mean of k(x, x). It acts only where a training point meets itself, never on a new point.
-    n_components : None or "auto"
-        There is no basis here: all training points may carry weight.
+    n_components : int, "auto" or None
+        Does not matter: there is no basis here, and all training points may carry weight.
 
     Examples
     --------
@@ -85,12 +84,6 @@ class DualSpace:
 
     def fit(self, X: NDArray) -> DualSpace:
         """Prepare the training points."""
-        if self.n_components not in (None, "auto"):
-            raise KernelError(
-                f"n_components={self.n_components} is for engines that work in a basis, such as "
-                "engine='ep'. This engine computes kernel rows of all points as it needs them: set "
-                "n_components=None or 'auto'."
-            )
         self.points: Points = self.kernel.prepare(X, training=True)
         return self
 

@@ -18,8 +18,9 @@ from bayespoint.coding import Coding
 from bayespoint.engines import Engine, Run
 from bayespoint.exceptions import one_line
 from bayespoint.posteriors import Posterior
-from bayespoint.spaces import BasisSpace, DualSpace
-from bayespoint.state import ContentError, integer, need, shaped
+from bayespoint.scaling import Scaling
+from bayespoint.spaces import BasisSpace, DualSpace, StackedSpace
+from bayespoint.state import ContentError, finite, integer, need, shaped
 from bayespoint.storage.checks_sklearn import TRANSFORMERS
 
 TRIAL = 10_000_000  # most features for a trial prediction, whose point then takes 80 MB
@@ -48,7 +49,7 @@ def classifier(value: BayesPointClassifier) -> None:
         return
     posterior, space, n_features = value.posterior_, value._space, value.n_features_in_
     need(isinstance(posterior, Posterior), "its posterior is not a Posterior")
-    need(isinstance(space, (BasisSpace, DualSpace)), "its space is not a BasisSpace or DualSpace")
+    need(isinstance(space, SPACES), "its space is not a space")
     need(value.decision in ("bayes_point", "vote"), "its decision is unknown")
     need(type(value._accepts_sparse) is bool, "_accepts_sparse is not a bool")
     integer(n_features, 1)
@@ -68,6 +69,10 @@ def classifier(value: BayesPointClassifier) -> None:
     else:
         shaped(columns, "iu", "m")
         need(columns.min() >= 0 and columns.max() < n_features, "its columns are out of range")
+    scaling = value._scaling
+    if scaling is not None:
+        need(isinstance(scaling, Scaling), "its scaling is not a Scaling")
+        finite(scaling.mean, "d", d=n_features)
     # The coefficients of a linear classifier have confirmed the number of features.
     need(n_features <= TRIAL or space.kernel.is_linear, f"it claims {n_features} features")
     trial(value, np.zeros((1, n_features)), n_tasks)
@@ -84,6 +89,7 @@ def trial(value: BayesPointClassifier, X: np.ndarray, n_tasks: int) -> None:
     need(all(one.shape == (1, n_tasks) for one in answers), "it does not predict its classes")
 
 
+SPACES = (BasisSpace, DualSpace, StackedSpace)
 CHECKS: dict[type, Callable[[Any], object]] = {
     **TRANSFORMERS,
     BayesPointClassifier: classifier,

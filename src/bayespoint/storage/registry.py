@@ -23,7 +23,9 @@ from sklearn.preprocessing import (
 
 from bayespoint import coding, engines, kernels, likelihoods, posteriors, spaces
 from bayespoint.classifier import BayesPointClassifier
+from bayespoint.left_out import Estimate
 from bayespoint.reject import Guarantee, RejectionCurve, SelectiveClassifier
+from bayespoint.scaling import Scaling
 
 # Public module -> classes. Files name a class by this module and its name, so neither may change.
 # Subclasses are excluded: their code would be missing where a file is loaded. So are searches: the
@@ -40,6 +42,7 @@ MODULES: dict[str, tuple[type, ...]] = {
         engines.Run,
     ),
     "bayespoint.coding": (coding.BinaryCoding, coding.OneVersusRest),
+    "bayespoint.left_out": (Estimate,),
     "bayespoint.likelihoods": (likelihoods.LogisticLikelihood, likelihoods.ProbitLikelihood),
     "bayespoint.kernels": kernels.STORED,
     "bayespoint.spaces": (
@@ -61,6 +64,7 @@ MODULES: dict[str, tuple[type, ...]] = {
         posteriors.SampledPosterior,
     ),
     "bayespoint.reject": (Guarantee, RejectionCurve, SelectiveClassifier),
+    "bayespoint.scaling": (Scaling,),
     "sklearn.compose": (ColumnTransformer, make_column_selector),
     "sklearn.decomposition": (PCA,),
     "sklearn.frozen": (FrozenEstimator,),

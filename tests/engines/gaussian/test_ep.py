@@ -206,13 +206,15 @@ def test_noise_is_a_ridge_of_the_hard_model():
     X, y = problem(80, 2)
     K = rbf_kernel(X, gamma=0.5)
     soft = BayesPointClassifier(
-        temperature=1.0, kernel="precomputed", engine=ExpectationPropagation(noise=0.6, tol=1e-11)
+        temperature=1.0,
+        kernel="precomputed",
+        engine=ExpectationPropagation(noise=0.6, prior_scale=1.0, tol=1e-11),
     ).fit(K, y)
     hard = BayesPointClassifier(
         temperature=1.0,
         kernel="precomputed",
         ridge=0.36,
-        engine=ExpectationPropagation(noise=0, tol=1e-11),
+        engine=ExpectationPropagation(noise=0, prior_scale=1.0, tol=1e-11),
     ).fit(K, y)
     assert hard.log_evidence_[0] == pytest.approx(soft.log_evidence_[0], abs=1e-6)
     new = rbf_kernel(X[:9] + 0.1, X, gamma=0.5)

@@ -239,10 +239,10 @@ ASYMMETRIC = [[1, 0.5, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"prior_scale": -1.0}, r"'prior_scale' .* must be an array or a float in the range \(0"),
-        ({"prior_scale": "wide"}, "'prior_scale' .* must be an array or a float"),
-        ({"prior_scale": None}, "'prior_scale' .* must be an array or a float"),
-        ({"prior_scale": True}, "'prior_scale' .* must be an array or a float"),
+        ({"prior_scale": -1.0}, r"'prior_scale' .* .*, an array or a float in the range \(0"),
+        ({"prior_scale": "wide"}, "'prior_scale' .* must be 'auto', an array or a float"),
+        ({"prior_scale": None}, "'prior_scale' .* must be 'auto', an array or a float"),
+        ({"prior_scale": True}, "'prior_scale' .* must be 'auto', an array or a float"),
         ({"prior_scale": [1, 1, 1, 0]}, "'prior_scale' .* must be positive, in all its entries"),
         ({"prior_scale": [1, 1, 1, -2]}, "'prior_scale' .* must be positive, in all its entries"),
         ({"prior_scale": [1, 1, 1, np.nan]}, "'prior_scale' .* a finite 1-D array of numbers"),

@@ -146,7 +146,9 @@ def test_kernels_against_the_gaussian_process_classifier(kernel):
     X, y = problem(70, 2)
     process = GaussianProcessClassifier(kernel, optimizer=None, max_iter_predict=1000).fit(X, y)
     clf = BayesPointClassifier(
-        temperature=1.0, kernel="precomputed", engine=LaplaceApproximation(tol=1e-10)
+        temperature=1.0,
+        kernel="precomputed",
+        engine=LaplaceApproximation(prior_scale=1.0, tol=1e-10),
     )
     clf.fit(kernel(X), y)
     assert clf.log_evidence_[0] == pytest.approx(process.log_marginal_likelihood(), abs=1e-6)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from bayespoint.climbing import climb
-from bayespoint.engines.gaussian.evidence_gradient import evidence_gradient
+from bayespoint.engines.gaussian.evidence_gradient import evidence_gradient, has_gradient
 from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
 from bayespoint.posteriors import GaussianPosterior
@@ -33,7 +33,7 @@ def run_with_best_scale(
     """Run an engine with the prior scale that the labels make most probable.
 
     One scale for all tasks, by the sum of their log evidences, on at most 1 000 of the points.
-    Weights of linear features have the scale 1.
+    Weights of linear features have the scale 1, as have those of runs whose gradient is not known.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def run_with_best_scale(
         As of ``run``; the scale is in ``run.measures``.
     """
     scale = 1.0
-    if not space.is_linear:
+    if not space.is_linear and has_gradient(engine):
         scale = best_scale(engine, space, targets, request)
     posterior, run = with_scale(engine, scale).run(space, targets, request)
     measures = {**run.measures, "prior_scale": np.full(targets.shape[1], scale)}
