@@ -127,7 +127,9 @@ def test_what_components_are_taken_of_many_points():
 
 @pytest.mark.parametrize("ridge", [0.5, "mean"])
 def test_a_ridge_has_no_small_basis(ridge):
-    with pytest.raises(KernelError, match=r"n_components=3 needs ridge=0.*raise the engine's noise"):
+    with pytest.raises(
+        KernelError, match=r"n_components=3 needs ridge=0.*raise the engine's noise"
+    ):
         BasisSpace(RADIAL, ridge, 3).fit(points(9))
 
 
