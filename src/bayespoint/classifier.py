@@ -18,28 +18,14 @@ from sklearn.utils.validation import validate_data
 
 from bayespoint.callbacks import CallbackSupport, monitor_for, with_callbacks
 from bayespoint.engines import Engine
-from bayespoint.exceptions import TaskWarning, warn_user
+from bayespoint.fitted import Fitted
 from bayespoint.kernels import Kernel
-from bayespoint.left_out import expected_scores
 from bayespoint.monitor import current_monitor
 from bayespoint.posteriors import Posterior
-from bayespoint.predictions import Predictions
 from bayespoint.problem import Problem, known_classes
 from bayespoint.scaling import Scaling
 from bayespoint.settings import can_update
-from bayespoint.training import Trained, Training, left_out_of, mixed
-
-# Fitted attributes that not every fit sets.
-OF_SOME_FITS = (
-    "coef_",
-    "intercept_",
-    "log_evidence_",
-    "left_out_error_",
-    "expected_scores_",
-    "chosen_params_",
-    "oob_decision_function_",
-    "oob_score_",
-)
+from bayespoint.training import mixed
 
 
 @contextmanager
@@ -54,7 +40,7 @@ def unchanged_on_failure(estimator: Any) -> Iterator[None]:
         raise
 
 
-class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Training):
+class BayesPointClassifier(Fitted, ClassifierMixin, CallbackSupport):
     r"""Bayes point machine: predicts with the mean of all classifiers that fit the data.
 
     A classifier is a weight vector :math:`w` with output :math:`f(x) = \langle w, \phi(x) \rangle`.
@@ -355,11 +341,6 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Traini
         return problem
 
     @property
-    def kernel_(self) -> Kernel:
-        """The fitted kernel, with everything computed from the training points."""
-        return self._space.kernel
-
-    @property
     def _extends(self) -> bool:
         """Whether ``fit`` extends the previous fit."""
         return self.warm_start and hasattr(self, "posterior_")
@@ -386,41 +367,3 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Traini
                 "fit, but some of these have changed. Set warm_start=False to start again."
             )
         return self.posterior_
-
-    def _publish(
-        self, engine: Engine, problem: Problem, trained: Trained, choice: Any, seconds: float
-    ) -> None:
-        """Set the fitted attributes, and warn."""
-        self._space, self.posterior_, self.coding_, run = trained
-        self.run_ = replace(run, seconds=seconds)
-        self.classes_, self._columns = problem.classes, problem.columns
-        self._accepts_sparse = self._takes_sparse(engine)
-        self.n_iter_ = run.n_iter
-        for name in OF_SOME_FITS:
-            self.__dict__.pop(name, None)  # from an earlier fit
-        if self.posterior_.log_evidence is not None:
-            self.log_evidence_ = self.posterior_.log_evidence
-        left_out = None if choice is None else choice.left_out
-        if left_out is None and self.posterior_.left_out_log_probability is not None:
-            left_out = left_out_of(trained, problem)
-        if left_out is not None:
-            self.expected_scores_ = expected_scores(left_out, problem.codes, problem.weight)
-            self.left_out_error_ = self.expected_scores_["error"].value
-        self._publish_oob(problem.codes, problem.weight, problem.given)
-        if self.kernel_.is_linear:
-            weights = self._space.primal(self.posterior_.mean).T
-            self.coef_, constant = np.hsplit(weights, [self.n_features_in_])
-            self.intercept_ = constant.sum(axis=1)  # one column, or none
-            if self._scaling is not None:
-                self.coef_, self.intercept_ = self._scaling.weights(self.coef_, self.intercept_)
-        if choice is not None:
-            self.chosen_params_ = {"standardize": self._scaling is not None, **choice.params}
-            self.run_ = replace(self.run_, choice=choice.reasons)
-        for warning in run.warnings:
-            if isinstance(warning, TaskWarning):
-                names = self.coding_.task_names
-                warning.name = names[warning.task] if len(names) > 1 else None
-            warn_user(warning)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "posterior_")
