@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -30,6 +33,18 @@ OF_SOME_FITS = (
     "oob_decision_function_",
     "oob_score_",
 )
+
+
+@contextmanager
+def unchanged_on_failure(estimator: Any) -> Iterator[None]:
+    """Leave the estimator as it was if the block fails or is interrupted."""
+    before = vars(estimator).copy()
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
 class Fitted(Predictions, Training):
@@ -88,6 +103,16 @@ class Fitted(Predictions, Training):
                 names = self.coding_.task_names
                 warning.name = names[warning.task] if len(names) > 1 else None
             warn_user(warning)
+
+    def _html_repr(self) -> str:
+        """scikit-learn's diagram, and below it what was chosen."""
+        diagram = super()._html_repr()
+        if not hasattr(self, "chosen_params_"):
+            return diagram
+        lines = "".join(f"<li>{escape(line)}</li>" for line in self.run_.choice)
+        return (
+            f"{diagram}<details><summary>Chosen automatically</summary><ul>{lines}</ul></details>"
+        )
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "posterior_")
