@@ -1,4 +1,4 @@
-"""Tables of the data folder as numbers: half to train, half to test."""
+"""Tables of the data folder as numbers, some to train and the rest to test."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Halves(NamedTuple):
     y_new: NDArray[np.int64]
 
 
-def load(name: str, folder: Path, most: int = 600) -> Halves:
-    """A set of ``uci/`` or ``tables/``: at most so many points to train, the rest to test.
+def load(name: str, folder: Path, most: int = 600, share: float = 0.5, seed: int = 0) -> Halves:
+    """A set of ``uci/`` or ``tables/``: a share of it, at most so many points, to train.
 
     Numbers are standardised, categories become 0 and 1, both with the training points alone. Test
     points of a class that the training points lack are left out.
@@ -35,10 +35,12 @@ def load(name: str, folder: Path, most: int = 600) -> Halves:
         data = load_uci(name, folder)
         table = pd.DataFrame(data.X).rename(columns=str).assign(target=data.y)
     else:
-        table = pd.read_csv(folder / "tables" / f"{name}.csv.gz")
-    table = table.iloc[np.random.default_rng(0).permutation(len(table))]
+        whole = folder / "tables" / f"{name}.csv.gz"
+        part = folder / "tables" / f"{name}-train.csv.gz"  # of sets with a fixed split
+        table = pd.read_csv(whole if whole.exists() else part)
+    table = table.iloc[np.random.default_rng(seed).permutation(len(table))]
     labels = table.pop("target").astype(str).to_numpy()
-    half = min(len(table) // 2, most)
+    half = min(int(len(table) * share), most)
     classes, y = np.unique(labels[:half], return_inverse=True)
     known = np.flatnonzero(np.isin(labels[half:], classes))[:4000]
     is_number = make_column_selector(dtype_include=np.number)
