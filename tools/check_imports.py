@@ -23,6 +23,7 @@ LAYERS = (
     ("storage",),
     ("reject", "active", "selection"),
     ("classifier",),
+    ("fitted",),
     ("automatic", "predictions", "problem", "settings", "training"),
     ("engines",),
     ("posteriors", "likelihoods", "coding"),

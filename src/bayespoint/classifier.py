@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,43 +17,17 @@ from sklearn.utils.validation import validate_data
 
 from bayespoint.callbacks import CallbackSupport, monitor_for, with_callbacks
 from bayespoint.engines import Engine
-from bayespoint.exceptions import TaskWarning, warn_user
+from bayespoint.fitted import Fitted, unchanged_on_failure
 from bayespoint.kernels import Kernel
-from bayespoint.left_out import expected_scores
 from bayespoint.monitor import current_monitor
 from bayespoint.posteriors import Posterior
-from bayespoint.predictions import Predictions
 from bayespoint.problem import Problem, known_classes
 from bayespoint.scaling import Scaling
 from bayespoint.settings import can_update
-from bayespoint.training import Trained, Training, left_out_of, mixed
-
-# Fitted attributes that not every fit sets.
-OF_SOME_FITS = (
-    "coef_",
-    "intercept_",
-    "log_evidence_",
-    "left_out_error_",
-    "expected_scores_",
-    "chosen_params_",
-    "oob_decision_function_",
-    "oob_score_",
-)
+from bayespoint.training import mixed
 
 
-@contextmanager
-def unchanged_on_failure(estimator: Any) -> Iterator[None]:
-    """Leave the estimator as it was if the block fails or is interrupted."""
-    before = vars(estimator).copy()
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
-
-
-class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Training):
+class BayesPointClassifier(Fitted, ClassifierMixin, CallbackSupport):
     r"""Bayes point machine: predicts with the mean of all classifiers that fit the data.
 
     A classifier is a weight vector :math:`w` with output :math:`f(x) = \langle w, \phi(x) \rangle`.
@@ -62,19 +35,27 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Traini
     of this distribution, the *Bayes point*, is the classifier that predicts. Several classes are
     separated one against the rest, in a single run of the engine.
 
+    Without arguments, kernels, their parameters and temperatures are learned from the training
+    data, and the result is a mixture of a few machines (see Notes). What is named stays as it is.
+
     Parameters
     ----------
-    kernel : {"linear", "poly", "rbf", "precomputed"}, Kernel or callable, default="linear"
+    kernel : {"auto", "linear", "poly", "rbf", "precomputed"}, Kernel or callable, default="auto"
         Inner product of the features :math:`\phi`. ``poly`` is
         :math:`(\gamma x \cdot x' + c_0)^d`, ``rbf`` is :math:`\exp(-\gamma |x - x'|^2)`. A
         :class:`~bayespoint.kernels.Kernel` object, such as ``RadialKernel() + PolynomialKernel()``,
         holds its parameters itself: ``degree``, ``gamma``, ``coef0`` and ``fit_intercept`` do not
-        apply. A callable takes two arrays of points and returns the matrix of all pairs.
+        apply. A callable takes two arrays of points and returns the matrix of all pairs. "auto"
+        tries several, with ``engine="ep"`` or ``"laplace"`` on dense features; otherwise it is
+        "linear".
+    standardize : bool or "auto", default="auto"
+        Scale all features to mean 0 and variance 1. "auto" does so if kernels are tried.
     degree : int, default=3
         Degree :math:`d` of ``poly``.
-    gamma : {"scale", "auto"} or float, default="scale"
-        :math:`\gamma` of ``poly`` and ``rbf``; "scale" is 1 / (n_features Var X), "auto" is
-        1 / n_features.
+    gamma : {"auto", "scale", "features"}, float or array of shape (n_features,), default="auto"
+        :math:`\gamma` of ``poly`` and ``rbf``, for ``rbf`` also one for each feature. "scale" is
+        1 / (n_features Var X), "features" is 1 / n_features. "auto" is "scale" if the kernel is
+        named.
     coef0 : float, default=1.0
         :math:`c_0 \ge 0` of ``poly``.
     normalize : bool, default=False
@@ -83,7 +64,7 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Traini
         :math:`\lambda` of :math:`k_\lambda(x, x') = k(x, x') + \lambda [x = x']`. It permits
         training errors at a price, like the slack of a support vector machine. "mean" is the mean
         of k(x, x). Engines with a noise model, such as the default, do not need it.
-    n_components : int, "auto" or None, default=None
+    n_components : int, "auto" or None, default="auto"
         Most training points in the basis of a kernel that is not linear, M. The weights are those
         of the span of M points, chosen by a pivoted Cholesky decomposition. A fit takes
         :math:`n M^2` operations and memory for :math:`2 n M` numbers, instead of :math:`n^3` and
@@ -91,14 +72,21 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Traini
         rank of the kernel matrix. None takes all points. "auto" takes all of at most 2 000 points,
         and M = min(1 000, 10^8 / n), at least 100, of more. Needs ``ridge=0`` (with "auto", a ridge
         means all points). ``engine="perceptron"`` has no basis and ignores it.
-    engine : Engine or str, default="ep"
-        The algorithm, or its alias: ``"ep"`` is ``ExpectationPropagation()``.
+    engine : Engine or str, default="auto"
+        The algorithm, or its alias: ``"ep"`` is ``ExpectationPropagation()``, as is "auto".
+    temperature : float or "auto", default="auto"
+        Divides the log-odds of the classes: above 1 probabilities are less certain. "auto" is the
+        temperature of the best leave-one-out predictions, nearer to 1 for few points; 1 if the
+        engine has no leave-one-out predictions, in ``partial_fit``, and for votes.
+    mixture : list of (float, dict), optional
+        Weights and parameters of several machines, whose posteriors are mixed. Parameters that are
+        not in the dict are those of the classifier.
     decision : {"bayes_point", "vote"}, default="bayes_point"
         Whether predictions and probabilities follow the mean of the weights or the majority vote of
         the classifiers. The vote is the Bayes-optimal decision, but not itself a linear classifier.
     fit_intercept : bool, default=True
-        Add a constant feature to ``kernel="linear"``. Other kernels ignore it; ``poly`` has a
-        constant through ``coef0``.
+        Add a constant feature to ``kernel="linear"``, and to the kernels of "auto". Others ignore
+        it; ``poly`` has a constant through ``coef0``.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; they multiply ``sample_weight``.
     warm_start : bool, default=False
@@ -127,7 +115,17 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Traini
         decision of each task, which is scaled: by the length of x, or of (x, 1) with an intercept,
         for samples (with an offset in some); by the standard deviation for a Gaussian posterior.
     run_ : Run
-        How the fit went: iterations, whether it converged, and what to do if not.
+        How the fit went: iterations, whether it converged, and what to do if not. ``run_.choice``
+        says what was tried and chosen.
+    chosen_params_ : dict
+        Parameters that give the same fit when typed, if kernels were tried:
+        ``BayesPointClassifier(**chosen_params_)``.
+    expected_scores_ : dict of str to Estimate
+        ``"error"`` and ``"log_loss"`` to be expected on new data, with 95 % intervals, from
+        predictions of training points that do not know their label.
+    feature_relevance_ : ndarray of shape (n_features,)
+        Share of each feature in the squared slopes of the output, for linear and Gaussian kernels
+        and their sums.
     log_evidence_ : ndarray of shape (n_tasks,)
         Log evidence log p(y), if the engine computes it.
     left_out_error_ : float
@@ -145,6 +143,15 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Traini
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if all are strings.
+
+    Notes
+    -----
+    ``kernel="auto"`` considers a linear kernel, a Gaussian one, the sum of a Gaussian, a linear and
+    a constant kernel, and, with at least five points for each feature, the same sum with a width
+    for each feature. The training points are split into halves, and scales and widths of the sums
+    maximise the evidence of each half (of at most 500 points). Each kernel is then trained on all
+    points, in a basis of at most 500. Leave-one-out predictions of the points in the *other* half
+    are honest, and decide on temperatures and on the weights of the mixture (stacking).
 
     See Also
     --------
@@ -355,11 +362,6 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Traini
         return problem
 
     @property
-    def kernel_(self) -> Kernel:
-        """The fitted kernel, with everything computed from the training points."""
-        return self._space.kernel
-
-    @property
     def _extends(self) -> bool:
         """Whether ``fit`` extends the previous fit."""
         return self.warm_start and hasattr(self, "posterior_")
@@ -386,41 +388,3 @@ class BayesPointClassifier(Predictions, ClassifierMixin, CallbackSupport, Traini
                 "fit, but some of these have changed. Set warm_start=False to start again."
             )
         return self.posterior_
-
-    def _publish(
-        self, engine: Engine, problem: Problem, trained: Trained, choice: Any, seconds: float
-    ) -> None:
-        """Set the fitted attributes, and warn."""
-        self._space, self.posterior_, self.coding_, run = trained
-        self.run_ = replace(run, seconds=seconds)
-        self.classes_, self._columns = problem.classes, problem.columns
-        self._accepts_sparse = self._takes_sparse(engine)
-        self.n_iter_ = run.n_iter
-        for name in OF_SOME_FITS:
-            self.__dict__.pop(name, None)  # from an earlier fit
-        if self.posterior_.log_evidence is not None:
-            self.log_evidence_ = self.posterior_.log_evidence
-        left_out = None if choice is None else choice.left_out
-        if left_out is None and self.posterior_.left_out_log_probability is not None:
-            left_out = left_out_of(trained, problem)
-        if left_out is not None:
-            self.expected_scores_ = expected_scores(left_out, problem.codes, problem.weight)
-            self.left_out_error_ = self.expected_scores_["error"].value
-        self._publish_oob(problem.codes, problem.weight, problem.given)
-        if self.kernel_.is_linear:
-            weights = self._space.primal(self.posterior_.mean).T
-            self.coef_, constant = np.hsplit(weights, [self.n_features_in_])
-            self.intercept_ = constant.sum(axis=1)  # one column, or none
-            if self._scaling is not None:
-                self.coef_, self.intercept_ = self._scaling.weights(self.coef_, self.intercept_)
-        if choice is not None:
-            self.chosen_params_ = {"standardize": self._scaling is not None, **choice.params}
-            self.run_ = replace(self.run_, choice=choice.reasons)
-        for warning in run.warnings:
-            if isinstance(warning, TaskWarning):
-                names = self.coding_.task_names
-                warning.name = names[warning.task] if len(names) > 1 else None
-            warn_user(warning)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "posterior_")

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, softmax
+from scipy.special import log_softmax, ndtr, softmax
 
 from bayespoint.likelihoods.quadrature import TINY, share_of_largest
 from bayespoint.state import need, number, shaped
@@ -87,6 +87,10 @@ class Coding(ABC):
         """Probabilities of the classes, from the log-probabilities of each task."""
         log_odds = self.log_odds(log_yes, log_no)
         return softmax(log_odds / (temperature or self.temperature), axis=-1)
+
+    def log_probabilities(self, log_yes: NDArray, log_no: NDArray) -> NDArray[np.float64]:
+        """Their logarithms."""
+        return log_softmax(self.log_odds(log_yes, log_no) / self.temperature, axis=-1)
 
     def left_out(self, log_probability: NDArray, codes: NDArray) -> tuple[NDArray, NDArray]:
         """Log-probabilities of yes and no of each point and task, given all other labels.

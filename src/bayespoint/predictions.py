@@ -89,6 +89,22 @@ class Predictions:
         _, log_yes, log_no = self._answers(X)
         return self.coding_.probabilities(log_yes, log_no)
 
+    def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Logarithms of the probabilities of the classes, finite also where these round to 0.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New points.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        _, log_yes, log_no = self._answers(X)
+        return self.coding_.log_probabilities(log_yes, log_no)
+
     def vote_shares(self, X: ArrayLike) -> NDArray[np.float64]:
         """Share of the posterior's classifiers that say yes to each class against the rest.
 

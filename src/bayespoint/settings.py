@@ -63,6 +63,7 @@ class Settings(BaseEstimator):
     decision: str
     class_weight: dict | str | None
     n_jobs: int | None
+    random_state: Any
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Get the parameters, including those of an engine that is given by name.

@@ -60,7 +60,7 @@ class Training(Settings):
                 self.n_components,
                 self.fit_intercept,
                 lambda params: self._with(params)._train(problem, Monitor()),
-                self._seed,
+                0 if self.random_state is None else self._seed,
                 self.n_jobs,
             )
 

@@ -123,19 +123,18 @@ def sweep_block(
 ) -> tuple:
     """Visit the sites of a block in turn; K = Phi_B Sigma Phi_B^T and f = Phi_B mu when it begins.
 
-    Changes a and b, sets ``variance`` to e as each site leaves it, and returns T, g, moved:
-    Sigma -= Z T Z^T and mu += Z g for Z = Sigma Phi_B^T.
+    Changes a and b, sets ``variance`` to e as each site leaves it, and returns U, down, g, moved:
+    Sigma -= Z U^T diag(down) U Z^T and mu += Z g for Z = Sigma Phi_B^T.
     ``moved`` is the larger of |a' - a| s and |b' - b| s^2 of each site, infinite where it has no
     cavity, and NaN from the site on whose output's variance fell below its floor: not visited.
     """
     size = len(y)
-    T, g, u = np.zeros((size, size)), np.zeros(size), np.zeros(size)
+    U, down, g = np.eye(size), np.zeros(size), np.zeros(size)
     moved = np.full(size, np.nan)
-    start = K.copy()
     for j in range(size):
         e, mean, shift, rate = K[j, j], f[j], 0.0, 0.0
         if not (e >= floor[j]):
-            return T, g, moved
+            return U, down, g, moved
         step = damping / min(max(weight[j], 1.0), 2.0)  # copies move at once: half as far
         for inner in range(1 if weight[j] <= 1 else INNER):
             c = 1.0 - removed[j] * b[j] * e
@@ -149,7 +148,7 @@ def sweep_block(
                 moved[j] = size_of_step
             if not math.isfinite(size_of_step):
                 moved[j] = np.nan
-                return T, g, moved
+                return U, down, g, moved
             da, db = step * (new_a - a[j]), step * (new_b - b[j])
             d = 1.0 + weight[j] * db * e
             # Copies of a site of negative precision could leave no variance: go less far.
@@ -165,24 +164,22 @@ def sweep_block(
             if size_of_step < 1e-14:
                 break
         variance[j] = e
-        # Step 4, once for all copies: Sherman-Morrison with z_j = Z u, u = unit_j - T K[:, j].
+        # Step 4, once for all copies: Sherman-Morrison with z_j = Z u, where
+        # u = unit_j - sum_l<j down_l (z_l.phi_j) u_l; K[l, j] was z_l.phi_j when l was visited.
         d = 1.0 + weight[j] * rate * K[j, j]
-        down = weight[j] * rate / d
+        down[j] = weight[j] * rate / d
         along = weight[j] * (y[j] * shift - f[j] * rate) / d
-        for i in range(j):
-            u[i] = 0.0
-            for k in range(j):
-                u[i] -= T[i, k] * start[k, j]
-        u[j] = 1.0
+        for before in range(j):
+            share = down[before] * K[before, j]
+            for i in range(before + 1):
+                U[j, i] -= share * U[before, i]
         for i in range(j + 1):
-            g[i] += along * u[i]
-            for k in range(j + 1):
-                T[i, k] += down * u[i] * u[k]
+            g[i] += along * U[j, i]
         for i in range(j + 1, size):
             f[i] += along * K[j, i]
             for k in range(j + 1, size):
-                K[i, k] -= down * K[j, i] * K[j, k]
-    return T, g, moved
+                K[i, k] -= down[j] * K[j, i] * K[j, k]
+    return U, down, g, moved
 
 
 @compiled

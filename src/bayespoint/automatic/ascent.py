@@ -16,7 +16,7 @@ from bayespoint.engines.gaussian.prior_scale import ROUGH
 from bayespoint.kernels import Kernel
 
 FURTHEST = 7.0  # largest move of a logarithm
-MOST_TASKS = 8  # that speak for all
+MOST_TASKS = 4  # that speak for all
 MOST_FITS = 30
 
 

@@ -16,7 +16,7 @@ WIDTH_SPREAD = 1.5  # standard deviation of the logarithms of widths and scales,
 # A basis of 200 to 500 points gave the log-loss of all points to a percent on six of seven sets, in
 # a tenth of the time; where classes are many and clean, more is better.
 MOST_COMPONENTS, FEWEST_COMPONENTS = 500, 100
-BUDGET = 2.5e9  # of n M^2 for all tasks together: some seconds
+BUDGET = 1.5e9  # of n M^2 for all tasks together: some seconds
 
 
 class Candidate(NamedTuple):

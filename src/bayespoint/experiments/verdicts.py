@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from bayespoint.experiments.base import Column, Row
 from bayespoint.reports.intervals import Interval, score_interval
 
-OTHER_DATA = "other data, not comparable"
 WIDTH = 2.0  # standard errors that are put down to chance
 PRINTED_AND_MEASURED = (Column("printed"), Column("measured"), Column("interval"))
 
@@ -57,7 +56,11 @@ def verdict(difference: float, error: float) -> str:
 
 
 def error_row(
-    quantity: str, rate: float, n: int, printed: float | None = None, words: str = ""
+    quantity: str,
+    rate: float,
+    n: int,
+    printed: float | None = None,
+    words: str = "other data, not comparable",
 ) -> Row:
     """A row of PRINTED_AND_MEASURED, in per cent, for an error rate on n points.
 

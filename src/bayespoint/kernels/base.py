@@ -129,6 +129,10 @@ class Kernel(BaseEstimator, ABC):
         change = self.derivative(left, right, name)
         return 0.0 if change is None else float(np.vdot(pull, change))
 
+    def squared_slopes(self, n_features: int) -> NDArray[np.float64] | None:
+        """Prior variance of the slope of an output by each feature; None if it is not constant."""
+        return None
+
     def feature_derivative(self, points: Points, name: str) -> NDArray:
         """D rows / d log ``name`` of a linear kernel's points, in their unit."""
         form = self.linear_form
@@ -359,6 +363,13 @@ class SumKernel(Kernel):
         term, parts = self.terms[i], (left.parts[i], right.parts[i])
         change = term.derivative(*parts, inner) if inner else term.block(*parts)
         return None if change is None else scaled(change, left, right, i)
+
+    def squared_slopes(self, n_features: int) -> NDArray[np.float64] | None:
+        """The weighted sum over the terms."""
+        known = [term.squared_slopes(n_features) for term in self.terms]
+        if self.normalize or any(one is None for one in known):
+            return None
+        return np.array([w for w, _ in self._pairs()]) @ np.array(known)
 
     def slope(self, left: Points, right: Points, name: str, pull: NDArray) -> Any:
         """That of the term, with the factors of its features in the pull."""

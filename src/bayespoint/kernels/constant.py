@@ -31,6 +31,10 @@ class ConstantKernel(Kernel):
         """A constant feature alone."""
         return LinearForm(0.0, 1.0)
 
+    def squared_slopes(self, n_features: int) -> NDArray[np.float64]:
+        """0: a constant has no slope."""
+        return np.zeros(n_features)
+
     def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
         """A single feature, 1."""
         n = X.shape[0]

@@ -99,6 +99,12 @@ class PolynomialKernel(Kernel):
         gamma, coef0 = self._base
         return LinearForm(gamma * (name == "gamma"), coef0 * (name == "coef0"))
 
+    def squared_slopes(self, n_features: int) -> NDArray[np.float64] | None:
+        """The factor gamma of a linear kernel."""
+        if self.degree > 1 or self.normalize:
+            return None
+        return np.full(n_features, known_gamma(self))
+
     @property
     def _base(self) -> LinearForm:
         return LinearForm(known_gamma(self), float(self.coef0))

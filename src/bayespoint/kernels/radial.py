@@ -73,6 +73,10 @@ class RadialKernel(Kernel):
         """The factor gamma."""
         return ("gamma",)
 
+    def squared_slopes(self, n_features: int) -> NDArray[np.float64]:
+        """Twice gamma: the second derivative of k at 0."""
+        return np.broadcast_to(2 * known_gamma(self), n_features).astype(np.float64)
+
     def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
         """Centre and scale the inputs; ``side`` is ``gamma |x - centre|^2``."""
         gamma = known_gamma(self)

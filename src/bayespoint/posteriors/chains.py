@@ -21,8 +21,9 @@ class ChainPosterior(Samples):
     say "yes". The probability of "yes" is :math:`q + (1 - 2 q) s`.
 
     * ``"bayes_point"``: the score is the output of the Bayes point over its standard deviation,
-      :math:`\bar f / \sqrt{var f + \bar f^2 / N}`, and :math:`s = \Phi(score)`, the share for
-      Gaussian outputs. The term :math:`\bar f^2 / N` bounds the certainty that N samples can give.
+      :math:`\bar f / \sqrt{var f + \bar f^2 / N + \beta^2}`, and :math:`s = \Phi(score)`, the share
+      for Gaussian outputs. The term :math:`\bar f^2 / N` bounds the certainty that N samples can
+      give, and :math:`\beta` is the noise that a ridge stands for.
     * ``"vote"``: the score is the mean of the signs, with ties broken by the score of the Bayes
       point, and :math:`s = (n_+ + 1/2) / (N + 1)`.
 
@@ -36,6 +37,10 @@ class ChainPosterior(Samples):
         The Bayes point, if it is known more accurately than from the samples.
     evidence : sequence of FlipEvidence, optional
         One for each task.
+    noise : float or ndarray of shape (n_tasks,), default=0.0
+        Standard deviation of the noise of new outputs.
+    left_out_log_probability : ndarray of shape (n_points, n_tasks), optional
+        log p(label of a training point | all other labels).
 
     Examples
     --------
@@ -58,11 +63,15 @@ class ChainPosterior(Samples):
         label_noise: NDArray[np.float64],
         mean: NDArray[np.float64] | None = None,
         evidence: Sequence[FlipEvidence] | None = None,
+        *,
+        noise: NDArray[np.float64] | float = 0.0,
+        left_out_log_probability: NDArray[np.float64] | None = None,
     ) -> None:
         n_chains, n_draws, n_coordinates, n_tasks = chains.shape
         self.n_chains, self.n_draws = n_chains, n_draws
         self.weights = np.moveaxis(chains, 2, 0).reshape(n_coordinates, -1, n_tasks)
-        self.likelihood: ProbitLikelihood = ProbitLikelihood(0.0, label_noise)
+        self.likelihood: ProbitLikelihood = ProbitLikelihood(noise, label_noise)
+        self.left_out_log_probability = left_out_log_probability
         self.evidence = evidence
         self._mean = super().mean if mean is None else mean
         if evidence is not None:
@@ -97,7 +106,7 @@ class ChainPosterior(Samples):
         """The Bayes point's output over its standard deviation, or the mean vote."""
         outputs = self.outputs(Z)
         centre = Z @ self.mean.astype(Z.dtype, copy=False)
-        square = outputs.var(axis=1) + centre**2 / self.n_samples
+        square = outputs.var(axis=1) + centre**2 / self.n_samples + np.square(self.likelihood.noise)
         score = np.divide(centre, np.sqrt(square), out=np.zeros_like(centre), where=square > 0)
         if rule == "bayes_point":
             return score

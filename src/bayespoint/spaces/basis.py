@@ -63,6 +63,7 @@ class BasisSpace(Coordinates):
     keeps_gram = False  # whether the kernel matrix, if it has full rank, is kept for the engine
     _gram: NDArray[np.float64] | None = None
     pivots: NDArray[np.int64] | None = None  # of a basis of some points
+    _private: tuple[float, NDArray[np.int64]] | None = None  # the ridge, and the order of points
 
     def __init__(
         self,
@@ -107,6 +108,7 @@ class BasisSpace(Coordinates):
             self.Z_, every = gram_schmidt(K)
         self._points = points.take(every)
         self._factor = self.Z_[every]
+        self._private = (ridge, every) if ridge > 0 else None
         if self.keeps_gram and len(every) == len(K):
             self._gram = K
         return self
@@ -148,6 +150,17 @@ class BasisSpace(Coordinates):
         values = self.kernel.block(new, self._points)
         values = in_plain_units(values, new.log_unit, self._points.log_unit)
         return solve_triangular(self._factor, values.T, lower=True, overwrite_b=True).T
+
+    def private_outputs(self, weights: NDArray) -> NDArray[np.float64]:
+        r"""What the ridge adds to the outputs of the training points, (n_points, n_weights).
+
+        New points have no such part: it is :math:`\lambda \alpha_i`, with :math:`w = L^T \alpha`.
+        """
+        outputs = np.zeros((self.n_points, weights.shape[1]))
+        if self._private is not None:
+            ridge, order = self._private
+            outputs[order] = ridge * solve_triangular(self._factor, weights, lower=True, trans="T")
+        return outputs
 
     def primal(self, weights: NDArray) -> NDArray:
         """Weights of (x, 1), or of x without a constant, if the kernel is linear."""
@@ -200,6 +213,7 @@ class BasisSpace(Coordinates):
         del self.Z_
         vars(self).pop("_gram", None)
         vars(self).pop("pivots", None)
+        vars(self).pop("_private", None)
         if self.kernel.is_precomputed:  # only the columns of the points are needed
             self._points = replace(self._points, rows=np.empty((len(self._points), 0)))
 

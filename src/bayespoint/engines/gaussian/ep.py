@@ -118,7 +118,7 @@ class ExpectationPropagation(Engine):
     lacks one of them. To lack one copy of less than one can be impossible, if the weight is small
     and the label surprising; cavities then lack only what is there, which is less exact.
 
-    A sweep over all sites costs :math:`4 n d^2` operations, n points and d coordinates, or
+    A sweep over all sites costs :math:`3 n d^2` operations, n points and d coordinates, or
     :math:`2 n^3` with about as many coordinates as points. The first visits all; later ones only
     those whose move, expected from the exact mean and the last known variance of their output, is
     not small. Early ones are in float32 where there are many coordinates. The run ends when the

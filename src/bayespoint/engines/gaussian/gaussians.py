@@ -17,10 +17,11 @@ CONTRACTION = 0.25  # of the square of a refinement's step, at least
 
 # All products of a sweep are SciPy's: NumPy has a BLAS of its own, whose idle threads get in the
 # way of the other's when small products take turns (eight times slower on two cores).
-BLAS = {
-    np.dtype(np.float64): (blas.dgemm, blas.dgemv),
-    np.dtype(np.float32): (blas.sgemm, blas.sgemv),
-}
+GEMM = {np.dtype(np.float64): blas.dgemm, np.dtype(np.float32): blas.sgemm}
+GEMV = {np.dtype(np.float64): blas.dgemv, np.dtype(np.float32): blas.sgemv}
+SYMM = {np.dtype(np.float64): blas.dsymm, np.dtype(np.float32): blas.ssymm}
+SYMV = {np.dtype(np.float64): blas.dsymv, np.dtype(np.float32): blas.ssymv}
+SYRK = {np.dtype(np.float64): blas.dsyrk, np.dtype(np.float32): blas.ssyrk}
 
 
 class Gaussian(ABC):
@@ -80,16 +81,23 @@ class Gaussian(ABC):
     def project(self, own: NDArray) -> tuple[NDArray, NDArray, NDArray]:
         """For the points ``own``: z = Sigma phi^T, phi Sigma phi^T and phi mu."""
 
-    def update(self, z: NDArray, T: NDArray, g: NDArray) -> None:
-        """Step 4 for a block of sites: Sigma - z T z^T and mu + z g."""
-        gemm, gemv = BLAS[z.dtype]
-        z_T = gemm(1.0, z, T.astype(z.dtype, copy=False))
-        self._Sigma = gemm(-1.0, z_T, z, 1.0, self.Sigma, trans_b=True, overwrite_c=True)
-        self.mu += gemv(1.0, z, g.astype(z.dtype, copy=False))
+    def update(self, z: NDArray, U: NDArray, down: NDArray, g: NDArray) -> None:
+        """Step 4 for a block of sites: Sigma - z U^T diag(down) U z^T and mu + z g."""
+        roots = U.T * np.sqrt(np.abs(down))
+        roots = GEMM[z.dtype](1.0, z, roots.astype(z.dtype, order="F"))
+        for sign in (-1.0, 1.0):  # sites of negative precision give variance back
+            own = sign * down < 0
+            if own.any():
+                self._Sigma = self._add_square(sign, roots if own.all() else roots[:, own])
+        self.mu += GEMV[z.dtype](1.0, z, g.astype(z.dtype))
 
+    @abstractmethod
+    def _add_square(self, sign: float, root: NDArray) -> NDArray:
+        """Sigma + sign root root^T."""
+
+    @abstractmethod
     def symmetrise(self) -> None:
         """Remove the rounding errors of a sweep that make Sigma asymmetric."""
-        self._Sigma = ((self.Sigma + self.Sigma.T) / 2).T  # the same, and in Fortran's order
 
     def renew(self, shift: NDArray, rate: NDArray) -> tuple[NDArray, NDArray]:
         """Compute all from the sites, in float64; variances and means of the outputs.
@@ -120,8 +128,8 @@ class Gaussian(ABC):
         return None
 
     def _times_Sigma(self, vector: NDArray) -> NDArray:
-        _, gemv = BLAS[self.Sigma.dtype]
-        return gemv(1.0, self.Sigma, vector.astype(self.Sigma.dtype)).astype(np.float64)
+        symv, vector = SYMV[self.Sigma.dtype], vector.astype(self.Sigma.dtype)
+        return symv(1.0, self.Sigma, vector, lower=1).astype(np.float64)
 
     def _range(self) -> tuple[float, float]:
         """The smallest and the largest number, beside the variances of outputs, in a sweep."""
@@ -145,7 +153,10 @@ class Gaussian(ABC):
 
 
 class WeightGaussian(Gaussian):
-    """Of the d weights: a sweep over n points takes 4 n d^2 operations."""
+    """Of the d weights: a sweep over n points takes 3 n d^2 operations.
+
+    Only the lower triangle of Sigma is used, and changed.
+    """
 
     def __init__(self, space: Coordinates, prior: GaussianPrior) -> None:
         super().__init__(space, prior)
@@ -156,10 +167,16 @@ class WeightGaussian(Gaussian):
         gapless = own[-1] - own[0] == len(own) - 1  # then a slice, and no copy
         rows = self.space.rows(slice(own[0], own[-1] + 1) if gapless else own)
         phi = np.ascontiguousarray(rows, dtype=self.Sigma.dtype)
-        gemm, _ = BLAS[phi.dtype]
-        z = gemm(1.0, self.Sigma, phi.T)
+        z = SYMM[phi.dtype](1.0, self.Sigma, phi.T, lower=1)
         f = blas.dgemv(1.0, np.ascontiguousarray(rows).T, self.mu, trans=True)
-        return z, gemm(1.0, phi.T, z, trans_a=True), f
+        return z, GEMM[phi.dtype](1.0, phi.T, z, trans_a=True), f
+
+    def _add_square(self, sign: float, root: NDArray) -> NDArray:
+        syrk = SYRK[root.dtype]
+        return syrk(sign, root, 1.0, self.Sigma, lower=1, overwrite_c=True)
+
+    def symmetrise(self) -> None:
+        """Nothing: one triangle decides."""
 
     def _range(self) -> tuple[float, float]:
         variances = self.prior.scales**2
@@ -207,6 +224,14 @@ class OutputGaussian(Gaussian):
         """Columns of Sigma, and the entries of mu."""
         z = np.array(self.Sigma[:, own], order="F")
         return z, z[own], self.mu[own]
+
+    def _add_square(self, sign: float, root: NDArray) -> NDArray:
+        gemm = GEMM[root.dtype]
+        return gemm(sign, root, root, 1.0, self.Sigma, trans_b=True, overwrite_c=True)
+
+    def symmetrise(self) -> None:
+        """Remove the rounding errors of a sweep that make Sigma asymmetric."""
+        self._Sigma = ((self.Sigma + self.Sigma.T) / 2).T  # the same, and in Fortran's order
 
     def settle(self, shift: NDArray, rate: NDArray, enough: float) -> NDArray | None:
         """Bring alpha to where it solves its equation, and mu with it; see the base class."""

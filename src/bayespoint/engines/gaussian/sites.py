@@ -176,13 +176,13 @@ class Sites:
         """Steps 1 to 4 for the sites of a block, one after another; how far each has moved."""
         z, K, f = self.gaussian.project(own)
         a, b, e = self.a[own], self.b[own], self.e[own]
-        T, g, moved = _core.ep.sweep_block(
+        U, down, g, moved = _core.ep.sweep_block(
             K.astype(np.float64, copy=False), f, self.y[own], self.weight[own], a, b,
             self._removed[own], TRUSTED[z.dtype] * self._known[own], *self.likelihood.constants,
             share, e,
         )  # fmt: skip
         self.a[own], self.b[own], self.e[own] = a, b, e
-        self.gaussian.update(z, T, g)
+        self.gaussian.update(z, U, down, g)
         self._exact = False
         return moved
 

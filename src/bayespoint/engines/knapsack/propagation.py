@@ -223,6 +223,6 @@ class KnapsackPropagation(Engine):
         if rank > self.max_rank:
             raise ValueError(
                 f"KnapsackPropagation passes messages to every weight, and here are {rank}, more "
-                f"than max_rank={self.max_rank}. Take fewer features (such as "
-                "sklearn.kernel_approximation.Nystroem with a linear kernel), or raise max_rank."
+                f"than max_rank={self.max_rank}. Take fewer features "
+                "(n_components of the classifier bounds those of a kernel), or raise max_rank."
             )

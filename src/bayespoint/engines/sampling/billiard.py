@@ -195,4 +195,4 @@ class BilliardSampler(Engine):
                 draws = balls.draw(np.inf, n_draws, self.thin)
                 agree = agreement(draws, halfspaces.normals)
                 tasks.append(Task(draws, balls.mean, 0.0, *agree, balls.n_steps))
-        return conclude(tasks, space.n_coordinates, n_draws, None, "raise thin and burn_in")
+        return conclude(tasks, space, targets, n_draws, None, "raise thin and burn_in")

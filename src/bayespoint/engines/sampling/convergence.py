@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from bayespoint.engines.run import Run
 from bayespoint.exceptions import ChainsDisagreeWarning, StoppedEarlyWarning
+from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors import ChainPosterior, FlipEvidence
 from bayespoint.posteriors.diagnostics import effective_sample_size, r_hat
+from bayespoint.spaces import BasisSpace
 from bayespoint.validation import check_number, parameter_error
 
 AGREE = 1.05  # R-hat up to which chains agree, and target_ess may end a run
@@ -51,24 +53,62 @@ def agreement(draws: NDArray, normals: NDArray) -> tuple[float, float]:
     )
 
 
-def gather(tasks: list[Task], n_coordinates: int) -> ChainPosterior:
+def gather(tasks: list[Task], space: BasisSpace, targets: NDArray[np.int8]) -> ChainPosterior:
     """The posterior of all tasks."""
     n_draws = min(task.draws.shape[1] for task in tasks)  # a stopped run ends with fewer
     draws = np.stack([task.draws[:, :n_draws] for task in tasks], axis=3)
     mean = np.stack([task.mean for task in tasks], axis=1)
-    if n_coordinates == 1:  # the second one was there for the circles only
+    if space.n_coordinates == 1:  # the second one was there for the circles only
         draws = np.sign(draws[:, :, :1])
         mean = draws.mean(axis=(0, 1))
     evidence = [task.evidence for task in tasks if task.evidence is not None]
     label_noise = np.array([task.label_noise for task in tasks])
-    return ChainPosterior(draws, label_noise, mean, evidence or None)
+    noise, left_out = np.zeros(len(tasks)), np.empty(targets.shape)
+    for number, q in enumerate(label_noise):
+        weights = draws[..., number].reshape(-1, space.n_coordinates).T
+        private = space.private_outputs(weights)
+        noise[number] = np.sqrt(np.square(private).mean())
+        likelihood = ProbitLikelihood(noise[number], q)
+        for own, rows in space.parts():
+            left_out[own, number] = left_out_log_probability(
+                targets[own, [number]] * (rows @ weights - private[own]), likelihood
+            )
+    is_possible = (noise > 0) | (label_noise > 0)  # else no sample is wrong at any point
+    return ChainPosterior(
+        draws,
+        label_noise,
+        mean,
+        evidence or None,
+        noise=noise,
+        left_out_log_probability=left_out if is_possible.all() else None,
+    )
+
+
+def left_out_log_probability(
+    margins: NDArray[np.float64], likelihood: ProbitLikelihood
+) -> NDArray[np.float64]:
+    """Log p(label | all other labels) of some points, from margins y f_n (n_points, N).
+
+    A sample w of the posterior given all labels counts 1 / p(y_i | w) without the i-th.
+    """
+    weight = np.exp(-likelihood.log_likelihood(margins)[0])
+    weight /= weight.sum(axis=1, keepdims=True)
+    mean = (weight * margins).sum(axis=1)
+    variance = (weight * (margins - mean[:, None]) ** 2).sum(axis=1)
+    score = likelihood.predictive(mean, variance + mean**2 / margins.shape[1])
+    return likelihood.log_predictive(score)[0]
 
 
 def conclude(
-    tasks: list[Task], n_coordinates: int, n_draws: int, target: float | None, remedy: str
+    tasks: list[Task],
+    space: BasisSpace,
+    targets: NDArray[np.int8],
+    n_draws: int,
+    target: float | None,
+    remedy: str,
 ) -> tuple[ChainPosterior, Run]:
     """The posterior of all tasks, and what happened to their chains; see :func:`chain_run`."""
-    posterior = gather(tasks, n_coordinates)
+    posterior = gather(tasks, space, targets)
     return posterior, chain_run(tasks, posterior, n_draws, target, remedy)
 
 

@@ -160,7 +160,7 @@ class GibbsSampler(Engine):
         remedy = "raise thin and burn_in (or max_steps with target_ess)"
         if self.directions in ("auto", "isotropic"):
             remedy += ", or set directions='adapted'"
-        return conclude(tasks, space.n_coordinates, self._n_draws(), self.target_ess, remedy)
+        return conclude(tasks, space, targets, self._n_draws(), self.target_ess, remedy)
 
     def _moves(
         self,

@@ -13,12 +13,7 @@ from scipy.stats import t as student
 from bayespoint.experiments.base import Column, Context, Figure, Result, Row, Table
 from bayespoint.experiments.knapsack import splits
 from bayespoint.experiments.knapsack.splits import EP, KNAP, MODE, ONE, SVM, DataSet, SplitErrors
-from bayespoint.experiments.verdicts import (
-    OTHER_DATA,
-    PRINTED_AND_MEASURED,
-    standard_error,
-    verdict,
-)
+from bayespoint.experiments.verdicts import PRINTED_AND_MEASURED, standard_error, verdict
 from bayespoint.plots import new_axes
 from bayespoint.plots.style import BLUE, GREEN, INK, PURPLE, VERMILION, Drawing
 
@@ -119,11 +114,8 @@ def error_table(data: DataSet, results: Sequence[SplitErrors]) -> Table:
 
 def printed_value(method: str, data: str) -> tuple[float, float] | None:
     """Mean and standard error in the paper."""
-    return (
-        PRINTED[method][splits.SETS.index(data)]
-        if method in PRINTED and data in splits.SETS
-        else None
-    )
+    values = PRINTED.get(method, ())
+    return dict(zip(splits.SETS, values, strict=False)).get(data)
 
 
 def error_row(method: str, errors: NDArray[np.float64], printed: tuple[float, float] | None) -> Row:
@@ -132,7 +124,7 @@ def error_row(method: str, errors: NDArray[np.float64], printed: tuple[float, fl
     own = standard_error(errors)
     ends = mean - 2 * own, mean + 2 * own
     if printed is None:
-        words = "not printed" if method == ONE else OTHER_DATA
+        words = "not printed" if method == ONE else "other data, not comparable"
         return Row(method, (None, mean, ends), words)
     value, error = printed
     return Row(method, (value, mean, ends), verdict(mean - value, hypot(own, error)))

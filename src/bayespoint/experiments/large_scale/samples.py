@@ -14,7 +14,7 @@ from bayespoint.datasets import Split
 from bayespoint.engines import PermutedPerceptron
 from bayespoint.experiments.base import Context, Figure, Result, Row, Table, percent
 from bayespoint.experiments.large_scale.problem import Problem
-from bayespoint.experiments.verdicts import OTHER_DATA, PRINTED_AND_MEASURED, error_row
+from bayespoint.experiments.verdicts import PRINTED_AND_MEASURED, error_row
 from bayespoint.plots import BLUE, INK, VERMILION, new_axes
 from bayespoint.plots.style import Drawing
 from bayespoint.reject import RejectionCurve, RejectionCurveDisplay, rejection_curve
@@ -149,9 +149,7 @@ def rejection_table(errors: SampleErrors, problem: Problem) -> Table:
     n = errors.curve.n_samples
     printed: Sequence[float | None] = problem.printed or [None] * len(RATES)
     rows = [
-        error_row(
-            f"{100 * rate:.0f} % rejected", float(error), accepted(n, rate), value, OTHER_DATA
-        )
+        error_row(f"{100 * rate:.0f} % rejected", float(error), n - round(n * rate), value)
         for rate, error, value in zip(RATES, errors.curve.error_at(RATES), printed, strict=True)
     ]
     caption = (
@@ -162,11 +160,6 @@ def rejection_table(errors: SampleErrors, problem: Problem) -> Table:
         caption += " The printed numbers are for the plain kernel, the only one of the paper."
     title = f"Figure 2: error in % against rejection rate, {errors.name}"
     return Table(title, caption, PRINTED_AND_MEASURED, rows)
-
-
-def accepted(n: int, rate: float) -> int:
-    """Points that are left when a fraction is rejected."""
-    return n - round(n * rate)
 
 
 def samples_table(errors: SampleErrors, problem: Problem) -> Table:
@@ -181,7 +174,7 @@ def samples_table(errors: SampleErrors, problem: Problem) -> Table:
     mean = row("mean sample", float(errors.alone.mean()))
     rows = [
         *(row(f"N = {number}", float(errors.first[number - 1])) for number in range(1, N_SAMPLES)),
-        error_row(f"N = {N_SAMPLES}", together, n, printed, OTHER_DATA),
+        error_row(f"N = {N_SAMPLES}", together, n, printed),
         row("best sample", float(errors.alone.min())),
         # A mean of dependent rates, of which no binomial law tells.
         replace(mean, values=(*mean.values[:2], None)),

@@ -1,0 +1,149 @@
+"""The fitted attributes of a classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from bayespoint.engines import Engine, Run
+from bayespoint.exceptions import TaskWarning, warn_user
+from bayespoint.kernels import Kernel
+from bayespoint.left_out import Estimate, expected_scores
+from bayespoint.posteriors import MixturePosterior, Posterior
+from bayespoint.predictions import Predictions
+from bayespoint.problem import Problem
+from bayespoint.training import Trained, Training, left_out_of
+
+# Fitted attributes that not every fit sets.
+OF_SOME_FITS = (
+    "coef_",
+    "feature_relevance_",
+    "intercept_",
+    "log_evidence_",
+    "left_out_error_",
+    "expected_scores_",
+    "chosen_params_",
+    "oob_decision_function_",
+    "oob_score_",
+)
+
+
+@contextmanager
+def unchanged_on_failure(estimator: Any) -> Iterator[None]:
+    """Leave the estimator as it was if the block fails or is interrupted."""
+    before = vars(estimator).copy()
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+class Fitted(Predictions, Training):
+    """Publishes what a fit has found."""
+
+    run_: Run
+    n_iter_: int
+    n_features_in_: int
+    log_evidence_: NDArray[np.float64]
+    left_out_error_: float
+    expected_scores_: dict[str, Estimate]
+    coef_: NDArray
+    intercept_: NDArray
+    feature_relevance_: NDArray[np.float64]
+    chosen_params_: dict[str, Any]
+
+    @property
+    def kernel_(self) -> Kernel:
+        """The fitted kernel, with everything computed from the training points."""
+        return self._space.kernel
+
+    def _publish(
+        self, engine: Engine, problem: Problem, trained: Trained, choice: Any, seconds: float
+    ) -> None:
+        """Set the fitted attributes, and warn."""
+        self._space, self.posterior_, self.coding_, run = trained
+        self.run_ = replace(run, seconds=seconds)
+        self.classes_, self._columns = problem.classes, problem.columns
+        self._accepts_sparse = self._takes_sparse(engine)
+        self.n_iter_ = run.n_iter
+        for name in OF_SOME_FITS:
+            self.__dict__.pop(name, None)  # from an earlier fit
+        if self.posterior_.log_evidence is not None:
+            self.log_evidence_ = self.posterior_.log_evidence
+        left_out = None if choice is None else choice.left_out
+        if left_out is None and self.posterior_.left_out_log_probability is not None:
+            left_out = left_out_of(trained, problem)
+        if left_out is not None:
+            self.expected_scores_ = expected_scores(left_out, problem.codes, problem.weight)
+            self.left_out_error_ = self.expected_scores_["error"].value
+        self._publish_oob(problem.codes, problem.weight, problem.given)
+        if self.kernel_.is_linear:
+            weights = self._space.primal(self.posterior_.mean).T
+            self.coef_, constant = np.hsplit(weights, [self.n_features_in_])
+            self.intercept_ = constant.sum(axis=1)  # one column, or none
+            if self._scaling is not None:
+                self.coef_, self.intercept_ = self._scaling.weights(self.coef_, self.intercept_)
+        relevance = relevance_of(trained, problem)
+        if relevance is not None:
+            self.feature_relevance_ = relevance
+        if choice is not None:
+            self.chosen_params_ = {"standardize": self._scaling is not None, **choice.params}
+            self.run_ = replace(self.run_, choice=choice.reasons)
+        for warning in run.warnings:
+            if isinstance(warning, TaskWarning):
+                names = self.coding_.task_names
+                warning.name = names[warning.task] if len(names) > 1 else None
+            warn_user(warning)
+
+    def _html_repr(self) -> str:
+        """scikit-learn's diagram, and below it what was chosen."""
+        diagram = super()._html_repr()
+        if not hasattr(self, "chosen_params_"):
+            return diagram
+        lines = "".join(f"<li>{escape(line)}</li>" for line in self.run_.choice)
+        return (
+            f"{diagram}<details><summary>Chosen automatically</summary><ul>{lines}</ul></details>"
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "posterior_")
+
+
+def relevance_of(trained: Trained, problem: Problem) -> NDArray[np.float64] | None:
+    r"""Share of each feature in the squared slopes of the outputs; None if it is not known.
+
+    A feature of variance :math:`s_j^2` has the relevance :math:`s_j^2\, E (\partial f / \partial
+    x_j)^2`, scaled to sum 1. The expectation is that of the posterior mean if the kernel is linear,
+    and else that of the prior, whose widths may have been learned.
+    """
+    if isinstance(trained.posterior, MixturePosterior):
+        parts = zip(trained.space.spaces, trained.posterior.members, strict=True)
+        known = [relevance_in(space, member, problem) for space, member in parts]
+        if any(one is None for one in known):
+            return None
+        return trained.posterior.weights @ np.array(known)
+    return relevance_in(trained.space, trained.posterior, problem)
+
+
+def relevance_in(space: Any, posterior: Posterior, problem: Problem) -> NDArray[np.float64] | None:
+    """The relevance of features in one space."""
+    X = problem.points
+    if space.kernel.is_precomputed or issparse(X):
+        return None
+    slopes = space.kernel.squared_slopes(X.shape[1])
+    if slopes is None:
+        return None
+    if space.kernel.is_linear and not space.kernel.normalize:
+        slopes = np.square(space.primal(posterior.mean)[: X.shape[1]]).mean(axis=1)
+    relevance = slopes * X.var(axis=0, dtype=np.float64)
+    total = relevance.sum()
+    return relevance / total if total > 0 else np.full(len(relevance), 1 / len(relevance))
