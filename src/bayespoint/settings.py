@@ -28,7 +28,8 @@ def can_update(classifier: Settings) -> bool:
     """Whether kernel and engine support batch learning; if not, an AttributeError says why."""
     engine = classifier.engine
     named = ENGINES.get(alias_of(engine)) if isinstance(engine, str) else engine
-    if getattr(named, "can_update", False) and classifier._kernel_is("is_linear"):
+    is_linear = classifier._kernel_is("is_linear") and classifier.mixture is None
+    if getattr(named, "can_update", False) and is_linear:
         return True
     raise AttributeError(
         f"partial_fit needs an engine that supports batch learning, and kernel='linear': the "
@@ -43,9 +44,9 @@ def is_positive(value: Any) -> bool:
     return isinstance(value, Real) and 0 < float(value) < np.inf
 
 
-def alias_of(engine: str) -> str:
-    """The alias of a named engine: "auto" is expectation propagation."""
-    return "ep" if engine == "auto" else engine
+def alias_of(engine: Any) -> Any:
+    """The engine as given, or the alias of what "auto" stands for: expectation propagation."""
+    return "ep" if isinstance(engine, str) and engine == "auto" else engine
 
 
 class Settings(BaseEstimator):
@@ -155,10 +156,7 @@ class Settings(BaseEstimator):
 
     def _make_engine(self, X: Any) -> Engine:
         """The engine, checked. For sparse points, one given by name is made to support them."""
-        if isinstance(self.engine, str):
-            engine = get_engine(alias_of(self.engine))
-        else:
-            engine = get_engine(self.engine)
+        engine = get_engine(alias_of(self.engine))
         engine.check()
         if not issparse(X) or self._takes_sparse(engine):
             return engine

@@ -141,15 +141,15 @@ def left_out_of(part: Trained, problem: Problem) -> Any:
 
 
 def run_of(runs: list[Run]) -> Run:
-    """What is to be said of several runs."""
+    """What is to be said of several runs: of the longest, or the longest that failed."""
     failed = [run for run in runs if not run.converged]
-    longest = max(runs, key=lambda run: run.n_iter)
+    longest = max(failed or runs, key=lambda run: run.n_iter)
     return Run(
         longest.unit,
         longest.n_iter,
-        failed[0].summary if failed else f"{len(runs)} machines, all converged",
+        longest.summary if failed else f"{len(runs)} machines, all converged",
         converged=not failed,
-        remedy=failed[0].remedy if failed else "",
-        history=[changes for run in runs for changes in run.history],
+        remedy=longest.remedy,
+        history=longest.history,
         warnings=[warning for run in failed for warning in run.warnings],
     )

@@ -9,6 +9,7 @@ import numpy as np
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import get_engine
 from bayespoint.pipelines import split_pipeline
+from bayespoint.settings import alias_of
 
 WRAPPED = ("best_estimator_", "estimator_")  # where searches and refusals keep what they fitted
 
@@ -45,7 +46,7 @@ def facts(fitted: Any) -> dict[str, str]:
     if hasattr(fitted, "best_params_"):
         words["chosen"] = ", ".join(f"{name} = {v!r}" for name, v in fitted.best_params_.items())
     if isinstance(fitted, BayesPointClassifier):
-        words["engine"] = " ".join(repr(get_engine(fitted.engine)).split())
+        words["engine"] = " ".join(repr(get_engine(alias_of(fitted.engine))).split())
         words |= run_facts(fitted)
     if hasattr(fitted, "n_features_in_"):
         words["features"] = str(fitted.n_features_in_)
@@ -61,6 +62,10 @@ def run_facts(fitted: BayesPointClassifier) -> dict[str, str]:
         words["samples"] = str(posterior.n_samples)
     if posterior.log_evidence is not None:
         words["log evidence"] = f"{float(np.sum(posterior.log_evidence)):.2f}"
-    if hasattr(fitted, "left_out_error_"):
-        words["leave-one-out error"] = f"{fitted.left_out_error_:.2%}"
+    if run.choice:
+        words["chosen kernels"] = "; ".join(line.strip() for line in run.choice)
+    if hasattr(fitted, "expected_scores_"):
+        error, loss = fitted.expected_scores_["error"], fitted.expected_scores_["log_loss"]
+        words["expected error"] = f"{error.value:.2%} ({error.low:.2%} to {error.high:.2%})"
+        words["expected log-loss"] = str(loss)
     return words
