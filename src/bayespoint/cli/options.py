@@ -14,9 +14,7 @@ Data = Annotated[
 ]
 Target = Annotated[str, typer.Option(metavar="COL", help="Column with the classes.")]
 ModelFile = Annotated[Path, typer.Option("--model", metavar="FILE", help="File of the model.")]
-Engine = Annotated[
-    str, typer.Option(metavar="NAME", help=f"Algorithm: {', '.join(ENGINE_NAMES)}.")
-]
+Engine = Annotated[str, typer.Option(metavar="NAME", help=f"Algorithm: {', '.join(ENGINE_NAMES)}.")]
 Kernel = Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(KERNELS)}.")]
 Param = Annotated[
     list[str] | None,

@@ -42,7 +42,9 @@ def make_classifier(
         if name not in known:
             names = ", ".join(name for name in known if not name.startswith("engine__"))
             hint = did_you_mean(name, known)
-            bad_usage(f"--param: {alias_of(engine)} has no parameter {name!r}.{hint} There are {names}")
+            bad_usage(
+                f"--param: {alias_of(engine)} has no parameter {name!r}.{hint} There are {names}"
+            )
         machine.set_params(**{known[name]: parse(value)})
     get_engine(alias_of(machine.engine)).check()
     return machine
