@@ -80,7 +80,7 @@ class Settings(BaseEstimator):
         """
         params = super().get_params(deep=deep)
         if deep and isinstance(self.engine, str) and alias_of(self.engine) in ENGINES:
-            defaults = get_engine(alias_of(self.engine)).get_params()
+            defaults = get_engine(self.engine).get_params()
             params |= {f"engine__{name}": value for name, value in defaults.items()}
         return params
 
@@ -98,7 +98,7 @@ class Settings(BaseEstimator):
         """
         engine = params.get("engine", self.engine)
         if isinstance(engine, str) and any(name.startswith("engine__") for name in params):
-            params["engine"] = get_engine(alias_of(engine))
+            params["engine"] = get_engine(engine)
         return super().set_params(**params)
 
     def _check_parameters(self) -> None:
@@ -155,10 +155,7 @@ class Settings(BaseEstimator):
 
     def _make_engine(self, X: Any) -> Engine:
         """The engine, checked. For sparse points, one given by name is made to support them."""
-        if isinstance(self.engine, str):
-            engine = get_engine(alias_of(self.engine))
-        else:
-            engine = get_engine(self.engine)
+        engine = get_engine(self.engine)
         engine.check()
         if not issparse(X) or self._takes_sparse(engine):
             return engine
