@@ -58,18 +58,15 @@ def warn_of_failures(evaluations: Sequence[Evaluation], best: Evaluation) -> Non
         warn_user(ConvergenceWarning(f"{text}: {best.message}"))
 
 
-def is_held(value: Any, slope: Any, bounds: tuple[float, float], tol: float) -> bool:
-    """Whether a parameter, or an entry of it, is at a bound beyond which the evidence grows."""
-    ends = np.where(np.asarray(slope) > 0, bounds[1], bounds[0])
-    return bool(np.any((np.abs(slope) > tol) & (np.asarray(value) == ends)))
-
-
 def warn_of_bounds(best: Evaluation, bounds: Mapping[str, tuple[float, float]], tol: float) -> None:
     """Warn of parameters at a bound beyond which the log evidence grows by more than ``tol``."""
     reached = [
         name
         for name, slope in best.slopes.items()
-        if is_held(best.params[name], slope, bounds[name], tol)
+        # An array of widths or scales at its bounds has switched features off.
+        if np.ndim(slope) == 0
+        and abs(slope) > tol
+        and best.params[name] == bounds[name][int(slope > 0)]
     ]
     if reached:
         values = tuple(best.params[name] for name in reached)
