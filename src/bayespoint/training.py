@@ -62,6 +62,7 @@ class Training(Settings):
                 lambda params: self._with(params)._train(problem, Monitor()),
                 0 if self.random_state is None else self._seed,
                 self.n_jobs,
+                any_engine=isinstance(self.engine, str) and self.engine == "auto",
             )
 
     def _with(self, params: dict[str, Any]) -> Training:
