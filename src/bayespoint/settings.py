@@ -105,15 +105,12 @@ class Settings(BaseEstimator):
         check_number(self, "degree", integer=True, low=1)
         check_gamma(self, ("auto", *NAMED), by_feature=True)
         check_number(self, "coef0", low=0)
-        if not isinstance(self.ridge, str) or self.ridge != "mean":
-            check_number(self, "ridge", low=0, words="'mean' or ")
-        if self.n_components is not None and self.n_components != "auto":
-            check_number(self, "n_components", low=1, integer=True, words="None, 'auto' or ")
+        check_number(self, "ridge", low=0, also=("mean",))
+        check_number(self, "n_components", low=1, integer=True, also=(None, "auto"))
         for name in ("normalize", "fit_intercept", "warm_start"):
             check_flag(self, name)
         check_choice(self, "decision", ("bayes_point", "vote"))
-        if not isinstance(self.temperature, str) or self.temperature != "auto":
-            check_number(self, "temperature", low=0, closed="neither", words="'auto' or ")
+        check_number(self, "temperature", low=0, closed="neither", also=("auto",))
         if not isinstance(self.standardize, str) or self.standardize != "auto":
             check_flag(self, "standardize")
         if self.mixture is not None:
