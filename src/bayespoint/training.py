@@ -142,7 +142,7 @@ def left_out_of(part: Trained, problem: Problem) -> Any:
 
 
 def run_of(runs: list[Run]) -> Run:
-    """What is to be said of several runs."""
+    """What is to be said of several runs; the history is that of the longest."""
     failed = [run for run in runs if not run.converged]
     longest = max(runs, key=lambda run: run.n_iter)
     return Run(
@@ -151,6 +151,6 @@ def run_of(runs: list[Run]) -> Run:
         failed[0].summary if failed else f"{len(runs)} machines, all converged",
         converged=not failed,
         remedy=failed[0].remedy if failed else "",
-        history=[changes for run in runs for changes in run.history],
+        history=longest.history,
         warnings=[warning for run in failed for warning in run.warnings],
     )
