@@ -44,9 +44,9 @@ def is_positive(value: Any) -> bool:
     return isinstance(value, Real) and 0 < float(value) < np.inf
 
 
-def alias_of(engine: Any) -> Any:
-    """The engine as given, or the alias of what "auto" stands for: expectation propagation."""
-    return "ep" if isinstance(engine, str) and engine == "auto" else engine
+def alias_of(engine: str) -> str:
+    """The alias of a named engine: "auto" is expectation propagation."""
+    return "ep" if engine == "auto" else engine
 
 
 class Settings(BaseEstimator):
@@ -81,7 +81,7 @@ class Settings(BaseEstimator):
         """
         params = super().get_params(deep=deep)
         if deep and isinstance(self.engine, str) and alias_of(self.engine) in ENGINES:
-            defaults = get_engine(alias_of(self.engine)).get_params()
+            defaults = get_engine(self.engine).get_params()
             params |= {f"engine__{name}": value for name, value in defaults.items()}
         return params
 
@@ -99,22 +99,19 @@ class Settings(BaseEstimator):
         """
         engine = params.get("engine", self.engine)
         if isinstance(engine, str) and any(name.startswith("engine__") for name in params):
-            params["engine"] = get_engine(alias_of(engine))
+            params["engine"] = get_engine(engine)
         return super().set_params(**params)
 
     def _check_parameters(self) -> None:
         check_number(self, "degree", integer=True, low=1)
         check_gamma(self, ("auto", *NAMED), by_feature=True)
         check_number(self, "coef0", low=0)
-        if not isinstance(self.ridge, str) or self.ridge != "mean":
-            check_number(self, "ridge", low=0, words="'mean' or ")
-        if self.n_components is not None and self.n_components != "auto":
-            check_number(self, "n_components", low=1, integer=True, words="None, 'auto' or ")
+        check_number(self, "ridge", low=0, also=("mean",))
+        check_number(self, "n_components", low=1, integer=True, also=(None, "auto"))
         for name in ("normalize", "fit_intercept", "warm_start"):
             check_flag(self, name)
         check_choice(self, "decision", ("bayes_point", "vote"))
-        if not isinstance(self.temperature, str) or self.temperature != "auto":
-            check_number(self, "temperature", low=0, closed="neither", words="'auto' or ")
+        check_number(self, "temperature", low=0, closed="neither", also=("auto",))
         if not isinstance(self.standardize, str) or self.standardize != "auto":
             check_flag(self, "standardize")
         if self.mixture is not None:
@@ -156,7 +153,7 @@ class Settings(BaseEstimator):
 
     def _make_engine(self, X: Any) -> Engine:
         """The engine, checked. For sparse points, one given by name is made to support them."""
-        engine = get_engine(alias_of(self.engine))
+        engine = get_engine(self.engine)
         engine.check()
         if not issparse(X) or self._takes_sparse(engine):
             return engine

@@ -62,6 +62,7 @@ class Training(Settings):
                 lambda params: self._with(params)._train(problem, Monitor()),
                 0 if self.random_state is None else self._seed,
                 self.n_jobs,
+                any_engine=isinstance(self.engine, str) and self.engine == "auto",
             )
 
     def _with(self, params: dict[str, Any]) -> Training:
@@ -141,15 +142,15 @@ def left_out_of(part: Trained, problem: Problem) -> Any:
 
 
 def run_of(runs: list[Run]) -> Run:
-    """What is to be said of several runs: of the longest, or the longest that failed."""
+    """What is to be said of several runs; the history is that of the longest."""
     failed = [run for run in runs if not run.converged]
-    longest = max(failed or runs, key=lambda run: run.n_iter)
+    longest = max(runs, key=lambda run: run.n_iter)
     return Run(
         longest.unit,
         longest.n_iter,
-        longest.summary if failed else f"{len(runs)} machines, all converged",
+        failed[0].summary if failed else f"{len(runs)} machines, all converged",
         converged=not failed,
-        remedy=longest.remedy,
+        remedy=failed[0].remedy if failed else "",
         history=longest.history,
         warnings=[warning for run in failed for warning in run.warnings],
     )

@@ -14,6 +14,7 @@ from tests.helpers.probit import problem
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
+from bayespoint.kernels import RadialKernel
 from bayespoint.selection import EvidenceSearch, ascent
 
 SCALE, NOISE, FLIP = "engine__prior_scale", "engine__noise", "engine__label_noise"
@@ -248,3 +249,28 @@ def test_it_can_be_cloned_validated_and_run_in_parallel():
         one.decision_function(X), one.best_estimator_.decision_function(X)
     )
     np.testing.assert_array_equal(one.vote_shares(X), one.best_estimator_.vote_shares(X))
+
+
+def test_widths_of_features_switch_off_what_does_not_matter():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 4))
+    y = X[:, 0] ** 2 + X[:, 1] + 0.3 * rng.normal(size=150) > 1
+    kernel = RadialKernel(gamma=np.full(4, 0.25))
+    clf = BayesPointClassifier(kernel=kernel, engine=ExpectationPropagation(prior_scale=1.0))
+    bounds = {"kernel__gamma": (1e-4, 10), "engine__prior_scale": (0.1, 100)}
+    best = EvidenceSearch(clf, param_bounds=bounds).fit(X, y).best_estimator_
+    assert best.kernel_.gamma[:2].min() > 25 * best.kernel_.gamma[2:].max()
+    assert best.feature_relevance_[2:].sum() < 0.05
+
+
+def test_prior_scales_of_features_switch_off_what_does_not_matter():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 4))
+    y = X[:, 0] + 0.3 * rng.normal(size=150) > 0
+    clf = BayesPointClassifier(
+        kernel="linear", engine=ExpectationPropagation(prior_scale=np.ones(4))
+    )
+    search = EvidenceSearch(clf, param_bounds={"engine__prior_scale": (1e-3, 100)}).fit(X, y)
+    scale = search.best_params_["engine__prior_scale"]
+    assert scale[0] > 1 > 0.1 > scale[1:].max()
+    assert search.best_estimator_.feature_relevance_[0] > 0.99

@@ -7,7 +7,7 @@ from tests.helpers.kernel_formulas import normal_points as points
 
 from bayespoint.exceptions import KernelError, NotEnoughMemoryError
 from bayespoint.kernels import FunctionKernel, PrecomputedKernel, RadialKernel
-from bayespoint.spaces import BasisSpace, DualSpace, PrincipalSpace, ProcessSpace, basis
+from bayespoint.spaces import BasisSpace, PrincipalSpace, ProcessSpace, basis
 from bayespoint.spaces import pivoted_cholesky as pivoted
 
 RADIAL = RadialKernel(gamma=0.5)
@@ -145,11 +145,6 @@ def test_a_ridge_has_no_small_basis(ridge):
         KernelError, match=r"n_components=3 needs ridge=0.*raise the engine's noise"
     ):
         BasisSpace(RADIAL, ridge, 3).fit(points(9))
-
-
-def test_dual_space_has_no_basis():
-    for ignored in (3, "auto", None):
-        assert DualSpace(RADIAL, 0.0, ignored).fit(points(9)).n_points == 9
 
 
 def test_kernel_that_is_not_positive_semi_definite():

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from bayespoint.automatic.ascent import most_evident
 from bayespoint.automatic.candidates import Candidate, basis_size, candidates
 from bayespoint.automatic.halves import split
+from bayespoint.automatic.perceptrons import best_perceptron
 from bayespoint.coding import make_coding
 from bayespoint.left_out import best_temperature, expected_scores, mixture_weights
 from bayespoint.monitor import current_monitor
@@ -49,16 +50,16 @@ class Choice(NamedTuple):
         Weights and parameters of the machines.
     trained : list
         The machines, trained on all points.
-    left_out : ndarray of shape (n, n_classes)
+    left_out : ndarray of shape (n, n_classes) or None
         Probabilities of the classes of each training point, given all other labels; the kernels
-        were learned without its half of the points.
+        were learned without its half of the points. None for perceptrons, which have their own.
     reasons : list of str
         What was chosen, and why.
     """
 
     mixture: list[tuple[float, dict[str, Any]]]
     trained: list[Any]
-    left_out: NDArray[np.float64]
+    left_out: NDArray[np.float64] | None
     reasons: list[str]
 
     @property
@@ -78,6 +79,7 @@ def choose(
     train: Callable[[dict[str, Any]], Any],
     seed: int,
     n_jobs: int | None,
+    any_engine: bool,
 ) -> Choice:
     r"""Choose kernels, their parameters, temperatures and weights by the training data.
 
@@ -106,6 +108,8 @@ def choose(
         Of the halves.
     n_jobs : int or None
         Threads.
+    any_engine : bool
+        Whether perceptrons may be chosen instead, where points are many.
 
     Returns
     -------
@@ -134,6 +138,17 @@ def choose(
             trained.append(member.trained)
     left_out = np.einsum("k,knc->nc", share, [one.left_out for one in tried])
     reasons = [f"{part:4.0%} {one.words}" for part, one in zip(share, tried, strict=True)]
+    if any_engine:
+        loss = expected_scores(left_out, problem.codes, problem.weight)["log_loss"].value
+        found = best_perceptron(problem, gamma, train)
+        if found is not None:
+            is_better = found[2] < loss
+            rest = "instead" if is_better else "not"
+            reasons.append(
+                f"{rest} perceptrons, rbf: first-visit log-loss {found[2]:.4f}, mixture {loss:.4f}"
+            )
+            if is_better:
+                return Choice([(1.0, found[0])], [found[1]], None, reasons)
     return Choice(mixture, trained, left_out, reasons)
 
 

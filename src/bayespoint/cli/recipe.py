@@ -17,7 +17,6 @@ from bayespoint.cli.errors import bad_usage, check_name, did_you_mean
 from bayespoint.engines import get_engine
 from bayespoint.engines.base import ENGINES
 from bayespoint.kernels import NAMES
-from bayespoint.settings import alias_of
 
 ENGINE_NAMES = ("auto", *sorted(ENGINES))
 KERNELS = ("auto", *(name for name, make in NAMES.items() if not make().is_precomputed))
@@ -42,18 +41,17 @@ def make_classifier(
         if name not in known:
             names = ", ".join(name for name in known if not name.startswith("engine__"))
             hint = did_you_mean(name, known)
-            bad_usage(
-                f"--param: {alias_of(engine)} has no parameter {name!r}.{hint} There are {names}"
-            )
+            owner = get_engine(engine).alias
+            bad_usage(f"--param: {owner} has no parameter {name!r}.{hint} There are {names}")
         machine.set_params(**{known[name]: parse(value)})
-    get_engine(alias_of(machine.engine)).check()
+    get_engine(machine.engine).check()
     return machine
 
 
 def valid_names(machine: BayesPointClassifier) -> dict[str, str]:
     """Names that --param takes, and what they are called in the classifier."""
     own = {name: name for name in machine.get_params(deep=False) if name not in ELSEWHERE}
-    engine = get_engine(alias_of(machine.engine))
+    engine = get_engine(machine.engine)
     inner = {name: f"engine__{name}" for name in engine.get_params(deep=False)}
     return {**inner, **{name: name for name in inner.values()}, **own}
 

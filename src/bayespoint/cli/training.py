@@ -20,7 +20,6 @@ from bayespoint.cli.messages import Notes, class_words, count
 from bayespoint.cli.reading import read_table
 from bayespoint.engines import get_engine
 from bayespoint.left_out import Estimate
-from bayespoint.settings import alias_of
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,7 @@ def expected_on_new_rows(machine: BayesPointClassifier) -> dict[str, dict[str, f
 def describe_classifier(model: Pipeline) -> dict[str, Any]:
     """Engine and kernel with their parameters."""
     machine = model[-1]
-    engine = get_engine(alias_of(machine.engine))
+    engine = get_engine(machine.engine)
     return {
         "engine": {"name": engine.alias, **engine.get_params(deep=False)},
         "kernel": machine.kernel,

@@ -116,7 +116,7 @@ def get_engine(engine: Engine | str) -> Engine:
     Parameters
     ----------
     engine : Engine or str
-        An engine, or the alias of one.
+        An engine, or the alias of one; "auto" is expectation propagation.
 
     Returns
     -------
@@ -131,8 +131,8 @@ def get_engine(engine: Engine | str) -> Engine:
     """
     if isinstance(engine, Engine):
         return clone(engine)
-    if isinstance(engine, str) and engine in ENGINES:
-        return ENGINES[engine]()
+    if isinstance(engine, str) and (engine == "auto" or engine in ENGINES):
+        return ENGINES["ep" if engine == "auto" else engine]()
     names = ", ".join(sorted(ENGINES))
     raise ValueError(
         f"The 'engine' parameter of BayesPointClassifier must be an engine instance, such as "

@@ -9,7 +9,6 @@ import numpy as np
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.engines import get_engine
 from bayespoint.pipelines import split_pipeline
-from bayespoint.settings import alias_of
 
 WRAPPED = ("best_estimator_", "estimator_")  # where searches and refusals keep what they fitted
 
@@ -46,7 +45,7 @@ def facts(fitted: Any) -> dict[str, str]:
     if hasattr(fitted, "best_params_"):
         words["chosen"] = ", ".join(f"{name} = {v!r}" for name, v in fitted.best_params_.items())
     if isinstance(fitted, BayesPointClassifier):
-        words["engine"] = " ".join(repr(get_engine(alias_of(fitted.engine))).split())
+        words["engine"] = " ".join(repr(get_engine(fitted.engine)).split())
         words |= run_facts(fitted)
     if hasattr(fitted, "n_features_in_"):
         words["features"] = str(fitted.n_features_in_)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -63,11 +63,29 @@ class Ascent:
         fixed: dict[str, Any],
     ) -> None:
         self.evaluations: list[Evaluation] = []
-        self.low, self.high = np.log(np.array(list(bounds.values()))).T
+        params = classifier.get_params()
+        now = [params[name.removeprefix(prefix)] for name in bounds]
+        # A parameter that is an array has one logarithm for each of its entries.
+        self.sizes = [None if np.ndim(value) == 0 else len(value) for value in now]
+        self._ends = np.array(self.spread(list(bounds.values())))
+        self.low, self.high = np.log(self._ends).T
         self._bounds, self._prefix, self._fixed = bounds, prefix, fixed
         self._function = EvidenceFunction(classifier, data)
         self._best: tuple[float, NDArray[np.float64]] | None = None  # of those that converged
         self._worst = np.inf
+
+    def spread(self, values: Sequence[Any]) -> list[Any]:
+        """Values of the parameters, repeated for each entry of those that are arrays."""
+        parts = zip(values, self.sizes, strict=True)
+        return [value for value, size in parts for _ in range(size or 1)]
+
+    def _by_name(self, x: NDArray[np.float64]) -> dict[str, Any]:
+        """The entries that belong to each parameter: a float or an array."""
+        parts = np.split(x, np.cumsum([size or 1 for size in self.sizes])[:-1])
+        return {
+            name: part if size else float(part[0])
+            for name, part, size in zip(self._bounds, parts, self.sizes, strict=True)
+        }
 
     def __call__(self, x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """The log evidence and its gradient.
@@ -90,8 +108,7 @@ class Ascent:
             if self._best is None or value > self._best[0]:
                 self._best = value, x.copy()
         gradient = self._gradient(x)
-        slopes = dict(zip(self._bounds, gradient.tolist(), strict=True))
-        self.evaluations[-1] = evaluation._replace(slopes=slopes)
+        self.evaluations[-1] = evaluation._replace(slopes=self._by_name(gradient))
         return value, gradient
 
     def _evaluate(self, x: NDArray[np.float64]) -> Evaluation:
@@ -99,21 +116,21 @@ class Ascent:
         values = {name.removeprefix(self._prefix): value for name, value in named.items()}
         return self._function.evaluate(values, self._fixed | named)
 
-    def _values(self, x: NDArray[np.float64]) -> dict[str, float]:
+    def _values(self, x: NDArray[np.float64]) -> dict[str, Any]:
         """The parameters themselves; a bound is exactly the number that was given."""
-        low, high = np.array(list(self._bounds.values())).T
+        low, high = self._ends.T
         inside = np.clip(np.exp(x), low, high)
         values = np.select([x <= self.low, x >= self.high], [low, high], inside)
-        return dict(zip(self._bounds, values.tolist(), strict=True))
+        return self._by_name(values)
 
     def _gradient(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Exact where it is known, else from differences."""
         solution: Any = self._function.solution
         names = [name.removeprefix(self._prefix) for name in self._bounds]
         is_known = [is_differentiable(solution.kernel, solution.engine, name) for name in names]
-        gradient, exact = np.zeros(len(x)), np.array(is_known)
+        gradient, exact = np.zeros(len(x)), np.array(self.spread(is_known))
         if exact.any():
-            known = [name for name, is_exact in zip(names, exact, strict=True) if is_exact]
+            known = [name for name, is_exact in zip(names, is_known, strict=True) if is_exact]
             gradient[exact] = solution_gradient(solution, known)
         if not exact.all() and hasattr(solution.posterior, "log_evidence_error"):
             raise TypeError(
@@ -154,9 +171,13 @@ def search(
     low, high = ascent.low, ascent.high
     if choice.start is None:
         names = [name.removeprefix(prefix) for name in bounds]
-        first = np.clip(own_values(classifier, names, data.X, (low + high) / 2), low, high)
+        values = own_values(classifier, names, data.X)
+        centre = (low + high) / 2
+        sizes = [size or 1 for size in ascent.sizes]
+        given = np.concatenate([np.full(n, v) for n, v in zip(sizes, values, strict=True)])
+        first = np.clip(np.where(np.isnan(given), centre, given), low, high)
     else:
-        first = low + choice.start * (high - low)
+        first = low + np.array(ascent.spread(list(choice.start))) * (high - low)
     try:
         result = climb(ascent, first, low, high, slope=tol, gain=FLAT, max_iter=max_iter)
     except SearchEndsError as ended:
@@ -167,18 +188,17 @@ def search(
     return Found(ascent.evaluations, max(1, result.nit), ended_by)
 
 
-def own_values(
-    classifier: Any, names: list[str], X: Any, centre: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Logarithms of the classifier's own parameters; the centre where they are no numbers."""
-    first, params = centre.copy(), classifier.get_params()
+def own_values(classifier: Any, names: list[str], X: Any) -> list[Any]:
+    """Logarithms of the classifier's own parameters; NaN where they are no positive numbers."""
+    params, first = classifier.get_params(), []
     of_kernel = positive_parameters(classifier.kernel)
-    for i, name in enumerate(names):
+    for name in names:
         value = params[name]
         if isinstance(value, str) and name in of_kernel:
             value = from_data(classifier, of_kernel[name], X)
-        if isinstance(value, Real) and float(value) > 0:
-            first[i] = np.log(float(value))
+        is_number = isinstance(value, Real) or np.ndim(value) == 1
+        values = np.asarray(value if is_number else np.nan, dtype=np.float64)
+        first.append(np.log(np.where(values > 0, values, np.nan)))
     return first
 
 

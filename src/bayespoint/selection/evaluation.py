@@ -74,7 +74,7 @@ class EvidenceFunction:
         self._classifier, self._data = classifier, data
         self._problem: Problem | None = None
         self._pivots: Any = None  # of the last basis of some points
-        self._in_space: dict[str, float] | None = None  # parameters that its space was made with
+        self._in_space: list | None = None  # parameters that its space was made with
 
     def evaluate(self, values: dict[str, float], params: dict[str, Any]) -> Evaluation:
         """Evaluate at values of the classifier's parameters; ``params`` is what to call them."""
@@ -100,7 +100,7 @@ class EvidenceFunction:
         engine = classifier._make_engine(data.X)
         if self._problem is None:
             self._problem = classifier._pose(data.X, data.y, data.sample_weight, engine)
-        in_space = {name: value for name, value in values.items() if not is_of_engine(name)}
+        in_space = [np.asarray(v).tolist() for name, v in values.items() if not is_of_engine(name)]
         if self.solution is None or in_space != self._in_space:
             if self.solution is not None:  # the same basis: the evidence changes smoothly
                 self._pivots = getattr(self.solution.space, "pivots", None)
@@ -131,8 +131,15 @@ def split(estimator: Any) -> Parts:
 
 
 def with_params(estimator: Any, params: dict[str, Any]) -> Any:
-    """A fresh copy with these parameters, which may be estimators themselves."""
-    return clone(estimator).set_params(**clone(params, safe=False))
+    """A fresh copy with these parameters, which may be estimators themselves.
+
+    A kernel that is "auto" is linear: it is the search that chooses here.
+    """
+    copy = clone(estimator).set_params(**clone(params, safe=False))
+    classifier = split(copy).last
+    if not classifier.kernel_is_named:
+        classifier.set_params(kernel="linear")
+    return copy
 
 
 def failed(params: dict[str, Any], error: Exception, start: float) -> Evaluation:

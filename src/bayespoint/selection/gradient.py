@@ -48,7 +48,8 @@ def solution_gradient(solution: Solution, names: Iterable[str]) -> NDArray[np.fl
         tuple(inner[name] for name in names if name in inner),
         problem.weight,
     )
-    return np.array([gradient[inner[name]] if name in inner else 0.0 for name in names])
+    parts = [gradient[inner[name]] if name in inner else 0.0 for name in names]
+    return np.concatenate([np.atleast_1d(part) for part in parts])
 
 
 def log_evidence_gradient(
@@ -77,7 +78,7 @@ def log_evidence_gradient(
     Returns
     -------
     ndarray of shape (n_names,)
-        One derivative for each name.
+        One derivative for each name, and for each entry of a parameter that is an array.
 
     Examples
     --------

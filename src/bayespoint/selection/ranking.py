@@ -63,7 +63,10 @@ def warn_of_bounds(best: Evaluation, bounds: Mapping[str, tuple[float, float]], 
     reached = [
         name
         for name, slope in best.slopes.items()
-        if abs(slope) > tol and best.params[name] == bounds[name][int(slope > 0)]
+        # An array of widths or scales at its bounds has switched features off.
+        if np.ndim(slope) == 0
+        and abs(slope) > tol
+        and best.params[name] == bounds[name][int(slope > 0)]
     ]
     if reached:
         values = tuple(best.params[name] for name in reached)

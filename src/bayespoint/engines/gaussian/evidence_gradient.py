@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from bayespoint import _core
 from bayespoint.engines.base import Engine
-from bayespoint.engines.gaussian.prior import GaussianPrior, is_number, output_variances, priors
+from bayespoint.engines.gaussian.prior import GaussianPrior, output_variances, priors
 from bayespoint.posteriors import GaussianPosterior
 from bayespoint.spaces import Coordinates
 from bayespoint.threads import useful_threads
@@ -69,7 +69,7 @@ def has_gradient(engine: Engine, name: str | None = None) -> bool:
     if getattr(settings, "covariance", "full") != "full":
         return False
     if name in PRIOR_PARAMETERS:
-        return is_number(settings.prior_scale) and settings.prior_covariance is None
+        return settings.prior_covariance is None
     return name is None or (name in LABEL_PARAMETERS and hasattr(engine, name))
 
 
@@ -104,7 +104,9 @@ def evidence_gradient(
         if any(name in PRIOR_PARAMETERS for name in names):
             by_weight = np.sum([by_prior_scales(task) for task in tasks], axis=0)
             own = space.has_intercept and engine.intercept_scale is not None
-            gradient["prior_scale"] = float(by_weight[: len(by_weight) - own].sum())
+            is_array = np.ndim(engine.prior_scale) == 1
+            by_scale = by_weight[: len(engine.prior_scale) if is_array else len(by_weight) - own]
+            gradient["prior_scale"] = by_scale if is_array else float(by_scale.sum())
             gradient["intercept_scale"] = float(by_weight[-1]) if own else 0.0
         if any(name in LABEL_PARAMETERS for name in names):
             by_label = [by_label_noise(task, posterior.likelihood) for task in tasks]

@@ -7,6 +7,7 @@ Processing Systems 13, 2001. Steps and equations below are numbered as there.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ Weights = tuple[NDArray[np.int64], NDArray[np.float64]]  # points; coefficients 
 STATE_SIZE = 256e6  # bytes of coefficients and outputs held at a time; more samples go in waves
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PermutedPerceptron(Engine):
     r"""Samples of version space by perceptron learning on permutations of the training set.
 
@@ -95,27 +97,17 @@ class PermutedPerceptron(Engine):
     weights_are_copies = False  # copies err one by one
     can_extend = True
 
-    def __init__(
-        self,
-        *,
-        n_samples: int = 10,
-        max_epochs: int = 100,
-        max_time: float | None = None,
-        cache_size: float | str = "auto",
-    ) -> None:
-        self.n_samples = n_samples
-        self.max_epochs = max_epochs
-        self.max_time = max_time
-        self.cache_size = cache_size
+    n_samples: int = 10
+    max_epochs: int = 100
+    max_time: float | None = None
+    cache_size: float | str = "auto"
 
     def check(self) -> None:
         """Raise a ValueError for a parameter that is not allowed."""
         check_number(self, "n_samples", low=1, integer=True)
         check_number(self, "max_epochs", low=1, integer=True)
-        if not isinstance(self.cache_size, str) or self.cache_size != "auto":
-            check_number(self, "cache_size", low=0, closed="neither", words="'auto' or ")
-        if self.max_time is not None:
-            check_number(self, "max_time", low=0, closed="neither", words="None or ")
+        check_number(self, "cache_size", low=0, closed="neither", also=("auto",))
+        check_number(self, "max_time", low=0, closed="neither", also=(None,))
 
     def run(
         self, space: DualSpace, targets: NDArray[np.int8], request: Request
