@@ -12,8 +12,7 @@ from rich.table import Table
 from bayespoint.cli import guarantees, options
 from bayespoint.cli.messages import Notes, facts, numbers_table
 from bayespoint.cli.models import Model, read_model
-from bayespoint.cli.training import chosen_words, expected_lines, learned_facts
-from bayespoint.engines import get_engine
+from bayespoint.cli.training import chosen_words, engine_of, expected_lines, learned_facts
 
 SHOWN = 12  # iterations that are shown of a long run: the first and the last
 
@@ -45,7 +44,7 @@ def describe(model: Model) -> dict[str, Any]:
     machine = model.machine
     return {
         "model": str(model.path),
-        "engine": get_engine(machine.engine).alias,
+        "engine": engine_of(machine).alias,
         "kernel": " ".join(str(machine.kernel).split()),  # a sum is printed on several lines
         "classes": [str(label) for label in machine.classes_],
         "tasks": machine.coding_.task_names,

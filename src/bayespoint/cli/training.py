@@ -18,7 +18,7 @@ from bayespoint.cli.errors import bad_usage
 from bayespoint.cli.labels import check_classes, check_column, class_array, rows_with_labels
 from bayespoint.cli.messages import Notes, class_words, count
 from bayespoint.cli.reading import read_table
-from bayespoint.engines import get_engine
+from bayespoint.engines import Engine, get_engine
 from bayespoint.left_out import Estimate
 
 
@@ -103,10 +103,15 @@ def expected_on_new_rows(machine: BayesPointClassifier) -> dict[str, dict[str, f
     return None if scores is None else {name: one._asdict() for name, one in scores.items()}
 
 
+def engine_of(machine: BayesPointClassifier) -> Engine:
+    """The engine that was chosen, or that was asked for."""
+    return get_engine(getattr(machine, "chosen_params_", {}).get("engine", machine.engine))
+
+
 def describe_classifier(model: Pipeline) -> dict[str, Any]:
     """Engine and kernel with their parameters."""
     machine = model[-1]
-    engine = get_engine(machine.engine)
+    engine = engine_of(machine)
     return {
         "engine": {"name": engine.alias, **engine.get_params(deep=False)},
         "kernel": machine.kernel,
