@@ -27,7 +27,7 @@ from bayespoint.settings import can_update
 from bayespoint.training import mixed
 
 
-class BayesPointClassifier(Fitted, ClassifierMixin, CallbackSupport):
+class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
     r"""Bayes point machine: predicts with the mean of all classifiers that fit the data.
 
     A classifier is a weight vector :math:`w` with output :math:`f(x) = \langle w, \phi(x) \rangle`.
