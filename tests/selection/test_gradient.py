@@ -183,3 +183,9 @@ def test_derivatives_that_are_not_known(own, name):
     fitted = machine("linear", own).fit(X, y)
     with pytest.raises(ValueError, match=f"derivative of the evidence by '{name}' is not known"):
         log_evidence_gradient(fitted, X, y, [name])
+
+
+def test_a_chosen_kernel_has_no_gradient():
+    X, y = problem(n=20)
+    with pytest.raises(ValueError, match="kernel of this classifier was chosen automatically"):
+        log_evidence_gradient(BayesPointClassifier().fit(X, y), X, y, [SCALE])
