@@ -17,7 +17,7 @@ def describe_model(estimator: Any) -> dict[str, str]:
     """Class, parameters, engine and what the training found, as far as each is known.
 
     >>> from bayespoint import BayesPointClassifier
-    >>> machine = BayesPointClassifier(kernel="linear", engine="laplace").fit([[0], [1], [2]], [0, 0, 1])
+    >>> machine = BayesPointClassifier(engine="laplace").fit([[0.0], [1.0], [2.0]], [0, 0, 1])
     >>> words = describe_model(machine)
     >>> words["engine"], words["features"]
     ('LaplaceApproximation()', '1')
