@@ -148,6 +148,7 @@ def test_weights_that_leave_nothing_together():
 
 # Parameters ------------------------------------------------------------------------------------
 
+GAMMA = r"'auto', 'scale', 'features', an array or a float in the range \(0, inf\)"
 KERNEL_NAMES = (
     r"a str among \{'linear', 'poly', 'rbf', 'precomputed'\}, a kernel such as .*callable"
 )
@@ -165,10 +166,10 @@ ENGINES = r"an engine instance, such as PermutedPerceptron\(\), or one of the na
         ("degree", 0, r"an int in the range \[1, inf\)"),
         ("degree", 2.5, r"an int in the range \[1, inf\)"),
         ("degree", True, r"an int in the range \[1, inf\)"),
-        ("gamma", -1.0, r"'scale', 'features', an array or a float in the range \(0, inf\)"),
-        ("gamma", 0.0, r"'scale', 'features', an array or a float in the range \(0, inf\)"),
-        ("gamma", np.nan, r"'scale', 'features', an array or a float in the range \(0, inf\)"),
-        ("gamma", "foo", r"'scale', 'features', an array or a float in the range \(0, inf\)"),
+        ("gamma", -1.0, GAMMA),
+        ("gamma", 0.0, GAMMA),
+        ("gamma", np.nan, GAMMA),
+        ("gamma", "foo", GAMMA),
         ("gamma", np.array([1.0, -2.0]), r"a positive number or an array of them"),
         ("coef0", -0.1, r"a float in the range \[0, inf\)"),
         ("coef0", np.inf, r"a float in the range \[0, inf\)"),

@@ -235,8 +235,9 @@ def test_balanced_weights_and_a_ridge_need_all_data():
         {"kernel": "poly", "engine": ExpectationPropagation()},
         {"kernel": "precomputed"},
         {"kernel": np.dot},
+        {"mixture": [(0.5, {"kernel": "linear"}), (0.5, {"kernel": "rbf"})]},
     ],
-    ids=["name", "engine", "rbf", "poly", "precomputed", "callable"],
+    ids=["name", "engine", "rbf", "poly", "precomputed", "callable", "mixture"],
 )
 def test_other_machines_have_no_partial_fit(parameters):
     clf = BayesPointClassifier(**parameters)
@@ -246,7 +247,15 @@ def test_other_machines_have_no_partial_fit(parameters):
     assert "needs an engine that supports batch learning, and kernel='linear'" in str(
         caught.value.__cause__
     )
-    assert hasattr(BayesPointClassifier(kernel="linear", temperature=1.0), "partial_fit")
+    assert hasattr(BayesPointClassifier(), "partial_fit")
+
+
+def test_a_chosen_kernel_cannot_go_on():
+    X, y = problem(30)
+    clf = BayesPointClassifier().fit(X, y)
+    with pytest.raises(ValueError, match=r"kernel was chosen .* Set kernel='linear' before fit"):
+        clf.partial_fit(X, y)
+    assert BayesPointClassifier().partial_fit(X, y, classes=LABELS).partial_fit(X, y).coef_.size
 
 
 @pytest.mark.parametrize("form", [sparse.csr_array, sparse.csr_matrix])

@@ -314,6 +314,11 @@ class BayesPointClassifier(Fitted, ClassifierMixin, CallbackSupport):
                 "the weights of the classes as a dict."
             )
         first = not hasattr(self, "posterior_")
+        if hasattr(self, "chosen_params_"):
+            raise ValueError(
+                "partial_fit cannot update a fit whose kernel was chosen from all of its data. Set "
+                "kernel='linear' before fit, or call partial_fit for the first batch, too."
+            )
         with unchanged_on_failure(self):
             engine = self._make_engine(X)
             points, labels = self._validate(X, y, engine, reset=first)

@@ -28,7 +28,8 @@ def can_update(classifier: Settings) -> bool:
     """Whether kernel and engine support batch learning; if not, an AttributeError says why."""
     engine = classifier.engine
     named = ENGINES.get(alias_of(engine)) if isinstance(engine, str) else engine
-    if getattr(named, "can_update", False) and classifier._kernel_is("is_linear"):
+    is_linear = classifier._kernel_is("is_linear") and classifier.mixture is None
+    if getattr(named, "can_update", False) and is_linear:
         return True
     raise AttributeError(
         f"partial_fit needs an engine that supports batch learning, and kernel='linear': the "

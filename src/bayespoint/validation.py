@@ -145,7 +145,8 @@ def check_number(
         or not (value <= high if with_high else value < high)
     ):
         interval = f"{'[' if with_low else '('}{low}, {high}{']' if with_high else ')'}"
-        words = f"{', '.join(map(repr, also))} or " if also else words
+        if also:
+            words = f"{', '.join(map(repr, also))}{', ' + words if words else ' or '}"
         raise parameter_error(
             owner, name, f"{words}{'an int' if integer else 'a float'} in the range {interval}"
         )

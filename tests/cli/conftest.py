@@ -10,6 +10,6 @@ def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("loans")
     data = write(loans(), folder / "loans.csv")
     write(loans(40, seed=1), folder / "new.csv")
-    options = ["--target", "repaid", "--model", folder / "loans.bpm", "--engine", "laplace"]
-    succeed("train", data, *options)
+    options = ["--target", "repaid", "--model", folder / "loans.bpm"]
+    succeed("train", data, *options, "--engine", "laplace", "--kernel", "linear")
     return folder

@@ -133,8 +133,8 @@ def test_mistakes(trained, tmp_path, monkeypatch):
 
 
 def test_folds_are_those_of_scikit_learn(trained):
-    options = ["--target", "repaid", "--engine", "laplace", "--folds", 3, "--seed", 4]
-    found = ask_json("cross-validate", trained / "loans.csv", *options)
+    options = ["--target", "repaid", "--kernel", "linear", "--folds", 3, "--seed", 4]
+    found = ask_json("cross-validate", trained / "loans.csv", *options, "--engine", "laplace")
     table = loans().astype({"member": float, "city": object})
     accuracies = found["measures"]["accuracy"]["values"]
     folds = RepeatedStratifiedKFold(n_splits=3, n_repeats=1, random_state=4)
@@ -147,7 +147,7 @@ def test_folds_are_those_of_scikit_learn(trained):
 
 
 def test_table_of_folds(trained):
-    options = ["--target", "repaid", "--engine", "laplace", "--folds", 2, "--repeats", 2]
+    options = ["--target", "repaid", "--kernel", "linear", "--folds", 2, "--repeats", 2]
     result = succeed("cross-validate", trained / "loans.csv", *options)
     for words in ("± standard error", "log-loss", "2, 2 times", "time"):
         assert words in result.stdout

@@ -9,6 +9,7 @@ import bayespoint
 from bayespoint.reject import SelectiveClassifier
 from bayespoint.reject.calibration import hold_out
 
+FAST = ["--engine", "laplace", "--kernel", "linear"]
 RISK = ["--max-error", 0.1, "--confidence", 0.9]
 
 
@@ -18,7 +19,7 @@ def promised(tmp_path_factory):
     folder = tmp_path_factory.mktemp("promised")
     data = write(loans(400), folder / "loans.csv")
     write(loans(200, seed=1), folder / "new.csv")
-    options = ["--target", "repaid", "--engine", "laplace"]
+    options = ["--target", "repaid", *FAST]
     succeed("train", data, *options, "--model", folder / "loans.bpm", *RISK)
     succeed("train", data, *options, "--model", folder / "plain.bpm")
     return folder
@@ -35,7 +36,7 @@ def sure(answers):
 
 def test_train_holds_out_a_part_and_keeps_the_threshold(tmp_path):
     data, model = write(loans(400), tmp_path / "data.csv"), tmp_path / "m.bpm"
-    options = ["--target", "repaid", "--model", model, "--engine", "laplace", "--seed", 3]
+    options = ["--target", "repaid", "--model", model, *FAST, "--seed", 3]
     found = ask_json("train", data, *options, *RISK, "--hold-out", 0.25)
     assert found["rows"] == sum(found["classes"].values()) == 300
     assert "100 of 400 rows are held out, to set the threshold" in found["notes"]
@@ -63,7 +64,7 @@ def test_train_holds_out_a_part_and_keeps_the_threshold(tmp_path):
 
 def test_summary_for_people(tmp_path):
     data, model = write(loans(400), tmp_path / "data.csv"), tmp_path / "m.bpm"
-    options = ["--target", "repaid", "--model", model, "--engine", "laplace"]
+    options = ["--target", "repaid", "--model", model, *FAST]
     shown = " ".join(succeed("train", data, *options, "--max-error", 0.2).stdout.split())
     assert "guarantee error on the accepted points at most 20 % with confidence 95 %" in shown
     assert "of 120 calibration points accepted" in shown
@@ -152,7 +153,7 @@ def test_other_commands_take_the_model(promised, tmp_path):
 )
 def test_mistakes_of_train(tmp_path, options, code, message):
     data, model = write(loans(400), tmp_path / "data.csv"), tmp_path / "m.bpm"
-    named = ["--target", "repaid", "--model", model, "--engine", "laplace"]
+    named = ["--target", "repaid", "--model", model, *FAST]
     result = invoke("train", data, *named, *options)
     assert result.exit_code == code
     assert message in error_line(result)

@@ -48,7 +48,12 @@ def test_classes_named_before_they_are_seen(tmp_path):
 
 def test_goes_on_with_a_model_of_train(tmp_path):
     data = write(loans(), tmp_path / "data.csv")
-    succeed("train", data, "--target", "repaid", "--model", tmp_path / "m.bpm", *FIRST)
+    options = ["--target", "repaid", "--model", tmp_path / "m.bpm", *FIRST]
+    succeed("train", data, *options)  # chooses a kernel
+    result = invoke(*learn(tmp_path, loans(30, seed=1)))
+    assert result.exit_code == 2
+    assert "a linear kernel that was named (--kernel linear)" in error_line(result)
+    succeed("train", data, *options, "--kernel", "linear", "--force")
     found = ask_json(*learn(tmp_path, loans(30, seed=1)))
     assert (found["batches"], found["rows_of_all_batches"]) == (2, 90)
 

@@ -24,7 +24,7 @@ def read(path, text, encoding="utf-8"):
 
 def train(path, *options):
     model = path.parent / "m.bpm"
-    engine = ["--engine", "laplace"]
+    engine = ["--engine", "laplace", "--kernel", "linear"]
     return invoke("train", path, "--target", "class", "--model", model, *engine, *options)
 
 

@@ -10,7 +10,7 @@ from tests.helpers.running import ask_json, error_line, invoke, loans, succeed, 
 import bayespoint
 from bayespoint.cli.recipe import parse
 
-FAST = ["--engine", "laplace"]
+FAST = ["--engine", "laplace", "--kernel", "linear"]
 
 
 def train(folder, table, *options):
@@ -21,7 +21,7 @@ def train(folder, table, *options):
 def test_summary_for_programs(tmp_path):
     table = loans()
     table.loc[9, "repaid"] = None
-    found = train(tmp_path, table)
+    found = train(tmp_path, table, "--kernel", "linear")
     assert found["model"] == str(tmp_path / "m.bpm")
     assert found["rows"] == 59
     assert found["columns"] == {"numbers": ["age", "member"], "categories": ["city"]}
@@ -49,12 +49,27 @@ def test_summary_for_programs(tmp_path):
 def test_summary_for_people(tmp_path):
     data, model = write(loans(), tmp_path / "data.csv"), tmp_path / "m.bpm"
     result = succeed("train", data, "--target", "repaid", "--model", model, *FAST)
-    for words in ("rows", "60", "laplace", "log p", "converged after", "leave-one-out error"):
+    for words in ("rows", "60", "laplace", "log p", "converged after", "expected log-loss"):
         assert words in result.stdout
     assert f"Model written to {model}." in result.stdout
     assert max(map(len, result.stdout.splitlines()[:-1])) <= 80
     assert "note: column 'joined'" in result.stderr
     assert "note" not in result.stdout
+
+
+def test_the_kernel_is_chosen_unless_it_is_named(tmp_path):
+    found = train(tmp_path, loans(), "--engine", "laplace")
+    machine = bayespoint.load(tmp_path / "m.bpm")[-1]
+    assert found["kernel"] == "auto"
+    assert found["choice"] == list(machine.run_.choice)
+    assert found["expected"]["log_loss"]["value"] == machine.expected_scores_["log_loss"].value
+    again = ["--target", "repaid", "--model", tmp_path / "m.bpm", "--force", "--engine", "laplace"]
+    for command in (["train", tmp_path / "data.csv", *again], ["diagnose", *again[2:4]]):
+        told = " ".join(succeed(*command).stdout.split())
+        assert "expected error" in told
+        for line in found["choice"]:
+            assert (" ".join(line.split()) in told) != line.startswith("  0%")
+    assert any(line.startswith("  0%") for line in found["choice"])
 
 
 def test_model_is_an_ordinary_pipeline(tmp_path):
@@ -82,8 +97,8 @@ def test_same_seed_same_model(tmp_path):
 
 def test_warnings_in_words(tmp_path):
     data = write(loans(), tmp_path / "data.csv")
-    options = ["--target", "repaid", "--model", tmp_path / "m.bpm", "--param", "max_iter=2"]
-    result = succeed("train", data, *options)
+    options = ["--target", "repaid", "--model", tmp_path / "m.bpm", "--kernel", "linear"]
+    result = succeed("train", data, *options, "--param", "max_iter=2")
     assert "warning: Not converged: max_iter was reached" in result.stderr
     assert "not converged, max_iter was reached after 2 sweeps" in result.stdout
     assert "Warning" not in result.stderr

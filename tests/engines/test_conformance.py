@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 from tests.helpers.broken_engines import BROKEN
@@ -22,13 +23,14 @@ from bayespoint.testing import CHECKS, check_engine, engine_checks, persistence
 from bayespoint.testing.trial import Trial, circle
 
 SHORT = {"n_samples": 40, "burn_in": 50}
+ep = partial(ExpectationPropagation, prior_scale=1.0)  # "auto" is learned from all tasks together
 SETTINGS = {
-    "ep": (ExpectationPropagation(), {}),
-    "ep parallel": (ExpectationPropagation(schedule="parallel"), {}),
-    "ep flips": (ExpectationPropagation(label_noise=0.05), {}),
-    "ep diagonal": (ExpectationPropagation(covariance="diagonal"), {}),
-    "ep ridge": (ExpectationPropagation(), {"ridge": 1.0}),
-    "laplace": (LaplaceApproximation(), {}),
+    "ep": (ep(), {}),
+    "ep parallel": (ep(schedule="parallel"), {}),
+    "ep flips": (ep(label_noise=0.05), {}),
+    "ep diagonal": (ep(covariance="diagonal"), {}),
+    "ep ridge": (ep(), {"ridge": 1.0}),
+    "laplace": (LaplaceApproximation(prior_scale=1.0), {}),
     "gibbs isotropic": (GibbsSampler(**SHORT, directions="isotropic"), {}),
     "gibbs auto": (GibbsSampler(**SHORT), {}),  # outputs, with the kernel rbf
     "gibbs adapted": (GibbsSampler(**SHORT, directions="adapted"), {}),

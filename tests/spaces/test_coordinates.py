@@ -72,6 +72,9 @@ def test_rows_are_not_copied():
 # Engines -----------------------------------------------------------------------------------------
 
 
+COVARIANCE = np.diag([1.0, 2.0, 3.0]) + 0.5
+
+
 def linear(X):
     return ProcessSpace(PolynomialKernel(degree=1)).fit(X)
 
@@ -79,11 +82,11 @@ def linear(X):
 @pytest.mark.parametrize(
     "engine",
     [
-        ExpectationPropagation(),
-        ExpectationPropagation(schedule="parallel", label_noise=0.02),
-        ExpectationPropagation(prior_covariance=np.diag([1.0, 2.0, 3.0]) + 0.5),
-        LaplaceApproximation(),
-        LaplaceApproximation(prior_covariance=np.diag([1.0, 2.0, 3.0]) + 0.5),
+        ExpectationPropagation(prior_scale=1.0),
+        ExpectationPropagation(prior_scale=1.0, schedule="parallel", label_noise=0.02),
+        ExpectationPropagation(prior_scale=1.0, prior_covariance=COVARIANCE),
+        LaplaceApproximation(prior_scale=1.0),
+        LaplaceApproximation(prior_scale=1.0, prior_covariance=COVARIANCE),
     ],
     ids=str,
 )
@@ -142,7 +145,7 @@ def test_the_kernel_matrix_is_kept_where_it_has_full_rank(ridge):
     np.testing.assert_allclose(twice.gram(), expected, atol=1e-8)
     before = set(vars(kept))
     kept.forget()
-    assert before - set(vars(kept)) == {"Z_", "_gram"}
+    assert before - set(vars(kept)) == {"Z_", "_gram", "_private"}
 
 
 def test_a_classifier_does_not_carry_its_kernel_matrix():

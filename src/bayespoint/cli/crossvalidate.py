@@ -37,8 +37,8 @@ from bayespoint.reports import METRICS, Evaluation, measure
 def cross_validate(
     data: options.Data,
     target: options.Target,
-    engine: options.Engine = "ep",
-    kernel: options.Kernel = "linear",
+    engine: options.Engine = "auto",
+    kernel: options.Kernel = "auto",
     param: options.Param = None,
     folds: Annotated[int, typer.Option(metavar="K", min=2, help="Parts of the table.")] = 5,
     repeats: Annotated[int, typer.Option(metavar="N", min=1, help="Times to divide it.")] = 1,

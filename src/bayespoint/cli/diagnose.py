@@ -12,7 +12,7 @@ from rich.table import Table
 from bayespoint.cli import guarantees, options
 from bayespoint.cli.messages import Notes, facts, numbers_table
 from bayespoint.cli.models import Model, read_model
-from bayespoint.cli.training import learned_facts
+from bayespoint.cli.training import chosen_words, engine_of, expected_lines, learned_facts
 
 SHOWN = 12  # iterations that are shown of a long run: the first and the last
 
@@ -29,13 +29,13 @@ def diagnose(model: options.ModelFile, as_json: options.AsJson = False) -> None:
     read = read_model(model, notes, needs_table=False)
     found = describe(read)
     lines = [
-        ("engine", f"{found['engine']}, {found['kernel']} kernel"),
+        ("engine", f"{found['engine']}, kernel {found['kernel']}"),
         ("classes", ", ".join(found["classes"])),
         (found["run"]["unit"], str(found["run"]["iterations"])),
     ]
-    if found["left_out_error"] is not None:
-        lines.append(("error", f"{found['left_out_error']:.1%} (leave-one-out)"))
-    lines += guarantees.lines(read.guarantee)
+    if found["choice"]:
+        lines.append(("chosen", chosen_words(found)))
+    lines += [*expected_lines(found), *guarantees.lines(read.guarantee)]
     notes.end(found, facts(lines), *tables(found), facts([("verdict", verdict(found["run"]))]))
 
 
@@ -44,7 +44,7 @@ def describe(model: Model) -> dict[str, Any]:
     machine = model.machine
     return {
         "model": str(model.path),
-        "engine": getattr(machine.engine, "alias", machine.engine),
+        "engine": engine_of(machine).alias,
         "kernel": " ".join(str(machine.kernel).split()),  # a sum is printed on several lines
         "classes": [str(label) for label in machine.classes_],
         "tasks": machine.coding_.task_names,

@@ -128,10 +128,10 @@ def go_on(
             f"{model.path} guarantees an error, which would not hold after further training; begin "
             "with a model that was trained without --max-error"
         )
-    if not hasattr(model.machine, "partial_fit"):
+    if not hasattr(model.machine, "partial_fit") or hasattr(model.machine, "chosen_params_"):
         bad_usage(
             f"{model.path} cannot learn from further tables: that takes the engine ep or laplace, "
-            "and a linear kernel"
+            "and a linear kernel that was named (--kernel linear)"
         )
     known = set(map(str, model.classes))
     if classes is not None and set(map(str, parse_classes(classes))) != known:

@@ -48,8 +48,10 @@ class Notes(list[str]):
 
     @contextmanager
     def training(self) -> Iterator[None]:
-        """Show the progress of a fit, and pass its warnings on."""
-        with ProgressMonitor("training") as progress, watch(progress), warnings_in_words() as words:
+        """Show people the progress of a fit, and pass its warnings on."""
+        console = Console(stderr=True, highlight=False, markup=False, quiet=not self._aloud)
+        progress = ProgressMonitor("training", console)
+        with progress, watch(progress), warnings_in_words() as words:
             yield
         self.warn(words)
 

@@ -7,17 +7,14 @@ from typing import Annotated
 
 import typer
 
-from bayespoint.cli.recipe import KERNELS
-from bayespoint.engines.base import ENGINES
+from bayespoint.cli.recipe import ENGINE_NAMES, KERNELS
 
 Data = Annotated[
     Path, typer.Argument(metavar="DATA", help="Table with a header: .csv, .csv.gz or .parquet.")
 ]
 Target = Annotated[str, typer.Option(metavar="COL", help="Column with the classes.")]
 ModelFile = Annotated[Path, typer.Option("--model", metavar="FILE", help="File of the model.")]
-Engine = Annotated[
-    str, typer.Option(metavar="NAME", help=f"Algorithm: {', '.join(sorted(ENGINES))}.")
-]
+Engine = Annotated[str, typer.Option(metavar="NAME", help=f"Algorithm: {', '.join(ENGINE_NAMES)}.")]
 Kernel = Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(KERNELS)}.")]
 Param = Annotated[
     list[str] | None,

@@ -14,12 +14,14 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from bayespoint import BayesPointClassifier
 from bayespoint.cli.columns import CATEGORY, MANY_CATEGORIES, NUMBER
 from bayespoint.cli.errors import bad_usage, check_name, did_you_mean
-from bayespoint.engines.base import ENGINES, Engine
+from bayespoint.engines import get_engine
+from bayespoint.engines.base import ENGINES
 from bayespoint.kernels import NAMES
 
-KERNELS = tuple(name for name, make in NAMES.items() if not make().is_precomputed)
+ENGINE_NAMES = ("auto", *sorted(ENGINES))
+KERNELS = ("auto", *(name for name, make in NAMES.items() if not make().is_precomputed))
 # Parameters of the classifier that have an option of their own, or no meaning for one command.
-ELSEWHERE = {"engine", "kernel", "n_jobs", "random_state", "verbose", "warm_start"}
+ELSEWHERE = {"engine", "kernel", "n_jobs", "mixture", "random_state", "verbose", "warm_start"}
 WORDS = {"none": None, "null": None, "true": True, "false": False, "inf": float("inf")}
 MISSING = "(missing)"
 
@@ -28,11 +30,10 @@ def make_classifier(
     engine: str, kernel: str, params: Sequence[str], seed: int, jobs: int | None
 ) -> BayesPointClassifier:
     """The classifier; ends the command where a name is wrong."""
-    check_name("engine", engine, ENGINES)
+    check_name("engine", engine, ENGINE_NAMES)
     check_name("kernel", kernel, KERNELS)
-    algorithm = ENGINES[engine]()
-    machine = BayesPointClassifier(engine=algorithm, kernel=kernel, n_jobs=jobs, random_state=seed)
-    known = valid_names(machine, algorithm)
+    machine = BayesPointClassifier(engine=engine, kernel=kernel, n_jobs=jobs, random_state=seed)
+    known = valid_names(machine)
     for given in params:
         name, sign, value = given.partition("=")
         if not sign:
@@ -40,15 +41,17 @@ def make_classifier(
         if name not in known:
             names = ", ".join(name for name in known if not name.startswith("engine__"))
             hint = did_you_mean(name, known)
-            bad_usage(f"--param: {engine} has no parameter {name!r}.{hint} There are {names}")
+            owner = get_engine(engine).alias
+            bad_usage(f"--param: {owner} has no parameter {name!r}.{hint} There are {names}")
         machine.set_params(**{known[name]: parse(value)})
-    algorithm.check()
+    get_engine(machine.engine).check()
     return machine
 
 
-def valid_names(machine: BayesPointClassifier, engine: Engine) -> dict[str, str]:
+def valid_names(machine: BayesPointClassifier) -> dict[str, str]:
     """Names that --param takes, and what they are called in the classifier."""
     own = {name: name for name in machine.get_params(deep=False) if name not in ELSEWHERE}
+    engine = get_engine(machine.engine)
     inner = {name: f"engine__{name}" for name in engine.get_params(deep=False)}
     return {**inner, **{name: name for name in inner.values()}, **own}
 

@@ -18,6 +18,8 @@ from bayespoint.cli.errors import bad_usage
 from bayespoint.cli.labels import check_classes, check_column, class_array, rows_with_labels
 from bayespoint.cli.messages import Notes, class_words, count
 from bayespoint.cli.reading import read_table
+from bayespoint.engines import Engine, get_engine
+from bayespoint.left_out import Estimate
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,8 @@ def learned_facts(machine: BayesPointClassifier) -> dict[str, Any]:
     evidence, run = getattr(machine, "log_evidence_", None), machine.run_
     return {
         "log_evidence": None if evidence is None else evidence.tolist(),
-        "left_out_error": getattr(machine, "left_out_error_", None),
+        "expected": expected_on_new_rows(machine),
+        "choice": list(run.choice),
         "run": {
             "iterations": run.n_iter,
             "unit": run.unit,
@@ -94,11 +97,23 @@ def learned_facts(machine: BayesPointClassifier) -> dict[str, Any]:
     }
 
 
+def expected_on_new_rows(machine: BayesPointClassifier) -> dict[str, dict[str, float]] | None:
+    """Error and log-loss to expect on new rows, with intervals, if the engine estimates them."""
+    scores = getattr(machine, "expected_scores_", None)
+    return None if scores is None else {name: one._asdict() for name, one in scores.items()}
+
+
+def engine_of(machine: BayesPointClassifier) -> Engine:
+    """The engine that was chosen, or that was asked for."""
+    return get_engine(getattr(machine, "chosen_params_", {}).get("engine", machine.engine))
+
+
 def describe_classifier(model: Pipeline) -> dict[str, Any]:
     """Engine and kernel with their parameters."""
     machine = model[-1]
+    engine = engine_of(machine)
     return {
-        "engine": {"name": machine.engine.alias, **machine.engine.get_params(deep=False)},
+        "engine": {"name": engine.alias, **engine.get_params(deep=False)},
         "kernel": machine.kernel,
     }
 
@@ -107,21 +122,36 @@ def summary(found: dict[str, Any]) -> list[tuple[str, str]]:
     """The same for people."""
     nouns = {"numbers": ("number",), "categories": ("category", "categories")}
     kinds = [count(len(names), *nouns[kind]) for kind, names in found["columns"].items() if names]
-    errors = f"{found['training_error']:.1%} of the training rows"
-    left_out = found["left_out_error"]
-    if left_out is not None:
-        errors += f"; leave-one-out error {left_out:.1%}"
     evidence = found["log_evidence"]
     lines = [
         ("rows", str(found["rows"])),
         ("columns", f"{', '.join(kinds)}: {count(found['features'], 'feature')}"),
         ("classes", class_words(found["classes"])),
         ("engine", engine_words(found)),
+        ("chosen", chosen_words(found)),
         ("evidence", "" if evidence is None else evidence_words(evidence)),
-        ("errors", errors),
+        ("training error", f"{found['training_error']:.1%}"),
+        *expected_lines(found),
         ("convergence", found["run"]["summary"]),
     ]
     return [(name, words) for name, words in lines if words]
+
+
+def chosen_words(found: dict[str, Any]) -> str:
+    """The kernels that were chosen, and why; "" if they were given."""
+    lines = [line.strip() for line in found["choice"]]
+    return "\n".join(line for line in lines if not line.startswith("0%"))
+
+
+def expected_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """Error and log-loss to expect on new rows, if they are known."""
+    if found["expected"] is None:
+        return []
+    error, loss = (Estimate(**found["expected"][name]) for name in ("error", "log_loss"))
+    return [
+        ("expected error", f"{error.value:.1%} ({error.low:.1%} to {error.high:.1%})"),
+        ("expected log-loss", str(loss)),
+    ]
 
 
 def evidence_words(evidence: list[float]) -> str:
@@ -134,4 +164,4 @@ def engine_words(found: dict[str, Any]) -> str:
     """Engine and kernel, with the parameters that are not None."""
     name, *params = found["engine"].items()
     told = ", ".join(f"{key}={value}" for key, value in params if value is not None)
-    return f"{name[1]} ({told}), {found['kernel']} kernel"
+    return f"{name[1]} ({told}), kernel {found['kernel']}"

@@ -61,6 +61,10 @@ def run_facts(fitted: BayesPointClassifier) -> dict[str, str]:
         words["samples"] = str(posterior.n_samples)
     if posterior.log_evidence is not None:
         words["log evidence"] = f"{float(np.sum(posterior.log_evidence)):.2f}"
-    if hasattr(fitted, "left_out_error_"):
-        words["leave-one-out error"] = f"{fitted.left_out_error_:.2%}"
+    if run.choice:
+        words["chosen kernels"] = "; ".join(line.strip() for line in run.choice)
+    if hasattr(fitted, "expected_scores_"):
+        error, loss = fitted.expected_scores_["error"], fitted.expected_scores_["log_loss"]
+        words["expected error"] = f"{error.value:.2%} ({error.low:.2%} to {error.high:.2%})"
+        words["expected log-loss"] = str(loss)
     return words

@@ -27,7 +27,8 @@ def check_engine(engine: Engine, **classifier: Any) -> None:
     ----------
     engine : Engine
         The engine, with parameters that make a run short: it runs some hundred times, on 24 to 160
-        points in two dimensions.
+        points in two dimensions. Parameters that it would learn from all tasks together need a
+        value, since tasks have to be independent.
     **classifier
         Parameters of the :class:`~bayespoint.BayesPointClassifier` that runs it, such as ``kernel``
         and ``ridge``.
@@ -41,7 +42,7 @@ def check_engine(engine: Engine, **classifier: Any) -> None:
     >>> from dataclasses import replace
     >>> from bayespoint.engines import LaplaceApproximation
     >>> from bayespoint.testing import check_engine
-    >>> check_engine(LaplaceApproximation(), kernel="rbf")
+    >>> check_engine(LaplaceApproximation(prior_scale=1.0), kernel="rbf")
     >>> class Forgetful(LaplaceApproximation):
     ...     def run(self, space, targets, request):
     ...         return super().run(space, targets, replace(request, sample_weight=None))

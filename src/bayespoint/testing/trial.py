@@ -69,8 +69,9 @@ class Trial:
         return type(self.engine).__name__
 
     def classifier(self, **changes: Any) -> BayesPointClassifier:
-        """A classifier with the engine; gamma does not depend on copies of points."""
-        fixed: dict[str, Any] = {"engine": self.engine, "gamma": 0.5, "random_state": 0}
+        """A classifier with the engine; nothing else of it is chosen by the data."""
+        fixed: dict[str, Any] = {"kernel": "linear", "gamma": 0.5, "temperature": 1.0}
+        fixed |= {"engine": self.engine, "random_state": 0}
         return BayesPointClassifier(**fixed | self.parameters | changes)
 
     def fit(

@@ -60,7 +60,7 @@ def fit(data, kernel, **parameters):
         warnings.simplefilter("always")
         warnings.simplefilter("error", RuntimeWarning)
         engine = ExpectationPropagation(**parameters)
-        clf = BayesPointClassifier(engine=engine, **kernel).fit(X, y)
+        clf = BayesPointClassifier(temperature=1.0, engine=engine, **kernel).fit(X, y)
     return clf, [warning.message for warning in caught]
 
 

@@ -96,7 +96,9 @@ def fit_knapsack(
     X: NDArray, y: NDArray, prior: str, effort: Effort
 ) -> dict[str, NDArray[np.float64]]:
     """Bayes points and modes with one prior, C and beta chosen by folds."""
-    machine = BayesPointClassifier(engine=KnapsackPropagation(prior=prior, **VARIANT))
+    machine = BayesPointClassifier(
+        kernel="linear", engine=KnapsackPropagation(prior=prior, **VARIANT)
+    )
     betas = (*effort.betas, np.inf)
     search = KnapsackCV(machine, Cs=effort.costs, betas=betas, cv=effort.n_folds).fit(X, y)
     weights = {}

@@ -117,7 +117,7 @@ def solve_toy(seed: int) -> Toy:
 
 def fit_knapsack(X: NDArray, y: NDArray) -> MarginalPosterior:
     """Max-marginals on the data as they are."""
-    machine = BayesPointClassifier(engine=KnapsackPropagation(C=COST)).fit(X, y)
+    machine = BayesPointClassifier(kernel="linear", engine=KnapsackPropagation(C=COST)).fit(X, y)
     posterior = machine.posterior_
     assert isinstance(posterior, MarginalPosterior)
     return posterior
