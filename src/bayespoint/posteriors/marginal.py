@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
-from scipy.special import log_ndtr, ndtr
+from scipy.special import entr, log_ndtr, ndtr
 
 from bayespoint.exceptions import CutMarginalsWarning, warn_user
 from bayespoint.likelihoods import ProbitLikelihood
@@ -18,6 +18,7 @@ from bayespoint.state import finite, number, optional, shaped
 CUT = 0.01  # height of a marginal at an end of its grid at which the mean is off by about 1 %
 TINY = np.finfo(np.float64).tiny
 CERTAIN = 1e-100  # of sigma, replaces a standard deviation of 0: its inverse has a finite square
+SMALLEST = 0.1  # shrinkage: fewer points than weights say nothing about it
 FARTHEST = 1e150  # standard deviations, likewise
 
 
@@ -35,8 +36,9 @@ class MarginalPosterior(Posterior):
     * ``"bayes_point"``: the decision is :math:`m / \sigma`, with the sign of m as in the paper, and
       :math:`\Phi(m / \sigma)` is the probability of "yes". One :math:`\sigma` per task maximises
       the likelihood of the training labels, and of one more point of typical size on the wrong
-      side. The spread of the max-marginals is not used: it depends on beta and on the number of
-      passes;
+      side; it is then divided by the shrinkage of :func:`shrinkage`, since the weights have learned
+      from these labels. The spread of the max-marginals is not used: it depends on beta and on the
+      number of passes;
     * ``"vote"``: the decision is m / s, and :math:`\Phi(m / s)` is the share of classifiers that
       say "yes" if f is nearly Gaussian, as sums of many weights are.
 
@@ -124,7 +126,13 @@ class MarginalPosterior(Posterior):
         """The sigma of the probabilities, one per task."""
         Z, targets, weight = self._training
         margins = targets * (Z @ self.mean)
-        return np.array([most_likely_scale(of_task, weight) for of_task in margins.T])
+        sizes = np.square(Z).sum(axis=0)
+        n_weights = float(np.square(sizes.sum()) / max(sizes @ sizes, TINY))
+        scales = [most_likely_scale(of_task, weight) for of_task in margins.T]
+        return np.array([
+            scale / shrinkage(of_task / scale, labels, n_weights, weight)
+            for scale, of_task, labels in zip(scales, margins.T, targets.T, strict=True)
+        ])  # fmt: skip
 
     def latent(self, Z: NDArray) -> tuple[NDArray, NDArray]:
         """Mean and variance of the outputs, with weights treated as independent."""
@@ -216,3 +224,40 @@ def most_likely_scale(
         method="bounded",
     )
     return float(size * np.exp(loss.x))
+
+
+def shrinkage(
+    margins: NDArray[np.float64],
+    labels: NDArray,
+    n_weights: float,
+    weight: NDArray[np.float64] | None = None,
+) -> float:
+    r"""The factor by which outputs are too large on new points, since weights fit the old ones.
+
+    With :math:`G` twice the gain in log likelihood of the training labels over their shares alone,
+    :math:`(G - d) / G` estimates the slope of new labels on outputs of a model of d weights (J. C.
+    van Houwelingen and S. le Cessie, Predictive value of statistical models, Statistics in
+    Medicine 9, 1990). Coordinates that are small everywhere count for less than one weight:
+    :math:`d = (\sum_j s_j)^2 / \sum_j s_j^2`, with :math:`s_j` the sum of squares of column j.
+
+    Parameters
+    ----------
+    margins : ndarray of shape (n_points,)
+        Labels times outputs, in units of the scale.
+    labels : ndarray of shape (n_points,)
+        -1 and +1.
+    n_weights : float
+        d.
+    weight : ndarray of shape (n_points,), optional
+        Weights of the points.
+
+    Returns
+    -------
+    float
+        At least 0.1.
+    """
+    copies = np.ones(len(margins)) if weight is None else weight
+    n, yes = copies.sum(), copies @ (labels > 0)
+    alone = -float(entr(yes / n) + entr(1 - yes / n)) * n
+    gain = 2 * (float(copies @ log_ndtr(margins)) - alone)
+    return max(1 - n_weights / gain, SMALLEST) if gain > 0 else SMALLEST
