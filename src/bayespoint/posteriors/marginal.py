@@ -126,13 +126,10 @@ class MarginalPosterior(Posterior):
         """The sigma of the probabilities, one per task."""
         Z, targets, weight = self._training
         margins = targets * (Z @ self.mean)
-        sizes = np.square(Z).sum(axis=0)
-        n_weights = float(np.square(sizes.sum()) / max(sizes @ sizes, TINY))
-        scales = [most_likely_scale(of_task, weight) for of_task in margins.T]
-        return np.array([
-            scale / shrinkage(of_task / scale, labels, n_weights, weight)
-            for scale, of_task, labels in zip(scales, margins.T, targets.T, strict=True)
-        ])  # fmt: skip
+        scales = np.array([most_likely_scale(of_task, weight) for of_task in margins.T])
+        n_weights = effective_weights(Z, weight)
+        tasks = zip((margins / scales).T, targets.T, strict=True)
+        return scales / [shrinkage(*task, n_weights, weight) for task in tasks]
 
     def latent(self, Z: NDArray) -> tuple[NDArray, NDArray]:
         """Mean and variance of the outputs, with weights treated as independent."""
@@ -226,38 +223,30 @@ def most_likely_scale(
     return float(size * np.exp(loss.x))
 
 
+def effective_weights(Z: NDArray, weight: NDArray[np.float64] | None) -> float:
+    r"""Number of weights, :math:`(\sum_d s_d)^2 / \sum_d s_d^2`.
+
+    With :math:`s_d` the sum of squares of column d: small coordinates count for less than one.
+    """
+    copies = np.ones(len(Z)) if weight is None else weight
+    sizes = copies @ np.square(Z / max(np.abs(Z).max(), TINY))
+    return float(sizes.sum() ** 2 / max(sizes @ sizes, TINY))
+
+
 def shrinkage(
     margins: NDArray[np.float64],
     labels: NDArray,
     n_weights: float,
     weight: NDArray[np.float64] | None = None,
 ) -> float:
-    r"""The factor by which outputs are too large on new points, since weights fit the old ones.
+    r"""How much smaller outputs should be on new points, since the weights fit the old ones.
 
-    With :math:`G` twice the gain in log likelihood of the training labels over their shares alone,
-    :math:`(G - d) / G` estimates the slope of new labels on outputs of a model of d weights (J. C.
-    van Houwelingen and S. le Cessie, Predictive value of statistical models, Statistics in
-    Medicine 9, 1990). Coordinates that are small everywhere count for less than one weight:
-    :math:`d = (\sum_j s_j)^2 / \sum_j s_j^2`, with :math:`s_j` the sum of squares of column j.
-
-    Parameters
-    ----------
-    margins : ndarray of shape (n_points,)
-        Labels times outputs, in units of the scale.
-    labels : ndarray of shape (n_points,)
-        -1 and +1.
-    n_weights : float
-        d.
-    weight : ndarray of shape (n_points,), optional
-        Weights of the points.
-
-    Returns
-    -------
-    float
-        At least 0.1.
+    It is :math:`1 - d / G`, with d weights and G twice the gain in log likelihood of the training
+    labels over that of their shares alone (J. C. van Houwelingen and S. le Cessie, Predictive value
+    of statistical models, Statistics in Medicine 9, 1990), but at least 0.1.
     """
     copies = np.ones(len(margins)) if weight is None else weight
-    n, yes = copies.sum(), copies @ (labels > 0)
-    alone = -float(entr(yes / n) + entr(1 - yes / n)) * n
-    gain = 2 * (float(copies @ log_ndtr(margins)) - alone)
+    share = np.average(labels > 0, weights=copies)
+    alone = -copies.sum() * (entr(share) + entr(1 - share))
+    gain = 2 * float(copies @ log_ndtr(margins) - alone)
     return max(1 - n_weights / gain, SMALLEST) if gain > 0 else SMALLEST
