@@ -9,7 +9,6 @@ from bayespoint.engines import KnapsackPropagation
 from bayespoint.engines.knapsack.beliefs import Beliefs
 from bayespoint.engines.knapsack.priors import PRIORS
 
-
 PAPER = {"C": 1.0, "beta": 1.0, "bins": 128, "schedule": "heskes"}
 
 

@@ -164,7 +164,8 @@ def test_default_needs_no_arguments():
     ("parameter", "value"),
     [
         ("Cs", []), ("Cs", [1, 0.1]), ("Cs", [0, 1]), ("Cs", [1, np.inf]), ("Cs", "abc"),
-        ("Cs", 1.0), ("rule", "first"), ("rule", None), ("betas", []), ("betas", [1, 1]), ("betas", [-1, 1]), ("betas", [np.nan]),
+        ("Cs", 1.0), ("rule", "first"), ("rule", None), ("betas", []), ("betas", [1, 1]),
+        ("betas", [-1, 1]), ("betas", [np.nan]),
         ("estimator", SVC()), ("estimator", BayesPointClassifier(kernel="linear", temperature=1.0)),
         ("estimator", BayesPointClassifier(kernel="linear", temperature=1.0, engine="ep")),
         ("estimator", make_pipeline(StandardScaler(), SVC())),
