@@ -214,8 +214,8 @@ class Predictions:
         >>> from sklearn.datasets import load_iris
         >>> from bayespoint import BayesPointClassifier
         >>> X, y = load_iris(return_X_y=True)
-        >>> weights = BayesPointClassifier().fit(X, y).draw_weights(1000, random_state=0)
-        >>> weights.shape
+        >>> clf = BayesPointClassifier(kernel="linear").fit(X, y)
+        >>> clf.draw_weights(1000, random_state=0).shape
         (1000, 3, 5)
         """
         drawn = self._draw(n_samples, random_state)

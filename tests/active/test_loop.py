@@ -147,7 +147,9 @@ def test_pipelines_frames_and_strings():
 
 
 def test_precomputed_kernels():
-    clf = BayesPointClassifier(temperature=1.0, kernel="precomputed", engine="ep")
+    clf = BayesPointClassifier(
+        temperature=1.0, kernel="precomputed", engine=ExpectationPropagation(prior_scale=1.0)
+    )
     plain = BayesPointClassifier(temperature=1.0, kernel="linear", fit_intercept=False, engine="ep")
     parameters = {"start": 4, "n_queries": 6, "y_test": LABELS, "random_state": 0}
     K = POOL @ POOL.T

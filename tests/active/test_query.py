@@ -298,9 +298,9 @@ def test_sparse_points(strategy):
 
 def test_precomputed_kernels():
     y = POOL[:, 0] > 0
-    clf = BayesPointClassifier(temperature=1.0, kernel="precomputed", engine="ep").fit(
-        POOL[:9] @ POOL[:9].T, y[:9]
-    )
+    clf = BayesPointClassifier(
+        temperature=1.0, kernel="precomputed", engine=ExpectationPropagation(prior_scale=1.0)
+    ).fit(POOL[:9] @ POOL[:9].T, y[:9])
     plain = BayesPointClassifier(
         kernel="linear", temperature=1.0, engine="ep", fit_intercept=False
     ).fit(POOL[:9], y[:9])

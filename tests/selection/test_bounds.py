@@ -7,6 +7,7 @@ import pytest
 from tests.helpers.probit import problem, separable
 
 from bayespoint import BayesPointClassifier
+from bayespoint.engines import ExpectationPropagation
 from bayespoint.exceptions import BoundReachedWarning
 from bayespoint.selection import EvidenceSearch, ascent
 
@@ -36,7 +37,8 @@ def test_of_two_parameters_the_one_at_its_bound_is_named():
     bounds = {"gamma": (1e-3, 10.0), NOISE: (0.1, 10.0)}
     with pytest.warns(BoundReachedWarning) as caught:
         search = EvidenceSearch(
-            BayesPointClassifier(temperature=1.0, kernel="rbf"), param_bounds=bounds
+            BayesPointClassifier(kernel="rbf", engine=ExpectationPropagation(prior_scale=1.0)),
+            param_bounds=bounds,
         ).fit(X, y)
     (warning,) = (each.message for each in caught)
     assert warning.names == (NOISE,)

@@ -1,5 +1,7 @@
 """Engines that are only named have parameters, in all searches."""
 
+from functools import partial
+
 import pytest
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -11,13 +13,11 @@ from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
 from bayespoint.selection import EvidenceSearch
 
 SCALE = "engine__prior_scale"
+linear = partial(BayesPointClassifier, kernel="linear")
 PAIRS = [
-    (BayesPointClassifier(kernel="linear", temperature=1.0), ExpectationPropagation),
-    (BayesPointClassifier(kernel="linear", temperature=1.0, engine="ep"), ExpectationPropagation),
-    (
-        BayesPointClassifier(kernel="linear", temperature=1.0, engine="laplace"),
-        LaplaceApproximation,
-    ),
+    (linear(), ExpectationPropagation),
+    (linear(engine="ep"), ExpectationPropagation),
+    (linear(engine="laplace"), LaplaceApproximation),
 ]
 
 
@@ -26,7 +26,7 @@ def test_a_grid_search_of_scikit_learn(named, engine):
     X, y = problem(n=60)
     grid = {SCALE: [1e-3, 0.5]}
     by_name = GridSearchCV(named, grid, cv=3, scoring="neg_log_loss").fit(X, y)
-    given = BayesPointClassifier(engine=engine())
+    given = linear(engine=engine())
     by_instance = GridSearchCV(given, grid, cv=3, scoring="neg_log_loss").fit(X, y)
     assert by_name.best_params_ == {SCALE: 0.5}
     assert by_name.best_estimator_.engine.prior_scale == 0.5
@@ -42,7 +42,7 @@ def test_a_search_by_evidence(named, engine, how):
     values = {f"bayespointclassifier__{SCALE}": {"param_grid": [0.1, 1.0]}.get(how, (0.1, 10.0))}
     one, other = (
         EvidenceSearch(make_pipeline(StandardScaler(), clf), **{how: values}).fit(X, y)
-        for clf in (named, BayesPointClassifier(engine=engine()))
+        for clf in (named, linear(engine=engine()))
     )
     assert one.best_params_ == other.best_params_
     assert one.best_score_ == other.best_score_
@@ -51,11 +51,6 @@ def test_a_search_by_evidence(named, engine, how):
 def test_names_of_engines_in_a_grid():
     X, y = problem(n=60)
     grid = {"engine": ["ep", "laplace"]}
-    search = EvidenceSearch(
-        BayesPointClassifier(kernel="linear", temperature=1.0),
-        grid,
-        param_bounds={SCALE: (0.1, 10.0)},
-    )
-    search.fit(X, y)
+    search = EvidenceSearch(linear(), grid, param_bounds={SCALE: (0.1, 10.0)}).fit(X, y)
     assert set(search.cv_results_["param_engine"]) == {"ep", "laplace"}
     assert search.best_estimator_.log_evidence_.sum() == search.best_score_

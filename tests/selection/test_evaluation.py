@@ -24,9 +24,9 @@ def counts(monkeypatch):
         found["posed"] += 1
         return pose(cls, *arguments, **named)
 
-    def counted_fit(self, X):
+    def counted_fit(self, X, *pivots):
         found["spaces"] += 1
-        return fit(self, X)
+        return fit(self, X, *pivots)
 
     monkeypatch.setattr(Problem, "pose", classmethod(counted_pose))
     monkeypatch.setattr(BasisSpace, "fit", counted_fit)

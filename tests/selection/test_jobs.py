@@ -184,7 +184,7 @@ def test_an_interrupted_search_stays_as_it_was(kind, n_jobs):
 def test_warnings_of_threads_point_at_the_user_once():
     X, y = problem()
     search = EvidenceSearch(
-        BayesPointClassifier(kernel="linear", temperature=1.0),
+        BayesPointClassifier(kernel="linear", temperature=1.0, engine="ep"),
         {"decision": ["bayes_point", "vote"]},
         n_jobs=2,
     )

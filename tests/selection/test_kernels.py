@@ -13,8 +13,8 @@ from bayespoint.selection import EvidenceSearch, log_evidence_gradient
 from bayespoint.selection.gradient import is_differentiable
 
 ENGINES = {
-    "ep": ExpectationPropagation(tol=1e-10),
-    "laplace": LaplaceApproximation(tol=1e-10),
+    "ep": ExpectationPropagation(prior_scale=1.0, tol=1e-10),
+    "laplace": LaplaceApproximation(prior_scale=1.0, tol=1e-10),
 }
 KERNELS = {
     "rbf": RadialKernel(gamma=0.3),

@@ -201,7 +201,7 @@ def test_arrays_and_engines_in_a_grid():
     X, y = problem()
     engines = [ExpectationPropagation(noise=s) for s in (0.1, 1.0)]
     search = EvidenceSearch(machine(), {"engine": engines}, param_bounds=BOUNDS).fit(X, y)
-    assert engines[0].prior_scale == engines[1].prior_scale == 1.0  # copies were searched
+    assert engines[0].prior_scale == engines[1].prior_scale == "auto"  # copies were searched
     scales = [np.ones(4), np.full(4, 0.5), np.array([1.0, 2.0, 1.0, 0.1])]
     search = EvidenceSearch(machine(), {SCALE: scales}).fit(X, y)
     assert search.best_params_[SCALE] is scales[search.best_index_]

@@ -7,7 +7,7 @@ of them.
 >>> import numpy as np
 >>> from bayespoint import BayesPointClassifier
 >>> from bayespoint.active import entropy, query
->>> clf = BayesPointClassifier(engine="ep").fit([[-2.0], [-1.0], [1.0], [2.0]], [0, 0, 1, 1])
+>>> clf = BayesPointClassifier(kernel="linear").fit([[-2.0], [-1.0], [1.0], [2.0]], [0, 0, 1, 1])
 >>> pool = np.array([[-3.0], [-0.2], [1.5]])
 >>> entropy(clf, pool).round(3)
 array([0.147, 0.66 , 0.23 ])

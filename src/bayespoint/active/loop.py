@@ -76,7 +76,7 @@ def learn_actively(
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> X = scale(X)
     >>> curve = learn_actively(
-    ...     BayesPointClassifier(engine="ep"),
+    ...     BayesPointClassifier(kernel="linear"),
     ...     X[:300],
     ...     lambda indices: y[indices],
     ...     n_queries=8,

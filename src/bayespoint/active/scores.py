@@ -45,7 +45,7 @@ def entropy(clf: Any, X: Any) -> NDArray[np.float64]:
     --------
     >>> from bayespoint import BayesPointClassifier
     >>> from bayespoint.active import entropy
-    >>> clf = BayesPointClassifier(engine="ep", fit_intercept=False).fit([[-1.0], [1.0]], [0, 1])
+    >>> clf = BayesPointClassifier(kernel="linear", fit_intercept=False).fit([[-1], [1]], [0, 1])
     >>> entropy(clf, [[1.0], [-1.0], [0.0]]).round(4)
     array([0.3823, 0.3823, 0.6931])
     """
@@ -100,7 +100,7 @@ def bald(
     --------
     >>> from bayespoint import BayesPointClassifier
     >>> from bayespoint.active import bald
-    >>> clf = BayesPointClassifier(engine="ep", fit_intercept=False).fit([[-1.0], [1.0]], [0, 1])
+    >>> clf = BayesPointClassifier(kernel="linear", fit_intercept=False).fit([[-1], [1]], [0, 1])
     >>> bald(clf, [[0.0], [1.0], [10.0]]).round(4)  # far away the noise matters little
     array([0.    , 0.1076, 0.3355])
     """

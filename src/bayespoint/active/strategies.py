@@ -120,7 +120,7 @@ def query(
     >>> from bayespoint import BayesPointClassifier
     >>> from bayespoint.active import query
     >>> X = np.array([[-2.0, 0.0], [2.0, 0.0]])
-    >>> clf = BayesPointClassifier(engine="ep").fit(X, ["left", "right"])
+    >>> clf = BayesPointClassifier(kernel="linear").fit(X, ["left", "right"])
     >>> pool = np.array([[0.0, 1.0], [0.0, 1.0], [0.1, 1.0], [0.2, -1.0], [3.0, 1.0]])
     >>> query(clf, pool, 2, random_state=0)  # not 1 and its copy 0 or neighbour 2
     array([1, 3])

@@ -39,7 +39,7 @@ class Posterior(ABC):
     >>> from sklearn.datasets import load_iris
     >>> from bayespoint import BayesPointClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> posterior = BayesPointClassifier(engine="laplace").fit(X, y == 0).posterior_
+    >>> posterior = BayesPointClassifier(kernel="linear").fit(X, y == 0).posterior_
     >>> type(posterior).__name__, posterior.mean.shape  # four features and the intercept
     ('GaussianPosterior', (5, 1))
     """

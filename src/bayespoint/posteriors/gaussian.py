@@ -26,7 +26,7 @@ class Messages(NamedTuple):
     Examples
     --------
     >>> from bayespoint import BayesPointClassifier
-    >>> clf = BayesPointClassifier(engine="ep", fit_intercept=False).fit([[-1.0], [1.0]], [0, 1])
+    >>> clf = BayesPointClassifier(kernel="linear", fit_intercept=False).fit([[-1], [1]], [0, 1])
     >>> clf.posterior_.messages.shift.round(3).ravel()
     array([-0.764,  0.764])
     """

@@ -168,7 +168,7 @@ def estimator_outputs(estimator: Any, X: Any, score: str = "max") -> NDArray[np.
     --------
     >>> from bayespoint import BayesPointClassifier
     >>> from bayespoint.reject import estimator_outputs
-    >>> clf = BayesPointClassifier(fit_intercept=False).fit([[-1.0], [1.0]], [0, 1])
+    >>> clf = BayesPointClassifier(kernel="linear", fit_intercept=False).fit([[-1], [1]], [0, 1])
     >>> estimator_outputs(clf, [[2.0]]).round(3)
     array([[-0.943,  0.943]])
     """

@@ -55,7 +55,7 @@ def write_evaluation(
     >>> from bayespoint import BayesPointClassifier
     >>> from bayespoint.reports import measure, write_evaluation
     >>> X, y = load_digits(return_X_y=True)
-    >>> machine = BayesPointClassifier(engine="laplace").fit(X[:200], y[:200])
+    >>> machine = BayesPointClassifier(kernel="linear", engine="laplace").fit(X[:200], y[:200])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = write_evaluation(
     ...         measure(machine, X[200:400], y[200:400]), f"{folder}/digits.html", rows=X[200:400]

@@ -87,10 +87,15 @@ def log_evidence_gradient(
     >>> from bayespoint import BayesPointClassifier
     >>> from bayespoint.selection import log_evidence_gradient
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> clf = BayesPointClassifier(engine="ep").fit(scale(X), y)
+    >>> clf = BayesPointClassifier(kernel="linear").fit(scale(X), y)
     >>> log_evidence_gradient(clf, scale(X), y, ["engine__prior_scale", "engine__noise"]).round(3)
     array([-3.905,  3.905])
     """
+    if hasattr(classifier, "chosen_params_"):
+        raise ValueError(
+            "The kernel of this classifier was chosen automatically, and a mixture of kernels has "
+            "no evidence. Name the kernel, for example kernel='rbf', and fit again."
+        )
     names, engine = tuple(names), get_engine(classifier.engine)
     for name in names:
         if not is_differentiable(classifier.kernel, engine, name):

@@ -98,7 +98,7 @@ class LaplaceApproximation(Engine):
     >>> from bayespoint.engines import LaplaceApproximation
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> X_train, X_test, y_train, y_test = train_test_split(scale(X), y, random_state=0)
-    >>> clf = BayesPointClassifier(engine=LaplaceApproximation(prior_scale=0.5))
+    >>> clf = BayesPointClassifier(kernel="linear", engine=LaplaceApproximation(prior_scale=0.5))
     >>> print(f"{clf.fit(X_train, y_train).score(X_test, y_test):.3f}")
     0.972
     >>> print(f"{clf.log_evidence_[0]:.2f}, {clf.left_out_error_:.3f}")
