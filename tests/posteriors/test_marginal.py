@@ -173,14 +173,14 @@ def test_many_weights_are_not_sure_of_themselves():
     ratios = {"shrunk": [], "likeliest": []}
     for seed in range(5):
         rng = np.random.default_rng(seed)
-        X = rng.normal(size=(2100, 40))
-        y = rng.random(2100) < ndtr(X @ rng.normal(size=40) / 6)
-        clf = BayesPointClassifier(engine=KnapsackPropagation(bins=32)).fit(X[:100], y[:100])
-        scores = clf.decision_function(X[100:])
-        margins = np.where(y[100:], scores, -scores)
+        X = rng.normal(size=(2150, 60))
+        y = rng.random(2150) < ndtr(X @ rng.normal(size=60) / 12)
+        clf = BayesPointClassifier(engine=KnapsackPropagation(bins=32)).fit(X[:150], y[:150])
+        scores = clf.decision_function(X[150:])
+        margins = np.where(y[150:], scores, -scores)
         best = min(-log_ndtr(factor * margins).mean() for factor in np.geomspace(0.05, 20, 200))
-        outputs = clf.latent_mean_and_variance(X[:100])[0]
-        likeliest = most_likely_scale(np.where(y[:100], outputs, -outputs))
+        outputs = clf.latent_mean_and_variance(X[:150])[0]
+        likeliest = most_likely_scale(np.where(y[:150], outputs, -outputs))
         unshrunk = margins * clf.posterior_.scale[0] / likeliest
         ratios["shrunk"].append(-log_ndtr(margins).mean() / best)
         ratios["likeliest"].append(-log_ndtr(unshrunk).mean() / best)
