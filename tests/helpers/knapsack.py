@@ -9,10 +9,13 @@ from bayespoint.engines import KnapsackPropagation
 from bayespoint.engines.knapsack.beliefs import Beliefs
 from bayespoint.engines.knapsack.priors import PRIORS
 
+PAPER = {"C": 1.0, "beta": 1.0, "bins": 128, "schedule": "heskes"}
+
 
 def machine(**parameters):
-    """A linear machine without an intercept."""
-    return BayesPointClassifier(fit_intercept=False, engine=KnapsackPropagation(**parameters))
+    """A linear machine without an intercept, with the paper's schedule unless another is named."""
+    engine = KnapsackPropagation(**PAPER | parameters)
+    return BayesPointClassifier(fit_intercept=False, engine=engine)
 
 
 def beliefs_of(x, C, *, gamma=1.0, damping=1.0, low=-5.0, high=5.0, bins=129, exact=False):

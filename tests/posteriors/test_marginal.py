@@ -12,6 +12,7 @@ from tests.helpers.probit import problem
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
 from bayespoint.posteriors import MarginalPosterior
+from bayespoint.posteriors.marginal import effective_weights, most_likely_scale
 
 RULES = pytest.mark.parametrize("rule", ["bayes_point", "vote"])
 
@@ -138,15 +139,53 @@ def test_probabilities_follow_the_decision(rule):
         np.testing.assert_array_equal(yes[:, task] > no[:, task], decision[:, task] > 0)
 
 
-def test_scale_makes_the_training_labels_likeliest():
+def test_scale_makes_the_training_labels_likeliest_and_is_enlarged():
+    """By 1 / (1 - d / G): see the formula of the shrinkage."""
     posterior = posterior_of()
     Z, targets, _ = posterior._training
+    d = np.square(Z).sum() ** 2 / np.square(np.square(Z).sum(axis=0)).sum()
+    assert 3 < d < 4  # columns of about the same size
     for task in range(2):
-        margins = targets[:, task] * (Z @ posterior.mean[:, task])
-        margins = np.append(margins, -np.abs(margins).mean())
-        scales = posterior.scale[task] * np.array([0.97, 1.0, 1.03])
-        likelihood = [log_ndtr(margins / scale).sum() for scale in scales]
-        assert np.argmax(likelihood) == 1
+        labels = targets[:, task]
+        margins = labels * (Z @ posterior.mean[:, task])
+        typical = np.append(margins, -np.abs(margins).mean())
+        scales = np.geomspace(0.1, 10, 2001) * np.abs(margins).mean()
+        likeliest = scales[np.argmax([log_ndtr(typical / scale).sum() for scale in scales])]
+        shares = [np.mean(labels == label) for label in labels]
+        gain = 2 * (log_ndtr(margins / likeliest).sum() - np.log(shares).sum())
+        assert posterior.scale[task] == pytest.approx(likeliest / (1 - d / gain), rel=0.01)
+        assert posterior.scale[task] > 1.05 * likeliest
+
+
+def test_small_coordinates_are_hardly_weights():
+    Z = new_points(300, width=5)
+    assert effective_weights(Z, None) == pytest.approx(5, rel=0.05)
+    assert effective_weights(1e120 * Z, None) == pytest.approx(5, rel=0.05)
+    assert effective_weights(Z * [1, 1, 1e-3, 1e-3, 1e-3], None) == pytest.approx(2, rel=0.05)
+    copies = np.arange(300) % 3
+    once = effective_weights(np.repeat(Z, copies, axis=0), None)
+    assert effective_weights(Z, copies.astype(float)) == pytest.approx(once)
+    assert np.isfinite(effective_weights(np.zeros((3, 2)), None))
+
+
+def test_many_weights_are_not_sure_of_themselves():
+    """Log-loss on new points within a tenth of that of the best scale; unshrunk, far above it."""
+    ratios = {"shrunk": [], "likeliest": []}
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(2150, 60))
+        y = rng.random(2150) < ndtr(X @ rng.normal(size=60) / 12)
+        clf = BayesPointClassifier(engine=KnapsackPropagation(bins=32)).fit(X[:150], y[:150])
+        scores = clf.decision_function(X[150:])
+        margins = np.where(y[150:], scores, -scores)
+        best = min(-log_ndtr(factor * margins).mean() for factor in np.geomspace(0.05, 20, 200))
+        outputs = clf.latent_mean_and_variance(X[:150])[0]
+        likeliest = most_likely_scale(np.where(y[:150], outputs, -outputs))
+        unshrunk = margins * clf.posterior_.scale[0] / likeliest
+        ratios["shrunk"].append(-log_ndtr(margins).mean() / best)
+        ratios["likeliest"].append(-log_ndtr(unshrunk).mean() / best)
+    assert np.mean(ratios["shrunk"]) < 1.1
+    assert np.mean(ratios["likeliest"]) > 1.3
 
 
 @pytest.mark.parametrize("beta", [5e-324, 1e-300, 1e-3, 1.0, 1e9, 1e308, np.inf])

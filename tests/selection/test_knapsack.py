@@ -42,7 +42,7 @@ def assert_same_scores(found, grid):
 @pytest.mark.parametrize("scoring", [None, "neg_log_loss", "roc_auc"])
 def test_scores_are_those_of_a_search_that_refits(scoring):
     X, y = problem(60, 3)
-    found = search(scoring=scoring).fit(X, y)
+    found = search(scoring=scoring, rule="best").fit(X, y)
     grid = GridSearchCV(
         quick(), {"engine__C": CS, "engine__beta": BETAS}, cv=3, scoring=scoring
     ).fit(X, y)
@@ -85,23 +85,32 @@ def test_messages_are_not_passed_again_for_every_beta(monkeypatch):
     assert len(runs) == 2 * 3 + 1
 
 
-def test_best_is_best_and_ties_go_to_the_better_neighbourhood():
+@pytest.mark.parametrize("rule", ["smoothed", "best"])
+def test_the_chosen_pair_is_best_by_the_rule(rule):
     X, y = problem(80, 3)
-    found = search(Cs=(0.1, 0.3, 1, 3, 10), betas=(0.1, 0.3, 1, 3, 10, np.inf)).fit(X, y)
-    results = found.cv_results_
+    axes = {"Cs": (0.1, 0.3, 1, 3, 10), "betas": (0.1, 0.3, 1, 3, 10, np.inf)}
+    found = search(rule=rule, **axes).fit(X, y)
+    results, place = found.cv_results_, divmod(found.best_index_, 6)
     means = results["mean_test_score"].reshape(5, 6)
-    best = np.argwhere(means >= means.max() - 1e-9)
     padded = np.pad(means, 1, mode="edge")
-    around = {(i, j): padded[i : i + 3, j : j + 3].mean() for i, j in map(tuple, best)}
-    assert divmod(found.best_index_, 6) in around
-    assert around[divmod(found.best_index_, 6)] == pytest.approx(max(around.values()))
+    around = np.array([[padded[i : i + 3, j : j + 3].mean() for j in range(6)] for i in range(5)])
+    np.testing.assert_allclose(results["smoothed_test_score"], around.ravel())
+    first, then = (around, means) if rule == "smoothed" else (means, around)
+    assert first[place] == pytest.approx(first.max())
+    assert then[place] == pytest.approx(then[first > first.max() - 1e-9].max())
     assert found.best_params_ == results["params"][found.best_index_]
-    assert results["rank_test_score"][found.best_index_] == 1
-    assert found.best_score_ == means.max()
+    assert found.best_score_ == means[place]
+    other = search(rule="best" if rule == "smoothed" else "smoothed", **axes).fit(X, y)
+    assert other.best_index_ != found.best_index_  # here luck and neighbourhood disagree
+
+
+def test_results_are_those_of_the_folds():
+    X, y = problem(80, 3)
+    results = search().fit(X, y).cv_results_
     folds = np.stack([results[f"split{k}_test_score"] for k in range(3)])
     np.testing.assert_allclose(folds.mean(axis=0), results["mean_test_score"])
     np.testing.assert_allclose(folds.std(axis=0), results["std_test_score"])
-    assert all(len(values) == 30 for values in results.values())
+    assert all(len(values) == 6 for values in results.values())
 
 
 def test_the_best_pair_is_fitted_to_all_data():
@@ -147,7 +156,7 @@ def test_works_where_estimators_do():
 def test_default_needs_no_arguments():
     X, y = problem(30, 2)
     found = KnapsackCV().fit(X, y)
-    assert len(found.cv_results_["params"]) == 54
+    assert len(found.cv_results_["params"]) == 42
     assert set(found.best_params_) == {"C", "beta"}
 
 
@@ -155,7 +164,8 @@ def test_default_needs_no_arguments():
     ("parameter", "value"),
     [
         ("Cs", []), ("Cs", [1, 0.1]), ("Cs", [0, 1]), ("Cs", [1, np.inf]), ("Cs", "abc"),
-        ("Cs", 1.0), ("betas", []), ("betas", [1, 1]), ("betas", [-1, 1]), ("betas", [np.nan]),
+        ("Cs", 1.0), ("rule", "first"), ("rule", None), ("betas", []), ("betas", [1, 1]),
+        ("betas", [-1, 1]), ("betas", [np.nan]),
         ("estimator", SVC()), ("estimator", BayesPointClassifier(kernel="linear", temperature=1.0)),
         ("estimator", BayesPointClassifier(kernel="linear", temperature=1.0, engine="ep")),
         ("estimator", make_pipeline(StandardScaler(), SVC())),

@@ -17,7 +17,7 @@ from bayespoint.kernels import Kernel
 
 FURTHEST = 7.0  # largest move of a logarithm
 MOST_TASKS = 4  # that speak for all
-MOST_FITS = 30
+MOST_FITS = 20
 
 
 def most_evident(

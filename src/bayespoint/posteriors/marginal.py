@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
-from scipy.special import log_ndtr, ndtr
+from scipy.special import entr, log_ndtr, ndtr
 
 from bayespoint.exceptions import CutMarginalsWarning, warn_user
 from bayespoint.likelihoods import ProbitLikelihood
@@ -18,6 +18,7 @@ from bayespoint.state import finite, number, optional, shaped
 CUT = 0.01  # height of a marginal at an end of its grid at which the mean is off by about 1 %
 TINY = np.finfo(np.float64).tiny
 CERTAIN = 1e-100  # of sigma, replaces a standard deviation of 0: its inverse has a finite square
+SMALLEST = 0.1  # shrinkage: fewer points than weights say nothing about it
 FARTHEST = 1e150  # standard deviations, likewise
 
 
@@ -35,8 +36,9 @@ class MarginalPosterior(Posterior):
     * ``"bayes_point"``: the decision is :math:`m / \sigma`, with the sign of m as in the paper, and
       :math:`\Phi(m / \sigma)` is the probability of "yes". One :math:`\sigma` per task maximises
       the likelihood of the training labels, and of one more point of typical size on the wrong
-      side. The spread of the max-marginals is not used: it depends on beta and on the number of
-      passes;
+      side; it is then divided by the shrinkage of :func:`shrinkage`, since the weights have learned
+      from these labels. The spread of the max-marginals is not used: it depends on beta and on the
+      number of passes;
     * ``"vote"``: the decision is m / s, and :math:`\Phi(m / s)` is the share of classifiers that
       say "yes" if f is nearly Gaussian, as sums of many weights are.
 
@@ -124,7 +126,10 @@ class MarginalPosterior(Posterior):
         """The sigma of the probabilities, one per task."""
         Z, targets, weight = self._training
         margins = targets * (Z @ self.mean)
-        return np.array([most_likely_scale(of_task, weight) for of_task in margins.T])
+        scales = np.array([most_likely_scale(of_task, weight) for of_task in margins.T])
+        n_weights = effective_weights(Z, weight)
+        tasks = zip((margins / scales).T, targets.T, strict=True)
+        return scales / [shrinkage(*task, n_weights, weight) for task in tasks]
 
     def latent(self, Z: NDArray) -> tuple[NDArray, NDArray]:
         """Mean and variance of the outputs, with weights treated as independent."""
@@ -216,3 +221,32 @@ def most_likely_scale(
         method="bounded",
     )
     return float(size * np.exp(loss.x))
+
+
+def effective_weights(Z: NDArray, weight: NDArray[np.float64] | None) -> float:
+    r"""Number of weights, :math:`(\sum_d s_d)^2 / \sum_d s_d^2`.
+
+    With :math:`s_d` the sum of squares of column d: small coordinates count for less than one.
+    """
+    copies = np.ones(len(Z)) if weight is None else weight
+    sizes = copies @ np.square(Z / max(np.abs(Z).max(), TINY))
+    return float(sizes.sum() ** 2 / max(sizes @ sizes, TINY))
+
+
+def shrinkage(
+    margins: NDArray[np.float64],
+    labels: NDArray,
+    n_weights: float,
+    weight: NDArray[np.float64] | None = None,
+) -> float:
+    r"""How much smaller outputs should be on new points, since the weights fit the old ones.
+
+    It is :math:`1 - d / G`, with d weights and G twice the gain in log likelihood of the training
+    labels over that of their shares alone (J. C. van Houwelingen and S. le Cessie, Predictive value
+    of statistical models, Statistics in Medicine 9, 1990), but at least 0.1.
+    """
+    copies = np.ones(len(margins)) if weight is None else weight
+    share = np.average(labels > 0, weights=copies)
+    alone = -copies.sum() * (entr(share) + entr(1 - share))
+    gain = 2 * float(copies @ log_ndtr(margins) - alone)
+    return max(1 - n_weights / gain, SMALLEST) if gain > 0 else SMALLEST

@@ -21,10 +21,11 @@ from bayespoint.engines import KnapsackPropagation
 from bayespoint.pipelines import split_pipeline
 from bayespoint.selection.jobs import run_jobs
 from bayespoint.selection.knapsack_folds import Data, Fold, fit_one, score_fold
-from bayespoint.validation import parameter_error
+from bayespoint.validation import check_choice, parameter_error
 
 COSTS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-BETAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, np.inf)
+BETAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, np.inf)
+RULES = ("smoothed", "best")
 
 
 class KnapsackCV(Delegates):
@@ -32,7 +33,10 @@ class KnapsackCV(Delegates):
 
     Messages are passed once for each C and fold. Every beta is then read off the max-marginals
     (section 4 of the paper: exponentiation commutes with maximisation), so that a grid of C and
-    beta costs as much as one of C alone. The best pair is fitted to all data.
+    beta costs as much as one of C alone. The chosen pair is fitted to all data.
+
+    The best mean score of many pairs is mostly luck. What is compared is therefore the mean over
+    each pair and its neighbours on the grid.
 
     Parameters
     ----------
@@ -42,8 +46,11 @@ class KnapsackCV(Delegates):
         fold is standardised by its own training part. None is the classifier alone.
     Cs : sequence of float, default=(0.3, 1, 3, 10, 30, 100)
         Costs to try, ascending.
-    betas : sequence of float, default=(0.03, 0.1, 0.3, 1, 3, 10, 30, 100, inf)
+    betas : sequence of float, default=(0.03, 0.1, 0.3, 1, 3, 10, inf)
         Sharpnesses to try, ascending.
+    rule : {"smoothed", "best"}, default="smoothed"
+        Whether the pair with the best mean score of its neighbourhood is chosen, or, as in the
+        paper, the pair with the best score of its own.
     cv : int, cross-validation generator, iterable or None, default=None
         Folds, as everywhere in scikit-learn; None is five, stratified.
     scoring : str, callable or None, default=None
@@ -55,10 +62,11 @@ class KnapsackCV(Delegates):
     Attributes
     ----------
     best_params_ : dict
-        The chosen ``C`` and ``beta``: best mean score; of equals the one whose neighbours on the
-        grid, itself among them, have the best scores.
+        The chosen ``C`` and ``beta``. With ``rule="smoothed"`` the mean score of the pair and its
+        up to eight neighbours on the grid is best; of equals the one with the best score of its
+        own. With ``rule="best"`` it is the other way round.
     best_score_ : float
-        Its mean score over the folds.
+        Its own mean score over the folds.
     best_index_ : int
         Its place in ``cv_results_``.
     best_estimator_ : estimator
@@ -93,6 +101,7 @@ class KnapsackCV(Delegates):
         *,
         Cs: Sequence[float] = COSTS,
         betas: Sequence[float] = BETAS,
+        rule: str = "smoothed",
         cv: Any = None,
         scoring: str | Callable[..., float] | None = None,
         n_jobs: int | None = None,
@@ -100,6 +109,7 @@ class KnapsackCV(Delegates):
         self.estimator = estimator
         self.Cs = Cs
         self.betas = betas
+        self.rule = rule
         self.cv = cv
         self.scoring = scoring
         self.n_jobs = n_jobs
@@ -110,6 +120,7 @@ class KnapsackCV(Delegates):
         ``sample_weight`` counts while fitting, not while scoring.
         """
         machine = self._machine()
+        check_choice(self, "rule", RULES)
         costs, betas = self._axis("Cs", finite=True), self._axis("betas", finite=False)
         scorer = None if self.scoring is None else check_scoring(machine, scoring=self.scoring)
         if y is None:
@@ -184,7 +195,7 @@ class KnapsackCV(Delegates):
                 seconds.mean(axis=1), n
             )
         self.cv_results_ = results
-        best = np.flatnonzero(results["rank_test_score"] == 1)
-        self.best_index_ = int(best[np.argmax(smoothed[best])])
+        order = (mean, smoothed) if self.rule == "smoothed" else (smoothed, mean)
+        self.best_index_ = int(np.lexsort([-values.round(12) for values in order])[0])
         self.best_score_ = float(mean[self.best_index_])
         self.best_params_ = pairs[self.best_index_]

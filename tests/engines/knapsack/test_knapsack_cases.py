@@ -12,7 +12,7 @@ from tests.helpers.probit import problem
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
 
-SCHEDULES = pytest.mark.parametrize("schedule", ["heskes", "plain"])
+SCHEDULES = pytest.mark.parametrize("schedule", ["averaged", "heskes", "plain"])
 
 
 def assert_same(one, other, atol=1e-8):

@@ -20,7 +20,8 @@ def run(context: Context, sets: Sequence[DataSet]) -> Result:
     """Max-marginals of one set, all of it: liver, or the first."""
     data = next((data for data in sets if data.name == "liver"), sets[0])
     with context.part("marginals"):
-        machine = BayesPointClassifier(kernel="linear", engine=KnapsackPropagation(C=10.0))
+        engine = KnapsackPropagation(C=10.0, beta=1.0)
+        machine = BayesPointClassifier(kernel="linear", engine=engine)
         posterior = machine.fit(scale(data.X), data.y).posterior_
     assert isinstance(posterior, MarginalPosterior)
     return Result(figures=[marginals_figure(data.name, posterior)])

@@ -116,8 +116,9 @@ def solve_toy(seed: int) -> Toy:
 
 
 def fit_knapsack(X: NDArray, y: NDArray) -> MarginalPosterior:
-    """Max-marginals on the data as they are."""
-    machine = BayesPointClassifier(kernel="linear", engine=KnapsackPropagation(C=COST)).fit(X, y)
+    """Max-marginals on the data as they are, with the paper's schedule."""
+    engine = KnapsackPropagation(C=COST, beta=1.0, bins=128, schedule="heskes")
+    machine = BayesPointClassifier(kernel="linear", engine=engine).fit(X, y)
     posterior = machine.posterior_
     assert isinstance(posterior, MarginalPosterior)
     return posterior
