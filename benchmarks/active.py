@@ -52,7 +52,7 @@ def error(engine: Engine, strategy: str, batch_size: int, crowded: bool, seed: i
     order = rng.permutation(N_POOL)
     n_start = max(2, 1 + int(np.argmax(y[order] != y[order[0]])))  # until both classes are there
     asked = order[:n_start].tolist()
-    clf = BayesPointClassifier(engine=engine, fit_intercept=False, random_state=0)
+    clf = BayesPointClassifier(kernel="linear", engine=engine, fit_intercept=False, random_state=0)
     while True:
         clf.fit(X[asked], y[asked])
         n = min(batch_size, N_LABELS - len(asked))
@@ -82,7 +82,7 @@ def cost() -> None:
     rows = []
     for n_classes in (2, 5):
         X = rng.normal(size=(200, D))
-        clf = BayesPointClassifier(engine="ep").fit(
+        clf = BayesPointClassifier(kernel="linear").fit(
             X, (X @ rng.normal(size=(D, n_classes))).argmax(1)
         )
         for n_pool in (1000, 10_000, 50_000):

@@ -96,13 +96,13 @@ def plane(
     y = X @ rng.normal(size=n_features) > 0
     y[:n_points] ^= rng.random(n_points) < flipped
     data = X[:n_points], X[n_points:], y[:n_points], y[n_points:]
-    return Setting(name, data, flipped == 0, {}, too_slow)
+    return Setting(name, data, flipped == 0, {"kernel": "linear"}, too_slow)
 
 
 def breast() -> Setting:
     X, y = load_breast_cancer(return_X_y=True)
     data = train_test_split(scale(X), y, test_size=0.5, random_state=0, stratify=y)
-    return Setting(f"breast cancer, {len(data[0])} × 30", tuple(data), False, {})
+    return Setting(f"breast cancer, {len(data[0])} × 30", tuple(data), False, {"kernel": "linear"})
 
 
 def digits(name: str, classes: Any, too_slow: tuple[str, ...] = ()) -> Setting:

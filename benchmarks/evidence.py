@@ -35,7 +35,7 @@ POINTS = 5  # of the grid, for each parameter of two: 25 combinations
 
 
 def by_evidence(kernel: str, bounds: dict) -> EvidenceSearch:
-    return EvidenceSearch(BayesPointClassifier(kernel=kernel), param_bounds=bounds)
+    return EvidenceSearch(BayesPointClassifier(kernel=kernel, temperature=1.0), param_bounds=bounds)
 
 
 def by_validation(machine: Any, bounds: dict, points: int) -> GridSearchCV:
@@ -44,7 +44,7 @@ def by_validation(machine: Any, bounds: dict, points: int) -> GridSearchCV:
 
 
 def ep_by_validation(kernel: str, bounds: dict, points: int) -> GridSearchCV:
-    return by_validation(BayesPointClassifier(kernel=kernel), bounds, points)
+    return by_validation(BayesPointClassifier(kernel=kernel, temperature=1.0), bounds, points)
 
 
 METHODS: dict[str, Callable[[], Any]] = {

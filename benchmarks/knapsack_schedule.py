@@ -49,7 +49,9 @@ def main() -> None:
         X, _, y, _ = train_test_split(X, y, train_size=0.8, random_state=SEED)
         folds = StratifiedKFold(5, shuffle=True, random_state=0)
         for name, parameters in VARIANTS.items():
-            classifier = BayesPointClassifier(engine=KnapsackPropagation(**parameters))
+            classifier = BayesPointClassifier(
+                kernel="linear", engine=KnapsackPropagation(**parameters)
+            )
             machine = make_pipeline(StandardScaler(), classifier)
             search = KnapsackCV(machine, Cs=COSTS, betas=BETAS, cv=folds).fit(X, y)
             best = 100 * (1 - search.best_score_)

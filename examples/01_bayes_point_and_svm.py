@@ -30,7 +30,7 @@ def draw(n_points, rng):
 
 def fit(X, y):
     """The Bayes point machine and the hard-margin support vector machine."""
-    bayes = BayesPointClassifier(engine=ENGINE, random_state=0).fit(X, y)
+    bayes = BayesPointClassifier(kernel="linear", engine=ENGINE, random_state=0).fit(X, y)
     return bayes, SVC(kernel="linear", C=1e6).fit(X, y)
 
 

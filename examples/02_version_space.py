@@ -24,7 +24,10 @@ X = rng.normal(size=(12, 3))
 y = np.where(X @ rng.normal(size=3) > 0, 1, -1)
 
 clf = BayesPointClassifier(
-    engine=BilliardSampler(n_samples=400, thin=1), fit_intercept=False, random_state=0
+    kernel="linear",
+    fit_intercept=False,
+    engine=BilliardSampler(n_samples=400, thin=1),
+    random_state=0,
 ).fit(X, y)
 samples = clf.posterior_.weights[:, :, 0].T
 centre = clf.coef_[0] / np.linalg.norm(clf.coef_[0])

@@ -23,7 +23,7 @@ from bayespoint.plots import BLUE, GREEN, PURPLE, VERMILION, colours
 
 X, y = make_moons(120, noise=0.25, random_state=1)
 clf = BayesPointClassifier(
-    kernel="rbf", gamma=1.0, engine=ExpectationPropagation(prior_scale=3.0)
+    kernel="rbf", gamma=1.0, temperature=1.0, engine=ExpectationPropagation(prior_scale=3.0)
 ).fit(X, y)
 
 first, second = np.linspace(-3.5, 4.5, 100), np.linspace(-3, 3.5, 80)

@@ -14,6 +14,7 @@ propagation computes it, with its gradient, in every fit, so no data are held ou
 
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.base import clone
 from sklearn.datasets import make_circles
 from sklearn.metrics import log_loss
 
@@ -26,7 +27,7 @@ X, y = make_circles(2120, noise=0.18, factor=0.6, random_state=0)
 X_train, y_train, X_test, y_test = X[:120], y[:120], X[120:], y[120:]
 
 search = EvidenceSearch(
-    BayesPointClassifier(kernel="rbf", gamma=1.0),
+    BayesPointClassifier(kernel="rbf", gamma=1.0, temperature=1.0),
     param_bounds={"engine__prior_scale": (0.1, 100), "gamma": (0.02, 50)},
 ).fit(X_train, y_train)
 
@@ -35,7 +36,7 @@ evidence, loss = np.empty((2, 10, 10))
 for i, gamma in enumerate(gammas):
     for j, scale in enumerate(scales):
         engine = ExpectationPropagation(prior_scale=scale, tol=1e-3)
-        clf = BayesPointClassifier(kernel="rbf", gamma=gamma, engine=engine).fit(X_train, y_train)
+        clf = clone(search.estimator).set_params(gamma=gamma, engine=engine).fit(X_train, y_train)
         evidence[i, j] = clf.log_evidence_[0]
         loss[i, j] = log_loss(y_test, clf.predict_proba(X_test))
 

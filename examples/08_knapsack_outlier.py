@@ -30,7 +30,9 @@ def draw(rng):
 
 def fit(X, y):
     """Both classifiers."""
-    knapsack = BayesPointClassifier(engine=KnapsackPropagation(C=1.0, n_iter=30, bins=64))
+    knapsack = BayesPointClassifier(
+        kernel="linear", engine=KnapsackPropagation(C=1.0, n_iter=30, bins=64)
+    )
     return knapsack.fit(X, y), SVC(kernel="linear").fit(X, y)
 
 

@@ -39,7 +39,7 @@ classifiers = {
     ).fit(X_train, y_train)
 }
 for prior in ("l2", "l1", "l0"):
-    clf = BayesPointClassifier(engine=KnapsackPropagation(prior=prior, bins=32))
+    clf = BayesPointClassifier(kernel="linear", engine=KnapsackPropagation(prior=prior, bins=32))
     search = KnapsackCV(clf, Cs=(1, 3, 10), betas=(1, 3, 10, 30, np.inf), cv=3)
     search.fit(X_train, y_train)
     name = (
