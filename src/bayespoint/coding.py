@@ -123,6 +123,8 @@ class BinaryCoding(Coding):
     ----------
     classes : ndarray of shape (2,)
         The labels, sorted.
+    temperature : float, default=1.0
+        Divides the log-odds; above 1 probabilities are more even.
 
     Examples
     --------
@@ -182,6 +184,8 @@ class OneVersusRest(Coding):
     ----------
     classes : ndarray of shape (n_classes,)
         The labels, sorted.
+    temperature : float, default=1.0
+        Divides the log-odds; above 1 probabilities are more even.
 
     Examples
     --------

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import log_expit
 from sklearn.base import clone
 
-from bayespoint.automatic import choose
+from bayespoint.automatic.choice import choose
 from bayespoint.coding import Coding, make_coding
 from bayespoint.engines import Engine, Request, Run
 from bayespoint.left_out import best_temperature

@@ -75,7 +75,7 @@ def parameters(thing):
 
 
 def fields_are_attributes(thing):
-    """Records and errors keep what they are given, and explain it among their attributes."""
+    """Records and errors keep what they are given, and may explain it among their attributes."""
     return inspect.isclass(thing) and (
         is_dataclass(thing) or issubclass(thing, tuple) or issubclass(thing, Exception)
     )
@@ -86,7 +86,9 @@ def test_docstring_of(name):
     thing = PUBLIC[name]
     doc = sections(thing)
     assert len(doc["Summary"]) == 1, "a summary is one line"
-    explained = doc["Attributes" if fields_are_attributes(thing) else "Parameters"]
+    explained = doc["Parameters"]
+    if not explained and fields_are_attributes(thing):
+        explained = doc["Attributes"]
     assert names(explained) == parameters(thing)
     if inspect.isfunction(thing):
         returns = inspect.signature(thing).return_annotation
