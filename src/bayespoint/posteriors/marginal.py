@@ -36,7 +36,7 @@ class MarginalPosterior(Posterior):
     * ``"bayes_point"``: the decision is :math:`m / \sigma`, with the sign of m as in the paper, and
       :math:`\Phi(m / \sigma)` is the probability of "yes". One :math:`\sigma` per task maximises
       the likelihood of the training labels, and of one more point of typical size on the wrong
-      side; it is then divided by the shrinkage of :func:`shrinkage`, since the weights have learned
+      side; it is then divided by the shrinkage of ``shrinkage``, since the weights have learned
       from these labels. The spread of the max-marginals is not used: it depends on beta and on the
       number of passes;
     * ``"vote"``: the decision is m / s, and :math:`\Phi(m / s)` is the share of classifiers that
