@@ -87,7 +87,7 @@ def test_messages_are_not_passed_again_for_every_beta(monkeypatch):
 
 @pytest.mark.parametrize("rule", ["smoothed", "best"])
 def test_the_chosen_pair_is_best_by_the_rule(rule):
-    X, y = problem(80, 3)
+    X, y = problem(60, 3)
     axes = {"Cs": (0.1, 0.3, 1, 3, 10), "betas": (0.1, 0.3, 1, 3, 10, np.inf)}
     found = search(rule=rule, **axes).fit(X, y)
     results, place = found.cv_results_, divmod(found.best_index_, 6)
