@@ -58,11 +58,12 @@ class Training(Settings):
                 engine,
                 gamma,
                 self.n_components,
+                self.temperature,
                 self.fit_intercept,
                 lambda params: self._with(params)._train(problem, Monitor()),
                 0 if self.random_state is None else self._seed,
                 self.n_jobs,
-                any_engine=isinstance(self.engine, str) and self.engine == "auto",
+                any_engine=(self.engine, self.ridge, self.temperature) == ("auto", 0, "auto"),
             )
 
     def _with(self, params: dict[str, Any]) -> Training:

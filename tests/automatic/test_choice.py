@@ -146,6 +146,8 @@ def test_what_is_named_is_not_overridden():
     few = BayesPointClassifier(n_components=7).fit(X, y)
     sizes = {params["n_components"] for _, params in few.chosen_params_["mixture"]}
     assert sizes <= {7, None}
+    cool = BayesPointClassifier(temperature=0.7).fit(X, y).chosen_params_
+    assert {params["temperature"] for _, params in cool["mixture"]} == {0.7}
     raw = BayesPointClassifier(standardize=False).fit(X, y)
     assert raw.chosen_params_["standardize"] is False
 

@@ -20,6 +20,7 @@ from bayespoint.monitor import current_monitor
 from bayespoint.problem import Problem
 
 POINTS_A_HALF = 500  # at most, from which the evidence learns
+TINY = np.finfo(np.float64).tiny
 LEAST = 0.02  # smallest weight of a candidate in the mixture
 
 
@@ -75,6 +76,7 @@ def choose(
     engine: Any,
     gamma: Any,
     n_components: Any,
+    temperature: Any,
     constant: bool,
     train: Callable[[dict[str, Any]], Any],
     seed: int,
@@ -100,6 +102,8 @@ def choose(
         The gamma that was asked for, or None.
     n_components : int, "auto" or None
         Points of the basis of kernels.
+    temperature : float or "auto"
+        The temperature of all candidates, or that each has its own.
     constant : bool
         Whether there is a constant feature.
     train : callable
@@ -125,10 +129,12 @@ def choose(
     considered = candidates(n_points, n_features, gamma, learns=learns, constant=constant)
     tried = []
     for candidate in considered:
-        tried.append(try_out(candidate, fixed, problem, halves, train, n_components, n_jobs))
+        tried.append(
+            try_out(candidate, fixed, problem, halves, train, n_components, temperature, n_jobs)
+        )
         current_monitor().tell(tried[-1].words)
-    log_p = [np.log(one.left_out[np.arange(n_points), problem.codes]) for one in tried]
-    share = mixture_weights(np.array(log_p), problem.weight)
+    own = np.array([one.left_out[np.arange(n_points), problem.codes] for one in tried])
+    share = mixture_weights(np.log(np.maximum(own, TINY)), problem.weight)
     share = np.where(share < LEAST, 0.0, share)
     share /= share.sum()
     mixture, trained = [], []
@@ -159,6 +165,7 @@ def try_out(
     halves: list[NDArray[np.intp]],
     train: Callable[[dict[str, Any]], Any],
     n_components: int | None,
+    temperature: Any,
     n_jobs: int | None,
 ) -> Tried:
     """Learn a candidate from each half of the points, and predict those of the other half."""
@@ -182,7 +189,8 @@ def try_out(
         answers = coding.left_out(trained.posterior.left_out_log_probability, problem.codes)
         scores[others] = coding.log_odds(*answers)[others]
         members.append(Member(params, trained))
-    temperature = best_temperature(scores, problem.codes, problem.weight)
+    if temperature == "auto":
+        temperature = best_temperature(scores, problem.codes, problem.weight)
     coding = make_coding(problem.classes, temperature)
     for i, (params, trained) in enumerate(members):
         warm = params | {"temperature": temperature}
