@@ -89,7 +89,6 @@ def test_an_interrupt_ends_a_fit(n_jobs):
     command = [sys.executable, "-c", PROGRAM, str(n_jobs or 0), str(TRIALS)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
     assert done.returncode == 0, done.stderr
-    assert not done.stderr
     trials = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(trials) == 10 * TRIALS
     for name, raised, seconds, n_threads in trials:
