@@ -88,11 +88,11 @@ class KnapsackCV(Delegates):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> X_train, X_test, y_train, y_test = train_test_split(X[:, :10], y, random_state=0)
     >>> machine = make_pipeline(StandardScaler(), BayesPointClassifier(engine="knapsack"))
-    >>> search = KnapsackCV(machine, Cs=(1.0, 10.0), betas=(0.1, 1.0, 10.0)).fit(X_train, y_train)
-    >>> search.best_params_
-    {'C': 1.0, 'beta': 1.0}
+    >>> search = KnapsackCV(machine, Cs=(0.3, 1.0, 3.0), betas=(0.1, 0.3, 1.0, 3.0), cv=3)
+    >>> search.fit(X_train, y_train).best_params_
+    {'C': 0.3, 'beta': 0.1}
     >>> print(f"{search.score(X_test, y_test):.3f}")
-    0.944
+    0.937
     """
 
     def __init__(
