@@ -193,6 +193,20 @@ def test_an_outlier_moves_the_svm_and_not_the_bayes_point():
     assert np.mean(moved["svm"]) > 0.3
 
 
+def test_defaults_bear_many_points():
+    """Where Heskes' schedule, with the same C and beta, hardly leaves its start in 50 passes."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(3000, 30))
+    y = X @ rng.normal(size=30) > 0
+    flipped = y ^ (rng.random(3000) < 0.1)
+    errors = {}
+    for schedule in ("averaged", "heskes"):
+        clf = BayesPointClassifier(engine=KnapsackPropagation(bins=48, schedule=schedule))
+        errors[schedule] = 1 - clf.fit(X[:1000], flipped[:1000]).score(X[1000:], y[1000:])
+    assert errors["averaged"] < 0.07
+    assert errors["heskes"] > 0.1
+
+
 # Beta --------------------------------------------------------------------------------------------
 
 
