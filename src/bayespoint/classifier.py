@@ -32,8 +32,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
 
     A classifier is a weight vector :math:`w` with output :math:`f(x) = \langle w, \phi(x) \rangle`.
     An ``engine`` computes the posterior distribution of :math:`w` given the training data. The mean
-    of this distribution, the *Bayes point*, is the classifier that predicts. Several classes are
-    separated one against the rest, in a single run of the engine.
+    of this distribution, the *Bayes point*, is the classifier that predicts.
 
     Without arguments, kernels, their parameters and temperatures are learned from the training
     data, and the result is a mixture of a few machines (see Notes). What is named stays as it is.
@@ -84,6 +83,9 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
     decision : {"bayes_point", "vote"}, default="bayes_point"
         Whether predictions and probabilities follow the mean of the weights or the majority vote of
         the classifiers. The vote is the Bayes-optimal decision, but not itself a linear classifier.
+    multi_class : {"auto", "joint", "one_vs_rest"}, default="auto"
+        Whether several classes have one posterior, in which the label is the class of the largest
+        noisy output (engines "ep" and "laplace"), or one each against the rest.
     fit_intercept : bool, default=True
         Add a constant feature to ``kernel="linear"``, and to the kernels of "auto". Others ignore
         it; ``poly`` has a constant through ``coef0``.
@@ -97,7 +99,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
         Number of threads for independent parts of a fit, in addition to those of BLAS. Results do
         not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Seed of the engine, used in ``fit`` only. Equal seeds give equal results.
+        Seed of the engine. Equal seeds give equal results.
     verbose : int, default=0
         Write progress to standard error. For progress bars, or to stop a fit, see
         ``bayespoint.monitor`` and, from scikit-learn 1.9 on, ``set_callbacks``.
@@ -107,13 +109,11 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
     coding_ : Coding
-        How the classes are reduced to binary tasks.
+        How the classes are reduced to tasks.
     posterior_ : Posterior
         The distribution over the weights of each task.
     coef_, intercept_ : ndarray of shape (n_tasks, n_features) and (n_tasks,)
-        The Bayes point, if the kernel is linear. ``X @ coef_.T + intercept_`` has the sign of the
-        decision of each task, which is scaled: by the length of x, or of (x, 1) with an intercept,
-        for samples (with an offset in some); by the standard deviation for a Gaussian posterior.
+        The Bayes point, if the kernel is linear: ``X @ coef_.T + intercept_`` are the outputs.
     run_ : Run
         How the fit went: iterations, whether it converged, and what to do if not. ``run_.choice``
         says what was tried and chosen.
@@ -134,11 +134,11 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
         ``decision_function`` of the training points by classifiers that have not learned from them,
         if the engine computes it (``PermutedPerceptron``). NaN where there is no such classifier.
     oob_score_ : float
-        Accuracy of ``oob_decision_function_``, which estimates the accuracy on new data.
+        Accuracy of ``oob_decision_function_``.
     n_iter_ : int
         Largest number of iterations of a task.
     kernel_ : Kernel
-        The fitted kernel, with everything computed from the training points.
+        The fitted kernel.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -206,6 +206,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
         temperature: float | str = "auto",
         mixture: Sequence[tuple[float, dict[str, Any]]] | None = None,
         decision: str = "bayes_point",
+        multi_class: str = "auto",
         fit_intercept: bool = True,
         class_weight: dict | str | None = None,
         warm_start: bool = False,
@@ -225,6 +226,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
         self.temperature = temperature
         self.mixture = mixture
         self.decision = decision
+        self.multi_class = multi_class
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.warm_start = warm_start
@@ -323,7 +325,10 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
             engine = self._make_engine(X)
             points, labels = self._validate(X, y, engine, reset=first)
             known = known_classes(None if first else self.classes_, classes)
-            problem = Problem.pose(points, labels, sample_weight, self.class_weight, classes=known)
+            problem = Problem.pose(
+                points, labels, sample_weight, self.class_weight,
+                classes=known, joint=self._joins(engine),
+            )  # fmt: skip
             if first:
                 self._seed = int(check_random_state(self.random_state).randint(2**31))
             if self.standardize is True:
@@ -353,8 +358,9 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
         points, labels = self._validate(X, y, engine, reset=reset)
         is_matrix = self._make_kernel().is_precomputed
         problem = Problem.pose(
-            points, labels, sample_weight, self.class_weight, precomputed=is_matrix
-        )
+            points, labels, sample_weight, self.class_weight,
+            precomputed=is_matrix, joint=self._joins(engine),
+        )  # fmt: skip
         self._scaling = None
         if self._chooses(engine) if self.standardize == "auto" else self.standardize:
             if is_matrix or issparse(points):
