@@ -75,8 +75,8 @@ class Predictions:
         The posterior gives the probability :math:`q_y` of "yes" for each class against the rest
         (two classes: for the second). Exactly one of several answers can be "yes", so
         :math:`p_y \propto q_y \prod_{z \ne y} (1 - q_z) \propto q_y / (1 - q_y)`. This is the
-        softmax of ``decision_function``, so ``predict`` returns the most probable class. One posterior
-        of all classes gives their probabilities directly.
+        softmax of ``decision_function``, so ``predict`` returns the most probable class. A
+        posterior of all classes together gives their probabilities directly.
 
         Parameters
         ----------
