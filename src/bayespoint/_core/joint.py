@@ -89,6 +89,57 @@ def without_copies(
 
 
 @compiled
+def log_mass(mean: float, variance: float, shift: float, rate: float) -> float:
+    """Logarithm of the expectation of exp(shift t - rate t^2 / 2) for t ~ N(mean, variance)."""
+    d = 1.0 + rate * variance
+    exponent = (2.0 * mean * shift + shift**2 * variance - rate * mean**2) / d
+    return 0.5 * exponent - 0.5 * math.log(max(d, SMALLEST))
+
+
+@compiled
+def add_site(m: NDArray, S: NDArray, p: int, shift: float, rate: float) -> None:
+    """N(m, S) of t times exp(shift t_p - rate t_p^2 / 2), in place."""
+    size = len(m)
+    d = 1.0 + rate * S[p, p]
+    along = (shift - rate * m[p]) / d
+    column = S[:, p].copy()
+    for j in range(size):
+        m[j] += along * column[j]
+        share = rate / d * column[j]
+        for k in range(size):
+            S[j, k] -= share * column[k]
+
+
+@compiled
+def settle(
+    m: NDArray, S: NDArray, a: NDArray, b: NDArray, s: NDArray, noise: float, sweeps: int,
+    tol: float,
+) -> bool:  # fmt: skip
+    """Let the sites a, b of one point visit each other in the posterior N(m, S) of t, in place.
+
+    At most ``sweeps`` times, until none moves by more than ``tol``. Sets s to the variances s^2 of
+    t_j + noise without the site; False if a site has no cavity.
+    """
+    for _ in range(sweeps):
+        largest = 0.0
+        for p in range(len(m)):
+            q = S[p, p]
+            c = 1.0 - b[p] * q
+            if not (c > SMALLEST) or not (q > 0):
+                return False
+            new_a, new_b, s[p], _ = match((m[p] - a[p] * q) / c, q / c, noise, 0.0)
+            da, db = new_a - a[p], new_b - b[p]
+            a[p], b[p] = new_a, new_b
+            step = max(abs(da) * math.sqrt(s[p]), abs(db) * s[p])
+            if step > largest or math.isnan(step):
+                largest = step
+            add_site(m, S, p, da, db)
+        if largest <= tol:
+            break
+    return True
+
+
+@compiled
 def wanted_sites(
     mean: NDArray,
     covariance: NDArray,
@@ -120,31 +171,7 @@ def wanted_sites(
         if removed[i] != 1.0:
             sound = without_copies(m, S, a, b, noise, removed[i])
         with_noise(m, S, a, b, noise)
-        for _ in range(sweeps):
-            largest = 0.0
-            for p in range(size):
-                q = S[p, p]
-                c = 1.0 - b[p] * q
-                if not (c > SMALLEST) or not (q > 0):
-                    sound = False
-                    break
-                new_a, new_b, s2, _ = match((m[p] - a[p] * q) / c, q / c, noise, 0.0)
-                s[p] = s2
-                da, db = new_a - a[p], new_b - b[p]
-                a[p], b[p] = new_a, new_b
-                step = max(abs(da) * math.sqrt(s2), abs(db) * s2)
-                if step > largest or math.isnan(step):
-                    largest = step
-                d = 1.0 + db * q
-                along = (da - db * m[p]) / d
-                column = S[:, p].copy()
-                for j in range(size):
-                    m[j] += along * column[j]
-                    share = db / d * column[j]
-                    for k in range(size):
-                        S[j, k] -= share * column[k]
-            if not sound or largest <= tol:
-                break
+        sound = sound and settle(m, S, a, b, s, noise, sweeps, tol)
         if not sound:
             moved[i] = np.inf
             continue
@@ -193,7 +220,5 @@ def constants(
             else:
                 cavity, variance = (m[p] - a[p] * q) / c, q / c
             _, _, _, log_p = match(cavity, variance, noise, 0.0)
-            d = 1.0 + b[p] * variance
-            exponent = (2.0 * cavity * a[p] + a[p] ** 2 * variance - b[p] * cavity**2) / d
-            constant[i] += log_p + 0.5 * math.log(max(d, SMALLEST)) - 0.5 * exponent
+            constant[i] += log_p - log_mass(cavity, variance, a[p], b[p])
     return constant

@@ -17,6 +17,7 @@ from sklearn.base import clone
 from bayespoint.engines.base import Engine
 from bayespoint.engines.gaussian.factorised import FactorisedSites, sparse_rows
 from bayespoint.engines.gaussian.gaussians import OutputGaussian, WeightGaussian
+from bayespoint.engines.gaussian.joint.factorised import FactorisedJointSites, run_factorised
 from bayespoint.engines.gaussian.joint.runs import run_jointly
 from bayespoint.engines.gaussian.joint.sites import JointSites
 from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior, known_before
@@ -233,9 +234,7 @@ class ExpectationPropagation(Engine):
 
         size = space.n_coordinates**2 if is_full else 0
         posterior, run = learn_tasks(self, learn, n_tasks, "sweeps", likelihood, request, size)
-        summary = run.summary if self.max_iter > 1 else "a single pass, as asked"
-        warnings = [*run.warnings, *independence_warnings(ratios)]
-        return posterior, replace(run, summary=summary, warnings=warnings)
+        return posterior, self._with_check(run, ratios)
 
     def why_not_joint(self) -> str | None:
         """Flips mix all classes, and hard labels and single passes have no joint form here."""
@@ -252,6 +251,8 @@ class ExpectationPropagation(Engine):
     ) -> tuple[JointPosterior, Run]:
         """Find the sites of all classes together."""
         likelihood = ArgmaxLikelihood(float(self.noise))
+        if self.covariance == "diagonal":
+            return self._run_factorised(space, targets, request, likelihood)
 
         def learn(gaussian: Any, codes: NDArray, weight: NDArray, progress: Progress) -> tuple:
             sites = JointSites(gaussian, codes, weight, likelihood)
@@ -260,6 +261,32 @@ class ExpectationPropagation(Engine):
             return sites, Ending(changes, reason, self._remedy(reason, wrong, sites.radius))
 
         return run_jointly(self, space, targets, request, likelihood, "sweeps", learn)
+
+    def _run_factorised(
+        self,
+        space: BasisSpace,
+        targets: NDArray[np.int8],
+        request: Request,
+        likelihood: ArgmaxLikelihood,
+    ) -> tuple[JointPosterior, Run]:
+        """Find the sites of all classes together, with independent weights."""
+        ratio = np.ones(1)
+
+        def learn(sites: FactorisedJointSites, progress: Progress) -> Ending:
+            self._check_range(space, sites.prior)
+            changes, reason = self._iterate(sites, progress)
+            if self.max_iter > 1:
+                ratio[0] = sites.variance_ratio()
+            return Ending(changes, reason, self._remedy(reason, sites.training_error(), sites.radius))
+
+        posterior, run = run_factorised(self, space, targets, request, likelihood, learn)
+        return posterior, self._with_check(run, ratio)
+
+    def _with_check(self, run: Run, ratios: NDArray[np.float64]) -> Run:
+        """The run of a covariance that may be diagonal, and the check of it."""
+        summary = run.summary if self.max_iter > 1 else "a single pass, as asked"
+        warnings = [*run.warnings, *independence_warnings(ratios)]
+        return replace(run, summary=summary, warnings=warnings)
 
     def _sites(self, space: Coordinates, prior: GaussianPrior, *data: Any) -> SiteKeeper:
         """The sites of one task, before the first sweep."""
