@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import helmert
@@ -43,8 +45,8 @@ class JointPosterior(Posterior):
         p(class | outputs).
     log_evidence : ndarray of shape (1,), optional
         log p(labels).
-    left_out_log_probability : ndarray of shape (n_points, n_classes), optional
-        log p(class of a training point | all other labels), of each class.
+    cavities : tuple of ndarrays (n_points, n_classes), (n_points, n_classes, n_classes), optional
+        Means and covariances of the outputs of each training point, given all other labels.
     messages : Messages, optional
         Messages :math:`\exp(h^T f - f^T (\operatorname{diag}(r) - r r^T / \sum r) f / 2)` of the
         training points to their C outputs.
@@ -60,7 +62,9 @@ class JointPosterior(Posterior):
     array([[0.558, 0.284, 0.158]])
     """
 
+    not_stored = ("cavities", "messages")
     is_gaussian = True
+    cavities: tuple[NDArray, NDArray] | None = None
     messages: Messages | None = None
 
     def __init__(
@@ -71,20 +75,28 @@ class JointPosterior(Posterior):
         likelihood: JointLikelihood,
         *,
         log_evidence: NDArray[np.float64] | None = None,
-        left_out_log_probability: NDArray[np.float64] | None = None,
+        cavities: tuple[NDArray, NDArray] | None = None,
         messages: Messages | None = None,
     ) -> None:
         self._mean = mean
         self.own, self.shared = own, shared
         self.likelihood = likelihood
         self.log_evidence = log_evidence
-        self.left_out_log_probability = left_out_log_probability
+        self.cavities = cavities
         self.messages = messages
 
     @property
     def mean(self) -> NDArray[np.float64]:
         """The Bayes point mu."""
         return self._mean
+
+    @cached_property
+    def left_out_log_probability(self) -> NDArray[np.float64] | None:  # type: ignore[override]
+        """Logarithms of p(class of a training point | all other labels), of each class.
+
+        It takes as long as predictions, so it is computed when it is asked for.
+        """
+        return None if self.cavities is None else self.likelihood.log_predictive(*self.cavities)
 
     @property
     def is_diagonal(self) -> bool:
@@ -171,7 +183,6 @@ class JointPosterior(Posterior):
             finite(self.own, "cdk", **sizes)
         finite(self.shared, "cdr", **sizes)
         optional(self.log_evidence, "e", e=1)
-        optional(self.left_out_log_probability, "nc", c=sizes["c"])
         need(isinstance(self.likelihood, JointLikelihood), "its likelihood is not a joint one")
         if self.messages is not None:
             need(isinstance(self.messages, Messages), "its messages are not Messages")

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from bayespoint.engines.gaussian.joint.gaussians import JointGaussian, coupled
-from bayespoint.engines.gaussian.joint.sites import left_out
+from bayespoint.engines.gaussian.joint.sites import cavities
 from bayespoint.likelihoods import SoftmaxLikelihood
 from bayespoint.posteriors import Messages
 
@@ -68,9 +68,9 @@ class SoftmaxMode:
         """The logarithm of the integral of the Gaussian."""
         return self._objective(self.mean, self.f) + 0.5 * self.gaussian.log_determinant
 
-    def left_out(self) -> NDArray[np.float64]:
-        """Logarithms of p(class | all other labels) of each point and class."""
-        return left_out(self.gaussian, self._messages, self.weight, self.likelihood)
+    def cavities(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Means and covariances of the outputs of each point, given all other labels."""
+        return cavities(self.gaussian, self._messages, self.weight)
 
     def _quadratic(self) -> Messages:
         p = np.exp(log_softmax(self.f, axis=1))

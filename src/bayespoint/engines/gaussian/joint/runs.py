@@ -109,7 +109,7 @@ def run_jointly(
     """Learn all classes together.
 
     ``learn`` takes the prior, classes, weights and progress. It returns what knows
-    ``messages()``, ``log_evidence()`` and ``left_out()``, and how it ended.
+    ``messages()``, ``log_evidence()`` and ``cavities()``, and how it ended.
     """
     n_points, n_classes = targets.shape
     codes, weight = targets.argmax(axis=1), request.weights(n_points)
@@ -123,15 +123,14 @@ def run_jointly(
             evidence += float(request.start.log_evidence[0])
         mean, own, shared = where.lift(gaussian.mean, *gaussian.factors())
         wrong = float((gaussian.f.argmax(axis=1) != codes).mean())
-        left_out = learned.left_out()
         posterior = JointPosterior(
             mean,
             own,
             shared,
             likelihood,
             log_evidence=np.array([evidence]),
-            left_out_log_probability=left_out,
+            cavities=learned.cavities(),
             messages=learned.messages(),
         )
-    task = TaskResult(mean, own, evidence, left_out, wrong)
+    task = TaskResult(mean, own, evidence, np.empty(0), wrong)
     return posterior, run_of([task], [ending], unit, engine.tol)

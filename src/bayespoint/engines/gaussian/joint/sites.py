@@ -8,7 +8,7 @@ from scipy.linalg import LinAlgError
 
 from bayespoint import _core
 from bayespoint.engines.gaussian.joint.gaussians import JointGaussian, precisions
-from bayespoint.likelihoods import ArgmaxLikelihood, JointLikelihood
+from bayespoint.likelihoods import ArgmaxLikelihood
 from bayespoint.posteriors import Messages
 
 INNER = 10  # visits of the sites of a point to each other, before other points are told
@@ -137,19 +137,19 @@ class JointSites:
         square = np.vdot(g.mean - g.prior.mean, g.prior.pull) + np.vdot(shift, g.f)
         return float(self.weight @ constant + 0.5 * g.log_determinant + 0.5 * square)
 
-    def left_out(self) -> NDArray[np.float64]:
-        """Logarithms of p(class | all other labels) of each point and class."""
-        return left_out(self.gaussian, self._messages, self.weight, self.likelihood)
+    def cavities(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Means and covariances of the outputs of each point, given all other labels."""
+        return cavities(self.gaussian, self._messages, self.weight)
 
 
-def left_out(
-    gaussian: JointGaussian, messages: Messages, weight: NDArray, likelihood: JointLikelihood
-) -> NDArray[np.float64]:
-    """Predictions from what is left without one copy of a point's message (or all, if less)."""
+def cavities(
+    gaussian: JointGaussian, messages: Messages, weight: NDArray
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What is left without one copy of a point's message (or all of it, if that is less)."""
     share = (np.minimum(weight, 1.0) / weight)[:, None]
     own, S = precisions(share * messages.rate), gaussian.S
     system = np.eye(S.shape[1]) - S @ own
     mean = gaussian.f - np.einsum("nij,nj->ni", S, share * messages.shift)
     solved = np.linalg.solve(system, np.concatenate([mean[..., None], S], axis=2))
     covariance = (solved[..., 1:] + solved[..., 1:].transpose(0, 2, 1)) / 2
-    return likelihood.log_predictive(solved[..., 0], covariance)
+    return solved[..., 0], covariance
