@@ -131,7 +131,8 @@ def told(
 
     With the noise u integrated out they say exp(h.g - g.A g / 2) of all contrasts,
 
-        A = sum_j r_j (H_j - c) (H_j - c)^T,  h = sum_j a_j (c - H_j),  c = sum_j r_j H_j / sum_j r_j
+        A = sum_j r_j (H_j - c) (H_j - c)^T,  h = sum_j a_j (c - H_j),
+        c = sum_j r_j H_j / sum_j r_j
 
     where H_j are rows, a_j and r_j shifts and rates, r_y = 1 / noise. The posterior of g is
     N(m + diag(v) e, diag(v)^1/2 B^-1 diag(v)^1/2) with B = I + diag(v)^1/2 A diag(v)^1/2. Returns
@@ -161,7 +162,11 @@ def told(
     e, share, rate_to = (left @ force) / root, np.empty(size), np.empty(size)
     for k in range(size):
         share[k] = left[k, k]
-        lost = 1.0 - share[k] if share[k] < 0.5 else left[k] @ A[k]  # equal; without cancellation
+        lost = 1.0 - share[k]
+        if share[k] > 0.5:  # the same, without cancellation
+            lost = 0.0
+            for l in range(size):
+                lost += left[k, l] * A[l, k]
         rate_to[k] = lost / (share[k] * v[k])
     return e, share, rate_to
 

@@ -97,7 +97,9 @@ class ExpectationPropagation(Engine):
     covariance : {"full", "diagonal"}, default="full"
         ``"diagonal"`` treats the weights as independent: a pass costs as much as the data have
         entries that are not zero, and sparse input stays sparse. It warns where a check of a few
-        outputs shows that it makes a difference (not after a single pass).
+        outputs shows that it makes a difference (not after a single pass). Several classes that are
+        learned together have independent weights of C - 1 contrasts instead, differences of their
+        outputs, and the order of the classes makes a small difference (see Notes).
     schedule : {"sequential", "parallel"}, default="sequential"
         Whether sites change one after another (in blocks, exactly) or all at once. Both converge to
         the same point; the first in fewer sweeps and nearly always.
@@ -136,6 +138,11 @@ class ExpectationPropagation(Engine):
     vary much more than the noise. A warning then names the noise that is enough.
 
     ``partial_fit`` takes the posterior of all earlier batches as prior of the next one.
+
+    With ``multi_class="joint"`` and ``covariance="diagonal"`` the contrasts are Helmert's: the
+    first class against the second, both against the third, and so on. Since they are taken as
+    independent, classes in another order give other probabilities, by 0.02 at most in a test with
+    three classes, and 0.03 with five.
 
     References
     ----------
@@ -277,7 +284,9 @@ class ExpectationPropagation(Engine):
             changes, reason = self._iterate(sites, progress)
             if self.max_iter > 1:
                 ratio[0] = sites.variance_ratio()
-            return Ending(changes, reason, self._remedy(reason, sites.training_error(), sites.radius))
+            return Ending(
+                changes, reason, self._remedy(reason, sites.training_error(), sites.radius)
+            )
 
         posterior, run = run_factorised(self, space, targets, request, likelihood, learn)
         return posterior, self._with_check(run, ratio)

@@ -12,7 +12,7 @@ from scipy.linalg import LinAlgError
 
 from bayespoint import _core
 from bayespoint._core.calls import Slices
-from bayespoint.engines.gaussian.factorised import COLLAPSED, PROBES, TINY, solve, sparse_rows
+from bayespoint.engines.gaussian.factorised import COLLAPSED, PROBES, solve, sparse_rows
 from bayespoint.engines.gaussian.joint.gaussians import coupled
 from bayespoint.engines.gaussian.joint.runs import check_start
 from bayespoint.engines.gaussian.prior import GaussianPrior, priors
@@ -25,8 +25,6 @@ from bayespoint.memory import check_fits
 from bayespoint.posteriors import JointPosterior
 from bayespoint.posteriors.joint import contrasts
 from bayespoint.spaces import BasisSpace, Coordinates
-
-PART = 1024  # points whose covariances are in memory together
 
 
 class FactorisedJointSites:
@@ -61,7 +59,7 @@ class FactorisedJointSites:
         self.H = contrasts(len(prior) + 1)
         self.Z = sparse_rows(space).rows()
         check_fits(
-            8.0 * len(prior) * (2 * self.Z.nnz + 5 * space.n_coordinates),
+            8.0 * len(prior) * (2 * self.Z.nnz + 12 * space.n_coordinates),
             f"The messages of all entries to {len(prior)} contrasts of classes",
             "learn from batches with partial_fit, or set multi_class='one_vs_rest'",
         )
@@ -112,19 +110,18 @@ class FactorisedJointSites:
         move = (shift - rate * self._mean) / self.precision
         log_det = -2 * np.log(self._root).sum() - np.log(self.precision).sum()
         square = np.vdot(move, before) + np.vdot(self._mean + move, shift)
-        m, v, constant = self._summary
+        *_, constant = self._summary
         evidence = float(self.weight @ constant + 0.5 * log_det + 0.5 * square)
-        left_out = np.concatenate(
-            [
-                self.likelihood.log_predictive(
-                    m[begin : begin + PART] @ self.H.T,
-                    (self.H * v[begin : begin + PART, None, :]) @ self.H.T,
-                )
-                for begin in range(0, len(m), PART)
-            ]
-        )
         mean, scale = self._mean + move, self.precision**-0.5
-        return TaskResult(mean, scale, evidence, left_out, self.training_error())
+        return TaskResult(mean, scale, evidence, np.empty(0), self.training_error())
+
+    def cavities(self) -> tuple[NDArray, NDArray]:
+        """Means (n, C) of the outputs of each point and variances (n, C - 1) of the contrasts.
+
+        They lack its own label.
+        """
+        m, v, _ = self._summary
+        return m @ self.H.T, v
 
     def _total(self, messages: NDArray) -> NDArray[np.float64]:
         """Sums of messages to each weight, counted as often as their points."""
@@ -145,35 +142,28 @@ class FactorisedJointSites:
         leads of a few training points: their class before the most probable other one. (Its mean
         is the same: converged, both solve the same equation.)
         """
-        Z, H = self.Z, self.H
+        Z, H, noise = self.Z, self.H, 2 * self._noise
         rate = self.site_rate.copy()
         rate[np.arange(len(rate)), self.codes] = 1 / self._noise
         rate *= self.weight[:, None]
-        which = np.linspace(0, len(self.codes) - 1, min(PROBES, len(self.codes))).astype(np.intp)
-        outputs = Z[which] @ (self.pull / self.precision) @ H.T
-        own = self.codes[which]
-        outputs[np.arange(len(which)), own] = -np.inf
-        lead = H[own] - H[outputs.argmax(axis=1)]  # (probes, C - 1)
-        probes = np.einsum("pd,pk->dkp", Z[which].toarray(), lead)
         diagonal = self._root**-2.0
-        shape = probes.shape
-
-        def hold(w: NDArray) -> NDArray:
-            weights = w.reshape(shape)
-            f = np.stack([Z @ weights[:, :, p] @ H.T for p in range(shape[2])], axis=2)
-            back = coupled(rate, f)
-            pulled = np.stack([Z.T @ (back[:, :, p] @ H) for p in range(shape[2])], axis=2)
-            return (diagonal[:, :, None] * weights + pulled).reshape(w.shape)
-
         curvature = rate @ H**2 - (rate @ H) ** 2 / rate.sum(axis=1, keepdims=True)
         scale = 1 / (diagonal + (Z * Z).T @ curvature)
-        flat = probes.reshape(-1, shape[2])
-        solved = solve(hold, scale.reshape(-1, 1), flat)
-        noise = 2 * self._noise
-        exact = np.maximum((flat * solved).sum(axis=0), 0.0) + noise
-        found = (flat**2 / self.precision.reshape(-1, 1)).sum(axis=0) + noise
-        ratio = np.append(found / np.maximum(exact, TINY), 1.0)
-        return float(ratio[np.abs(np.log(ratio)).argmax()])
+
+        def hold(flat: NDArray) -> NDArray:
+            w = flat.reshape(diagonal.shape)
+            return (diagonal * w + Z.T @ (coupled(rate, Z @ w @ H.T) @ H)).reshape(flat.shape)
+
+        ratios = [1.0]
+        for i in np.linspace(0, len(self.codes) - 1, PROBES).astype(np.intp):
+            row = Z[[i]].toarray()[0]
+            outputs = H @ (row @ (self.pull / self.precision))
+            outputs[self.codes[i]] = -np.inf
+            probe = np.outer(row, H[self.codes[i]] - H[outputs.argmax()])
+            solved = solve(hold, scale.reshape(-1, 1), probe.reshape(-1, 1))
+            exact = max(float(np.vdot(probe, solved)), 0.0) + noise
+            ratios.append((float((probe**2 / self.precision).sum()) + noise) / exact)
+        return max(ratios, key=lambda ratio: abs(np.log(ratio)))
 
     @cached_property
     def _summary(self) -> tuple[NDArray, NDArray, NDArray]:
@@ -233,6 +223,6 @@ def run_factorised(
         np.empty((n_classes, len(task.mean), 0)),
         likelihood,
         log_evidence=np.array([evidence]),
-        left_out_log_probability=task.left_out,
+        cavities=sites.cavities(),
     )
     return posterior, run_of([task], [ending], "sweeps", engine.tol)
