@@ -17,7 +17,11 @@ from sklearn.base import clone
 from bayespoint.engines.base import Engine
 from bayespoint.engines.gaussian.factorised import FactorisedSites, sparse_rows
 from bayespoint.engines.gaussian.gaussians import OutputGaussian, WeightGaussian
-from bayespoint.engines.gaussian.joint.factorised import FactorisedJointSites, run_factorised
+from bayespoint.engines.gaussian.joint.factorised import (
+    FactorisedJointSites,
+    prior_of_contrasts,
+    run_factorised,
+)
 from bayespoint.engines.gaussian.joint.runs import run_jointly
 from bayespoint.engines.gaussian.joint.sites import JointSites
 from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior, known_before
@@ -277,10 +281,11 @@ class ExpectationPropagation(Engine):
         likelihood: ArgmaxLikelihood,
     ) -> tuple[JointPosterior, Run]:
         """Find the sites of all classes together, with independent weights."""
+        prior = prior_of_contrasts(self, space, targets.shape[1], request.start)
+        self._check_range(space, prior)
         ratio = np.ones(1)
 
         def learn(sites: FactorisedJointSites, progress: Progress) -> Ending:
-            self._check_range(space, sites.prior)
             changes, reason = self._iterate(sites, progress)
             if self.max_iter > 1:
                 ratio[0] = sites.variance_ratio()
@@ -288,7 +293,7 @@ class ExpectationPropagation(Engine):
                 changes, reason, self._remedy(reason, sites.training_error(), sites.radius)
             )
 
-        posterior, run = run_factorised(self, space, targets, request, likelihood, learn)
+        posterior, run = run_factorised(self, space, targets, request, likelihood, prior, learn)
         return posterior, self._with_check(run, ratio)
 
     def _with_check(self, run: Run, ratios: NDArray[np.float64]) -> Run:

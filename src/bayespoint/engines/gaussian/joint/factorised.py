@@ -63,9 +63,7 @@ class FactorisedJointSites:
             f"The messages of all entries to {len(prior)} contrasts of classes",
             "learn from batches with partial_fit, or set multi_class='one_vs_rest'",
         )
-        self.prior, self.codes, self.weight = prior, codes, weight
-        self.likelihood = likelihood
-        self._noise = float(likelihood.noise) ** 2
+        self.codes, self.weight, self._noise = codes, weight, float(likelihood.noise) ** 2
         self._mean = np.stack([one.mean for one in prior], axis=1)
         self._root = np.stack([one.root for one in prior], axis=1)
         self.pull, self.precision = self._mean / self._root**2, self._root**-2.0
@@ -201,14 +199,14 @@ def run_factorised(
     targets: NDArray[np.int8],
     request: Request,
     likelihood: ArgmaxLikelihood,
+    prior: list[GaussianPrior],
     learn: Callable[[FactorisedJointSites, Progress], Ending],
 ) -> tuple[JointPosterior, Run]:
     """Learn all classes together with independent weights of contrasts.
 
-    ``learn`` sweeps over the sites, and returns how it ended.
+    ``prior`` is that of each contrast; ``learn`` sweeps over the sites, and returns how it ended.
     """
     n_points, n_classes = targets.shape
-    prior = prior_of_contrasts(engine, space, n_classes, request.start)
     codes, weight = targets.argmax(axis=1), request.weights(n_points)
     sites = FactorisedJointSites(space, prior, codes, weight, likelihood)
     with request.monitor.running(engine.max_iter, "sweeps"):
