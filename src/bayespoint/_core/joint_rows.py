@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 # Defined in other files: after a change there, delete the cache of this one.
 from bayespoint._core.compiler import compiled
 from bayespoint._core.ep import INNER, NARROWEST, SMALLEST, match
-from bayespoint._core.joint import add_site, leads, log_mass, settle
+from bayespoint._core.joint import add_site, agree, leads, log_mass
 
 VISITS = 10  # of the sites of a point to each other, before its weights are told
 STILL = 1e-12  # move at which they end
@@ -83,7 +83,7 @@ def wanted_site(
     for p in range(size):
         a[p], b[p] = shift[rivals[p]], rate[rivals[p]]
         add_site(t, S, p, a[p], b[p])
-    if not settle(t, S, a, b, s, noise, VISITS, STILL):
+    if not agree(t, S, a, b, s, noise, VISITS, STILL):
         return np.inf
     largest = 0.0
     for p in range(size):

@@ -29,7 +29,8 @@ class EvidenceSearch(Delegates):
     probable the labels are before they are seen. A prior too narrow cannot explain them, one too
     wide explains everything and so nothing in particular: the largest evidence lies between. No
     data are held out and each choice costs one fit, where cross-validation costs as many as there
-    are folds. Several classes add up the log evidence of their one-against-the-rest tasks.
+    are folds. Several classes have one evidence, or add up those of their
+    one-against-the-rest tasks.
 
     Parameters
     ----------

@@ -132,9 +132,13 @@ class JointGaussian(ABC):
 class WeightJoint(JointGaussian):
     r"""By one precision matrix of all C d weights: :math:`C^2 n d^2 + (C d)^3` operations."""
 
+    def __init__(self, space: Coordinates, prior: Any) -> None:
+        super().__init__(space, prior)
+        self._factor = prior.root()
+
     def _factorise(self, rate: NDArray) -> None:
         d, n_classes = self.prior.mean.shape
-        precision = self.prior.precision()
+        precision = self.prior.precision().T  # symmetric, and in Fortran's order
         root = rate / np.sqrt(rate.sum(axis=1, keepdims=True))
         for own, rows in self.space.parts():
             for here, some in split(own, rows, 8 * n_classes * d):
@@ -150,10 +154,14 @@ class WeightJoint(JointGaussian):
         logs = np.log(self._factor.diagonal()).sum()
         self.log_determinant = float(2 * logs - self.prior.log_determinant)
 
+    def covariance(self) -> NDArray[np.float64]:
+        """Of all weights, class by class."""
+        return np.ascontiguousarray(self._factor @ self._factor.T)
+
     def times_covariance(self, pull: NDArray) -> NDArray[np.float64]:
         """F F^T v."""
-        flat = blas.dtrmv(self._factor, np.ascontiguousarray(pull.T).ravel(), trans=1)
-        return blas.dtrmv(self._factor, flat).reshape(pull.T.shape).T
+        flat = blas.dtrmv(self._factor.T, np.ascontiguousarray(pull.T).ravel(), lower=1)
+        return blas.dtrmv(self._factor.T, flat, lower=1, trans=1).reshape(pull.T.shape).T
 
     def _output_covariances(self) -> NDArray[np.float64]:
         d, n_classes = self.prior.mean.shape
