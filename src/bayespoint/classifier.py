@@ -93,6 +93,10 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
         Whether ``fit`` adds samples to the posterior of the previous fit on the same data, up to
         the engine's ``n_samples``, instead of starting again. Fitting 4 samples and then 6 more
         gives the same result as fitting 10.
+    max_time : float, optional
+        Seconds that the choice of kernels may take: what was learned by then is used, and
+        ``run_.choice`` says what was not tried. A linear kernel is always trained. Equal seeds give
+        equal results only without it.
     n_jobs : int or None, default=None
         Number of threads for independent parts of a fit, in addition to those of BLAS. Results do
         not depend on it.
@@ -209,6 +213,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
         fit_intercept: bool = True,
         class_weight: dict | str | None = None,
         warm_start: bool = False,
+        max_time: float | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -228,6 +233,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.warm_start = warm_start
+        self.max_time = max_time
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

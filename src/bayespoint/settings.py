@@ -63,6 +63,7 @@ class Settings(BaseEstimator):
     mixture: Sequence[tuple[float, dict]] | None
     decision: str
     class_weight: dict | str | None
+    max_time: float | None
     n_jobs: int | None
     random_state: Any
 
@@ -111,6 +112,7 @@ class Settings(BaseEstimator):
         for name in ("normalize", "fit_intercept", "warm_start"):
             check_flag(self, name)
         check_choice(self, "decision", ("bayes_point", "vote"))
+        check_number(self, "max_time", low=0, closed="neither", also=(None,))
         check_number(self, "temperature", low=0, closed="neither", also=("auto",))
         if not isinstance(self.standardize, str) or self.standardize != "auto":
             check_flag(self, "standardize")

@@ -28,6 +28,7 @@ def most_evident(
     targets: NDArray[np.int8],
     weight: NDArray[np.float64] | None,
     n_jobs: int | None,
+    until: float = np.inf,
 ) -> Kernel:
     """The candidate's kernel with the free parameters that maximise the evidence.
 
@@ -41,6 +42,9 @@ def most_evident(
         Training points, labels of all tasks, weights or None.
     n_jobs : int or None
         Threads.
+    until : float, default=inf
+        When the search ends, on the monotonic clock of ``time``; the best parameters until then
+        are taken.
 
     Returns
     -------
@@ -67,7 +71,7 @@ def most_evident(
         return value, slope - away / candidate.spread
 
     bounds = start - FURTHEST, start + FURTHEST
-    found = maximise(evidence, start, *bounds, enough=ENOUGH, max_calls=MOST_FITS)
+    found = maximise(evidence, start, *bounds, enough=ENOUGH, max_calls=MOST_FITS, until=until)
     write(kernel, candidate.free, np.exp(found))
     return kernel
 

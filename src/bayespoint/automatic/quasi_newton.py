@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -18,6 +19,7 @@ def maximise(
     *,
     enough: float,
     max_calls: int,
+    until: float = np.inf,
 ) -> NDArray[np.float64]:
     """Find the maximum of a smooth function between bounds (BFGS with short steps).
 
@@ -35,6 +37,8 @@ def maximise(
         The search ends when the next step promises to gain less than this.
     max_calls : int
         Most evaluations.
+    until : float, default=inf
+        When the search ends, on the monotonic clock of ``time``.
 
     Returns
     -------
@@ -63,7 +67,7 @@ def maximise(
             direction = direction * (radius / furthest)
         tried = np.clip(x + direction, low, high)
         step = tried - x
-        if 0.5 * slope @ step < enough:
+        if 0.5 * slope @ step < enough or time.monotonic() > until:
             break
         new_value, new_slope = function(tried)
         inverse = updated(inverse, step, slope - new_slope)
