@@ -153,7 +153,8 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
     ``kernel="auto"`` considers a linear kernel, a Gaussian one, the sum of a Gaussian, a linear and
     a constant kernel, and, with at least five points for each feature, the same sum with a width
     for each feature. The training points are split into halves, and scales and widths of the sums
-    maximise the evidence of each half (of at most 500 points). Each kernel is then trained on all
+    maximise the evidence of each half (of at most 500 points; the scales of at most 200 points that
+    of all). Each kernel is then trained on all
     points, in a basis of at most 500. Leave-one-out predictions of the points in the *other* half
     are honest, and decide on temperatures and on the weights of the mixture (stacking).
 

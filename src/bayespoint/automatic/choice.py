@@ -92,7 +92,8 @@ class Choice(NamedTuple):
         The machines, trained on all points.
     left_out : ndarray of shape (n, n_classes) or None
         Probabilities of the classes of each training point, given all other labels; the kernels
-        were learned without its half of the points. None for perceptrons, which have their own.
+        were learned without its half of the points, unless these are few. None for perceptrons,
+        which have their own.
     reasons : list of str
         What was chosen, and why.
     """
@@ -114,7 +115,7 @@ def choose(problem: Problem, given: Given, train: Callable[[dict[str, Any]], Any
     r"""Choose kernels, their parameters, temperatures and weights by the training data.
 
     1. The points are split into two halves. For each candidate, the evidence of each half (of at
-       most 500 points) finds kernel parameters.
+       most 500 points) finds kernel parameters. (At most 200 points are not split to learn scales.)
     2. Each kernel is trained on all points. Leave-one-out predictions of the points of the *other*
        half are honest: neither their label nor their half took part.
     3. The temperature of each candidate, and the weights of all candidates, maximise the
@@ -197,10 +198,17 @@ def try_out(
     train: Callable[[dict[str, Any]], Any],
     clock: Clock,
 ) -> Tried:
-    """Learn a candidate from each half of the points, and predict those of the other half."""
+    """Learn a candidate from each half of the points, and predict those of the other half.
+
+    Where points are few, it is learned from all of them.
+    """
     coding = make_coding(problem.classes)
     scores = np.empty((len(problem.codes), len(problem.classes)))
-    parts = [halves, halves[::-1]] if candidate.free else [(None, slice(None))]
+    parts: list = [(np.concatenate(halves), slice(None))]
+    if candidate.in_halves:
+        parts = [halves, halves[::-1]]
+    if not candidate.free:
+        parts = [(None, slice(None))]
     kernels, until = [], np.inf
     for number, (own, _) in enumerate(parts):
         kernel = candidate.kernel
