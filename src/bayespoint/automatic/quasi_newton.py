@@ -88,5 +88,6 @@ def updated(
         return inverse  # no hill along this step
     if inverse is None:
         inverse = product / (change @ change) * np.eye(len(step))
-    away = np.eye(len(step)) - np.outer(change, step) / product
-    return away.T @ inverse @ away + np.outer(step, step) / product
+    image = inverse @ change
+    inverse = inverse - (np.outer(image, step) + np.outer(step, image)) / product
+    return inverse + (1 + change @ image / product) / product * np.outer(step, step)
