@@ -114,8 +114,8 @@ class Settings(BaseEstimator):
         check_choice(self, "decision", ("bayes_point", "vote"))
         check_number(self, "max_time", low=0, closed="neither", also=(None,))
         check_number(self, "temperature", low=0, closed="neither", also=("auto",))
-        if not isinstance(self.standardize, str) or self.standardize != "auto":
-            check_flag(self, "standardize")
+        if not isinstance(self.standardize, bool | np.bool_) and self.standardize != "auto":
+            raise parameter_error(self, "standardize", "'auto' or a bool")
         if self.mixture is not None:
             self._check_mixture()
         if self.class_weight is not None and not isinstance(self.class_weight, dict):
