@@ -1,4 +1,4 @@
-"""Classifier and pipeline as options describe them."""
+"""The classifier and the pipeline that options describe."""
 
 from __future__ import annotations
 

@@ -268,7 +268,7 @@ class BasisSpace(Coordinates):
 
 
 def check_room(n_points: int) -> None:
-    """Refuse a kernel matrix that memory cannot hold; say that a large one is being computed."""
+    """Raise an error if the kernel matrix does not fit in memory; report a large one."""
     n_bytes = 8 * n_points**2
     check_fits(
         MATRICES * n_bytes,
@@ -284,7 +284,7 @@ def check_room(n_points: int) -> None:
 
 
 def check_basis(n_points: int, n_components: int) -> None:
-    """Refuse coordinates that memory cannot hold; say that many are being computed."""
+    """Raise an error if the coordinates do not fit in memory; report that many are computed."""
     check_fits(
         2 * 8 * n_points * n_components,
         f"A posterior from {n_components} coordinates of each of {n_points} points",
