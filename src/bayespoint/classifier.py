@@ -94,9 +94,8 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
         the engine's ``n_samples``, instead of starting again. Fitting 4 samples and then 6 more
         gives the same result as fitting 10.
     max_time : float, optional
-        Seconds that the choice of kernels may take: what was learned by then is used, and
-        ``run_.choice`` says what was not tried. A linear kernel is always trained. Equal seeds give
-        equal results only without it.
+        Seconds that the choice of kernels may take, after which ``run_.choice`` says what was not
+        tried; a linear kernel always is. Results then depend on the speed of the computer.
     n_jobs : int or None, default=None
         Number of threads for independent parts of a fit, in addition to those of BLAS. Results do
         not depend on it.
@@ -153,10 +152,9 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
     ``kernel="auto"`` considers a linear kernel, a Gaussian one, the sum of a Gaussian, a linear and
     a constant kernel, and, with at least five points for each feature, the same sum with a width
     for each feature. The training points are split into halves, and scales and widths of the sums
-    maximise the evidence of each half (of at most 500 points; the scales of at most 200 points that
-    of all). Each kernel is then trained on all
-    points, in a basis of at most 500. Leave-one-out predictions of the points in the *other* half
-    are honest, and decide on temperatures and on the weights of the mixture (stacking).
+    maximise the evidence of each half (at most 500 points; up to 200 points are not split for the
+    scales). Each kernel is then trained on all points, in a basis of at most 500. Leave-one-out
+    predictions of the *other* half are honest, and decide on temperatures and mixture weights.
 
     See Also
     --------
