@@ -129,8 +129,12 @@ class Kernel(BaseEstimator, ABC):
         change = self.derivative(left, right, name)
         return 0.0 if change is None else float(np.vdot(pull, change))
 
-    def squared_slopes(self, n_features: int) -> NDArray[np.float64] | None:
-        """Prior variance of the slope of an output by each feature; None if it is not constant."""
+    def slopes(self, left: Points, right: Points, alpha: NDArray) -> NDArray | None:
+        r"""Slopes of :math:`\sum_m \alpha_m k(x, x_m)` by the features of each point x on the left.
+
+        Shape (n_left, n_features), or (1, n_features) if they are constant; in plain units. None
+        if they are not known.
+        """
         return None
 
     def feature_derivative(self, points: Points, name: str) -> NDArray:
@@ -364,12 +368,13 @@ class SumKernel(Kernel):
         change = term.derivative(*parts, inner) if inner else term.block(*parts)
         return None if change is None else scaled(change, left, right, i)
 
-    def squared_slopes(self, n_features: int) -> NDArray[np.float64] | None:
+    def slopes(self, left: Points, right: Points, alpha: NDArray) -> NDArray | None:
         """The weighted sum over the terms."""
-        known = [term.squared_slopes(n_features) for term in self.terms]
-        if self.normalize or any(one is None for one in known):
+        parts = zip(self._pairs(), left.parts, right.parts, strict=True)
+        slopes = [(weight, term.slopes(a, b, alpha)) for (weight, term), a, b in parts]
+        if self.normalize or any(one is None for _, one in slopes):
             return None
-        return np.array([w for w, _ in self._pairs()]) @ np.array(known)
+        return sum(weight * one for weight, one in slopes)
 
     def slope(self, left: Points, right: Points, name: str, pull: NDArray) -> Any:
         """That of the term, with the factors of its features in the pull."""

@@ -128,6 +128,10 @@ class DualSpace:
         """``k(x, x_i) / |phi(x)|`` for each kept training point, to be multiplied by weights."""
         return KernelMatrix(self.kernel, self.kernel.prepare(X, unit=True), self.points)
 
+    def feature_slopes(self, X: NDArray, alpha: NDArray) -> NDArray | None:
+        """Slopes of the output at points X by their features, if the kernel knows them."""
+        return self.kernel.slopes(self.kernel.prepare(X), self.points, alpha)
+
     def primal(self, alpha: NDArray) -> NDArray:
         """Weights of (x, 1), or of x without a constant, if the kernel is linear."""
         return self.kernel.linear_form.input_weights(self.points.rows.T @ alpha)
