@@ -32,8 +32,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
 
     A classifier is a weight vector :math:`w` with output :math:`f(x) = \langle w, \phi(x) \rangle`.
     An ``engine`` computes the posterior distribution of :math:`w` given the training data. The mean
-    of this distribution, the *Bayes point*, is the classifier that predicts. Several classes are
-    separated one against the rest, in a single run of the engine.
+    of this distribution, the *Bayes point*, is the classifier that predicts.
 
     Without arguments, kernels, their parameters and temperatures are learned from the training
     data, and the result is a mixture of a few machines (see Notes). What is named stays as it is.
@@ -49,7 +48,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
         tries several, with ``engine="ep"`` or ``"laplace"`` on dense features; otherwise it is
         "linear".
     standardize : bool or "auto", default="auto"
-        Scale all features to mean 0 and variance 1. "auto" does so if kernels are tried.
+        Scale all features to mean 0 and variance 1; "auto" does so if kernels are tried.
     degree : int, default=3
         Degree :math:`d` of ``poly``.
     gamma : {"auto", "scale", "features"}, float or array of shape (n_features,), default="auto"
@@ -84,6 +83,9 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
     decision : {"bayes_point", "vote"}, default="bayes_point"
         Whether predictions and probabilities follow the mean of the weights or the majority vote of
         the classifiers. The vote is the Bayes-optimal decision, but not itself a linear classifier.
+    multi_class : {"auto", "joint", "one_vs_rest"}, default="auto"
+        Whether several classes have one posterior, in which the label is the class of the largest
+        noisy output (engines "ep" and "laplace"), or one each against the rest.
     fit_intercept : bool, default=True
         Add a constant feature to ``kernel="linear"``, and to the kernels of "auto". Others ignore
         it; ``poly`` has a constant through ``coef0``.
@@ -94,29 +96,25 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
         the engine's ``n_samples``, instead of starting again. Fitting 4 samples and then 6 more
         gives the same result as fitting 10.
     max_time : float, optional
-        Seconds that the choice of kernels may take, after which ``run_.choice`` says what was not
-        tried; a linear kernel always is. Results then depend on the speed of the computer.
+        Seconds for the choice of kernels; ``run_.choice`` names those that were not tried in time.
     n_jobs : int or None, default=None
         Number of threads for independent parts of a fit, in addition to those of BLAS. Results do
         not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Seed of the engine, used in ``fit`` only. Equal seeds give equal results.
+        Seed of the engine. Equal seeds give equal results.
     verbose : int, default=0
-        Write progress to standard error. For progress bars, or to stop a fit, see
-        ``bayespoint.monitor`` and, from scikit-learn 1.9 on, ``set_callbacks``.
+        Write progress to standard error; see also ``bayespoint.monitor`` and ``set_callbacks``.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
     coding_ : Coding
-        How the classes are reduced to binary tasks.
+        How the classes are reduced to tasks.
     posterior_ : Posterior
         The distribution over the weights of each task.
     coef_, intercept_ : ndarray of shape (n_tasks, n_features) and (n_tasks,)
-        The Bayes point, if the kernel is linear. ``X @ coef_.T + intercept_`` has the sign of the
-        decision of each task, which is scaled: by the length of x, or of (x, 1) with an intercept,
-        for samples (with an offset in some); by the standard deviation for a Gaussian posterior.
+        The Bayes point, if the kernel is linear: ``X @ coef_.T + intercept_`` are the outputs.
     run_ : Run
         How the fit went: iterations, whether it converged, and what to do if not. ``run_.choice``
         says what was tried and chosen.
@@ -127,34 +125,30 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
         ``"error"`` and ``"log_loss"`` to be expected on new data, with 95 % intervals, from
         predictions of training points that do not know their label.
     feature_relevance_ : ndarray of shape (n_features,)
-        Share of each feature in the squared slopes of the output, for linear and Gaussian kernels
-        and their sums.
+        Share of each feature in the squared slopes of linear and Gaussian kernels and their sums.
     log_evidence_ : ndarray of shape (n_tasks,)
         Log evidence log p(y), if the engine computes it.
     left_out_error_ : float
-        Leave-one-out error of the classifier, if the engine computes it.
+        Leave-one-out error of the classifier, if it is known.
     oob_decision_function_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         ``decision_function`` of the training points by classifiers that have not learned from them,
         if the engine computes it (``PermutedPerceptron``). NaN where there is no such classifier.
     oob_score_ : float
-        Accuracy of ``oob_decision_function_``, which estimates the accuracy on new data.
+        Accuracy of ``oob_decision_function_``.
     n_iter_ : int
         Largest number of iterations of a task.
     kernel_ : Kernel
-        The fitted kernel, with everything computed from the training points.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if all are strings.
+        The fitted kernel.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
 
     Notes
     -----
     ``kernel="auto"`` considers a linear kernel, a Gaussian one, the sum of a Gaussian, a linear and
     a constant kernel, and, with at least five points for each feature, the same sum with a width
-    for each feature. The training points are split into halves, and scales and widths of the sums
-    maximise the evidence of each half (at most 500 points; up to 200 points are not split for the
-    scales). Each kernel is then trained on all points, in a basis of at most 500. Leave-one-out
-    predictions of the *other* half are honest, and decide on temperatures and mixture weights.
+    for each feature. Scales and widths maximise the evidence of each half of the points (of at most
+    500; scales are learned from all of up to 200). Each kernel is trained on all points, in a basis
+    of at most 500. Leave-one-out predictions of the *other* half set temperatures and weights.
 
     See Also
     --------
@@ -209,6 +203,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
         temperature: float | str = "auto",
         mixture: Sequence[tuple[float, dict[str, Any]]] | None = None,
         decision: str = "bayes_point",
+        multi_class: str = "auto",
         fit_intercept: bool = True,
         class_weight: dict | str | None = None,
         warm_start: bool = False,
@@ -229,6 +224,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
         self.temperature = temperature
         self.mixture = mixture
         self.decision = decision
+        self.multi_class = multi_class
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.warm_start = warm_start
@@ -328,7 +324,10 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
             engine = self._make_engine(X)
             points, labels = self._validate(X, y, engine, reset=first)
             known = known_classes(None if first else self.classes_, classes)
-            problem = Problem.pose(points, labels, sample_weight, self.class_weight, classes=known)
+            problem = Problem.pose(
+                points, labels, sample_weight, self.class_weight,
+                classes=known, joint=self._joins(engine),
+            )  # fmt: skip
             if first:
                 self._seed = int(check_random_state(self.random_state).randint(2**31))
             if self.standardize is True:
@@ -358,8 +357,9 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
         points, labels = self._validate(X, y, engine, reset=reset)
         is_matrix = self._make_kernel().is_precomputed
         problem = Problem.pose(
-            points, labels, sample_weight, self.class_weight, precomputed=is_matrix
-        )
+            points, labels, sample_weight, self.class_weight,
+            precomputed=is_matrix, joint=self._joins(engine),
+        )  # fmt: skip
         self._scaling = None
         if self._chooses(engine) if self.standardize == "auto" else self.standardize:
             if is_matrix or issparse(points):

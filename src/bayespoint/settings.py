@@ -62,6 +62,7 @@ class Settings(BaseEstimator):
     fit_intercept: bool
     mixture: Sequence[tuple[float, dict]] | None
     decision: str
+    multi_class: str
     class_weight: dict | str | None
     max_time: float | None
     n_jobs: int | None
@@ -112,6 +113,7 @@ class Settings(BaseEstimator):
         for name in ("normalize", "fit_intercept", "warm_start"):
             check_flag(self, name)
         check_choice(self, "decision", ("bayes_point", "vote"))
+        check_choice(self, "multi_class", ("auto", "joint", "one_vs_rest"))
         check_number(self, "max_time", low=0, closed="neither", also=(None,))
         check_number(self, "temperature", low=0, closed="neither", also=("auto",))
         if not isinstance(self.standardize, bool | np.bool_) and self.standardize != "auto":
@@ -173,6 +175,19 @@ class Settings(BaseEstimator):
         if self.engine != "auto":
             warn_user(SparseInputWarning(str(chosen)))
         return chosen
+
+    def _joins(self, engine: Engine) -> bool:
+        """Whether several classes are learned together."""
+        if self.multi_class == "one_vs_rest":
+            return False
+        reason = engine.why_not_joint()
+        if self.multi_class == "joint" and reason is not None:
+            raise ValueError(
+                f"multi_class='joint' cannot be had: {reason}. Engines of several classes together "
+                "are ExpectationPropagation and LaplaceApproximation; else set "
+                "multi_class='one_vs_rest'."
+            )
+        return reason is None and self.multi_class == "joint"
 
     def _takes_sparse(self, engine: Engine) -> bool:
         return engine.accepts_sparse and self._kernel_is("is_linear")

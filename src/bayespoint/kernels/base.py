@@ -132,8 +132,7 @@ class Kernel(BaseEstimator, ABC):
     def slopes(self, left: Points, right: Points, alpha: NDArray) -> NDArray | None:
         r"""Slopes of :math:`\sum_m \alpha_m k(x, x_m)` by the features of each point x on the left.
 
-        Shape (n_left, n_features), or (1, n_features) if they are constant; in plain units. None
-        if they are not known.
+        Shape (n_left, n_features), or (1, n_features) if constant. None if they are not known.
         """
         return None
 
