@@ -31,7 +31,7 @@ class ConstantKernel(Kernel):
         """A constant feature alone."""
         return LinearForm(0.0, 1.0)
 
-    def slopes(self, left: Points, right: Points, alpha: NDArray) -> NDArray:
+    def feature_slopes(self, left: Points, right: Points, alpha: NDArray) -> NDArray:
         """0: a constant has no slope."""
         return np.zeros((1, 1))
 

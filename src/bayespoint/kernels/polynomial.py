@@ -99,7 +99,7 @@ class PolynomialKernel(Kernel):
         gamma, coef0 = self._base
         return LinearForm(gamma * (name == "gamma"), coef0 * (name == "coef0"))
 
-    def slopes(self, left: Points, right: Points, alpha: NDArray) -> NDArray | None:
+    def feature_slopes(self, left: Points, right: Points, alpha: NDArray) -> NDArray | None:
         """The weights of a linear kernel, at any point; those of higher degrees are not written."""
         if self.degree > 1 or self.normalize:
             return None

@@ -73,7 +73,7 @@ class RadialKernel(Kernel):
         """The factor gamma."""
         return ("gamma",)
 
-    def slopes(self, left: Points, right: Points, alpha: NDArray) -> NDArray:
+    def feature_slopes(self, left: Points, right: Points, alpha: NDArray) -> NDArray:
         r"""They are :math:`\sum_m \alpha_m k\, (z_{mj} - z_j)` by :math:`z = \sqrt{2 \gamma} x`."""
         K = self.block(left, right)
         slopes = K @ (alpha[:, None] * right.rows) - (K @ alpha)[:, None] * left.rows

@@ -173,7 +173,9 @@ class BasisSpace(Coordinates):
         """Slopes of the output at points X by their features, if the kernel knows them."""
         weights = weights[: len(self._points)]  # without what lies outside the span
         alpha = solve_triangular(self._factor, weights, lower=True, trans="T")
-        return self.kernel.slopes(self.kernel.prepare(X.astype(np.float64)), self._points, alpha)
+        return self.kernel.feature_slopes(
+            self.kernel.prepare(X.astype(np.float64)), self._points, alpha
+        )
 
     def slope(self, X: NDArray, name: str, pull: NDArray) -> Any:
         """Derivative of a function of the training points X by the logarithm of a parameter.

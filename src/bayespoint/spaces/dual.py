@@ -130,7 +130,7 @@ class DualSpace:
 
     def feature_slopes(self, X: NDArray, alpha: NDArray) -> NDArray | None:
         """Slopes of the output at points X by their features, if the kernel knows them."""
-        return self.kernel.slopes(self.kernel.prepare(X), self.points, alpha)
+        return self.kernel.feature_slopes(self.kernel.prepare(X), self.points, alpha)
 
     def primal(self, alpha: NDArray) -> NDArray:
         """Weights of (x, 1), or of x without a constant, if the kernel is linear."""
