@@ -324,10 +324,8 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
             engine = self._make_engine(X)
             points, labels = self._validate(X, y, engine, reset=first)
             known = known_classes(None if first else self.classes_, classes)
-            problem = Problem.pose(
-                points, labels, sample_weight, self.class_weight,
-                classes=known, joint=self._joins(engine),
-            )  # fmt: skip
+            problem = Problem.pose(points, labels, sample_weight, self.class_weight, classes=known)
+            problem = self._with_coding(problem, engine)
             if first:
                 self._seed = int(check_random_state(self.random_state).randint(2**31))
             if self.standardize is True:
@@ -357,9 +355,9 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
         points, labels = self._validate(X, y, engine, reset=reset)
         is_matrix = self._make_kernel().is_precomputed
         problem = Problem.pose(
-            points, labels, sample_weight, self.class_weight,
-            precomputed=is_matrix, joint=self._joins(engine),
-        )  # fmt: skip
+            points, labels, sample_weight, self.class_weight, precomputed=is_matrix
+        )
+        problem = self._with_coding(problem, engine)
         self._scaling = None
         if self._chooses(engine) if self.standardize == "auto" else self.standardize:
             if is_matrix or issparse(points):

@@ -80,7 +80,7 @@ def ordered_factor(m: NDArray, S: NDArray, L: NDArray) -> None:
             for i in range(k):
                 mean += L[j, i] * above[i]
                 variance -= L[j, i] ** 2
-            p = phi(mean / math.sqrt(max(variance, 1e-12 * S[j, j])))
+            p = phi(mean / math.sqrt(max(variance, max(1e-12 * S[j, j], 1e-300))))
             if p < least:
                 rarest, least = j, p
         swap(m, S, L, k, rarest)
@@ -88,7 +88,7 @@ def ordered_factor(m: NDArray, S: NDArray, L: NDArray) -> None:
         for i in range(k):
             mean += L[k, i] * above[i]
             variance -= L[k, i] ** 2
-        L[k, k] = math.sqrt(max(variance, 1e-12 * S[k, k]))
+        L[k, k] = math.sqrt(max(variance, max(1e-12 * S[k, k], 1e-300)))
         for j in range(k + 1, size):
             rest = S[j, k]
             for i in range(k):
