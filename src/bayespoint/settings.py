@@ -65,6 +65,7 @@ class Settings(BaseEstimator):
     decision: str
     multi_class: str
     class_weight: dict | str | None
+    max_time: float | None
     n_jobs: int | None
     random_state: Any
 
@@ -114,9 +115,10 @@ class Settings(BaseEstimator):
             check_flag(self, name)
         check_choice(self, "decision", ("bayes_point", "vote"))
         check_choice(self, "multi_class", ("auto", "joint", "one_vs_rest"))
+        check_number(self, "max_time", low=0, closed="neither", also=(None,))
         check_number(self, "temperature", low=0, closed="neither", also=("auto",))
-        if not isinstance(self.standardize, str) or self.standardize != "auto":
-            check_flag(self, "standardize")
+        if not isinstance(self.standardize, bool | np.bool_) and self.standardize != "auto":
+            raise parameter_error(self, "standardize", "'auto' or a bool")
         if self.mixture is not None:
             self._check_mixture()
         if self.class_weight is not None and not isinstance(self.class_weight, dict):

@@ -201,7 +201,7 @@ class EvidenceSearch(Delegates):
         return hasattr(self, "best_estimator_" if self.refit else "best_params_")
 
     def _refit(self, data: Data) -> None:
-        """Fit the estimator with the best parameters, if it is wanted."""
+        """Fit the estimator with the best parameters, if ``refit``."""
         for name in ("best_estimator_", "refit_time_"):
             self.__dict__.pop(name, None)  # of an earlier fit
         if not self.refit:
