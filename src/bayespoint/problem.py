@@ -15,6 +15,9 @@ from sklearn.utils.validation import check_consistent_length
 from bayespoint.coding import Coding, make_coding
 
 
+MOST_COPIES = 1e12  # largest weight: beyond, sums over all points lose the lighter ones
+
+
 @dataclass(frozen=True)
 class Problem:
     """Training points of positive weight, and their classes.
@@ -142,12 +145,17 @@ def weights(
 
 
 def check_weights(name: str, weight: NDArray[np.float64]) -> None:
-    """Raise an error unless the weights are finite, not negative and not all zero."""
+    """Raise an error unless the weights are not negative, not too large and not all zero."""
     bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
     if len(bad):
         raise ValueError(
             f"{name} must be finite and not negative. Got {weight[bad[0]]} at sample {bad[0]} "
             f"({len(bad)} invalid weights in all)."
+        )
+    if weight.max(initial=0.0) > MOST_COPIES:
+        raise ValueError(
+            f"{name} must be at most {MOST_COPIES:g}: a sample of weight k counts as k copies. Got "
+            f"{weight.max():g} at sample {weight.argmax()}. Divide them by their mean."
         )
     if not weight.any():
         raise ValueError(f"{name} must not be all zero: samples of weight 0 are ignored.")

@@ -15,7 +15,11 @@ from bayespoint.kernels import Kernel, Points, in_plain_units
 from bayespoint.memory import check_fits
 from bayespoint.monitor import current_monitor
 from bayespoint.spaces.coordinates import Coordinates
-from bayespoint.spaces.pivoted_cholesky import PSD_TOLERANCE, RANK_TOLERANCE, partial_cholesky
+from bayespoint.spaces.pivoted_cholesky import (
+    check_not_zero,
+    partial_cholesky,
+    tolerances,
+)
 from bayespoint.state import finite, integer, need, number
 from bayespoint.threads import useful_threads
 
@@ -105,7 +109,7 @@ class BasisSpace(Coordinates):
             K = in_plain_units(self.kernel.block(points, points), unit, unit)
             ridge = K.trace() / len(K) if self.ridge == "mean" else float(self.ridge)
             K[np.diag_indices_from(K)] += ridge
-            self.Z_, every = gram_schmidt(K)
+            self.Z_, every = gram_schmidt(K, *tolerances(self.kernel, X))
         self._points = points.take(every)
         self._factor = self.Z_[every]
         self._private = (ridge, every) if ridge > 0 else None
@@ -315,21 +319,24 @@ def with_constant(X: Any, constant: float) -> Any:
     return sparse.csr_array((data, column, begin), shape=(n, d + 1))
 
 
-def gram_schmidt(K: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def gram_schmidt(
+    K: NDArray[np.float64], rank_tolerance: float, psd_tolerance: float
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Z with Z Z^T = K, and the pivots p, for which Z[p] is lower triangular.
 
     One triangle of K decides, so that rounding cannot make it asymmetric. Raises a KernelError if
     K is not positive semi-definite.
     """
     largest = np.abs(K.diagonal()).max()
-    factor, pivots, rank, _ = lapack.dpstrf(K, tol=RANK_TOLERANCE * largest, lower=1)
+    check_not_zero(largest)
+    factor, pivots, rank, _ = lapack.dpstrf(K, tol=rank_tolerance * largest, lower=1)
     order = pivots - 1  # LAPACK counts from 1
     Z = np.empty((len(K), rank))
     Z[order] = np.tril(factor)[:, :rank]
     rest = order[rank:]
     if len(rest):
         left = K[np.ix_(rest, rest)] - Z[rest] @ Z[rest].T
-        if np.abs(np.tril(left)).max() > PSD_TOLERANCE * largest:
+        if np.abs(np.tril(left)).max() > psd_tolerance * largest:
             values = eigvalsh(K)
             raise KernelError(
                 f"The kernel is not positive semi-definite: its matrix has the eigenvalue "
