@@ -111,6 +111,7 @@ class Coding(ABC):
         """Raise an error if the stored attributes are invalid."""
         (n_classes,) = shaped(self.classes, "biufUO", "c").values()
         need(n_classes >= 2, "it has fewer than two classes")
+        need((self.classes[:-1] < self.classes[1:]).all(), "its classes are not sorted")
         need(type(make_coding(self.classes)) is type(self), "it does not match its classes")
         number(self.temperature, 0)
         need(self.temperature > 0, "its temperature is 0")

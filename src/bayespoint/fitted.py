@@ -21,6 +21,7 @@ from bayespoint.predictions import Predictions
 from bayespoint.problem import Problem
 from bayespoint.training import Trained, Training, left_out_of
 
+TINY = np.finfo(np.float64).tiny
 # Fitted attributes that not every fit sets.
 OF_SOME_FITS = (
     "coef_",
@@ -142,8 +143,12 @@ def relevance_in(space: Any, posterior: Posterior, problem: Problem) -> NDArray[
     slopes = space.kernel.squared_slopes(X.shape[1])
     if slopes is None:
         return None
+    size = np.maximum(np.abs(X).max(axis=0), TINY).astype(np.float64)  # squares do not overflow
     if space.kernel.is_linear and not space.kernel.normalize:
-        slopes = np.square(space.primal(posterior.mean)[: X.shape[1]]).mean(axis=1)
-    relevance = slopes * X.var(axis=0, dtype=np.float64)
+        weights = space.primal(posterior.mean)[: X.shape[1]] * size[:, None]
+        slopes = np.square(weights / max(np.abs(weights).max(), TINY)).mean(axis=1)
+    else:
+        slopes = slopes * size**2
+    relevance = slopes * np.var(X / size, axis=0, dtype=np.float64)
     total = relevance.sum()
     return relevance / total if total > 0 else np.full(len(relevance), 1 / len(relevance))

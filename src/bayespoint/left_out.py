@@ -138,6 +138,7 @@ def expected_scores(
     0.2 (0.127 to 0.292) | 0.5 (0.392 to 0.609)
     """
     copies = np.ones(len(codes)) if weight is None else weight
+    copies = copies / copies.max()  # squares of tiny weights are 0
     n = copies.sum() ** 2 / (copies @ copies)  # points of equal weight that say as much
     wrong = float(np.average(probabilities.argmax(axis=1) != codes, weights=copies))
     own = np.maximum(probabilities[np.arange(len(codes)), codes], np.finfo(float).tiny)

@@ -298,6 +298,15 @@ class Predictions:
         if self._scaling is not None:
             points = self._scaling.transform(points)
         chunks = [points[begin : begin + CHUNK] for begin in range(0, points.shape[0], CHUNK)]
-        return np.concatenate(
-            [function(self._space.transform(chunk)) for chunk in chunks], dtype=np.float64
-        )
+        with np.errstate(over="ignore", invalid="ignore"):  # what becomes NaN is an error
+            answers = np.concatenate(
+                [function(self._space.transform(chunk)) for chunk in chunks], dtype=np.float64
+            )
+        lost = np.isnan(answers).any(axis=tuple(range(1, answers.ndim)))
+        if lost.any():
+            raise ValueError(
+                f"Predictions for {lost.sum()} of {len(lost)} points overflow, beginning with "
+                f"point {lost.argmax()}. Scale the features; new points must have about the scale "
+                "of the training points."
+            )
+        return answers

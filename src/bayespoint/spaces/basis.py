@@ -26,6 +26,7 @@ from bayespoint.threads import useful_threads
 MATRICES = 6  # of the size of K that a fit holds at least: K, its factors, and the engine's own
 LARGE = 2000  # points from which the matrix takes a second or more
 AUTO_COMPONENTS = 1000  # of "auto", where a table of n x M numbers stays below the next number
+LARGEST = 1e100  # coordinate: squares of outputs, and their sums, must not overflow
 AUTO_NUMBERS, FEWEST = 10**8, 100  # 0.8 GB; but at least so many components
 
 
@@ -88,6 +89,7 @@ class BasisSpace(Coordinates):
         """
         if self.is_linear:
             self.Z_ = self._features(X.astype(np.float64, copy=False))
+            check_range(self.Z_)
             return self
         if sparse.issparse(X):
             raise KernelError(
@@ -146,9 +148,9 @@ class BasisSpace(Coordinates):
     def transform(self, X: NDArray) -> NDArray:
         """Coordinates z(x) of new points."""
         X = X.astype(np.float64, copy=False)
-        if self.is_linear:
-            return self._features(X)
-        return self._project(self.kernel.prepare(X))
+        Z = self._features(X) if self.is_linear else self._project(self.kernel.prepare(X))
+        check_range(Z)
+        return Z
 
     def _project(self, new: Points) -> NDArray:
         values = self.kernel.block(new, self._points)
@@ -284,6 +286,16 @@ def check_room(n_points: int) -> None:
     if n_points >= LARGE:
         current_monitor().tell(
             f"computing and factorising the kernel matrix of {n_points} points, {in_bytes(n_bytes)}"
+        )
+
+
+def check_range(Z: Any) -> None:
+    """Raise an error if squares of outputs would overflow."""
+    largest = max(Z.max(), -Z.min()) if min(Z.shape) else 0.0
+    if not largest <= LARGEST:
+        raise KernelError(
+            f"Features in the space of the kernel are as large as {largest:.3g}, and their squares "
+            "overflow. Scale the features, or use normalize=True."
         )
 
 
