@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_consistent_length
 
 from bayespoint.coding import Coding, make_coding
 
-
 MOST_COPIES = 1e12  # largest weight: beyond, sums over all points lose the lighter ones
 
 

@@ -195,7 +195,9 @@ def test_float32_matrices_of_low_rank_are_positive_semi_definite(seed, shift, n_
     X = (points(300, d=20, seed=seed) + shift).astype(np.float32)
     space = BasisSpace(PrecomputedKernel(), 0.0, n_components).fit(X @ X.T)
     assert space.Z_.shape == (300, 20)
-    np.testing.assert_allclose(space.Z_ @ space.Z_.T, X @ X.T, rtol=1e-4, atol=1e-4 * 20 * shift**2 + 1e-3)
+    np.testing.assert_allclose(
+        space.Z_ @ space.Z_.T, X @ X.T, rtol=1e-4, atol=1e-4 * 20 * shift**2 + 1e-3
+    )
     indefinite = X @ X.T - np.float32(0.01) * np.outer(X[:, 0] ** 2, X[:, 0] ** 2)
     with pytest.raises(KernelError, match="not positive semi-definite|must not be negative"):
         BasisSpace(PrecomputedKernel(), 0.0, n_components).fit(indefinite)

@@ -230,7 +230,9 @@ def test_ordinary_manifests_are_not_dense():
 def seconds_to_refuse(outcome, models, length):
     data, X, expected = models["linear"]
     state = json.dumps({"a" * length: [0] * length})
-    attack = with_model(data, f'{{"object": "bayespoint.engines.Run", "number": 0, "state": {state}}}')
+    attack = with_model(
+        data, f'{{"object": "bayespoint.engines.Run", "number": 0, "state": {state}}}'
+    )
     began = time.perf_counter()
     assert outcome(attack, X, expected) == "refused"
     return time.perf_counter() - began

@@ -22,7 +22,6 @@ from bayespoint.storage.decode import Decoder
 from bayespoint.storage.encode import Encoder
 from bayespoint.version import __version__
 
-
 SHARED = 10  # how often the arrays of a file may be used, on average
 
 
