@@ -302,7 +302,7 @@ class Predictions:
             answers = np.concatenate(
                 [function(self._space.transform(chunk)) for chunk in chunks], dtype=np.float64
             )
-        lost = np.isnan(answers).any(axis=tuple(range(1, answers.ndim)))
+        lost: NDArray[np.bool_] = np.isnan(answers).reshape(len(answers), -1).max(axis=1)
         if lost.any():
             raise ValueError(
                 f"Predictions for {lost.sum()} of {len(lost)} points overflow, beginning with "

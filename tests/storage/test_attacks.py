@@ -229,10 +229,9 @@ def test_ordinary_manifests_are_not_dense():
 
 def seconds_to_refuse(outcome, models, length):
     data, X, expected = models["linear"]
-    state = json.dumps({"a" * length: [0] * length})
-    attack = with_model(
-        data, f'{{"object": "bayespoint.engines.Run", "number": 0, "state": {state}}}'
-    )
+    run = {"object": "bayespoint.engines.Run", "number": 0}
+    run["state"] = {"a" * length: [0] * length}
+    attack = with_model(data, json.dumps(run))
     began = time.perf_counter()
     assert outcome(attack, X, expected) == "refused"
     return time.perf_counter() - began
@@ -315,7 +314,7 @@ def test_text_that_is_not_unicode(tmp_path):
 @pytest.mark.parametrize("name", ["knapsack", "sum", "ep", "perceptron", "gibbs", "linear"])
 def test_what_loads_predicts_numbers(tmp_path, name):
     """Each array in turn is full of NaN, infinity or numbers that overflow."""
-    [(data, X, expected)] = mutable_models(tmp_path / "model", name).values()
+    [(data, X, _)] = mutable_models(tmp_path / "model", name).values()
     contents = members(data)
     for member in contents.keys() - {MANIFEST}:
         array = np.load(io.BytesIO(contents[member]))

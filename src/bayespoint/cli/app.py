@@ -76,7 +76,7 @@ def run() -> int:
     """Run the command line and return the exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # characters that it cannot write are spelt
-            stream.reconfigure(errors=SPELT[1])
+            stream.reconfigure(errors=SPELT)
     try:
         code = app(standalone_mode=False) or 0
         flush()

@@ -16,8 +16,8 @@ import typer
 from bayespoint.cli import ExitCode
 from bayespoint.exceptions import DataUnavailableError, one_line
 
-UNSAFE = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control, format, surrogate, line separators
-SPELT = ("ascii", "backslashreplace")
+UNSAFE = ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")  # Unicode: controls, none, halves, line ends
+SPELT = "backslashreplace"  # how characters are written that an encoding has not
 PARAMETER_ERROR = re.compile(r"The '\w+' parameter of \w+ must ")  # scikit-learn's wording
 
 
@@ -32,12 +32,12 @@ def printable(text: str) -> str:
     So are marks that reverse the direction of text, and halves of characters, which no encoding
     has. Line ends stay.
     """
-    return "".join(
-        char
-        if char == "\n" or category(char) not in UNSAFE
-        else char.encode(*SPELT).decode("ascii")
-        for char in text
-    )
+    return "".join(char if char == "\n" else spelt(char) for char in text)
+
+
+def spelt(char: str) -> str:
+    """A character, or its number in Python's spelling if it is unsafe."""
+    return ascii(char)[1:-1] if category(char) in UNSAFE else char
 
 
 def fail(message: str, code: ExitCode) -> NoReturn:

@@ -133,9 +133,7 @@ def check_about(about: Any, path: Path) -> None:
         and isinstance(summary, dict)
         and all(isinstance(summary.get(name, 0), int) for name in counts)
     ):
-        bad_data(
-            f"cannot read --model {path}: what it says of its table is invalid; train it again"
-        )
+        bad_data(f"cannot read --model {path}: its description of the table is invalid")
 
 
 @contextmanager

@@ -62,7 +62,7 @@ def write_table(frame: pd.DataFrame, path: Path, *, for_spreadsheet: bool = Fals
         frame = frame.rename(columns=without_formula).map(without_formula)
     if path == STDOUT:
         sys.stdout.flush()
-        sys.stdout.buffer.write(frame.to_csv(index=False).encode("utf-8", *SPELT[1:]))
+        sys.stdout.buffer.write(frame.to_csv(index=False).encode("utf-8", SPELT))
         sys.stdout.buffer.flush()
         return
     with replacing(path) as draft:
@@ -72,7 +72,7 @@ def write_table(frame: pd.DataFrame, path: Path, *, for_spreadsheet: bool = Fals
             with draft.open("wb") as file:  # given a name, numpy would add .npy to .NPY
                 np.save(file, frame.to_numpy())
         else:
-            frame.to_csv(draft, index=False, errors=SPELT[1])
+            frame.to_csv(draft, index=False, errors=SPELT)
 
 
 def without_formula(cell: Any) -> Any:
