@@ -153,3 +153,11 @@ def test_bad_questions():
     assert posterior.log_evidence is None
     with pytest.raises(ValueError, match="set evidence=True"):
         posterior.log_evidence_at(0.1)
+
+
+def test_many_copies_are_refused_before_memory_is_taken():
+    X, y = problem(20)
+    weight = np.full(20, 10**6)
+    clf = BayesPointClassifier(kernel="linear", engine=GibbsSampler(evidence=True, n_samples=20))
+    with pytest.raises(ValueError, match=r"sample weights sum to 2e\+07: take smaller ones"):
+        clf.fit(X, y, sample_weight=weight)
