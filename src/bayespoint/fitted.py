@@ -145,10 +145,9 @@ def relevance_in(space: Any, posterior: Posterior, problem: Problem) -> NDArray[
         return None
     size = np.maximum(np.abs(X).max(axis=0), TINY).astype(np.float64)  # squares do not overflow
     if space.kernel.is_linear and not space.kernel.normalize:
-        weights = space.primal(posterior.mean)[: X.shape[1]] * size[:, None]
+        weights = space.primal(posterior.mean)[: X.shape[1]]
         slopes = np.square(weights / max(np.abs(weights).max(), TINY)).mean(axis=1)
-    else:
-        slopes = slopes * size**2
-    relevance = slopes * np.var(X / size, axis=0, dtype=np.float64)
+    share = np.sqrt(slopes) * size * np.std(X / size, axis=0, dtype=np.float64)
+    relevance = np.square(share / max(share.max(), TINY))
     total = relevance.sum()
     return relevance / total if total > 0 else np.full(len(relevance), 1 / len(relevance))

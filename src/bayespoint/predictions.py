@@ -289,10 +289,11 @@ class Predictions:
     def _in_chunks(self, X: ArrayLike, function: Callable[[NDArray], NDArray]) -> NDArray:
         """Apply a function of transformed points, chunk by chunk."""
         check_is_fitted(self)
-        points: Any = validate_data(
-            self, X, dtype=(np.float64, np.float32), order="C", reset=False,
-            accept_sparse="csr" if self._accepts_sparse else False,
-        )  # fmt: skip
+        with np.errstate(over="ignore", invalid="ignore"):  # of a sum that looks for infinity
+            points: Any = validate_data(
+                self, X, dtype=(np.float64, np.float32), order="C", reset=False,
+                accept_sparse="csr" if self._accepts_sparse else False,
+            )  # fmt: skip
         if not isinstance(self._columns, slice):
             points = points[:, self._columns]
         if self._scaling is not None:

@@ -108,6 +108,9 @@ class Settings(BaseEstimator):
         check_number(self, "coef0", low=0)
         check_number(self, "ridge", low=0, also=("mean",))
         check_number(self, "n_components", low=1, integer=True, also=(None, "auto"))
+        check_number(self, "n_jobs", low=-np.inf, integer=True, also=(None,))
+        if self.n_jobs == 0:
+            raise parameter_error(self, "n_jobs", "None, or an int that is not 0")
         for name in ("normalize", "fit_intercept", "warm_start"):
             check_flag(self, name)
         check_choice(self, "decision", ("bayes_point", "vote"))
