@@ -246,6 +246,11 @@ def test_precomputed(change, match):
     fails(match, change(gram()), kernel="precomputed", error=KernelError)
 
 
+def test_precomputed_with_points_of_weight_0():
+    weight = np.arange(60) % 4  # their rows and columns are left out
+    fails("must be square", gram()[:, :5], kernel="precomputed", sample_weight=weight)
+
+
 def test_precomputed_normalised():
     for kernel in ("precomputed", PrecomputedKernel()):
         fails("Divide the matrix by", gram(), kernel=kernel, normalize=True, error=KernelError)

@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
 from bayespoint.coding import Coding, make_coding
+from bayespoint.kernels.custom import check_square
 
 MOST_COPIES = 1e12  # largest weight: beyond, sums over all points lose the lighter ones
 
@@ -64,6 +65,8 @@ class Problem:
         columns: slice | NDArray[np.int64] = slice(None)
         given = np.ones(len(labels), dtype=bool) if weight is None else weight > 0
         if weight is not None and not given.all():
+            if precomputed:
+                check_square(points)
             kept = np.flatnonzero(given)
             columns = kept if precomputed else columns
             points, labels, weight = points[kept][:, columns], labels[kept], weight[kept]

@@ -45,7 +45,8 @@ class Scaling:
 
     def transform(self, X: NDArray) -> NDArray:
         """Features less their mean, over their scale."""
-        return ((X - self.mean) / self.scale).astype(X.dtype, copy=False)
+        half = X * 0.5 - self.mean * 0.5  # the difference of two large numbers may overflow
+        return (half / (0.5 * self.scale)).astype(X.dtype, copy=False)
 
     def weights(self, coef: NDArray, intercept: NDArray) -> tuple[NDArray, NDArray]:
         """Weights of the given features, from those of the scaled ones."""

@@ -193,7 +193,8 @@ def fit_case(rng: np.random.Generator) -> tuple[str, Callable[[], str]]:
     """A random place of the grid: its name, and what to run."""
     names = [str(rng.choice(list(table))) for table in (ENGINES, KERNELS, DTYPES, DATA, WEIGHTS)]
     engine, kernel, dtype, data, weight = names
-    weight = weight if rng.random() < 0.5 else "none"
+    weight = weight if rng.random() < 0.4 else "none"
+    dtype = dtype if rng.random() < 0.6 else "f8"
     more = {
         "decision": str(rng.choice(["bayes_point", "vote"])),
         "normalize": bool(rng.random() < 0.2),
@@ -242,7 +243,7 @@ ODD: list[Any] = [
     None, True, False, 0, 1, 2, 3, 7, 50, -1, 10**6, 10**12, 2**70, 0.0, 0.5, 1.0, 1e-300, 1e-6,
     1e6, 1e300, -0.5, np.nan, np.inf, -np.inf, "auto", "", "x", "mean", "rbf", "linear", "vote",
     "full", "diagonal", "parallel", "adapted", "outputs", "isotropic", "l1", "l2", "exact",
-    "envelope", "plain", [], [1.0], [1.0, 2.0, 3.0], np.ones(3), np.eye(3), np.array([np.nan] * 3), {},
+    "envelope", "plain", [], [1.0], [1.0, 2.0, 3.0], np.ones(3), np.eye(3), np.full(3, np.nan), {},
     (1, 2), np.float32(2.0), np.int64(3), object(), len, b"a", 1j,
 ]  # fmt: skip
 NUMBERS = [value for value in ODD if isinstance(value, (int, float))]
