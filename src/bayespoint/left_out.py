@@ -14,6 +14,7 @@ WIDEST = 2.0  # bound on |log T|
 # Leave-one-out is optimistic where points are few: log T is worth n / (n + CAUTION) of itself.
 CAUTION = 50
 ENOUGH = 20_000  # points to learn a temperature from
+NONE = 1e-9  # errors, of points of little weight
 N_STEPS = 200  # of expectation maximisation, after which weights change in the third digit at most
 
 
@@ -146,8 +147,8 @@ def expected_scores(
     spread = np.sqrt(np.average((-np.log(own) - loss) ** 2, weights=copies) / n)
     half = float(norm.ppf(0.975) * spread)
     k = wrong * n
-    low = float(beta.ppf(0.025, k, n - k + 1)) if k > 0 else 0.0
-    high = float(beta.ppf(0.975, k + 1, n - k)) if k < n else 1.0
+    low = float(beta.ppf(0.025, k, n - k + 1)) if k > NONE else 0.0
+    high = float(beta.ppf(0.975, k + 1, n - k)) if n - k > NONE else 1.0
     return {
         "error": Estimate(wrong, low, high),
         "log_loss": Estimate(loss, max(0.0, loss - half), loss + half),

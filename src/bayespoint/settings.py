@@ -12,6 +12,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 
+from bayespoint.coding import TEMPERATURES
 from bayespoint.engines import Engine, get_engine
 from bayespoint.engines.base import ENGINES
 from bayespoint.engines.gaussian.evidence_gradient import has_gradient
@@ -114,7 +115,8 @@ class Settings(BaseEstimator):
         for name in ("normalize", "fit_intercept", "warm_start"):
             check_flag(self, name)
         check_choice(self, "decision", ("bayes_point", "vote"))
-        check_number(self, "temperature", low=0, closed="neither", also=("auto",))
+        low, high = TEMPERATURES
+        check_number(self, "temperature", low=low, high=high, closed="both", also=("auto",))
         if not isinstance(self.standardize, str) or self.standardize != "auto":
             check_flag(self, "standardize")
         if self.mixture is not None:

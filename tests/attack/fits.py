@@ -246,7 +246,37 @@ ODD: list[Any] = [
     "envelope", "plain", [], [1.0], [1.0, 2.0, 3.0], np.ones(3), np.eye(3), np.full(3, np.nan), {},
     (1, 2), np.float32(2.0), np.int64(3), object(), len, b"a", 1j,
 ]  # fmt: skip
-NUMBERS = [value for value in ODD if isinstance(value, (int, float))]
+WIDE = [5e-324, 1e-300, 1e-100, 1e-9, 0.01, 1.0, 30.0, 1e9, 1e100, 1e300]
+FEW = [1, 2, 3, 4, 5, 6, 7, 20]
+# Values that are allowed, and extreme.
+ALLOWED: dict[str, list[Any]] = {
+    **dict.fromkeys(["prior_scale", "intercept_scale", "C", "refresh", "temperature", "tol"], WIDE),
+    **{name: [0, *WIDE] for name in ("noise", "ridge", "coef0")},
+    **dict.fromkeys(["burn_in", "thin", "n_chains", "max_epochs", "n_iter", "max_iter"], FEW),
+    "n_components": [None, "auto", 10**9, *FEW],
+    "max_rank": FEW,
+    "max_steps": [1, 10, 100],
+    "n_samples": [8, 20, 33],
+    "bins": [9, 16, 33],
+    "beta": [np.inf, *WIDE],
+    "gamma": ["scale", "features", [1e-300, 1.0, 1e300], *WIDE],
+    "degree": [1, 2, 3, 17, 100, 10**6],
+    "label_noise": [0, 5e-324, 1e-9, 0.1, 0.49, 0.5 - 1e-16, "auto"],
+    "damping": [None, 1e-300, 1e-9, 0.5, 1.0],
+    "target_ess": [None, 5e-324, 1.0, 8.0],
+    "max_time": [None, 1e-300, 0.01, 1.0],
+    "prior_mean": [np.zeros(3), np.full(3, 1e9), [1e-300, 1e100, -1e100]],
+    "prior_covariance": [np.eye(3), 1e-300 * np.eye(3), 1e100 * np.eye(3), np.ones((3, 3))],
+    "covariance": ["full", "diagonal"],
+    "schedule": ["sequential", "parallel", "plain", "averaged"],
+    "directions": ["auto", "isotropic", "adapted", "outputs"],
+    "nonconcave": ["exact", "envelope"],
+    "prior": ["l1", "l2"],
+    "decision": ["vote", "bayes_point"],
+    "class_weight": ["balanced", {0: 1e-300, 1: 1e12, 2: 1.0}],
+    "cache_size": ["auto", 0.001, 1.0],
+    **{name: [True, False] for name in ("evidence", "normalize", "fit_intercept", "standardize")},
+}
 # Large numbers of these only take long; huge ones of the second kind need too much memory.
 STEPS = {"burn_in", "thin", "max_steps", "max_epochs", "n_iter", "max_iter"}
 SIZES = {"n_samples", "bins", "n_chains", "cache_size"}
@@ -258,12 +288,13 @@ def parameter_case(rng: np.random.Generator) -> tuple[str, Callable[[], str]]:
     engine = type(engine)(**engine.get_params(deep=False))
     clf = BayesPointClassifier(engine=engine, kernel=str(rng.choice(["linear", "rbf", "poly"])))
     names = [f"engine__{name}" for name in engine.get_params(deep=False)]
-    names += [name for name in clf.get_params(deep=False) if name not in ("engine", "verbose")]
+    names += [name for name in clf.get_params(deep=False) if name in ALLOWED or rng.random() < 0.2]
+    names = [name for name in names if name not in ("engine", "verbose")]
     chosen = {}
-    for name in rng.choice(names, rng.integers(1, 4), replace=False):
-        pool = NUMBERS if rng.random() < 0.6 else ODD
-        value = pool[rng.integers(len(pool))]
+    for name in rng.choice(names, rng.integers(1, 5), replace=False):
         short = str(name).removeprefix("engine__")
+        pool = ALLOWED.get(short, ODD) if rng.random() < 0.85 else ODD
+        value = pool[rng.integers(len(pool))]
         if isinstance(value, int) and value > 50 and short in STEPS | SIZES:
             value = value if short in SIZES and value > 10**9 else 50
         if short == "n_jobs" and isinstance(value, int):
