@@ -88,6 +88,8 @@ def main() -> int:
         for seed, name, outcome, reason in cases(kind, getattr(options, kind), options.first):
             counts[outcome] += 1
             reasons[outcome, shape_of(reason)] += 1
+            if counts.total() % 250 == 0:
+                print(f"{kind}: {dict(counts)}, {elapsed(began)}", file=sys.stderr, flush=True)
             if outcome == WRONG:
                 print(f"WRONG {kind}:{seed} {name}: {reason}", flush=True)
         for (outcome, reason), number in reasons.most_common():

@@ -250,10 +250,12 @@ WIDE = [5e-324, 1e-300, 1e-100, 1e-9, 0.01, 1.0, 30.0, 1e9, 1e100, 1e300]
 FEW = [1, 2, 3, 4, 5, 6, 7, 20]
 # Values that are allowed, and extreme.
 ALLOWED: dict[str, list[Any]] = {
-    **dict.fromkeys(["prior_scale", "intercept_scale", "C", "refresh", "temperature", "tol"], WIDE),
+    **dict.fromkeys(["prior_scale", "intercept_scale", "C", "tol"], WIDE),
     **{name: [0, *WIDE] for name in ("noise", "ridge", "coef0")},
     **dict.fromkeys(["burn_in", "thin", "n_chains", "max_epochs", "n_iter", "max_iter"], FEW),
     "n_components": [None, "auto", 10**9, *FEW],
+    "refresh": [None, 0.01, 0.1, 1e9, 1e300],
+    "temperature": [1e-6, 0.1, 1.0, 1e6],
     "max_rank": FEW,
     "max_steps": [1, 10, 100],
     "n_samples": [8, 20, 33],

@@ -52,7 +52,7 @@ class Chains:
         Fewer draws come back if the monitor stops the run, but at least one of each chain.
         """
         n_chains, d = len(self._states), len(self.mean)
-        samples, totals = np.empty((n_chains, n_draws, d)), np.zeros((n_chains, d))
+        samples, totals = np.full((n_chains, n_draws, d), np.nan), np.zeros((n_chains, d))
         size = -(-n_draws // PARTS)
         n_steps = 0
         for begin in range(0, n_draws, size):
