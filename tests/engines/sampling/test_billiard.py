@@ -154,6 +154,7 @@ def test_a_call_ends_after_some_events():
     samples = np.empty((5, 3))
     done = _core.billiard.play(Y, Y @ Y.T, ball, 1e-300, 1.0, ENDLESS, np.inf, 1000, rng, samples)
     assert not done and ball.counts[0] == 1000
+    ball.clock[0] = 1.0  # which 1e-300 does not change
     engine = Billiard(halfspaces, 10, 1e-300, StepProgress(Monitor(), 100))
     with pytest.raises(ValueError, match="The ball does not move"):
         engine._play(ball, 1e-300, 1.0, ENDLESS, np.inf, rng, samples)
