@@ -103,6 +103,7 @@ class BasisSpace(Coordinates):
                 self.kernel, X, most, pivots
             )
             self._factor = self.Z_[self.pivots]
+            check_factor(self._factor)
             return self
         points = self.kernel.prepare(X.astype(np.float64, copy=False), training=True)
         check_room(len(points))
@@ -114,6 +115,7 @@ class BasisSpace(Coordinates):
             self.Z_, every = gram_schmidt(K, *tolerances(self.kernel, X))
         self._points = points.take(every)
         self._factor = self.Z_[every]
+        check_factor(self._factor)
         self._private = (ridge, every) if ridge > 0 else None
         if self.keeps_gram and len(every) == len(K):
             self._gram = K
@@ -296,6 +298,15 @@ def check_range(Z: Any) -> None:
         raise KernelError(
             f"Features in the space of the kernel are as large as {largest:.3g}, and their squares "
             "overflow. Scale the features, or use normalize=True."
+        )
+
+
+def check_factor(factor: NDArray[np.float64]) -> None:
+    """Raise an error if points of the basis have no length of their own."""
+    if not (factor.diagonal() > 0).all():
+        raise KernelError(
+            "Kernel values are rounding errors: k(x, x') of equal points is not k(x, x). Scale the "
+            "features, or lower gamma."
         )
 
 
