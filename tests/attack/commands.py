@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.attack.judge import CLEAR, FINE, WRONG, Outcome
+from tests.attack.judge import CLEAR, FINE, WRONG, Outcome, Slow, time_limit
+from tests.helpers.running import invoke
 
 SECONDS = 120
 NAMES = [
@@ -43,9 +44,9 @@ OPTIONS: list[list[str]] = [
     ["--force"], ["--folds", "2"],
     ["--classes", "yes,no"], ["--confidence", "0.5"], ["--nonsense"], ["--target", "\x1b[0m"],
 ]  # fmt: skip
-ENDS = ["", "", "", "", "", "", ">&-", "2>&-", "> /dev/full", "| head -c 5", "< /dev/null"]
+ENDS = [*[""] * 18, ">&-", "2>&-", "> /dev/full", "| head -c 5", "< /dev/null"]
 ENVIRONMENTS: list[dict[str, str]] = [
-    {}, {}, {}, {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
+    *[{}] * 20, {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
     {"LC_ALL": "C", "PYTHONUTF8": "0"}, {"PYTHONIOENCODING": "utf-16"},
     {"TERM": "dumb", "COLUMNS": "5"}, {"COLUMNS": "0"},
 ]  # fmt: skip
@@ -105,6 +106,8 @@ def arguments(command: str, data: bytes, folder: bytes, rng: np.random.Generator
         words.append(data)
     if command in ("train", "cross-validate", "train-incremental"):
         words += ["--target", "kind" if rng.random() < 0.9 else pick(NAMES, rng)]
+        if rng.random() < 0.8:
+            words += ["--engine", "laplace"]
     if command != "cross-validate":
         words += ["--model", model]
     if command in ("predict", "sample-weights"):
@@ -141,7 +144,17 @@ def attack(kind: str, seed: int) -> tuple[str, Outcome]:
 
 
 def run(words: list, end: str, environment: dict[str, str]) -> subprocess.CompletedProcess | None:
-    """The process; None if it took too long."""
+    """What came of a command, in this process if that is possible; None if it took too long."""
+    if not end and not environment:
+        try:
+            with time_limit(SECONDS):
+                result = invoke(*map(os.fsdecode, words))
+        except Slow:
+            return None
+        said = result.stderr_bytes
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            said += b"Traceback: " + repr(result.exception).encode("utf-8", "replace")
+        return subprocess.CompletedProcess(words, result.exit_code, result.stdout_bytes, said)
     command = [sys.executable, "-m", "bayespoint", *words]
     if end:
         command = ["bash", "-o", "pipefail", "-c", f'"$@" {end}', "bash", *command]
@@ -165,7 +178,7 @@ def judge(done: subprocess.CompletedProcess | None, is_json: bool) -> Outcome:
         return Outcome(WRONG, f"control characters on standard error: {said[-200:]!r}")
     if done.returncode in (1, 2, 3, 4):
         n_errors = sum(line.startswith(b"error: ") for line in without_utf16(said).splitlines())
-        closed = not said or b"head" in said
+        closed = not said or b"head" in said or said.startswith(b"Usage: ")  # in this process
         if n_errors == 1 or closed:
             return Outcome(
                 CLEAR, without_utf16(said).splitlines()[-1].decode(errors="replace") if said else ""
