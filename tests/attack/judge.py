@@ -39,18 +39,18 @@ class Slow(BaseException):
 
 @contextmanager
 def time_limit(seconds: int) -> Iterator[None]:
-    """Raise Slow after some seconds."""
+    """Raise Slow after some seconds of computing; the machine may be busy with other things."""
 
     def stop(*event: object) -> None:
         raise Slow
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def judged(case: Callable[[], str], seconds: int = SECONDS) -> Outcome:
