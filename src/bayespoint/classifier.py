@@ -343,10 +343,11 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
 
     def _validate(self, X: Any, y: Any, engine: Engine, *, reset: bool) -> tuple[Any, NDArray]:
         """Points and labels as arrays; sparse points only if engine and kernel support them."""
-        return validate_data(
-            self, X, y, dtype=(np.float64, np.float32), order="C", reset=reset,
-            accept_sparse="csr" if self._takes_sparse(engine) else False,
-        )  # fmt: skip
+        with np.errstate(over="ignore", invalid="ignore"):  # of a sum that looks for infinity
+            return validate_data(
+                self, X, y, dtype=(np.float64, np.float32), order="C", reset=reset,
+                accept_sparse="csr" if self._takes_sparse(engine) else False,
+            )  # fmt: skip
 
     def _pose(
         self, X: Any, y: Any, sample_weight: Any, engine: Engine, *, reset: bool = True

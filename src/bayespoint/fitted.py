@@ -22,6 +22,7 @@ from bayespoint.problem import Problem
 from bayespoint.training import Trained, Training, left_out_of
 
 ENOUGH = 200  # points at which slopes are computed
+TINY = np.finfo(np.float64).tiny
 # Fitted attributes that not every fit sets.
 OF_SOME_FITS = (
     "coef_",
@@ -148,7 +149,10 @@ def relevance_in(space: Any, posterior: Posterior, problem: Problem) -> NDArray[
         slopes = [space.feature_slopes(some, weights) for weights in posterior.mean.T]
         if any(one is None for one in slopes):
             return None
-    squares = np.mean([np.square(one).mean(axis=0) for one in slopes], axis=0)
-    relevance = squares * X.var(axis=0, dtype=np.float64)
+    steepest = max(max(float(np.abs(one).max()) for one in slopes), TINY)  # squares do not overflow
+    squares = np.mean([np.square(one / steepest).mean(axis=0) for one in slopes], axis=0)
+    size = np.maximum(np.abs(X).max(axis=0), TINY).astype(np.float64)
+    share = np.sqrt(squares) * size * np.std(X / size, axis=0, dtype=np.float64)
+    relevance = np.square(share / max(share.max(), TINY))
     total = relevance.sum()
     return relevance / total if total > 0 else np.full(len(relevance), 1 / len(relevance))

@@ -291,15 +291,25 @@ class Predictions:
     def _in_chunks(self, X: ArrayLike, function: Callable[[NDArray], NDArray]) -> NDArray:
         """Apply a function of transformed points, chunk by chunk."""
         check_is_fitted(self)
-        points: Any = validate_data(
-            self, X, dtype=(np.float64, np.float32), order="C", reset=False,
-            accept_sparse="csr" if self._accepts_sparse else False,
-        )  # fmt: skip
+        with np.errstate(over="ignore", invalid="ignore"):  # of a sum that looks for infinity
+            points: Any = validate_data(
+                self, X, dtype=(np.float64, np.float32), order="C", reset=False,
+                accept_sparse="csr" if self._accepts_sparse else False,
+            )  # fmt: skip
         if not isinstance(self._columns, slice):
             points = points[:, self._columns]
         if self._scaling is not None:
             points = self._scaling.transform(points)
         chunks = [points[begin : begin + CHUNK] for begin in range(0, points.shape[0], CHUNK)]
-        return np.concatenate(
-            [function(self._space.transform(chunk)) for chunk in chunks], dtype=np.float64
-        )
+        with np.errstate(over="ignore", invalid="ignore"):  # what becomes NaN is an error
+            answers = np.concatenate(
+                [function(self._space.transform(chunk)) for chunk in chunks], dtype=np.float64
+            )
+        lost: NDArray[np.bool_] = np.isnan(answers).reshape(len(answers), -1).max(axis=1)
+        if lost.any():
+            raise ValueError(
+                f"Predictions for {lost.sum()} of {len(lost)} points overflow, beginning with "
+                f"point {lost.argmax()}. Scale the features; new points must have about the scale "
+                "of the training points."
+            )
+        return answers

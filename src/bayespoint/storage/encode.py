@@ -105,15 +105,14 @@ class Encoder:
             return self._done[id(value)]
         if id(value) in self._open:
             raise ContentError(f"{place} contains itself")
-        check(value, place)
         self._open.append(id(value))
         parts = state_of(value)
         state = {
             name: self.encode(part, f"{place}.{name}", depth + 1) for name, part in parts.items()
         }
         self._open.pop()
-        if not isinstance(value, tuple):
-            check_names(type(value), state, place)
+        check(value, place)  # after its parts, whose errors are more precise
+        check_names(type(value), state, place)
         number = self._n_objects
         self._n_objects += 1
         self._keep(value, {"same": number})

@@ -25,6 +25,7 @@ from bayespoint.threads import thread_pool
 from bayespoint.validation import check_number
 
 Weights = tuple[NDArray[np.int64], NDArray[np.float64]]  # points; coefficients of some samples
+LARGEST = 1e150  # output of a ridge, whose square is finite; outliers make other points that small
 STATE_SIZE = 256e6  # bytes of coefficients and outputs held at a time; more samples go in waves
 
 
@@ -215,6 +216,7 @@ def first_visits(
     first = trained.first_outputs[n] * inverse[late]  # (n_tasks, late points)
     final = trained.outputs[n][:, late] / length * inverse[late]
     unlearned = trained.alphas[n][:, late] == 0
+    private = np.minimum(np.abs(ridge * inverse * trained.alphas[n] / length), LARGEST)
     outputs, counts = np.zeros((len(order), len(length))), np.zeros(len(order), dtype=np.int64)
     outputs[late], counts[late] = first.T, 1
     return FirstVisits(
@@ -222,7 +224,7 @@ def first_visits(
         counts,
         first_square=float(np.square(first[unlearned]).sum()),
         final_square=float(np.square(final[unlearned]).sum()),
-        noise=np.square(ridge * inverse * trained.alphas[n] / length).mean(axis=1),
+        noise=np.square(private).mean(axis=1),
     )
 
 
