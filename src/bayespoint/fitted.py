@@ -98,7 +98,12 @@ class Fitted(Predictions, Training):
         if relevance is not None:
             self.feature_relevance_ = relevance
         if choice is not None:
-            self.chosen_params_ = {"standardize": self._scaling is not None, **choice.params}
+            together = "joint" if self.coding_.is_joint else "one_vs_rest"
+            self.chosen_params_ = {
+                "standardize": self._scaling is not None,
+                "multi_class": together,
+                **choice.params,
+            }
             self.run_ = replace(self.run_, choice=choice.reasons)
         for warning in run.warnings:
             if isinstance(warning, TaskWarning):
