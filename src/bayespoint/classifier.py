@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,11 @@ from sklearn.utils.validation import validate_data
 from bayespoint.callbacks import CallbackSupport, monitor_for, with_callbacks
 from bayespoint.engines import Engine
 from bayespoint.fitted import Fitted, unchanged_on_failure
+from bayespoint.gpu.arrays import scaled, to_numpy
+from bayespoint.gpu.devices import find_device, is_tensor
 from bayespoint.kernels import Kernel
 from bayespoint.monitor import current_monitor
+from bayespoint.points import device_labels, device_points
 from bayespoint.posteriors import Posterior
 from bayespoint.problem import Problem, known_classes
 from bayespoint.scaling import Scaling
@@ -93,6 +97,13 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
         Whether ``fit`` adds samples to the posterior of the previous fit on the same data, up to
         the engine's ``n_samples``, instead of starting again. Fitting 4 samples and then 6 more
         gives the same result as fitting 10.
+    device : None, "cpu", "cuda", "cuda:1" or "auto", default=None
+        Where to work. None follows X: the CPU for NumPy arrays, the GPU on which a torch tensor or
+        a CuPy array lies. "cuda" (or "cuda:1") is a GPU and an error if there is none, "auto" is a
+        GPU if there is one. Predictions use it too, and the CPU where there is none. Fitted
+        attributes are NumPy arrays; predictions are arrays of the kind of X. Needs
+        ``pip install "bayespoint[gpu]"``, a kernel with a name (or a sum of such kernels), and an
+        engine with a GPU path.
     n_jobs : int or None, default=None
         Number of threads for independent parts of a fit, in addition to those of BLAS. Results do
         not depend on it.
@@ -209,6 +220,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
         fit_intercept: bool = True,
         class_weight: dict | str | None = None,
         warm_start: bool = False,
+        device: str | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -228,6 +240,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.warm_start = warm_start
+        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -240,7 +253,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
 
         Parameters
         ----------
-        X : array-like or sparse array of shape (n_samples, n_features)
+        X : array-like, tensor or sparse array of shape (n_samples, n_features)
             Training points, float32 or float64. With ``kernel="precomputed"``: the kernel matrix,
             of shape (n_samples, n_samples). Sparse input needs a linear kernel and an engine that
             supports it, and is never made dense. If the engine is given by name, such as ``"ep"``,
@@ -259,6 +272,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
             self._check_parameters()
             began, monitor = time.perf_counter(), monitor_for(self)
             engine = self._make_engine(X)
+            self._check_device(X, engine)
             problem = self._pose(X, y, sample_weight, engine, reset=not self._extends)
             start = self._start(engine, problem)
             choice = self._choose(problem, engine, monitor) if self._chooses(engine) else None
@@ -320,6 +334,11 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
                 "kernel='linear' before fit, or call partial_fit for the first batch, too."
             )
         with unchanged_on_failure(self):
+            if find_device(self.device, X) is not None:
+                raise ValueError(
+                    "partial_fit works on the CPU. Set device='cpu' and pass NumPy arrays, or use "
+                    "fit."
+                )
             engine = self._make_engine(X)
             points, labels = self._validate(X, y, engine, reset=first)
             known = known_classes(None if first else self.classes_, classes)
@@ -341,6 +360,10 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
 
     def _validate(self, X: Any, y: Any, engine: Engine, *, reset: bool) -> tuple[Any, NDArray]:
         """Points and labels as arrays; sparse points only if engine and kernel support them."""
+        device = find_device(self.device, X)
+        if device is not None:
+            return device_points(self, X, device, reset=reset), device_labels(self, X, y)
+        X, y = to_numpy(X), to_numpy(y)
         return validate_data(
             self, X, y, dtype=(np.float64, np.float32), order="C", reset=reset,
             accept_sparse="csr" if self._takes_sparse(engine) else False,
@@ -353,7 +376,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
         points, labels = self._validate(X, y, engine, reset=reset)
         is_matrix = self._make_kernel().is_precomputed
         problem = Problem.pose(
-            points, labels, sample_weight, self.class_weight, precomputed=is_matrix
+            points, labels, to_numpy(sample_weight), self.class_weight, precomputed=is_matrix
         )
         self._scaling = None
         if self._chooses(engine) if self.standardize == "auto" else self.standardize:
@@ -362,8 +385,11 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
                     "standardize=True needs features in a dense array: a kernel matrix has no "
                     "features, and sparse ones would become dense. Set standardize=False."
                 )
-            self._scaling = Scaling.of(problem.points, problem.weight)
-            problem = replace(problem, points=self._scaling.transform(problem.points))
+            self._scaling = Scaling.of(to_numpy(problem.points), problem.weight)
+            transform = (
+                partial(scaled, self._scaling) if is_tensor(points) else self._scaling.transform
+            )
+            problem = replace(problem, points=transform(problem.points))
         return problem
 
     @property

@@ -14,6 +14,8 @@ from scipy.sparse import issparse
 
 from bayespoint.engines import Engine, Run
 from bayespoint.exceptions import TaskWarning, warn_user
+from bayespoint.gpu.arrays import variances
+from bayespoint.gpu.devices import is_tensor
 from bayespoint.kernels import Kernel
 from bayespoint.left_out import Estimate, expected_scores
 from bayespoint.posteriors import MixturePosterior, Posterior
@@ -85,7 +87,8 @@ class Fitted(Predictions, Training):
         if left_out is not None:
             self.expected_scores_ = expected_scores(left_out, problem.codes, problem.weight)
             self.left_out_error_ = self.expected_scores_["error"].value
-        self._publish_oob(problem.codes, problem.weight, problem.given)
+        device = problem.points.device if is_tensor(problem.points) else None
+        self._publish_oob(problem.codes, problem.weight, problem.given, device)
         if self.kernel_.is_linear:
             weights = self._space.primal(self.posterior_.mean).T
             self.coef_, constant = np.hsplit(weights, [self.n_features_in_])
@@ -144,6 +147,6 @@ def relevance_in(space: Any, posterior: Posterior, problem: Problem) -> NDArray[
         return None
     if space.kernel.is_linear and not space.kernel.normalize:
         slopes = np.square(space.primal(posterior.mean)[: X.shape[1]]).mean(axis=1)
-    relevance = slopes * X.var(axis=0, dtype=np.float64)
+    relevance = slopes * variances(X)
     total = relevance.sum()
     return relevance / total if total > 0 else np.full(len(relevance), 1 / len(relevance))

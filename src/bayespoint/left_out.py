@@ -143,6 +143,15 @@ def expected_scores(
     own = np.maximum(probabilities[np.arange(len(codes)), codes], np.finfo(float).tiny)
     loss = float(np.average(-np.log(own), weights=copies))
     spread = np.sqrt(np.average((-np.log(own) - loss) ** 2, weights=copies) / n)
+    return estimates(n, wrong, loss, spread)
+
+
+def estimates(n: float, wrong: float, loss: float, spread: float) -> dict[str, Estimate]:
+    """Error and log-loss with their intervals.
+
+    ``n`` is a number of points, ``wrong`` the share of errors, ``loss`` a mean and ``spread`` its
+    standard error.
+    """
     half = float(norm.ppf(0.975) * spread)
     k = wrong * n
     low = float(beta.ppf(0.025, k, n - k + 1)) if k > 0 else 0.0

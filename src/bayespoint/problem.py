@@ -13,6 +13,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
 from bayespoint.coding import Coding, make_coding
+from bayespoint.gpu.arrays import checksum
+from bayespoint.gpu.devices import is_tensor
 
 
 @dataclass(frozen=True)
@@ -96,8 +98,12 @@ class Problem:
     def fingerprint(self) -> tuple:
         """A few numbers that identify the problem."""
         weight = np.ones(len(self.codes)) if self.weight is None else self.weight
-        parts = (self.points, self.codes, weight)
-        return (self.points.shape, *(zlib.crc32(np.ascontiguousarray(a).data) for a in parts))
+        if is_tensor(self.points):
+            of_points: tuple = checksum(self.points)
+        else:
+            of_points = (zlib.crc32(np.ascontiguousarray(self.points).data),)
+        others = (zlib.crc32(np.ascontiguousarray(array).data) for array in (self.codes, weight))
+        return (tuple(self.points.shape), *of_points, *others)
 
 
 def known_classes(before: NDArray | None, given: ArrayLike | None) -> NDArray:

@@ -12,6 +12,8 @@ from sklearn.base import clone
 from bayespoint.automatic.choice import choose
 from bayespoint.coding import Coding, make_coding
 from bayespoint.engines import Engine, Request, Run
+from bayespoint.gpu.devices import is_tensor
+from bayespoint.gpu.kernels import fitted as fitted_on_device
 from bayespoint.left_out import best_temperature
 from bayespoint.monitor import Monitor, watch
 from bayespoint.posteriors import MixturePosterior, Posterior
@@ -74,6 +76,11 @@ class Training(Settings):
 
     def _make_space(self, engine: Engine, problem: Problem, *pivots: Any) -> Any:
         """The engine's space, fitted to the training points; its basis may begin with pivots."""
+        if is_tensor(problem.points):
+            assert engine.device_space is not None
+            kernel = fitted_on_device(self._make_kernel(), problem.points)
+            space = engine.device_space(kernel, self.ridge, self.n_components)
+            return space.fit(problem.points)
         kernel = self._make_kernel().fitted(problem.points)
         return engine.space(kernel, self.ridge, self.n_components).fit(problem.points, *pivots)
 
@@ -87,7 +94,8 @@ class Training(Settings):
     ) -> tuple[Posterior, Run]:
         """Run the engine."""
         rng = np.random.default_rng(self._seed)
-        request = Request(rng, monitor, problem.weight, start, self.n_jobs)
+        device = problem.points.device if is_tensor(problem.points) else None
+        request = Request(rng, monitor, problem.weight, start, self.n_jobs, device)
         return engine.run(space, problem.targets, request)
 
     def _find_temperature(

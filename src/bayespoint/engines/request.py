@@ -28,6 +28,8 @@ class Request:
         An earlier result to extend, or to update, if the engine can.
     n_jobs : int or None
         Threads, as in joblib.
+    device : torch.device or None
+        The GPU to work on, where the points are already.
 
     Examples
     --------
@@ -41,6 +43,7 @@ class Request:
     sample_weight: NDArray[np.float64] | None = None
     start: Any = None
     n_jobs: int | None = None
+    device: Any = None
 
     def weights(self, n_points: int) -> NDArray[np.float64]:
         """The weights of all points, 1 where none are given."""

@@ -65,6 +65,8 @@ class BasisSpace(Coordinates):
     pivots: NDArray[np.int64] | None = None  # of a basis of some points
     _private: tuple[float, NDArray[np.int64]] | None = None  # the ridge, and the order of points
 
+    has_device_form = False  # predictions are computed on the CPU
+
     def __init__(
         self,
         kernel: Kernel,

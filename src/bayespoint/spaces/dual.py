@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayespoint.gpu.devices import is_tensor
+from bayespoint.gpu.kernels import DevicePoints, from_points, has_device_form, prepare
+from bayespoint.gpu.matrix import DeviceKernelMatrix
 from bayespoint.kernels import Kernel, Points
 from bayespoint.spaces.basis import check_space
 from bayespoint.spaces.rows import RowCache
@@ -124,8 +128,29 @@ class DualSpace:
     def forget(self) -> None:
         """Nothing: the training points that are kept carry the weights."""
 
-    def transform(self, X: NDArray) -> KernelMatrix:
-        """``k(x, x_i) / |phi(x)|`` for each kept training point, to be multiplied by weights."""
+    @property
+    def has_device_form(self) -> bool:
+        """Whether ``transform`` takes points on a device."""
+        return has_device_form(self.kernel)
+
+    @cached_property
+    def on_device(self) -> dict[Any, DevicePoints]:
+        """Copies of the points on devices, for predictions there; neither pickled nor stored."""
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "on_device"}
+
+    def transform(self, X: Any) -> KernelMatrix | DeviceKernelMatrix:
+        """``k(x, x_i) / |phi(x)|`` for each kept training point, to be multiplied by weights.
+
+        The points X are an array, or a tensor on a device, where the values are then computed.
+        """
+        if is_tensor(X):
+            if X.device not in self.on_device:
+                self.on_device[X.device] = from_points(self.kernel, self.points, X.device)
+            new = prepare(self.kernel, X, unit=True)
+            return DeviceKernelMatrix(self.kernel, new, self.on_device[X.device])
         return KernelMatrix(self.kernel, self.kernel.prepare(X, unit=True), self.points)
 
     def primal(self, alpha: NDArray) -> NDArray:

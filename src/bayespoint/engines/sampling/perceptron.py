@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,17 +16,15 @@ from numpy.typing import NDArray
 from bayespoint.engines.base import Engine
 from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
-from bayespoint.engines.sampling.rounds import STATE_BYTES, Clock, Rounds, Trained
+from bayespoint.engines.sampling.rounds import Clock
+from bayespoint.engines.sampling.waves import DeviceTrainer, HostTrainer, Weights
 from bayespoint.exceptions import NotSeparableWarning, StoppedEarlyWarning
 from bayespoint.posteriors import SampledPosterior
 from bayespoint.posteriors.log_odds import learn_log_odds
 from bayespoint.posteriors.sampled import FirstVisits
-from bayespoint.spaces import DualSpace
+from bayespoint.spaces import DeviceSpace, DualSpace
 from bayespoint.threads import thread_pool
 from bayespoint.validation import check_number
-
-Weights = tuple[NDArray[np.int64], NDArray[np.float64]]  # points; coefficients of some samples
-STATE_SIZE = 256e6  # bytes of coefficients and outputs held at a time; more samples go in waves
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -55,7 +54,8 @@ class PermutedPerceptron(Engine):
     cache_size : float or "auto", default="auto"
         Megabytes for kernel rows. The result does not depend on it; the time does, if it is much
         smaller than the rows needed (at most m rows of m numbers). "auto" takes what is needed, up
-        to half of the memory that is free.
+        to half of the memory that is free. On a GPU it is device memory, and "auto" takes up to
+        three quarters of what is free.
 
     Notes
     -----
@@ -93,6 +93,7 @@ class PermutedPerceptron(Engine):
 
     alias = "perceptron"
     space = DualSpace
+    device_space = DeviceSpace
     is_random = True
     weights_are_copies = False  # copies err one by one
     can_extend = True
@@ -131,22 +132,23 @@ class PermutedPerceptron(Engine):
         # Child n of the seed permutes for sample n, whichever run it is that asks for the sample.
         seeds = request.rng.spawn(self.n_samples)
         clock = Clock(self.max_time, monitor)
-        n_failed, n_epochs, outputs = np.zeros(n_tasks), 0, np.zeros((n_tasks, m))
+        n_failed, n_epochs, margins = np.zeros(n_tasks), 0, np.zeros((n_tasks, m))
+        trainer: Any = HostTrainer if request.device is None else DeviceTrainer
         with thread_pool(request.n_jobs) as pool, monitor.running(self.n_samples, "samples"):
-            cache = space.rows(self.cache_size, pool)
+            training = trainer(space, targets, step, ridge, self.max_epochs, self.cache_size, pool)
             while n_done < self.n_samples and not clock.reason:
-                size = self._wave_size(n_done - n_before, m * n_tasks)
-                orders = np.stack([seed.permutation(m) for seed in seeds[n_done : n_done + size]])
-                rounds = Rounds(orders, targets, step, ridge, self.max_epochs)
-                trained = rounds.run(cache, pool, clock, n_before=n_done)
-                n_ended = len(trained.alphas)
-                for n in range(n_ended):
-                    parts.append(unit_weights(trained, n))
-                    visits += first_visits(trained, n, orders[n], space.lengths, ridge)
-                n_done += n_ended
-                n_failed += (~trained.separated).sum(axis=0)
-                n_epochs = max(n_epochs, int(trained.epochs.max(initial=0)))
-                outputs += (trained.outputs / trained.lengths[:, :, None]).sum(axis=0)
+                size = training.wave_size
+                if self.max_time is not None:  # few at first under a clock
+                    size = min(size, n_done - n_before + 1)
+                some = seeds[n_done : n_done + size]
+                orders = np.stack(pool.map(permutation, some, m))
+                wave = training.run(orders, clock, n_before=n_done)
+                parts += wave.parts
+                visits += wave.visits
+                n_done += wave.n_samples
+                n_failed += wave.n_failed
+                n_epochs = max(n_epochs, wave.n_epochs)
+                margins += wave.margins
         warnings: list[Warning] = []
         n_runs, remedy = (n_done - n_before) * n_tasks, ""
         summary = (
@@ -158,7 +160,7 @@ class PermutedPerceptron(Engine):
             warnings.append(early)
             summary, remedy = f"{early.summary}; {summary}", early.remedy
         if n_failed.any():
-            training_error = (targets.T * outputs <= 0).mean(axis=1).max()
+            training_error = (margins <= 0).mean(axis=1).max()
             failure = NotSeparableWarning(
                 int(n_failed.sum()), n_runs, self.max_epochs, float(training_error),
                 bool(ridge.any()),
@@ -170,13 +172,13 @@ class PermutedPerceptron(Engine):
             warnings=warnings,
         )  # fmt: skip
         support, weights = join(parts)
-        log_odds = learn_log_odds(visits.honest_outputs, targets, sample_weight)
+        log_odds = learn_log_odds(visits.honest_outputs, targets, sample_weight, request.device)
         return SampledPosterior(weights, visits, log_odds, support), run
 
-    def _wave_size(self, n_new: int, numbers: int) -> int:
-        """Samples to train side by side: what memory allows, and few at first under a clock."""
-        largest = max(1, int(STATE_SIZE / (STATE_BYTES * numbers)))
-        return largest if self.max_time is None else min(largest, n_new + 1)
+
+def permutation(seed: np.random.Generator, m: int) -> NDArray[np.int64]:
+    """The order in which a sample meets the points."""
+    return seed.permutation(m)
 
 
 def steps(space: DualSpace, sample_weight: NDArray | None) -> NDArray[np.float64]:
@@ -198,36 +200,10 @@ def steps(space: DualSpace, sample_weight: NDArray | None) -> NDArray[np.float64
     return weight if space.scaled_ridge > 0 else np.ones(space.n_points)
 
 
-def unit_weights(trained: Trained, n: int) -> Weights:
-    """Coefficients of w_n / |w_n| of all tasks, where there are any."""
-    alphas = (trained.alphas[n] / trained.lengths[n, :, None]).T  # (m, n_tasks)
-    support = np.flatnonzero(alphas.any(axis=1))
-    return support, alphas[support][:, None]
-
-
-def first_visits(
-    trained: Trained, n: int, order: NDArray, norm: NDArray, ridge: NDArray[np.float64]
-) -> FirstVisits:
-    """What sample n says of the points in the second half of its order, which it meets late."""
-    length = trained.lengths[n, :, None]
-    inverse = np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0)
-    late = order[len(order) // 2 :]
-    first = trained.first_outputs[n] * inverse[late]  # (n_tasks, late points)
-    final = trained.outputs[n][:, late] / length * inverse[late]
-    unlearned = trained.alphas[n][:, late] == 0
-    outputs, counts = np.zeros((len(order), len(length))), np.zeros(len(order), dtype=np.int64)
-    outputs[late], counts[late] = first.T, 1
-    return FirstVisits(
-        outputs,
-        counts,
-        first_square=float(np.square(first[unlearned]).sum()),
-        final_square=float(np.square(final[unlearned]).sum()),
-        noise=np.square(ridge * inverse * trained.alphas[n] / length).mean(axis=1),
-    )
-
-
 def join(parts: Sequence[Weights]) -> Weights:
     """All samples of several parts, in order, with coefficients of all their points."""
+    if len(parts) == 1:
+        return parts[0]
     support = np.unique(np.concatenate([points for points, _ in parts]))
     n_samples = sum(weights.shape[1] for _, weights in parts)
     joined = np.zeros((len(support), n_samples, parts[0][1].shape[2]))

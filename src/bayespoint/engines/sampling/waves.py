@@ -1,0 +1,212 @@
+"""Samples that are trained side by side, on the CPU or on a device, and what is kept of them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint._core import perceptron as core
+from bayespoint.engines.sampling.rounds import Clock, Rounds, Trained, check_definite
+from bayespoint.gpu.arrays import to_device, to_host
+from bayespoint.gpu.perceptrons import STATE_BYTES as DEVICE_BYTES
+from bayespoint.gpu.perceptrons import DeviceRounds
+from bayespoint.posteriors.sampled import FirstVisits
+from bayespoint.spaces import DualSpace
+from bayespoint.threads import ThreadPool
+
+Weights = tuple[NDArray[np.int64], NDArray[np.float64]]  # points; coefficients of some samples
+STATE_BYTES = 20  # per point and classifier: a coefficient, an output, half of the first outputs
+STATE_SIZE = 256e6  # bytes of coefficients and outputs held at a time; more samples go in waves
+DEVICE_SHARE = 0.15  # of the device memory, for the same
+
+
+class Wave(NamedTuple):
+    """What some samples have become."""
+
+    parts: list[Weights]  # the coefficients of w / |w|
+    visits: FirstVisits
+    n_samples: int  # that have ended
+    n_failed: NDArray[np.int64]  # (n_tasks,) those that gave up
+    n_epochs: int
+    margins: NDArray[np.float64]  # (n_tasks, m) sums of t o / |w|; 0 if none has failed
+
+
+class HostTrainer:
+    """Trains samples with the compiled loop.
+
+    Parameters
+    ----------
+    space : DualSpace
+        Where the training points are.
+    targets : ndarray of shape (m, n_tasks)
+        Labels -1, +1.
+    step, ridge : ndarray of shape (m,)
+        How far a mistake moves the coefficient of a point; lambda of k_lambda there.
+    max_epochs : int
+        Passes after which a classifier gives up.
+    cache_size : float or "auto"
+        Megabytes for kernel rows.
+    pool : ThreadPool
+        Threads.
+    """
+
+    def __init__(
+        self,
+        space: DualSpace,
+        targets: NDArray[np.int8],
+        step: NDArray,
+        ridge: NDArray,
+        max_epochs: int,
+        cache_size: float | str,
+        pool: ThreadPool,
+    ) -> None:
+        self._problem = (targets, step, ridge, max_epochs)
+        self._pool, self._lengths = pool, space.lengths
+        self._cache = space.rows(cache_size, pool)
+        self.wave_size = max(1, int(STATE_SIZE / (STATE_BYTES * targets.size)))
+
+    def run(self, orders: NDArray, clock: Clock, n_before: int) -> Wave:
+        """Train a sample for each order of the points."""
+        targets, step, ridge, max_epochs = self._problem
+        rounds = Rounds(orders, targets, step, ridge, max_epochs)
+        trained = rounds.run(self._cache, self._pool, clock, n_before)
+        visits = no_visits(*targets.shape)
+        for n in range(len(trained.alphas)):
+            visits += first_visits(trained, n, orders[n], self._lengths, ridge)
+        return Wave(
+            [unit_weights(trained, n) for n in range(len(trained.alphas))],
+            visits,
+            len(trained.alphas),
+            (~trained.separated).sum(axis=0),
+            int(trained.epochs.max(initial=0)),
+            targets.T * (trained.outputs / trained.lengths[:, :, None]).sum(axis=0),
+        )
+
+
+def no_visits(m: int, n_tasks: int) -> FirstVisits:
+    """First visits of no samples."""
+    return FirstVisits(np.zeros((m, n_tasks)), np.zeros(m, int), 0.0, 0.0, np.zeros(n_tasks))
+
+
+def unit_weights(trained: Trained, n: int) -> Weights:
+    """Coefficients of w_n / |w_n| of all tasks, where there are any."""
+    alphas = (trained.alphas[n] / trained.lengths[n, :, None]).T  # (m, n_tasks)
+    support = np.flatnonzero(alphas.any(axis=1))
+    return support, alphas[support][:, None]
+
+
+def first_visits(
+    trained: Trained, n: int, order: NDArray, norm: NDArray, ridge: NDArray[np.float64]
+) -> FirstVisits:
+    """What sample n says of the points in the second half of its order, which it meets late."""
+    length = trained.lengths[n, :, None]
+    inverse = np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0)
+    late = order[len(order) // 2 :]
+    first = trained.first_outputs[n] * inverse[late]  # (n_tasks, late points)
+    final = trained.outputs[n][:, late] / length * inverse[late]
+    unlearned = trained.alphas[n][:, late] == 0
+    outputs, counts = np.zeros((len(order), len(length))), np.zeros(len(order), dtype=np.int64)
+    outputs[late], counts[late] = first.T, 1
+    return FirstVisits(
+        outputs,
+        counts,
+        first_square=float(np.square(first[unlearned]).sum()),
+        final_square=float(np.square(final[unlearned]).sum()),
+        noise=np.square(ridge * inverse * trained.alphas[n] / length).mean(axis=1),
+    )
+
+
+class DeviceTrainer:
+    """Trains samples on a device; parameters as in :class:`HostTrainer`."""
+
+    def __init__(
+        self,
+        space: Any,  # a DeviceSpace
+        targets: NDArray[np.int8],
+        step: NDArray,
+        ridge: NDArray,
+        max_epochs: int,
+        cache_size: float | str,
+        pool: ThreadPool,
+    ) -> None:
+        self._targets = to_device(np.ascontiguousarray(targets.T), space.device)
+        self._problem = (self._targets, step, ridge, max_epochs)
+        self._lengths = space.device_lengths
+        self._rows = space.device_rows(cache_size)
+        self._ridge = ridge
+        room = DEVICE_SHARE * space.device_memory
+        self.wave_size = max(1, int(room / (DEVICE_BYTES * targets.size)))
+
+    def run(self, orders: NDArray, clock: Clock, n_before: int) -> Wave:
+        """Train a sample for each order of the points."""
+        rounds = DeviceRounds(orders, *self._problem, self._rows)
+        rounds.run(clock, n_before)
+        a, (_, n_tasks) = rounds.machines, rounds.shape
+        progress = to_host(a.progress).reshape(*rounds.shape, -1)
+        ended = (progress[:, :, core.STATE] != core.RUNNING).all(axis=1)
+        n, m = (len(ended) if ended.all() else int(ended.argmin())), len(self._lengths)
+        counts, margins, square = (
+            one[: n * n_tasks].reshape(n, n_tasks, -1)[:, :, :m]
+            for one in (a.counts, a.margins, a.squares[:, None])
+        )
+        check_definite(
+            to_host(square[:, :, 0]),
+            to_host((counts * counts).sum(dim=2)),
+        )
+        length = square.where(square > 0, square.new_ones(()))  # |w| = 0: opposite duplicates
+        inverse = (1 / length.sqrt()).float()
+        failed = progress[:n, :, core.STATE] == core.GAVE_UP
+        sums = np.zeros((n_tasks, m))
+        if failed.any():
+            sums = to_host((margins * inverse).double().sum(dim=0))
+        return Wave(
+            [self._unit_weights(counts, length.sqrt())] if n else [],
+            self._first_visits(orders[:n], a.first[: n * n_tasks], counts, margins, inverse),
+            n,
+            failed.sum(axis=0),
+            int(progress[:n, :, core.EPOCHS].max(initial=0)),
+            sums,
+        )
+
+    def _unit_weights(self, counts: Any, length: Any) -> Weights:
+        """Coefficients of all w / |w|, at the points where there are any."""
+        support = counts.any(dim=0).any(dim=0).nonzero()[:, 0]
+        alphas = counts[:, :, support].double() * self._targets[:, support]
+        return to_host(support), to_host((alphas / length).permute(2, 0, 1))
+
+    def _first_visits(
+        self, orders: NDArray, first: Any, counts: Any, margins: Any, inverse: Any
+    ) -> FirstVisits:
+        """What the samples say of points in the second half of their orders."""
+        import torch
+
+        (n, n_tasks, m), device = counts.shape, counts.device
+        late = to_device(orders[:, m // 2 :], device).long()
+        over = torch.where(self._lengths > 0, 1 / self._lengths, 0.0).float()
+        total = torch.zeros((n_tasks, m), dtype=torch.float64, device=device)
+        noise = torch.zeros(n_tasks, dtype=torch.float64, device=device)
+        squares = torch.zeros(2, dtype=torch.float64, device=device)
+        ridge = to_device(self._ridge, device) if self._ridge.any() else None
+        for i in range(n):
+            visit = torch.zeros((n_tasks, m), device=device)
+            visit[:, late[i]] = first.view(n, n_tasks, -1)[i]
+            visit *= over
+            total += visit
+            unlearned = torch.zeros(m, dtype=torch.bool, device=device)
+            unlearned[late[i]] = True
+            unlearned = unlearned & (counts[i] == 0)
+            final = margins[i] * inverse[i] * over
+            squares[0] += (visit.double() ** 2 * unlearned).sum()
+            squares[1] += (final.double() ** 2 * unlearned).sum()
+            if ridge is not None:
+                noise += ((ridge * over * counts[i] * inverse[i]) ** 2).mean(dim=1)
+        first_square, final_square = to_host(squares).tolist()
+        return FirstVisits(
+            to_host((total * self._targets).T),
+            to_host(torch.bincount(late.reshape(-1), minlength=m)),
+            first_square,
+            final_square,
+            to_host(noise),
+        )

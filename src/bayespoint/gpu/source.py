@@ -1,0 +1,114 @@
+"""The CUDA source: compiled once for each kind of device, and launched."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+CLUSTER, THREADS, WIDE = 8, 128, 1024  # as in perceptron.cu
+TILE = 32  # rows and columns of a tile of a symmetric matrix
+_compiling = Lock()
+
+
+class CurrentStream:
+    """The stream of torch that work is queued on, as cuda.core takes one."""
+
+    def __init__(self, device: Any) -> None:
+        import torch
+
+        self._handle = torch.cuda.current_stream(device).cuda_stream
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self._handle
+
+
+def launch(name: str, device: Any, grid: Any, block: Any, *arguments: Any, shared: int = 0) -> None:
+    """Queue a kernel of the source: tensors, whole numbers (int32) and np.int64 as arguments."""
+    import torch
+    from cuda.core import LaunchConfig
+    from cuda.core import launch as queue
+
+    with torch.cuda.device(device):
+        kernel = compiled(name, device.index, torch.cuda.get_device_capability(device), shared)
+        converted = (
+            argument.data_ptr()
+            if isinstance(argument, torch.Tensor)
+            else np.int32(argument)
+            if isinstance(argument, int)
+            else argument
+            for argument in arguments
+        )
+        config = LaunchConfig(grid=grid, block=block, shmem_size=shared)
+        queue(CurrentStream(device), config, kernel, *converted)
+
+
+@cache
+def compiled(name: str, index: int, capability: tuple[int, int], shared: int) -> Any:
+    """A kernel, ready to be launched with so much dynamic shared memory."""
+    with _compiling:
+        kernel = program(index, capability).get_kernel(name)
+    if shared > 48_000:  # more must be asked for
+        from cuda.bindings import driver
+
+        limit = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        (error,) = driver.cuKernelSetAttribute(
+            limit, shared, driver.CUkernel(int(kernel.handle)), driver.CUdevice(index)
+        )
+        if error != driver.CUresult.CUDA_SUCCESS:
+            raise RuntimeError(f"{shared} bytes of shared memory are not available: {error}")
+    return kernel
+
+
+@cache
+def program(index: int, capability: tuple[int, int]) -> Any:
+    """The compiled source."""
+    from cuda.core import Device, Program, ProgramOptions
+
+    Device(index).set_current()
+    text = files("bayespoint.gpu").joinpath("perceptron.cu").read_text()
+    options = ProgramOptions(std="c++17", arch=f"sm_{capability[0]}{capability[1]}")
+    return Program(text, "c++", options).compile("cubin")
+
+
+def finish(values: Any, a: Any, b: Any, c: Any, d: Any, degree: int) -> Any:
+    """Kernel values from inner products g, in place: (g a_i b_j + c_i d_j)^degree.
+
+    Degree 0 stands for the Gaussian exp(min(0, g a_i b_j - c_i - d_j)).
+    """
+    n, columns = values.shape
+    if values.device.type == "cuda" and columns % 4 == 0 and values.stride(0) % 4 == 0:
+        grid = (max(1, min(-(-columns // 1024), 64)), min(n, 32_768))
+        launch(
+            "finish", values.device, grid, 256, values, a, b, c, d, n,
+            np.int64(values.stride(0)), columns, degree,
+        )  # fmt: skip
+        return values
+    values.mul_(a[:, None] * b)
+    if degree == 0:
+        return values.sub_(c[:, None] + d).clamp_(max=0).exp_()
+    base = values.add_(c[:, None] * d)
+    result = base.clone()
+    for digit in bin(degree)[3:]:
+        result.mul_(result)
+        if digit == "1":
+            result.mul_(base)
+    return values.copy_(result)
+
+
+def finish_symmetric(values: Any, a: Any, c: Any, first: int, n_rows: int, degree: int) -> None:
+    """The same for some rows of the upper triangle of a symmetric matrix, written twice."""
+    n = len(a)
+    if values.device.type == "cuda":
+        grid = (-(-(n - first) // TILE), -(-n_rows // TILE))
+        launch(
+            "finish_symmetric", values.device, grid, (TILE, 8), values, a, c,
+            np.int64(values.stride(0)), n, first, degree,
+        )  # fmt: skip
+        return
+    rows = slice(first, first + n_rows)
+    finish(values[rows, first:n], a[rows], a[first:], c[rows], c[first:], degree)
+    values[first:n, rows] = values[rows, first:n].T
