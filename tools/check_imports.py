@@ -47,6 +47,7 @@ SIDEWAYS = {
 LEAVES = {
     "callbacks",
     "climbing",
+    "deferred",
     "delegation",
     "exceptions",
     "extras",

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bayespoint.coding import Coding
 from bayespoint.gpu.arrays import like, scaled, to_numpy
 from bayespoint.gpu.devices import find_device, is_device_array, what_is_missing
-from bayespoint.gpu.forecasts import summary
+from bayespoint.gpu.forecasts import oob_summary
 from bayespoint.left_out import estimates, expected_scores
 from bayespoint.points import device_points
 from bayespoint.posteriors import Posterior
@@ -311,18 +311,11 @@ class Predictions:
         device: Any = None,
     ) -> None:
         """Set the out-of-bag attributes, if the posterior has such decisions."""
+        if device is not None and self.decision == "bayes_point":
+            self._publish_device_oob(codes, weight, given, device)
+            return
         decision = self.posterior_.oob_decision(self.decision)
         if decision is None:
-            return
-        if device is not None:  # such decisions are log-odds
-            temperature = self.coding_.temperature
-            n, *found = summary(decision, codes, weight, temperature, device)
-            if n > 0:
-                self.expected_scores_ = estimates(n, *found)
-                self.oob_score_ = 1 - self.expected_scores_["error"].value
-            self._publish_oob_scores(
-                decision if self.coding_.n_tasks == 1 else decision / temperature, given
-            )
             return
         log_yes, log_no = self.posterior_.log_probability(decision, self.decision)
         known = np.isfinite(decision).all(axis=1)
@@ -334,6 +327,26 @@ class Predictions:
             )
             self.oob_score_ = 1 - self.expected_scores_["error"].value
         self._publish_oob_scores(self.coding_.scores(decision, log_yes, log_no), given)
+
+    def _publish_device_oob(
+        self, codes: NDArray, weight: NDArray | None, given: NDArray[np.bool_], device: Any
+    ) -> None:
+        """The same from outputs on a device."""
+        posterior: Any = self.posterior_
+        visits = posterior.device_visits or posterior.visits.on(device)
+        if posterior.device_visits is not None:
+            del (
+                posterior.device_visits
+            )  # from now on there is a copy on the host, when it is needed
+        temperature = self.coding_.temperature
+        log_odds, numbers = oob_summary(
+            visits.honest_outputs, posterior.log_odds.matrix, posterior.log_odds.offset, codes,
+            weight, temperature,
+        )  # fmt: skip
+        if numbers is not None:
+            self.expected_scores_ = estimates(*numbers)
+            self.oob_score_ = 1 - self.expected_scores_["error"].value
+        self._publish_oob_scores(log_odds, given)
 
     def _publish_oob_scores(self, known: NDArray, given: NDArray[np.bool_]) -> None:
         scores = known

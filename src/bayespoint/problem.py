@@ -59,7 +59,9 @@ class Problem:
 
         By default the classes are those of the labels, which must be at least two.
         """
-        check_classification_targets(labels)
+        seen, codes = few_integers(labels)
+        if seen is None:
+            check_classification_targets(labels)
         weight = weights(labels, sample_weight, class_weight, classes)
         columns: slice | NDArray[np.int64] = slice(None)
         given = np.ones(len(labels), dtype=bool) if weight is None else weight > 0
@@ -67,7 +69,9 @@ class Problem:
             kept = np.flatnonzero(given)
             columns = kept if precomputed else columns
             points, labels, weight = points[kept][:, columns], labels[kept], weight[kept]
-        seen, codes = np.unique(labels, return_inverse=True)
+            seen = None
+        if seen is None or codes is None:
+            seen, codes = np.unique(labels, return_inverse=True)
         if classes is None:
             if len(seen) < 2:
                 raise ValueError(
@@ -104,6 +108,19 @@ class Problem:
             of_points = (zlib.crc32(np.ascontiguousarray(self.points).data),)
         others = (zlib.crc32(np.ascontiguousarray(array).data) for array in (self.codes, weight))
         return (tuple(self.points.shape), *of_points, *others)
+
+
+def few_integers(labels: NDArray) -> tuple[NDArray | None, NDArray | None]:
+    """Classes and codes of labels that are a few small integers, without sorting; or None."""
+    if labels.dtype.kind not in "iu" or labels.ndim != 1 or len(labels) < 10_000:
+        return None, None
+    low, high = int(labels.min()), int(labels.max())
+    if high - low > 1000:
+        return None, None
+    places = labels.astype(np.int64) - low
+    is_class = np.bincount(places) > 0
+    codes = (np.cumsum(is_class) - 1)[places]
+    return (np.flatnonzero(is_class) + low).astype(labels.dtype), codes
 
 
 def known_classes(before: NDArray | None, given: ArrayLike | None) -> NDArray:

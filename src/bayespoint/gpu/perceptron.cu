@@ -187,7 +187,16 @@ struct Message {
     int unused[3];
 };
 
-extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS)
+// Margins that a thread of a cluster corrects: up to 4 batches of 8 times 4. The rows of a batch are
+// loaded at once; labels are kept as bits.
+#define BATCHES 4
+#define BATCH 8
+
+__device__ float flipped(u32 bits, u32 minus, int n) {
+    return __uint_as_float(bits ^ (minus << (31 - n) & 0x80000000u));
+}
+
+extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 7)
 advance_clusters(ARGUMENTS, int slice) {
     extern __shared__ float4 own[];  // margins of the points [rank * slice, (rank + 1) * slice)
     __shared__ __align__(16) Message mail[2][CLUSTER * THREADS / 32];
@@ -206,6 +215,16 @@ advance_clusters(ARGUMENTS, int slice) {
     const int begin = rank * slice, n_own = max(0, min(slice, stride - begin)) / 4;
     const float4* kept = (const float4*)(margin + begin);
     for (int j = tid; j < n_own; j += THREADS) own[j] = kept[j];
+    u32 minus[BATCHES] = {};  // where labels are -1
+#pragma unroll
+    for (int b = 0; b < BATCHES; b++)
+#pragma unroll
+        for (int u = 0; u < BATCH; u++) {
+            const int j = tid + (b * BATCH + u) * THREADS;
+            const char4 t = j < n_own ? ((const char4*)(target + begin))[j] : char4{1, 1, 1, 1};
+            minus[b] |= (u32)((t.x < 0) | (t.y < 0) << 1 | (t.z < 0) << 2 | (t.w < 0) << 3)
+                        << 4 * u;
+        }
     const u32 margin_address = shared_address(own);
     const int ahead = rank * THREADS + tid;
     // The point that this thread looks at next, and its row.
@@ -268,10 +287,32 @@ advance_clusters(ARGUMENTS, int slice) {
         place = mistake.place + 1 + ahead;
         point = place < m ? order[place] : 0;
         const float4* part = (const float4*)(row + begin);
-        const char4* labels = (const char4*)(target + begin);
-#pragma unroll 4
-        for (int j = tid; j < n_own; j += THREADS)
-            own[j] = corrected(own[j], __ldg(part + j), labels[j], change);
+        const u32 bits = __float_as_uint(change);
+#pragma unroll
+        for (int b = 0; b < BATCHES; b++)
+            if (b * BATCH * THREADS < n_own) {
+                u32 signs = minus[b];
+                int last = n_own - 1;  // nothing here is to be computed before the loop, and kept
+                asm volatile("" : "+r"(signs), "+r"(last));
+                float4 r[BATCH];
+#pragma unroll
+                for (int u = 0; u < BATCH; u++) {
+                    const int j = tid + (b * BATCH + u) * THREADS;
+                    r[u] = __ldg(part + min(j, last));
+                }
+#pragma unroll
+                for (int u = 0; u < BATCH; u++) {
+                    const int j = tid + (b * BATCH + u) * THREADS;
+                    if (j <= last) {
+                        float4 s = own[j];
+                        s.x += flipped(bits, signs, 4 * u) * r[u].x;
+                        s.y += flipped(bits, signs, 4 * u + 1) * r[u].y;
+                        s.z += flipped(bits, signs, 4 * u + 2) * r[u].z;
+                        s.w += flipped(bits, signs, 4 * u + 3) * r[u].w;
+                        own[j] = s;
+                    }
+                }
+            }
         row_of_point = address[point];
         correct(a, mistake.place, size, mistake.margin, __ldg(row + i), slack);
         if (rank == 0 && tid == 0) {
@@ -355,15 +396,24 @@ extern "C" __global__ void finish_symmetric(float* values, const float* __restri
     const int row = first_row + 32 * blockIdx.y, column = first_row + 32 * blockIdx.x;
     if (column < row) return;
     const int x = threadIdx.x, j = column + x;
-    for (int y = threadIdx.y; y < 32; y += blockDim.y) {
-        const int i = row + y;
-        if (i < n && j < n) {
-            float* at = values + i * stride + j;
-            tile[y][x] = *at = kernel_value(*at, a[i], a[j], c[i], c[j], degree);
-        }
+    float* at = values + (row + threadIdx.y) * stride + j;
+    float g[4];
+#pragma unroll
+    for (int u = 0; u < 4; u++)
+        if (row + threadIdx.y + 8 * u < n && j < n) g[u] = at[8 * u * stride];
+    const float right = j < n ? a[j] : 0.0f, side = j < n ? c[j] : 0.0f;
+#pragma unroll
+    for (int u = 0; u < 4; u++) {
+        const int i = row + threadIdx.y + 8 * u;
+        if (i < n && j < n)
+            tile[threadIdx.y + 8 * u][x] = at[8 * u * stride] =
+                kernel_value(g[u], a[i], right, c[i], side, degree);
     }
     __syncthreads();
     if (column == row) return;
-    for (int y = threadIdx.y; y < 32; y += blockDim.y)
-        if (column + y < n && row + x < n) values[(column + y) * stride + row + x] = tile[x][y];
+    float* mirrored = values + (column + threadIdx.y) * stride + row + x;
+#pragma unroll
+    for (int u = 0; u < 4; u++)
+        if (column + threadIdx.y + 8 * u < n && row + x < n)
+            mirrored[8 * u * stride] = tile[x][threadIdx.y + 8 * u];
 }

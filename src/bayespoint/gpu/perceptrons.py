@@ -118,13 +118,12 @@ class DeviceRounds:
         any case.
         """
         rows = self._rows
-        if rows.holds_all and rows.n_computed == 0:
-            rows.load_all()
+        rows.prepare()
         while True:
             rows.round += 1
             self._advance()
-            state, missing = self._report()
-            clock.tell(n_before + self._done(state))
+            self.progress, missing = self._report()
+            clock.tell(n_before + self._done(self.progress))
             running = missing != core.ENDED
             if clock.is_up():
                 first = np.arange(len(missing)) < self.shape[1]

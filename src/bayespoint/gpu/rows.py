@@ -77,6 +77,11 @@ class DeviceRows:
         """Whether there is room for all rows."""
         return self.capacity == self.n_points
 
+    def prepare(self) -> None:
+        """Compute all rows, if there is room for them and they are not there."""
+        if self.holds_all and self.n_computed == 0:
+            self.load_all()
+
     def load_all(self) -> None:
         """Compute all rows, each value and its mirror image at once."""
         import torch

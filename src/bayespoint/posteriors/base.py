@@ -44,7 +44,8 @@ class Posterior(ABC):
     ('GaussianPosterior', (5, 1))
     """
 
-    not_stored = ("left_out_log_probability", "messages")  # of training points: files stay small
+    # Of training points: files stay small. And what is on a device.
+    not_stored = ("left_out_log_probability", "messages", "_deferred", "device_visits")
     likelihood: Likelihood
     n_samples: int | None = None
     is_gaussian: bool = False

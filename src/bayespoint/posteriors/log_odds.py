@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, log_expit, log_softmax, softmax
 
 from bayespoint.gpu import log_odds as on_device
+from bayespoint.gpu.devices import is_tensor
 from bayespoint.state import finite
 
 MOST_POINTS = 60_000  # to learn from
@@ -55,10 +57,7 @@ class LogOdds:
 
 
 def learn_log_odds(
-    outputs: NDArray[np.float64],
-    targets: NDArray,
-    weight: NDArray[np.float64] | None = None,
-    device: Any = None,
+    outputs: Any, targets: Any, weight: NDArray[np.float64] | None = None
 ) -> LogOdds:
     r"""The log-odds that make the labels of some points likely, given honest outputs at these.
 
@@ -71,14 +70,12 @@ def learn_log_odds(
 
     Parameters
     ----------
-    outputs : ndarray of shape (n_points, n_tasks)
+    outputs : ndarray of shape (n_points, n_tasks), or tensor
         Outputs of classifiers that have not learned from the point. Rows with NaN are left out.
-    targets : ndarray of shape (n_points, n_tasks)
+    targets : ndarray of shape (n_points, n_tasks), or tensor where the outputs are
         Labels -1 and +1: of two classes, or of each class against the rest.
     weight : ndarray of shape (n_points,), optional
         Weights of the points.
-    device : torch.device, optional
-        Where to learn, if not with NumPy.
 
     Returns
     -------
@@ -97,13 +94,15 @@ def learn_log_odds(
     array([[3.]])
     """
     n_tasks = outputs.shape[1]
+    if is_tensor(outputs):
+        allowed = partial(learnable, n_tasks)
+        return LogOdds(
+            *on_device.learn(
+                outputs, targets, weight, MOST_POINTS, allowed, prior(n_tasks), CLEARLY
+            )
+        )
     known = np.flatnonzero(np.isfinite(outputs).all(axis=1))
     known = known[:: max(1, -(-len(known) // MOST_POINTS))]
-    if device is not None and len(known):
-        copies = np.ones(len(known)) if weight is None else weight[known]
-        given = (outputs[known], targets[known] > 0, copies, learnable(n_tasks, len(known)))
-        learned = on_device.learn(*given, prior(n_tasks), CLEARLY, device)
-        return LogOdds(*learned)
     # Sums over the few tasks are four times as fast if the many points are contiguous.
     outputs, is_yes = np.asfortranarray(outputs[known]), np.asfortranarray(targets[known] > 0)
     copies = np.ones(len(known)) if weight is None else weight[known]

@@ -57,9 +57,9 @@ class DeviceSpace(DualSpace):
         return DeviceRows(self.kernel, self.points, cache_size)
 
     def restrict(self, support: NDArray) -> DualSpace:
-        """The space of the training points ``support`` in NumPy, with a copy on the device."""
+        """The space of the training points ``support``, fetched when they are needed."""
         kept = self.points.take(to_device(support, self.device))
         space = DualSpace(self.kernel, self.ridge, self.n_components)
-        space.points = to_points(self.kernel, kept)
+        space.defer(points=lambda: to_points(self.kernel, kept))
         space.on_device[self.device] = kept
         return space

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayespoint.deferred import Deferred
 from bayespoint.gpu.devices import is_tensor
 from bayespoint.gpu.kernels import DevicePoints, from_points, has_device_form, prepare
 from bayespoint.gpu.matrix import DeviceKernelMatrix
@@ -49,7 +50,7 @@ class KernelMatrix:
         return np.asarray(self._kernel.block(self._left, self._right), dtype=dtype)
 
 
-class DualSpace:
+class DualSpace(Deferred):
     r"""The span of the training points, with kernel rows on demand.
 
     Coordinates of a weight vector are its coefficients :math:`\alpha`; ``transform`` gives the
@@ -76,6 +77,9 @@ class DualSpace:
     array([[1.4]])
     """
 
+    not_stored = ("_deferred",)
+    points: Points
+
     def __init__(
         self,
         kernel: Kernel,
@@ -88,7 +92,7 @@ class DualSpace:
 
     def fit(self, X: NDArray) -> DualSpace:
         """Prepare the training points."""
-        self.points: Points = self.kernel.prepare(X, training=True)
+        self.points = self.kernel.prepare(X, training=True)
         return self
 
     @property
@@ -139,7 +143,7 @@ class DualSpace:
         return {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "on_device"}
+        return {name: part for name, part in super().__getstate__().items() if name != "on_device"}
 
     def transform(self, X: Any) -> KernelMatrix | DeviceKernelMatrix:
         """``k(x, x_i) / |phi(x)|`` for each kept training point, to be multiplied by weights.
@@ -160,5 +164,5 @@ class DualSpace:
     def check_state(self) -> None:
         """Raise an error unless there are a kernel, a ridge and points."""
         check_space(self)
-        if "points" in vars(self):
+        if hasattr(self, "points"):
             need(isinstance(self.points, Points), "its points are not Points")

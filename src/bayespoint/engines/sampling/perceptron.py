@@ -17,13 +17,13 @@ from bayespoint.engines.base import Engine
 from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
 from bayespoint.engines.sampling.rounds import Clock
-from bayespoint.engines.sampling.waves import DeviceTrainer, HostTrainer, Weights
+from bayespoint.engines.sampling.waves import DeviceTrainer, HostTrainer, Part
 from bayespoint.exceptions import NotSeparableWarning, StoppedEarlyWarning
 from bayespoint.posteriors import SampledPosterior
 from bayespoint.posteriors.log_odds import learn_log_odds
 from bayespoint.posteriors.sampled import FirstVisits
 from bayespoint.spaces import DeviceSpace, DualSpace
-from bayespoint.threads import thread_pool
+from bayespoint.threads import drawing_pool, thread_pool
 from bayespoint.validation import check_number
 
 
@@ -118,12 +118,13 @@ class PermutedPerceptron(Engine):
         m, n_tasks = targets.shape
         step = steps(space, sample_weight)
         ridge = space.scaled_ridge / step
-        parts: list[Weights] = []
-        visits = FirstVisits(np.zeros((m, n_tasks)), np.zeros(m, int), 0.0, 0.0, np.zeros(n_tasks))
+        parts: list[Part] = []
+        earlier = FirstVisits.none(m, n_tasks)
+        n_before = n_done = 0
         if isinstance(start, SampledPosterior):
             assert start.support is not None
-            parts, visits = [(start.support, start.weights)], start.visits
-        n_before = n_done = sum(weights.shape[1] for _, weights in parts)
+            parts, earlier = [Part(start.support, start.weights)], start.visits
+            n_before = n_done = start.n_samples
         if n_before > self.n_samples:
             raise ValueError(
                 f"n_samples={self.n_samples} is less than the machine already has: warm_start "
@@ -134,15 +135,15 @@ class PermutedPerceptron(Engine):
         clock = Clock(self.max_time, monitor)
         n_failed, n_epochs, margins = np.zeros(n_tasks), 0, np.zeros((n_tasks, m))
         trainer: Any = HostTrainer if request.device is None else DeviceTrainer
-        with thread_pool(request.n_jobs) as pool, monitor.running(self.n_samples, "samples"):
+        pool_of = thread_pool if request.device is None else drawing_pool
+        with pool_of(request.n_jobs) as pool, monitor.running(self.n_samples, "samples"):
             training = trainer(space, targets, step, ridge, self.max_epochs, self.cache_size, pool)
+            visits = training.visits(earlier)
             while n_done < self.n_samples and not clock.reason:
                 size = training.wave_size
                 if self.max_time is not None:  # few at first under a clock
                     size = min(size, n_done - n_before + 1)
-                some = seeds[n_done : n_done + size]
-                orders = np.stack(pool.map(permutation, some, m))
-                wave = training.run(orders, clock, n_before=n_done)
+                wave = training.run(seeds[n_done : n_done + size], clock, n_before=n_done)
                 parts += wave.parts
                 visits += wave.visits
                 n_done += wave.n_samples
@@ -171,14 +172,14 @@ class PermutedPerceptron(Engine):
             "epochs", n_epochs, summary, not warnings, remedy, measures={"n_failed": n_failed},
             warnings=warnings,
         )  # fmt: skip
-        support, weights = join(parts)
-        log_odds = learn_log_odds(visits.honest_outputs, targets, sample_weight, request.device)
-        return SampledPosterior(weights, visits, log_odds, support), run
-
-
-def permutation(seed: np.random.Generator, m: int) -> NDArray[np.int64]:
-    """The order in which a sample meets the points."""
-    return seed.permutation(m)
+        part = join(parts)
+        log_odds = learn_log_odds(visits.honest_outputs, training.targets, sample_weight)
+        if request.device is not None and not callable(part.weights):
+            visits = visits.on_host()
+        posterior = SampledPosterior(part.weights, visits, log_odds, part.support)
+        if part.mean is not None:
+            vars(posterior)["mean"] = part.mean
+        return posterior, run
 
 
 def steps(space: DualSpace, sample_weight: NDArray | None) -> NDArray[np.float64]:
@@ -200,16 +201,17 @@ def steps(space: DualSpace, sample_weight: NDArray | None) -> NDArray[np.float64
     return weight if space.scaled_ridge > 0 else np.ones(space.n_points)
 
 
-def join(parts: Sequence[Weights]) -> Weights:
+def join(parts: Sequence[Part]) -> Part:
     """All samples of several parts, in order, with coefficients of all their points."""
     if len(parts) == 1:
         return parts[0]
-    support = np.unique(np.concatenate([points for points, _ in parts]))
-    n_samples = sum(weights.shape[1] for _, weights in parts)
-    joined = np.zeros((len(support), n_samples, parts[0][1].shape[2]))
+    arrays = [part.array() for part in parts]
+    support = np.unique(np.concatenate([part.support for part in parts]))
+    n_samples = sum(weights.shape[1] for weights in arrays)
+    joined = np.zeros((len(support), n_samples, arrays[0].shape[2]))
     begin = 0
-    for points, weights in parts:
+    for part, weights in zip(parts, arrays, strict=True):
         end = begin + weights.shape[1]
-        joined[np.searchsorted(support, points), begin:end] = weights
+        joined[np.searchsorted(support, part.support), begin:end] = weights
         begin = end
-    return support, joined
+    return Part(support, joined)

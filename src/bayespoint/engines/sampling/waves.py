@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,16 +17,28 @@ from bayespoint.posteriors.sampled import FirstVisits
 from bayespoint.spaces import DualSpace
 from bayespoint.threads import ThreadPool
 
-Weights = tuple[NDArray[np.int64], NDArray[np.float64]]  # points; coefficients of some samples
 STATE_BYTES = 20  # per point and classifier: a coefficient, an output, half of the first outputs
 STATE_SIZE = 256e6  # bytes of coefficients and outputs held at a time; more samples go in waves
 DEVICE_SHARE = 0.15  # of the device memory, for the same
+TOGETHER = 50  # samples whose first visits are summed up at a time
+
+
+class Part(NamedTuple):
+    """Some samples, scaled to length 1."""
+
+    support: NDArray[np.int64]  # the points that carry weight
+    weights: Any  # (points, samples, tasks), or a function that fetches them
+    mean: NDArray[np.float64] | None = None  # (points, tasks), if it is known
+
+    def array(self) -> NDArray[np.float64]:
+        """The weights."""
+        return self.weights() if callable(self.weights) else self.weights
 
 
 class Wave(NamedTuple):
     """What some samples have become."""
 
-    parts: list[Weights]  # the coefficients of w / |w|
+    parts: list[Part]
     visits: FirstVisits
     n_samples: int  # that have ended
     n_failed: NDArray[np.int64]  # (n_tasks,) those that gave up
@@ -62,17 +75,23 @@ class HostTrainer:
         cache_size: float | str,
         pool: ThreadPool,
     ) -> None:
+        self.targets = targets
         self._problem = (targets, step, ridge, max_epochs)
         self._pool, self._lengths = pool, space.lengths
         self._cache = space.rows(cache_size, pool)
         self.wave_size = max(1, int(STATE_SIZE / (STATE_BYTES * targets.size)))
 
-    def run(self, orders: NDArray, clock: Clock, n_before: int) -> Wave:
-        """Train a sample for each order of the points."""
+    def visits(self, start: FirstVisits) -> FirstVisits:
+        """First visits to which those of the waves can be added."""
+        return start
+
+    def run(self, seeds: Sequence[np.random.Generator], clock: Clock, n_before: int) -> Wave:
+        """Train a sample for each seed of an order of the points."""
         targets, step, ridge, max_epochs = self._problem
+        orders = permutations(seeds, len(targets), self._pool)
         rounds = Rounds(orders, targets, step, ridge, max_epochs)
         trained = rounds.run(self._cache, self._pool, clock, n_before)
-        visits = no_visits(*targets.shape)
+        visits = FirstVisits.none(*targets.shape)
         for n in range(len(trained.alphas)):
             visits += first_visits(trained, n, orders[n], self._lengths, ridge)
         return Wave(
@@ -85,16 +104,23 @@ class HostTrainer:
         )
 
 
-def no_visits(m: int, n_tasks: int) -> FirstVisits:
-    """First visits of no samples."""
-    return FirstVisits(np.zeros((m, n_tasks)), np.zeros(m, int), 0.0, 0.0, np.zeros(n_tasks))
+def permutations(
+    seeds: Sequence[np.random.Generator], m: int, pool: ThreadPool
+) -> NDArray[np.int64]:
+    """The orders in which samples meet the points, one for each seed."""
+    return np.stack(pool.map(permutation, seeds, m))
 
 
-def unit_weights(trained: Trained, n: int) -> Weights:
+def permutation(seed: np.random.Generator, m: int) -> NDArray[np.int64]:
+    """A random order of m points."""
+    return seed.permutation(m)
+
+
+def unit_weights(trained: Trained, n: int) -> Part:
     """Coefficients of w_n / |w_n| of all tasks, where there are any."""
     alphas = (trained.alphas[n] / trained.lengths[n, :, None]).T  # (m, n_tasks)
     support = np.flatnonzero(alphas.any(axis=1))
-    return support, alphas[support][:, None]
+    return Part(support, alphas[support][:, None])
 
 
 def first_visits(
@@ -131,82 +157,88 @@ class DeviceTrainer:
         cache_size: float | str,
         pool: ThreadPool,
     ) -> None:
-        self._targets = to_device(np.ascontiguousarray(targets.T), space.device)
-        self._problem = (self._targets, step, ridge, max_epochs)
+        self._pool = pool
+        self.targets = to_device(targets, space.device)
+        self._labels = self.targets.T.contiguous()
+        self._problem = (self._labels, step, ridge, max_epochs)
         self._lengths = space.device_lengths
         self._rows = space.device_rows(cache_size)
         self._ridge = ridge
         room = DEVICE_SHARE * space.device_memory
         self.wave_size = max(1, int(room / (DEVICE_BYTES * targets.size)))
 
-    def run(self, orders: NDArray, clock: Clock, n_before: int) -> Wave:
-        """Train a sample for each order of the points."""
+    def visits(self, start: FirstVisits) -> FirstVisits:
+        """First visits to which those of the waves can be added."""
+        return start.on(self.targets.device)
+
+    def run(self, seeds: Sequence[np.random.Generator], clock: Clock, n_before: int) -> Wave:
+        """Train a sample for each seed of an order of the points."""
+        self._rows.prepare()  # the device works while orders are drawn
+        orders = permutations(seeds, len(self._lengths), self._pool)
         rounds = DeviceRounds(orders, *self._problem, self._rows)
         rounds.run(clock, n_before)
         a, (_, n_tasks) = rounds.machines, rounds.shape
-        progress = to_host(a.progress).reshape(*rounds.shape, -1)
+        progress = rounds.progress.reshape(*rounds.shape, -1)
         ended = (progress[:, :, core.STATE] != core.RUNNING).all(axis=1)
         n, m = (len(ended) if ended.all() else int(ended.argmin())), len(self._lengths)
         counts, margins, square = (
             one[: n * n_tasks].reshape(n, n_tasks, -1)[:, :, :m]
             for one in (a.counts, a.margins, a.squares[:, None])
         )
-        check_definite(
-            to_host(square[:, :, 0]),
-            to_host((counts * counts).sum(dim=2)),
-        )
-        length = square.where(square > 0, square.new_ones(()))  # |w| = 0: opposite duplicates
-        inverse = (1 / length.sqrt()).float()
+        sizes = (counts * counts).sum(dim=2, dtype=a.squares.dtype)
+        check_definite(to_host(square[:, :, 0]), to_host(sizes))
+        length = square.where(square > 0, square.new_ones(())).sqrt()  # 0: opposite duplicates
         failed = progress[:n, :, core.STATE] == core.GAVE_UP
         sums = np.zeros((n_tasks, m))
         if failed.any():
-            sums = to_host((margins * inverse).double().sum(dim=0))
+            sums = to_host((margins / length).sum(dim=0))
+        first = a.first[: n * n_tasks].view(n, n_tasks, -1)
+        late = a.orders[:n, m // 2 :].long()
         return Wave(
-            [self._unit_weights(counts, length.sqrt())] if n else [],
-            self._first_visits(orders[:n], a.first[: n * n_tasks], counts, margins, inverse),
+            [self._unit_weights(counts, length)] if n else [],
+            self._first_visits(late, first, counts, margins, 1 / length),
             n,
             failed.sum(axis=0),
             int(progress[:n, :, core.EPOCHS].max(initial=0)),
             sums,
         )
 
-    def _unit_weights(self, counts: Any, length: Any) -> Weights:
-        """Coefficients of all w / |w|, at the points where there are any."""
+    def _unit_weights(self, counts: Any, length: Any) -> Part:
+        """Coefficients of all w / |w|, at the points where there are any; fetched when needed."""
         support = counts.any(dim=0).any(dim=0).nonzero()[:, 0]
-        alphas = counts[:, :, support].double() * self._targets[:, support]
-        return to_host(support), to_host((alphas / length).permute(2, 0, 1))
+        alphas = counts[:, :, support].double() * self._labels[:, support] / length
+        mean = to_host(alphas.mean(dim=0).T)
+        return Part(to_host(support), lambda: to_host(alphas.permute(2, 0, 1)), mean)
 
     def _first_visits(
-        self, orders: NDArray, first: Any, counts: Any, margins: Any, inverse: Any
+        self, late: Any, first: Any, counts: Any, margins: Any, inverse: Any
     ) -> FirstVisits:
         """What the samples say of points in the second half of their orders."""
         import torch
 
         (n, n_tasks, m), device = counts.shape, counts.device
-        late = to_device(orders[:, m // 2 :], device).long()
         over = torch.where(self._lengths > 0, 1 / self._lengths, 0.0).float()
         total = torch.zeros((n_tasks, m), dtype=torch.float64, device=device)
         noise = torch.zeros(n_tasks, dtype=torch.float64, device=device)
         squares = torch.zeros(2, dtype=torch.float64, device=device)
-        ridge = to_device(self._ridge, device) if self._ridge.any() else None
-        for i in range(n):
-            visit = torch.zeros((n_tasks, m), device=device)
-            visit[:, late[i]] = first.view(n, n_tasks, -1)[i]
-            visit *= over
-            total += visit
-            unlearned = torch.zeros(m, dtype=torch.bool, device=device)
-            unlearned[late[i]] = True
-            unlearned = unlearned & (counts[i] == 0)
-            final = margins[i] * inverse[i] * over
-            squares[0] += (visit.double() ** 2 * unlearned).sum()
-            squares[1] += (final.double() ** 2 * unlearned).sum()
-            if ridge is not None:
-                noise += ((ridge * over * counts[i] * inverse[i]) ** 2).mean(dim=1)
+        for i in range(0, n, TOGETHER):
+            some = slice(i, i + TOGETHER)
+            where = late[some, None].expand(-1, n_tasks, -1)
+            visit = torch.zeros_like(counts[some]).scatter_(2, where, first[some]) * over
+            total += visit.sum(dim=0, dtype=torch.float64)
+            unlearned = torch.zeros((len(where), 1, m), dtype=torch.bool, device=device)
+            unlearned = unlearned.scatter_(2, where[:, :1], True) & (counts[some] == 0)
+            final = margins[some] * (inverse[some].float() * over)
+            for k, outputs in enumerate((visit, final)):
+                squares[k] += (outputs.square() * unlearned).sum(dtype=torch.float64)
+            if self._ridge.any():
+                slack = to_device(self._ridge, device) * over
+                noise += (slack * counts[some] * inverse[some]).square().mean(dim=2).sum(dim=0)
         first_square, final_square = to_host(squares).tolist()
         return FirstVisits(
-            to_host((total * self._targets).T),
-            to_host(torch.bincount(late.reshape(-1), minlength=m)),
+            (total * self._labels).T,
+            torch.bincount(late.reshape(-1), minlength=m),
             first_square,
             final_square,
-            to_host(noise),
+            noise,
         )
