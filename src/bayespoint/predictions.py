@@ -335,9 +335,7 @@ class Predictions:
         posterior: Any = self.posterior_
         visits = posterior.device_visits or posterior.visits.on(device)
         if posterior.device_visits is not None:
-            del (
-                posterior.device_visits
-            )  # from now on there is a copy on the host, when it is needed
+            del posterior.device_visits  # the copy on the host is made when it is needed
         temperature = self.coding_.temperature
         log_odds, numbers = oob_summary(
             visits.honest_outputs, posterior.log_odds.matrix, posterior.log_odds.offset, codes,

@@ -173,12 +173,12 @@ def newton(
     for _ in range(50):
         loss = sums.losses + (precision * (at - centre) ** 2).sum(axis=(1, 2)) / 2
         slopes = (sums.slopes + precision * (at - centre)).reshape(len(at), -1)[:, chosen]
-        steps = np.zeros((len(at), mask.size))
+        flat = np.zeros((len(at), mask.size))
         for i, curvature in enumerate(sums.curvatures):
             total = curvature + np.diag(precision.ravel())
-            steps[i, chosen] = np.linalg.solve(total[square], slopes[i])
-        gain = np.einsum("nc,nc->n", slopes, steps[:, chosen]) / 2  # of a quadratic function
-        steps = steps.reshape(at.shape)
+            flat[i, chosen] = np.linalg.solve(total[square], slopes[i])
+        gain = np.einsum("nc,nc->n", slopes, flat[:, chosen]) / 2  # of a quadratic function
+        steps = flat.reshape(at.shape)
         if gain.max() < ENOUGH:
             return at - steps, sums
         while True:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_expit
 
 from bayespoint.gpu.arrays import to_device, to_host
 from bayespoint.likelihoods import ProbitLikelihood
@@ -181,7 +180,8 @@ class SampledPosterior(Samples):
     def log_probability(self, decision: NDArray, rule: str) -> tuple[NDArray, NDArray]:
         """Logistic of the log-odds, or share of the votes."""
         if rule == "bayes_point":
-            return log_expit(decision), log_expit(-decision)
+            soft = np.log1p(np.exp(-np.abs(decision)))
+            return np.minimum(decision, 0.0) - soft, np.minimum(-decision, 0.0) - soft
         return self.log_vote_shares(decision)
 
     def check_state(self) -> None:

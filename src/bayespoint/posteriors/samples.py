@@ -30,7 +30,7 @@ class Samples(Deferred, Posterior):
         return self.weights.shape[1]
 
     @cached_property
-    def mean(self) -> NDArray:  # type: ignore[override]
+    def mean(self) -> NDArray:
         """The Bayes point, 1/N sum_n w_n."""
         return self.weights.mean(axis=1)
 
