@@ -375,7 +375,7 @@ class Predictions:
     def _on_device(self, X: Any, device: Any, function: Callable[[Any], NDArray]) -> NDArray:
         """Apply a function of points that are transformed on a device, chunk by chunk."""
         results = []
-        for begin in range(0, len(X), DEVICE_CHUNK):
+        for begin in range(0, max(1, len(X)), DEVICE_CHUNK):
             points = device_points(self, X[begin : begin + DEVICE_CHUNK], device, reset=False)
             if self._scaling is not None:
                 points = scaled(self._scaling, points)

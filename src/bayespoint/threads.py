@@ -96,27 +96,6 @@ class ThreadPool:
 
 
 @contextmanager
-def drawing_pool(n_jobs: int | None = None) -> Iterator[ThreadPool]:
-    """A few threads for NumPy's random numbers; those of BLAS, which is not used, stay as they are.
-
-    Parameters
-    ----------
-    n_jobs : int, optional
-        Does not matter.
-
-    Returns
-    -------
-    context manager
-        Gives the pool.
-    """
-    pool = ThreadPool(8)
-    try:
-        yield pool
-    finally:
-        pool.close()
-
-
-@contextmanager
 def thread_pool(n_jobs: int | None = None) -> Iterator[ThreadPool]:
     """A pool of threads, with BLAS limited to one thread each meanwhile.
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from bayespoint.exceptions import KernelError
 from bayespoint.gpu.arrays import CHUNK, to_device, to_host
-from bayespoint.gpu.products import Halves, grid_step, inner_products, split
-from bayespoint.gpu.source import finish
+from bayespoint.gpu.products import Halves, grid_steps, inner_products, split
+from bayespoint.gpu.source import finish, multiply
 from bayespoint.kernels import (
     ConstantKernel,
     Kernel,
@@ -103,8 +103,8 @@ def _(kernel: RadialKernel, X: Any) -> Any:
     kernel.check()
     new = copy(kernel)
     new.gamma = gamma_of(kernel.gamma, X)
-    centre, step = X.mean(dim=0, dtype=torch.float64), grid_step(X)
-    if step is not None:
+    centre = X.mean(dim=0, dtype=torch.float64)
+    for step in grid_steps(X)[:1]:  # on which differences lie as well
         centre = (centre / step).round() * step
     new.centre_ = to_host(centre.float())
     return new
@@ -135,15 +135,13 @@ def gamma_of(gamma: Any, X: Any) -> Any:
 
 
 @singledispatch
-def prepare(kernel: Any, X: Any, *, unit: bool = False, step: float | None = None) -> DevicePoints:
-    """Prepare points; ``step`` is that of the grid on which they lie, if it is known."""
+def prepare(kernel: Any, X: Any, *, unit: bool = False) -> DevicePoints:
+    """Prepare points, as ``kernel.prepare`` does."""
     raise TypeError(f"{type(kernel).__name__} has no values on a device")
 
 
 @prepare.register
-def _(
-    kernel: PolynomialKernel, X: Any, *, unit: bool = False, step: float | None = None
-) -> DevicePoints:
+def _(kernel: PolynomialKernel, X: Any, *, unit: bool = False) -> DevicePoints:
     import torch
 
     gamma, coef0 = known_gamma(kernel), float(kernel.coef0)
@@ -156,23 +154,21 @@ def _(
     else:
         scale = torch.full_like(length, 1.0 / longest)
         norm, log_unit = (length / longest) ** kernel.degree, 2 * kernel.degree * np.log2(longest)
-    halves = split(used_columns(X, kernel.columns_), step if step is not None else grid_step(X))
+    halves = split(used_columns(X, kernel.columns_))
     factor = np.sqrt(gamma) * scale * halves.unit
     side = np.sqrt(coef0) * scale
     return DevicePoints(halves, factor.float(), side.float(), norm, float(log_unit), X)
 
 
 @prepare.register
-def _(
-    kernel: RadialKernel, X: Any, *, unit: bool = False, step: float | None = None
-) -> DevicePoints:
+def _(kernel: RadialKernel, X: Any, *, unit: bool = False) -> DevicePoints:
     import torch
 
     gamma = known_gamma(kernel)
     z = X if kernel.centre_ is None else X - torch.as_tensor(kernel.centre_, device=X.device)
     if np.ndim(gamma) == 0:
         side, scale = squares(z, gamma), np.sqrt(2 * gamma)
-        halves = split(z, step if step is not None else grid_step(z))
+        halves = split(z)
     else:
         z = z * torch.as_tensor(np.sqrt(2 * gamma), device=X.device).float()
         side, scale, halves = squares(z, 0.5), 1.0, split(z)
@@ -181,25 +177,21 @@ def _(
 
 
 @prepare.register
-def _(
-    kernel: ConstantKernel, X: Any, *, unit: bool = False, step: float | None = None
-) -> DevicePoints:
+def _(kernel: ConstantKernel, X: Any, *, unit: bool = False) -> DevicePoints:
     import torch
 
-    ones = torch.ones(len(X), dtype=torch.float64, device=X.device)
-    return DevicePoints(
-        split(ones[:, None].float(), 1.0), ones.float(), 0 * ones.float(), ones, 0.0, X
-    )
+    ones = torch.ones(len(X), device=X.device)
+    return DevicePoints(split(ones[:, None]), ones, 0 * ones, ones.double(), 0.0, X)
 
 
 @prepare.register
-def _(kernel: SumKernel, X: Any, *, unit: bool = False, step: float | None = None) -> DevicePoints:
+def _(kernel: SumKernel, X: Any, *, unit: bool = False) -> DevicePoints:
     import torch
 
     unit = unit or kernel.normalize
     if kernel.is_linear:
-        return prepare(as_polynomial(kernel), X, unit=unit, step=step)
-    parts = [prepare(term, X, step=step) for term in kernel.terms]
+        return prepare(as_polynomial(kernel), X, unit=unit)
+    parts = [prepare(term, X) for term in kernel.terms]
     weights = [1.0] * len(parts) if kernel.weights is None else kernel.weights
     log_units = torch.tensor(
         [np.log2(w) + part.log_unit for w, part in zip(weights, parts, strict=True)],
@@ -209,7 +201,7 @@ def _(kernel: SumKernel, X: Any, *, unit: bool = False, step: float | None = Non
     log_square = log_units + 2 * torch.log2(torch.stack([part.norm for part in parts], dim=1))
     log_total = torch.logsumexp(log_square * np.log(2), dim=1, keepdim=True) / np.log(2)
     if unit:
-        parts = [prepare(term, X, unit=True, step=step) for term in kernel.terms]
+        parts = [prepare(term, X, unit=True) for term in kernel.terms]
         is_zero = torch.isneginf(log_total)
         scale = torch.exp2((log_square - torch.where(is_zero, 0.0, log_total)) / 2)
         norm, log_unit = (~is_zero[:, 0]).double(), 0.0
@@ -232,6 +224,17 @@ def block(kernel: Any, left: DevicePoints, right: DevicePoints, out: Any = None)
         values = block(term, left.parts[i], right.parts[i])
         total = total + values * (left.rows[:, i, None] * right.rows[:, i])
     return total if out is None else out.copy_(total)
+
+
+def multiplied(kernel: Any, left: DevicePoints, right: DevicePoints, weights: Any) -> Any:
+    """Kernel values between prepared points, times a matrix of weights."""
+    if left.parts:
+        return block(kernel, left, right) @ weights
+    assert left.halves is not None and right.halves is not None
+    values = inner_products(left.halves, right.halves)
+    return multiply(
+        values, left.factor, right.factor, left.side, right.side, degree_of(kernel), weights
+    )
 
 
 def degree_of(kernel: Any) -> int:

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dposv
 
 from bayespoint.gpu.arrays import to_device
 
 PIECES = 60  # of the points: sums over many points are sums of pieces, on all multiprocessors
-N_STEPS = 6  # of a bracketed Newton iteration for the scale, before the host looks at it
 ENOUGH = 1e-3  # of a sum of losses over all points
 
 
@@ -63,6 +63,9 @@ def learn(
     copies = torch.ones_like(f[:, 0])
     if weight is not None:
         copies = to_device(weight, f.device, torch.float64)[known]
+    n_more = -len(known) % (2 * PIECES)  # points of weight 0 make halves and pieces equal
+    f, yes = (torch.nn.functional.pad(one, (0, 0, 0, n_more)) for one in (f, yes))
+    copies = torch.nn.functional.pad(copies, (0, n_more))
     scale = learn_scale(f, yes, copies)
     features = torch.cat([scale * f, torch.ones_like(f[:, :1])], dim=1)
     coefficients = prior[0].copy()
@@ -73,7 +76,7 @@ def learn(
         start, sums = newton(*halves, mask, prior, start, sums)
         swapped = to_device(start[::-1].copy(), f.device)  # each half is tested by the other
         tested = log_loss(halves[0] @ swapped.transpose(1, 2), halves[1])
-        others = tested.T.reshape(-1)[: len(losses)]
+        others = tested.T.reshape(-1)
         gain, total = losses - others, copies.sum()
         mean = copies @ gain / total
         error = (copies @ (gain - mean) ** 2).sqrt() / total
@@ -82,17 +85,11 @@ def learn(
     if best is not None:
         whole = (features[None], yes[None], copies[None])
         coefficients = newton(*whole, best, prior, coefficients[None])[0][0]
-    unit = float(scale)
-    return unit * coefficients[:, :-1], coefficients[:, -1].copy()
+    return scale * coefficients[:, :-1], coefficients[:, -1].copy()
 
 
 def in_halves(features: Any, yes: Any, copies: Any) -> tuple[Any, Any, Any]:
-    """Points of even and of odd number as a batch of two; a point of weight 0 may fill it up."""
-    import torch
-
-    if len(copies) % 2:
-        features, yes = (torch.cat([one, one[-1:]]) for one in (features, yes))
-        copies = torch.cat([copies, 0 * copies[-1:]])
+    """Points of even and of odd number as a batch of two."""
     n = len(copies) // 2
     return (
         features.reshape(n, 2, -1).transpose(0, 1).contiguous(),
@@ -115,7 +112,7 @@ def probabilities(scores: Any) -> Any:
     return scores.sigmoid() if scores.shape[-1] == 1 else scores.softmax(dim=-1)
 
 
-def learn_scale(outputs: Any, yes: Any, copies: Any) -> Any:
+def learn_scale(outputs: Any, yes: Any, copies: Any) -> float:
     """The lambda that minimises the log-loss of the points and of one typical error.
 
     Newton's iteration for the slope, in the logarithm of lambda, within a bracket that shrinks.
@@ -127,28 +124,26 @@ def learn_scale(outputs: Any, yes: Any, copies: Any) -> Any:
         margins = outputs[:, 0]
     else:
         margins = (outputs * yes).sum(1) - outputs.masked_fill(yes > 0, -torch.inf).amax(1)
-    size = (copies @ margins**2 / copies.sum()).sqrt()
-    size = torch.where(size > 0, size, torch.inf)
+    size = float((copies @ margins**2 / copies.sum()).sqrt())
+    if size == 0:
+        return 1.0
     unit = outputs / size
-    right = copies @ (yes * unit).sum(dim=1)
-    low, high = unit.new_full((), -6.0), unit.new_full((), 6.0)
-    x, before = unit.new_full((), 1.0), unit.new_full((), torch.inf)
-    while bool((x - before).abs() > 1e-10) and bool(high - low > 1e-10):
-        for _ in range(N_STEPS):
-            scale, before = x.exp(), x
-            p, wrong = probabilities(scale * unit), scale.sigmoid()
-            part = p * unit
-            along = part.sum(dim=1)
-            slope = copies @ along - right + wrong
-            if single:
-                spread = ((part - part * p) * unit)[:, 0]
-            else:
-                spread = (part * unit).sum(dim=1) - along**2
-            curvature = copies @ spread + wrong * (1 - wrong)
-            low, high = torch.where(slope < 0, x, low), torch.where(slope < 0, high, x)
-            x = x - slope / (scale * curvature)
-            x = torch.where((x >= low) & (x <= high), x, (low + high) / 2)
-    return torch.where(size.isinf(), 1.0, x.exp() / size)
+    right = float(copies @ (yes * unit).sum(dim=1))
+    low, high, x = -6.0, 6.0, 1.0
+    for _ in range(100):
+        p = probabilities(float(np.exp(x)) * unit)
+        part = p * unit
+        along = part.sum(dim=1)
+        spread = ((part - part * p) * unit)[:, 0] if single else (part * unit).sum(1) - along**2
+        sums = (copies @ torch.stack([along, spread], dim=1)).tolist()
+        scale, wrong = np.exp(x), 1 / (1 + np.exp(-np.exp(x)))
+        slope = sums[0] - right + wrong
+        low, high = (x, high) if slope < 0 else (low, x)
+        step = slope / (scale * (sums[1] + wrong * (1 - wrong)))
+        x = x - step if low <= x - step <= high else (low + high) / 2
+        if abs(step) < 1e-9 or high - low < 1e-9:
+            break
+    return float(np.exp(x) / size)
 
 
 def newton(
@@ -176,7 +171,7 @@ def newton(
         flat = np.zeros((len(at), mask.size))
         for i, curvature in enumerate(sums.curvatures):
             total = curvature + np.diag(precision.ravel())
-            flat[i, chosen] = np.linalg.solve(total[square], slopes[i])
+            flat[i, chosen] = dposv(total[square], slopes[i])[1]
         gain = np.einsum("nc,nc->n", slopes, flat[:, chosen]) / 2  # of a quadratic function
         steps = flat.reshape(at.shape)
         if gain.max() < ENOUGH:
@@ -202,36 +197,32 @@ def sum_up(features: Any, yes: Any, copies: Any, at: NDArray) -> Sums:
     n_batch, n, k = features.shape
     t = yes.shape[2]
     scores = features @ to_device(at, features.device).transpose(1, 2)
-    p = probabilities(scores)
-    loss = (copies * log_loss(scores, yes)).sum(dim=1)
+    if t == 1:
+        p, losses = scores.sigmoid(), log_loss(scores, yes)
+    else:
+        log_p = scores.log_softmax(dim=-1)
+        p, losses = log_p.exp(), -(log_p * yes).sum(dim=-1)
     slope = in_pieces(copies[..., None] * (p - yes), features)
-    rows = features.float()
-    root = (copies.sqrt()[..., None] * p).float()
-    products = (root[..., None] * rows[:, :, None, :]).view(n_batch, n, t * k)
-    curvature = -in_pieces(products, products).view(n_batch, t, k, t, k)
-    weighted = ((copies[..., None] * p).float()[..., None] * rows[:, :, None, :]).view(
-        n_batch, n, t * k
-    )
-    own = in_pieces(weighted, rows).view(n_batch, t, k, k)
+    rows = (copies.sqrt()[..., None] * features).float()
+    products = (p.float()[..., None] * rows[:, :, None, :]).view(n_batch, n, t * k)
+    both = in_pieces(products, torch.cat([products, rows], dim=2)).double()
+    curvature = -both[:, :, : t * k].reshape(n_batch, t, k, t, k)
+    own = both[:, :, t * k :].view(n_batch, t, k, k)
     torch.diagonal(curvature, dim1=1, dim2=3).add_(own.permute(0, 2, 3, 1))
-    flat = torch.cat(
-        [loss[:, None], slope.view(n_batch, -1), curvature.view(n_batch, -1).double()], dim=1
-    )
-    host = flat.cpu().numpy()  # the only wait for the device
-    losses, slopes, curvatures = np.split(host, [1, 1 + t * k], axis=1)
+    loss = torch.linalg.vecdot(copies, losses)
+    flat = [loss[:, None], slope.view(n_batch, -1), curvature.view(n_batch, -1)]
+    host = torch.cat(flat, dim=1).cpu().numpy()  # the only wait for the device
+    of_loss, of_slope, of_curvature = np.split(host, [1, 1 + t * k], axis=1)
     return Sums(
-        losses[:, 0], slopes.reshape(n_batch, t, k), curvatures.reshape(n_batch, t * k, t * k)
+        of_loss[:, 0],
+        of_slope.reshape(n_batch, t, k),
+        of_curvature.reshape(n_batch, t * k, t * k),
     )
 
 
 def in_pieces(left: Any, right: Any) -> Any:
-    """left^T right for each problem, as a sum of products of pieces."""
-    import torch
-
-    n_batch, n, _ = left.shape
-    missing = -n % PIECES
-    if missing:
-        left, right = (torch.nn.functional.pad(one, (0, 0, 0, missing)) for one in (left, right))
+    """left^T right for each problem, as a sum of products of pieces of the points."""
+    n_batch = len(left)
     left, right = (one.reshape(n_batch * PIECES, -1, one.shape[-1]) for one in (left, right))
     product = left.transpose(1, 2) @ right
     return product.view(n_batch, PIECES, *product.shape[1:]).sum(dim=1)

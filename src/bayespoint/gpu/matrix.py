@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.gpu.arrays import to_device, to_host
-from bayespoint.gpu.kernels import DevicePoints, block
+from bayespoint.gpu.kernels import DevicePoints, block, multiplied
 
 TILE = 1 << 30  # bytes of kernel values at a time
 
@@ -39,7 +39,7 @@ class DeviceKernelMatrix:
         factor = to_device(weights, device, torch.float32)
         n_rows = max(128, TILE // (4 * max(1, len(self._right))))
         parts = [
-            block(self._kernel, self._left.take(slice(i, i + n_rows)), self._right) @ factor
+            multiplied(self._kernel, self._left.take(slice(i, i + n_rows)), self._right, factor)
             for i in range(0, len(self), n_rows)
         ]
         return to_host(torch.cat(parts).double())

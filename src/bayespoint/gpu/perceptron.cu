@@ -196,7 +196,7 @@ __device__ float flipped(u32 bits, u32 minus, int n) {
     return __uint_as_float(bits ^ (minus << (31 - n) & 0x80000000u));
 }
 
-extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 7)
+extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 6)
 advance_clusters(ARGUMENTS, int slice) {
     extern __shared__ float4 own[];  // margins of the points [rank * slice, (rank + 1) * slice)
     __shared__ __align__(16) Message mail[2][CLUSTER * THREADS / 32];
@@ -276,6 +276,13 @@ advance_clusters(ARGUMENTS, int slice) {
         const Message mistake = mail[turn][__ffs(ones) - 1];
         const int i = mistake.point;
         const float* row = (const float*)mistake.row;
+        const u32 others = ones & (ones - 1);
+        if (others) {  // the next one of now may be the next mistake: have its row nearer
+            const u64 next = mail[turn][__ffs(others) - 1].row;
+            if (next)
+                for (int j = 128 * tid; j < 16 * n_own; j += 128 * THREADS)
+                    asm volatile("prefetch.global.L2 [%0];" ::"l"(next + 4 * begin + j));
+        }
         if (!row) {
             a.position = mistake.place;
             result = i;
@@ -416,4 +423,52 @@ extern "C" __global__ void finish_symmetric(float* values, const float* __restri
     for (int u = 0; u < 4; u++)
         if (column + threadIdx.y + 8 * u < n && row + x < n)
             mirrored[8 * u * stride] = tile[x][threadIdx.y + 8 * u];
+}
+
+// Sums over kernel values: out_it = sum_j value_ij w_jt, for up to 16 columns of w from column
+// `first` on. A block sums up SUM_ROWS rows.
+#define SUM_ROWS 4
+#define SUM_COLUMNS 16
+
+extern "C" __global__ void __launch_bounds__(256)
+multiply(const float* __restrict__ values, const float* __restrict__ a,
+         const float* __restrict__ b, const float* __restrict__ c, const float* __restrict__ d,
+         const float* __restrict__ weights, float* out, int n_rows, long long stride,
+         int n_columns, int degree, int n_weights, int first) {
+    __shared__ float sums[8][SUM_COLUMNS];
+    const int tid = threadIdx.x, begin = blockIdx.x * SUM_ROWS;
+    const int n_here = min(SUM_COLUMNS, n_weights - first);
+    float total[SUM_ROWS][SUM_COLUMNS] = {};
+    for (int j = tid; j < n_columns; j += 256) {
+        float w[SUM_COLUMNS];
+#pragma unroll
+        for (int t = 0; t < SUM_COLUMNS; t++)
+            w[t] = t < n_here ? weights[(size_t)j * n_weights + first + t] : 0.0f;
+#pragma unroll
+        for (int r = 0; r < SUM_ROWS; r++)
+            if (begin + r < n_rows) {
+                const float value = kernel_value(values[(begin + r) * stride + j], a[begin + r],
+                                                 b[j], c[begin + r], d[j], degree);
+#pragma unroll
+                for (int t = 0; t < SUM_COLUMNS; t++) total[r][t] += value * w[t];
+            }
+    }
+    for (int r = 0; r < SUM_ROWS; r++) {
+#pragma unroll
+        for (int t = 0; t < SUM_COLUMNS; t++) {
+            float sum = total[0][t];
+#pragma unroll
+            for (int other = 1; other < SUM_ROWS; other++)
+                if (other == r) sum = total[other][t];
+            for (int step = 16; step; step /= 2) sum += __shfl_xor_sync(~0u, sum, step);
+            if (tid % 32 == 0) sums[tid / 32][t] = sum;
+        }
+        __syncthreads();
+        if (tid < n_here && begin + r < n_rows) {
+            float sum = 0.0f;
+            for (int warp = 0; warp < 8; warp++) sum += sums[warp][tid];
+            out[(size_t)(begin + r) * n_weights + first + tid] = sum;
+        }
+        __syncthreads();
+    }
 }

@@ -63,18 +63,16 @@ class Halves:
         return torch.cat([high, high] if low is None else [high, high, low], dim=1)
 
 
-def split(X: Any, step: float | None = None) -> Halves:
-    """Split the rows of a float32 matrix; ``step`` is that of a grid on which they lie."""
+def split(X: Any) -> Halves:
+    """Split the rows of a float32 matrix; one part is enough if they lie on a grid."""
     import torch
 
+    for step in grid_steps(X):
+        halves = on_grid(X, step)
+        if halves is not None:
+            return halves
     n, k = X.shape
-    shape = (n, k + -k % PAD)
-    high = torch.zeros(shape, dtype=torch.float16, device=X.device)
-    if step is not None:
-        for begin in range(0, n, CHUNK):
-            part = slice(begin, begin + CHUNK)
-            high[part, :k] = (X[part] / step).round_()
-        return Halves(high, None, torch.full((n,), step, device=X.device))
+    high = torch.zeros((n, k + -k % PAD), dtype=torch.float16, device=X.device)
     low, unit = torch.zeros_like(high), torch.empty(n, device=X.device)
     for begin in range(0, n, CHUNK):
         part = slice(begin, begin + CHUNK)
@@ -87,32 +85,33 @@ def split(X: Any, step: float | None = None) -> Halves:
     return Halves(high, low, unit)
 
 
-def grid_step(X: Any) -> float | None:
-    """The step of a grid through 0 on which all entries lie, if the products need one part only."""
+def grid_steps(X: Any) -> list[float]:
+    """Steps of grids through 0 on which all entries may lie: those of a sample do."""
     import torch
 
     sample = X[:: max(1, len(X) // 1000)]
     size = sample.abs()
-    candidates = {1.0, float(torch.where(size > 0, size, torch.inf).min())}
-    for step in sorted(candidates, reverse=True):
-        if on_grid(sample, step) and on_grid(X, step):
-            return step
-    return None
+    smallest = float(torch.where(size > 0, size, torch.inf).min())
+    candidates = sorted({1.0, smallest if smallest < torch.inf else 1.0}, reverse=True)
+    return [step for step in candidates if on_grid(sample, step) is not None]
 
 
-def on_grid(X: Any, step: float) -> bool:
-    """Whether all entries are multiples of the step, up to 2048 of them."""
+def on_grid(X: Any, step: float) -> Halves | None:
+    """Multiples of the step as float16 numbers, if all entries are such, up to 2048 of them."""
     import torch
 
-    if not 0 < step < torch.inf:
-        return False
-    for begin in range(0, len(X), CHUNK):
+    n, k = X.shape
+    high = torch.zeros((n, k + -k % PAD), dtype=torch.float16, device=X.device)
+    furthest = torch.zeros((), device=X.device)
+    for begin in range(0, n, CHUNK):
         places = X[begin : begin + CHUNK] / step
         whole = places.round()
-        near = ((places - whole).abs() <= NEAR * whole.abs()) & (whole.abs() <= LARGEST)
-        if not bool(near.all()):
-            return False
-    return True
+        high[begin : begin + CHUNK, :k] = whole
+        furthest = torch.maximum(furthest, (places - whole).abs_().sub_(NEAR * whole.abs_()).max())
+        furthest = torch.maximum(furthest, whole.max() - LARGEST)
+    if not bool(furthest <= 0):
+        return None
+    return Halves(high, None, torch.full((n,), step, device=X.device))
 
 
 def inner_products(left: Halves, right: Halves, out: Any = None) -> Any:

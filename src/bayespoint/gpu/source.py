@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 CLUSTER, THREADS, WIDE = 8, 128, 1024  # as in perceptron.cu
+SUM_ROWS, SUM_COLUMNS = 4, 16
 TILE = 32  # rows and columns of a tile of a symmetric matrix
 _compiling = Lock()
 
@@ -111,4 +112,21 @@ def finish_symmetric(values: Any, a: Any, c: Any, first: int, n_rows: int, degre
         return
     rows = slice(first, first + n_rows)
     finish(values[rows, first:n], a[rows], a[first:], c[rows], c[first:], degree)
-    values[first:n, rows] = values[rows, first:n].T
+    values[first:n, rows] = values[rows, first:n].T.clone()
+
+
+def multiply(values: Any, a: Any, b: Any, c: Any, d: Any, degree: int, weights: Any) -> Any:
+    """Kernel values, from inner products as in :func:`finish`, times a matrix of weights."""
+    import torch
+
+    n_weights = weights.shape[1]
+    if values.device.type != "cuda" or n_weights > 2 * SUM_COLUMNS:
+        return finish(values, a, b, c, d, degree) @ weights
+    out = torch.empty((len(values), n_weights), device=values.device)
+    for first in range(0, n_weights, SUM_COLUMNS):
+        launch(
+            "multiply", values.device, -(-len(values) // SUM_ROWS), 256, values, a, b, c, d,
+            weights, out, len(values), np.int64(values.stride(0)), values.shape[1], degree,
+            n_weights, first,
+        )  # fmt: skip
+    return out

@@ -7,6 +7,7 @@ Processing Systems 13, 2001. Steps and equations below are numbered as there.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,7 @@ from bayespoint.posteriors import SampledPosterior
 from bayespoint.posteriors.log_odds import learn_log_odds
 from bayespoint.posteriors.sampled import FirstVisits
 from bayespoint.spaces import DeviceSpace, DualSpace
-from bayespoint.threads import drawing_pool, thread_pool
+from bayespoint.threads import thread_pool
 from bayespoint.validation import check_number
 
 
@@ -135,8 +136,8 @@ class PermutedPerceptron(Engine):
         clock = Clock(self.max_time, monitor)
         n_failed, n_epochs, margins = np.zeros(n_tasks), 0, np.zeros((n_tasks, m))
         trainer: Any = HostTrainer if request.device is None else DeviceTrainer
-        pool_of = thread_pool if request.device is None else drawing_pool
-        with pool_of(request.n_jobs) as pool, monitor.running(self.n_samples, "samples"):
+        threads: Any = thread_pool(request.n_jobs) if request.device is None else nullcontext()
+        with threads as pool, monitor.running(self.n_samples, "samples"):
             training = trainer(space, targets, step, ridge, self.max_epochs, self.cache_size, pool)
             visits = training.visits(earlier)
             while n_done < self.n_samples and not clock.reason:

@@ -89,7 +89,7 @@ class Rounds:
         self._shape = (n_samples, n_tasks)
         self._max_epochs = max_epochs
         self._machines = core.Machines(
-            orders=orders.astype(np.int32),
+            orders=orders.astype(np.int32, copy=False),
             order_of=np.repeat(np.arange(n_samples), n_tasks),
             targets=np.ascontiguousarray(targets.T),
             task_of=np.tile(np.arange(n_tasks), n_samples),

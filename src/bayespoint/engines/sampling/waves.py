@@ -88,7 +88,7 @@ class HostTrainer:
     def run(self, seeds: Sequence[np.random.Generator], clock: Clock, n_before: int) -> Wave:
         """Train a sample for each seed of an order of the points."""
         targets, step, ridge, max_epochs = self._problem
-        orders = permutations(seeds, len(targets), self._pool)
+        orders = permutations(seeds, len(targets))
         rounds = Rounds(orders, targets, step, ridge, max_epochs)
         trained = rounds.run(self._cache, self._pool, clock, n_before)
         visits = FirstVisits.none(*targets.shape)
@@ -104,16 +104,12 @@ class HostTrainer:
         )
 
 
-def permutations(
-    seeds: Sequence[np.random.Generator], m: int, pool: ThreadPool
-) -> NDArray[np.int64]:
+def permutations(seeds: Sequence[np.random.Generator], m: int) -> NDArray[np.int32]:
     """The orders in which samples meet the points, one for each seed."""
-    return np.stack(pool.map(permutation, seeds, m))
-
-
-def permutation(seed: np.random.Generator, m: int) -> NDArray[np.int64]:
-    """A random order of m points."""
-    return seed.permutation(m)
+    orders = np.empty((len(seeds), m), dtype=np.int32)
+    for order, seed in zip(orders, seeds, strict=True):
+        order[:] = seed.permutation(m)
+    return orders
 
 
 def unit_weights(trained: Trained, n: int) -> Part:
@@ -155,9 +151,8 @@ class DeviceTrainer:
         ridge: NDArray,
         max_epochs: int,
         cache_size: float | str,
-        pool: ThreadPool,
+        pool: None,
     ) -> None:
-        self._pool = pool
         self.targets = to_device(targets, space.device)
         self._labels = self.targets.T.contiguous()
         self._problem = (self._labels, step, ridge, max_epochs)
@@ -174,7 +169,7 @@ class DeviceTrainer:
     def run(self, seeds: Sequence[np.random.Generator], clock: Clock, n_before: int) -> Wave:
         """Train a sample for each seed of an order of the points."""
         self._rows.prepare()  # the device works while orders are drawn
-        orders = permutations(seeds, len(self._lengths), self._pool)
+        orders = permutations(seeds, len(self._lengths))
         rounds = DeviceRounds(orders, *self._problem, self._rows)
         rounds.run(clock, n_before)
         a, (_, n_tasks) = rounds.machines, rounds.shape
@@ -185,9 +180,10 @@ class DeviceTrainer:
             one[: n * n_tasks].reshape(n, n_tasks, -1)[:, :, :m]
             for one in (a.counts, a.margins, a.squares[:, None])
         )
-        sizes = (counts * counts).sum(dim=2, dtype=a.squares.dtype)
-        check_definite(to_host(square[:, :, 0]), to_host(sizes))
-        length = square.where(square > 0, square.new_ones(())).sqrt()  # 0: opposite duplicates
+        sizes = (counts * counts).sum(dim=2, dtype=square.dtype)
+        on_host = to_host(square)  # the CPU's roots: torch rounds some of them otherwise
+        check_definite(on_host[:, :, 0], to_host(sizes))
+        length = to_device(np.sqrt(np.where(on_host > 0, on_host, 1.0)), square.device)
         failed = progress[:n, :, core.STATE] == core.GAVE_UP
         sums = np.zeros((n_tasks, m))
         if failed.any():
