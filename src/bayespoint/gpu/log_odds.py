@@ -162,7 +162,7 @@ def newton(
     """
     centre, precision = prior
     chosen = np.flatnonzero(mask.ravel())
-    square = np.ix_(chosen, chosen)
+    square, diagonal = np.ix_(chosen, chosen), np.diag(precision.ravel()[chosen])
     at = np.where(mask, start, centre)
     sums = sums or sum_up(features, yes, copies, at)
     for _ in range(50):
@@ -170,8 +170,8 @@ def newton(
         slopes = (sums.slopes + precision * (at - centre)).reshape(len(at), -1)[:, chosen]
         flat = np.zeros((len(at), mask.size))
         for i, curvature in enumerate(sums.curvatures):
-            total = curvature + np.diag(precision.ravel())
-            flat[i, chosen] = dposv(total[square], slopes[i])[1]
+            total = (curvature if mask.all() else curvature[square]) + diagonal
+            flat[i, chosen] = dposv(total, slopes[i])[1]
         gain = np.einsum("nc,nc->n", slopes, flat[:, chosen]) / 2  # of a quadratic function
         steps = flat.reshape(at.shape)
         if gain.max() < ENOUGH:

@@ -276,13 +276,6 @@ advance_clusters(ARGUMENTS, int slice) {
         const Message mistake = mail[turn][__ffs(ones) - 1];
         const int i = mistake.point;
         const float* row = (const float*)mistake.row;
-        const u32 others = ones & (ones - 1);
-        if (others) {  // the next one of now may be the next mistake: have its row nearer
-            const u64 next = mail[turn][__ffs(others) - 1].row;
-            if (next)
-                for (int j = 128 * tid; j < 16 * n_own; j += 128 * THREADS)
-                    asm volatile("prefetch.global.L2 [%0];" ::"l"(next + 4 * begin + j));
-        }
         if (!row) {
             a.position = mistake.place;
             result = i;
@@ -426,7 +419,7 @@ extern "C" __global__ void finish_symmetric(float* values, const float* __restri
 }
 
 // Sums over kernel values: out_it = sum_j value_ij w_jt, for up to 16 columns of w from column
-// `first` on. A block sums up SUM_ROWS rows.
+// `first` on, w being transposed. A block sums up SUM_ROWS rows.
 #define SUM_ROWS 4
 #define SUM_COLUMNS 16
 
@@ -443,7 +436,7 @@ multiply(const float* __restrict__ values, const float* __restrict__ a,
         float w[SUM_COLUMNS];
 #pragma unroll
         for (int t = 0; t < SUM_COLUMNS; t++)
-            w[t] = t < n_here ? weights[(size_t)j * n_weights + first + t] : 0.0f;
+            w[t] = t < n_here ? weights[(size_t)(first + t) * n_columns + j] : 0.0f;
 #pragma unroll
         for (int r = 0; r < SUM_ROWS; r++)
             if (begin + r < n_rows) {

@@ -12,7 +12,7 @@ from bayespoint.gpu.source import finish_symmetric
 MEGABYTE = 1e6
 SHARE = 0.75  # of the free device memory, for rows
 UNIT = 1024  # rows of a product; all have this number, so that values do not depend on the round
-WIDE_UNIT = 2048  # rows of a product, where all rows are computed
+WIDE_UNIT = 8192  # rows of a product, where all rows are computed
 ALIGNED = 16  # columns are a multiple of this
 
 

@@ -123,10 +123,11 @@ def multiply(values: Any, a: Any, b: Any, c: Any, d: Any, degree: int, weights: 
     if values.device.type != "cuda" or n_weights > 2 * SUM_COLUMNS:
         return finish(values, a, b, c, d, degree) @ weights
     out = torch.empty((len(values), n_weights), device=values.device)
+    columns = weights.T.contiguous()
     for first in range(0, n_weights, SUM_COLUMNS):
         launch(
             "multiply", values.device, -(-len(values) // SUM_ROWS), 256, values, a, b, c, d,
-            weights, out, len(values), np.int64(values.stride(0)), values.shape[1], degree,
+            columns, out, len(values), np.int64(values.stride(0)), values.shape[1], degree,
             n_weights, first,
         )  # fmt: skip
     return out

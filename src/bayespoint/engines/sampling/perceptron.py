@@ -116,11 +116,11 @@ class PermutedPerceptron(Engine):
     ) -> tuple[SampledPosterior, Run]:
         """Train N perceptrons for each task; see the base class."""
         monitor, sample_weight, start = request.monitor, request.sample_weight, request.start
-        m, n_tasks = targets.shape
+        n_tasks = targets.shape[1]
         step = steps(space, sample_weight)
         ridge = space.scaled_ridge / step
         parts: list[Part] = []
-        earlier = FirstVisits.none(m, n_tasks)
+        earlier: FirstVisits | None = None
         n_before = n_done = 0
         if isinstance(start, SampledPosterior):
             assert start.support is not None
@@ -134,23 +134,24 @@ class PermutedPerceptron(Engine):
         # Child n of the seed permutes for sample n, whichever run it is that asks for the sample.
         seeds = request.rng.spawn(self.n_samples)
         clock = Clock(self.max_time, monitor)
-        n_failed, n_epochs, margins = np.zeros(n_tasks), 0, np.zeros((n_tasks, m))
+        n_failed, n_epochs = np.zeros(n_tasks), 0
+        margins: Any = 0.0
         trainer: Any = HostTrainer if request.device is None else DeviceTrainer
         threads: Any = thread_pool(request.n_jobs) if request.device is None else nullcontext()
         with threads as pool, monitor.running(self.n_samples, "samples"):
             training = trainer(space, targets, step, ridge, self.max_epochs, self.cache_size, pool)
-            visits = training.visits(earlier)
+            visits = None if earlier is None else training.visits(earlier)
             while n_done < self.n_samples and not clock.reason:
                 size = training.wave_size
                 if self.max_time is not None:  # few at first under a clock
                     size = min(size, n_done - n_before + 1)
                 wave = training.run(seeds[n_done : n_done + size], clock, n_before=n_done)
                 parts += wave.parts
-                visits += wave.visits
+                visits = wave.visits if visits is None else visits + wave.visits
                 n_done += wave.n_samples
                 n_failed += wave.n_failed
                 n_epochs = max(n_epochs, wave.n_epochs)
-                margins += wave.margins
+                margins = margins if wave.margins is None else margins + wave.margins
         warnings: list[Warning] = []
         n_runs, remedy = (n_done - n_before) * n_tasks, ""
         summary = (
@@ -174,6 +175,7 @@ class PermutedPerceptron(Engine):
             warnings=warnings,
         )  # fmt: skip
         part = join(parts)
+        assert visits is not None
         log_odds = learn_log_odds(visits.honest_outputs, training.targets, sample_weight)
         if request.device is not None and not callable(part.weights):
             visits = visits.on_host()

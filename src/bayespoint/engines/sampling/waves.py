@@ -43,7 +43,7 @@ class Wave(NamedTuple):
     n_samples: int  # that have ended
     n_failed: NDArray[np.int64]  # (n_tasks,) those that gave up
     n_epochs: int
-    margins: NDArray[np.float64]  # (n_tasks, m) sums of t o / |w|; 0 if none has failed
+    margins: NDArray[np.float64] | None  # (n_tasks, m) sums of t o / |w|; None if none has failed
 
 
 class HostTrainer:
@@ -82,7 +82,7 @@ class HostTrainer:
         self.wave_size = max(1, int(STATE_SIZE / (STATE_BYTES * targets.size)))
 
     def visits(self, start: FirstVisits) -> FirstVisits:
-        """First visits to which those of the waves can be added."""
+        """First visits of earlier samples, to which those of a wave can be added."""
         return start
 
     def run(self, seeds: Sequence[np.random.Generator], clock: Clock, n_before: int) -> Wave:
@@ -163,7 +163,7 @@ class DeviceTrainer:
         self.wave_size = max(1, int(room / (DEVICE_BYTES * targets.size)))
 
     def visits(self, start: FirstVisits) -> FirstVisits:
-        """First visits to which those of the waves can be added."""
+        """First visits of earlier samples, to which those of a wave can be added."""
         return start.on(self.targets.device)
 
     def run(self, seeds: Sequence[np.random.Generator], clock: Clock, n_before: int) -> Wave:
@@ -185,9 +185,7 @@ class DeviceTrainer:
         check_definite(on_host[:, :, 0], to_host(sizes))
         length = to_device(np.sqrt(np.where(on_host > 0, on_host, 1.0)), square.device)
         failed = progress[:n, :, core.STATE] == core.GAVE_UP
-        sums = np.zeros((n_tasks, m))
-        if failed.any():
-            sums = to_host((margins / length).sum(dim=0))
+        sums = to_host((margins / length).sum(dim=0)) if failed.any() else None
         first = a.first[: n * n_tasks].view(n, n_tasks, -1)
         late = a.orders[:n, m // 2 :].long()
         return Wave(
