@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,16 +13,14 @@ from scipy.sparse import issparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import validate_data
 
 from bayespoint.callbacks import CallbackSupport, monitor_for, with_callbacks
 from bayespoint.engines import Engine
 from bayespoint.fitted import Fitted, unchanged_on_failure
 from bayespoint.gpu.arrays import scaled, to_numpy
-from bayespoint.gpu.devices import find_device, is_tensor
 from bayespoint.kernels import Kernel
 from bayespoint.monitor import current_monitor
-from bayespoint.points import device_labels, device_points
+from bayespoint.points import validated
 from bayespoint.posteriors import Posterior
 from bayespoint.problem import Problem, known_classes
 from bayespoint.scaling import Scaling
@@ -36,8 +33,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
 
     A classifier is a weight vector :math:`w` with output :math:`f(x) = \langle w, \phi(x) \rangle`.
     An ``engine`` computes the posterior distribution of :math:`w` given the training data. The mean
-    of this distribution, the *Bayes point*, is the classifier that predicts. Several classes are
-    separated one against the rest, in a single run of the engine.
+    of this distribution, the *Bayes point*, is the classifier that predicts.
 
     Without arguments, kernels, their parameters and temperatures are learned from the training
     data, and the result is a mixture of a few machines (see Notes). What is named stays as it is.
@@ -88,6 +84,9 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
     decision : {"bayes_point", "vote"}, default="bayes_point"
         Whether predictions and probabilities follow the mean of the weights or the majority vote of
         the classifiers. The vote is the Bayes-optimal decision, but not itself a linear classifier.
+    multi_class : {"auto", "joint", "one_vs_rest"}, default="auto"
+        Whether several classes have one posterior, in which the label is the class of the largest
+        noisy output (engines "ep" and "laplace"), or one each against the rest.
     fit_intercept : bool, default=True
         Add a constant feature to ``kernel="linear"``, and to the kernels of "auto". Others ignore
         it; ``poly`` has a constant through ``coef0``.
@@ -98,17 +97,15 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
         the engine's ``n_samples``, instead of starting again. Fitting 4 samples and then 6 more
         gives the same result as fitting 10.
     device : None, "cpu", "cuda", "cuda:1" or "auto", default=None
-        Where to work. None follows X: the CPU for NumPy arrays, the GPU on which a torch tensor or
-        a CuPy array lies. "cuda" (or "cuda:1") is a GPU and an error if there is none, "auto" is a
-        GPU if there is one. Predictions use it too, and the CPU where there is none. Fitted
-        attributes are NumPy arrays; predictions are arrays of the kind of X. Needs
-        ``pip install "bayespoint[gpu]"``, a kernel with a name (or a sum of such kernels), and an
-        engine with a GPU path.
+        Where to work. None follows X: the CPU, or the GPU on which a torch tensor or CuPy array
+        lies. "auto" is a GPU if there is one. Predictions use it too, and the CPU where there is no
+        GPU. Fitted attributes are NumPy arrays; predictions are arrays of the kind of X. Needs
+        ``pip install "bayespoint[gpu]"`` and a named kernel (or a sum of such kernels).
     n_jobs : int or None, default=None
         Number of threads for independent parts of a fit, in addition to those of BLAS. Results do
         not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Seed of the engine, used in ``fit`` only. Equal seeds give equal results.
+        Seed of the engine. Equal seeds give equal results.
     verbose : int, default=0
         Write progress to standard error. For progress bars, or to stop a fit, see
         ``bayespoint.monitor`` and, from scikit-learn 1.9 on, ``set_callbacks``.
@@ -118,13 +115,11 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
     coding_ : Coding
-        How the classes are reduced to binary tasks.
+        How the classes are reduced to tasks.
     posterior_ : Posterior
         The distribution over the weights of each task.
     coef_, intercept_ : ndarray of shape (n_tasks, n_features) and (n_tasks,)
-        The Bayes point, if the kernel is linear. ``X @ coef_.T + intercept_`` has the sign of the
-        decision of each task, which is scaled: by the length of x, or of (x, 1) with an intercept,
-        for samples (with an offset in some); by the standard deviation for a Gaussian posterior.
+        The Bayes point, if the kernel is linear: ``X @ coef_.T + intercept_`` are the outputs.
     run_ : Run
         How the fit went: iterations, whether it converged, and what to do if not. ``run_.choice``
         says what was tried and chosen.
@@ -145,11 +140,11 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
         ``decision_function`` of the training points by classifiers that have not learned from them,
         if the engine computes it (``PermutedPerceptron``). NaN where there is no such classifier.
     oob_score_ : float
-        Accuracy of ``oob_decision_function_``, which estimates the accuracy on new data.
+        Accuracy of ``oob_decision_function_``.
     n_iter_ : int
         Largest number of iterations of a task.
     kernel_ : Kernel
-        The fitted kernel, with everything computed from the training points.
+        The fitted kernel.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -217,6 +212,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
         temperature: float | str = "auto",
         mixture: Sequence[tuple[float, dict[str, Any]]] | None = None,
         decision: str = "bayes_point",
+        multi_class: str = "auto",
         fit_intercept: bool = True,
         class_weight: dict | str | None = None,
         warm_start: bool = False,
@@ -237,6 +233,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
         self.temperature = temperature
         self.mixture = mixture
         self.decision = decision
+        self.multi_class = multi_class
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.warm_start = warm_start
@@ -334,15 +331,14 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
                 "kernel='linear' before fit, or call partial_fit for the first batch, too."
             )
         with unchanged_on_failure(self):
-            if find_device(self.device, X) is not None:
-                raise ValueError(
-                    "partial_fit works on the CPU. Set device='cpu' and pass NumPy arrays, or use "
-                    "fit."
-                )
             engine = self._make_engine(X)
-            points, labels = self._validate(X, y, engine, reset=first)
+            self._check_device(X, engine, batch=True)
+            points, labels = validated(self, X, y, self._takes_sparse(engine), reset=first)
             known = known_classes(None if first else self.classes_, classes)
-            problem = Problem.pose(points, labels, sample_weight, self.class_weight, classes=known)
+            problem = Problem.pose(
+                points, labels, sample_weight, self.class_weight,
+                classes=known, joint=self._joins(engine),
+            )  # fmt: skip
             if first:
                 self._seed = int(check_random_state(self.random_state).randint(2**31))
             if self.standardize is True:
@@ -358,26 +354,16 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
             self._publish(engine, problem, trained, None, time.perf_counter() - began)
         return self
 
-    def _validate(self, X: Any, y: Any, engine: Engine, *, reset: bool) -> tuple[Any, NDArray]:
-        """Points and labels as arrays; sparse points only if engine and kernel support them."""
-        device = find_device(self.device, X)
-        if device is not None:
-            return device_points(self, X, device, reset=reset), device_labels(self, X, y)
-        X, y = to_numpy(X), to_numpy(y)
-        return validate_data(
-            self, X, y, dtype=(np.float64, np.float32), order="C", reset=reset,
-            accept_sparse="csr" if self._takes_sparse(engine) else False,
-        )  # fmt: skip
-
     def _pose(
         self, X: Any, y: Any, sample_weight: Any, engine: Engine, *, reset: bool = True
     ) -> Problem:
         """The problem of all data at once, of scaled features if that is asked for."""
-        points, labels = self._validate(X, y, engine, reset=reset)
+        points, labels = validated(self, X, y, self._takes_sparse(engine), reset=reset)
         is_matrix = self._make_kernel().is_precomputed
         problem = Problem.pose(
-            points, labels, to_numpy(sample_weight), self.class_weight, precomputed=is_matrix
-        )
+            points, labels, to_numpy(sample_weight), self.class_weight,
+            precomputed=is_matrix, joint=self._joins(engine),
+        )  # fmt: skip
         self._scaling = None
         if self._chooses(engine) if self.standardize == "auto" else self.standardize:
             if is_matrix or issparse(points):
@@ -386,10 +372,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
                     "features, and sparse ones would become dense. Set standardize=False."
                 )
             self._scaling = Scaling.of(to_numpy(problem.points), problem.weight)
-            transform = (
-                partial(scaled, self._scaling) if is_tensor(points) else self._scaling.transform
-            )
-            problem = replace(problem, points=transform(problem.points))
+            problem = replace(problem, points=scaled(self._scaling, problem.points))
         return problem
 
     @property

@@ -11,7 +11,7 @@ from scipy.special import log_softmax, ndtr, softmax
 from bayespoint.likelihoods.quadrature import TINY, share_of_largest
 from bayespoint.state import need, number, shaped
 
-__all__ = ["BinaryCoding", "Coding", "OneVersusRest", "make_coding"]
+__all__ = ["BinaryCoding", "Coding", "JointCoding", "OneVersusRest", "make_coding"]
 
 LARGEST = 1e300  # bound on log-odds, so that their differences stay finite
 
@@ -34,7 +34,9 @@ class Coding(ABC):
     Attributes
     ----------
     n_tasks : int
-        Number of binary tasks.
+        Number of binary tasks, or of outputs of one model.
+    is_joint : bool
+        Whether the outputs of several classes belong to one model.
     task_names : list of str
         What each task separates.
 
@@ -48,6 +50,7 @@ class Coding(ABC):
 
     n_tasks: int
     task_names: list[str]
+    is_joint = False
 
     def __init__(self, classes: NDArray, temperature: float = 1.0) -> None:
         self.classes = classes
@@ -111,7 +114,8 @@ class Coding(ABC):
         """Raise an error if the stored attributes are invalid."""
         (n_classes,) = shaped(self.classes, "biufUO", "c").values()
         need(n_classes >= 2, "it has fewer than two classes")
-        need(type(make_coding(self.classes)) is type(self), "it does not match its classes")
+        expected = make_coding(self.classes, joint=self.is_joint)
+        need(type(expected) is type(self), "it does not match its classes")
         number(self.temperature, 0)
         need(self.temperature > 0, "its temperature is 0")
 
@@ -241,7 +245,47 @@ class OneVersusRest(Coding):
         return share_of_largest(mean, variance)
 
 
-def make_coding(classes: NDArray, temperature: float = 1.0) -> Coding:
+class JointCoding(OneVersusRest):
+    r"""Several classes, whose outputs belong to one model.
+
+    A posterior gives the probabilities :math:`p_y` of all classes, as "yes". The scores are their
+    logarithms over the temperature.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+        The labels, sorted.
+    temperature : float, default=1.0
+        Divides the logarithms; above 1 probabilities are more even.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.coding import JointCoding
+    >>> coding = JointCoding(np.array(["a", "b", "c"]))
+    >>> p = np.array([[0.5, 0.3, 0.2]])
+    >>> coding.probabilities(np.log(p), np.log1p(-p))
+    array([[0.5, 0.3, 0.2]])
+    """
+
+    is_joint = True
+
+    @property
+    def task_names(self) -> list[str]:  # type: ignore[override]
+        """One for all."""
+        return ["all classes"]
+
+    def log_odds(self, log_yes: NDArray, log_no: NDArray) -> NDArray[np.float64]:
+        """Log-probabilities of the classes."""
+        return np.maximum(log_yes, -LARGEST)
+
+    def left_out(self, log_probability: NDArray, codes: NDArray) -> tuple[NDArray, NDArray]:
+        """Log-probabilities of each class and of all others, given all other labels."""
+        log_p = np.minimum(log_probability, 0.0)
+        return log_p, np.log(np.maximum(-np.expm1(log_p), TINY))
+
+
+def make_coding(classes: NDArray, temperature: float = 1.0, *, joint: bool = False) -> Coding:
     """The coding of these classes.
 
     Parameters
@@ -250,11 +294,13 @@ def make_coding(classes: NDArray, temperature: float = 1.0) -> Coding:
         The labels, sorted.
     temperature : float, default=1.0
         Divides the log-odds of the classes.
+    joint : bool, default=False
+        Whether several classes have one model.
 
     Returns
     -------
     Coding
-        Binary for two classes, one against the rest for more.
+        Binary for two classes; for more, one against the rest or joint.
 
     Examples
     --------
@@ -263,5 +309,6 @@ def make_coding(classes: NDArray, temperature: float = 1.0) -> Coding:
     >>> make_coding(np.array([0, 1])).n_tasks
     1
     """
-    kind = BinaryCoding if len(classes) == 2 else OneVersusRest
+    several = JointCoding if joint else OneVersusRest
+    kind = BinaryCoding if len(classes) == 2 else several
     return kind(classes, temperature)

@@ -1,4 +1,4 @@
-"""Points and labels that are to be on a device, checked as scikit-learn checks arrays."""
+"""Points and labels, checked, as arrays or as tensors on a device."""
 
 from __future__ import annotations
 
@@ -10,7 +10,20 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from bayespoint.gpu.arrays import check_points, to_device, to_numpy
-from bayespoint.gpu.devices import is_device_array, is_tensor
+from bayespoint.gpu.devices import find_device, is_device_array, is_tensor
+
+
+def validated(
+    estimator: Any, X: Any, y: Any, takes_sparse: bool, *, reset: bool
+) -> tuple[Any, NDArray]:
+    """Points, as an array or as a tensor on the estimator's device, and labels as an array."""
+    device = find_device(estimator.device, X)
+    if device is not None:
+        return device_points(estimator, X, device, reset=reset), device_labels(estimator, X, y)
+    return validate_data(
+        estimator, to_numpy(X), to_numpy(y), dtype=(np.float64, np.float32), order="C",
+        reset=reset, accept_sparse="csr" if takes_sparse else False,
+    )  # fmt: skip
 
 
 def device_points(estimator: Any, X: Any, device: Any, *, reset: bool) -> Any:

@@ -366,7 +366,7 @@ class Predictions:
         if not isinstance(self._columns, slice):
             points = points[:, self._columns]
         if self._scaling is not None:
-            points = self._scaling.transform(points)
+            points = scaled(self._scaling, points)
         chunks = [points[begin : begin + CHUNK] for begin in range(0, points.shape[0], CHUNK)]
         return np.concatenate(
             [function(self._space.transform(chunk)) for chunk in chunks], dtype=np.float64

@@ -35,6 +35,8 @@ class Problem:
         Columns of a kernel matrix that belong to these points.
     given : ndarray of bool, shape (n_given,)
         Which of the points that were given have a positive weight.
+    joint : bool
+        Whether several classes are learned together.
     """
 
     points: NDArray
@@ -43,6 +45,7 @@ class Problem:
     weight: NDArray[np.float64] | None
     columns: slice | NDArray[np.int64]
     given: NDArray[np.bool_]
+    joint: bool = False
 
     @classmethod
     def pose(
@@ -54,6 +57,7 @@ class Problem:
         *,
         precomputed: bool = False,
         classes: NDArray | None = None,
+        joint: bool = False,
     ) -> Problem:
         """Make a problem of validated data; points of weight 0 are ignored.
 
@@ -78,7 +82,7 @@ class Problem:
                     "A classifier needs samples of at least two classes. Got one class, "
                     f"{seen.tolist()[0]!r}, in {len(codes)} samples of positive weight."
                 )
-            return cls(points, seen, codes, weight, columns, given)
+            return cls(points, seen, codes, weight, columns, given, joint)
         unknown = np.setdiff1d(seen, classes)
         if len(unknown):
             raise ValueError(
@@ -86,17 +90,22 @@ class Problem:
                 f"{unknown.tolist()}. Name all classes in the first call of partial_fit."
             )
         codes = np.searchsorted(classes, seen)[codes]
-        return cls(points, classes, codes, weight, columns, given)
+        return cls(points, classes, codes, weight, columns, given, joint)
 
     @cached_property
     def coding(self) -> Coding:
-        """How the classes are reduced to binary tasks."""
-        return make_coding(self.classes)
+        """How the classes are reduced to tasks."""
+        return make_coding(self.classes, joint=self.joint)
 
     @property
     def targets(self) -> NDArray[np.int8]:
         """Labels -1, +1 of all binary tasks, shape (n_samples, n_tasks)."""
         return self.coding.encode(self.codes)
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether there are several classes, learned together."""
+        return self.coding.is_joint
 
     @property
     def fingerprint(self) -> tuple:

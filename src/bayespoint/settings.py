@@ -64,6 +64,7 @@ class Settings(BaseEstimator):
     fit_intercept: bool
     mixture: Sequence[tuple[float, dict]] | None
     decision: str
+    multi_class: str
     class_weight: dict | str | None
     device: str | None
     n_jobs: int | None
@@ -114,6 +115,7 @@ class Settings(BaseEstimator):
         for name in ("normalize", "fit_intercept", "warm_start"):
             check_flag(self, name)
         check_choice(self, "decision", ("bayes_point", "vote"))
+        check_choice(self, "multi_class", ("auto", "joint", "one_vs_rest"))
         check_number(self, "temperature", low=0, closed="neither", also=("auto",))
         if not isinstance(self.standardize, str) or self.standardize != "auto":
             check_flag(self, "standardize")
@@ -142,11 +144,13 @@ class Settings(BaseEstimator):
                     f"its own {', '.join(OF_A_MACHINE)}; all others are those of the classifier."
                 )
 
-    def _check_device(self, X: Any, engine: Engine) -> None:
+    def _check_device(self, X: Any, engine: Engine, *, batch: bool = False) -> None:
         """Raise an error if a GPU is asked for, and the engine or the kernel cannot use it."""
         if find_device(self.device, X) is None:
             return
         cpu = "Set device='cpu' to fit there"
+        if batch:
+            raise ValueError(f"partial_fit works on the CPU. {cpu}, or use fit.")
         if issparse(X):
             raise TypeError(f"Sparse input needs the CPU. {cpu}.")
         if engine.device_space is None:
@@ -200,6 +204,19 @@ class Settings(BaseEstimator):
         if self.engine != "auto":
             warn_user(SparseInputWarning(str(chosen)))
         return chosen
+
+    def _joins(self, engine: Engine) -> bool:
+        """Whether several classes are learned together."""
+        if self.multi_class == "one_vs_rest":
+            return False
+        reason = engine.why_not_joint()
+        if self.multi_class == "joint" and reason is not None:
+            raise ValueError(
+                f"multi_class='joint' cannot be had: {reason}. Engines of several classes together "
+                "are ExpectationPropagation and LaplaceApproximation; else set "
+                "multi_class='one_vs_rest'."
+            )
+        return reason is None and self.multi_class == "joint"
 
     def _takes_sparse(self, engine: Engine) -> bool:
         return engine.accepts_sparse and self._kernel_is("is_linear")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,13 +44,16 @@ class Training(Settings):
             machines = [self._with(params) for _, params in self.mixture]
             return mixed(self.mixture, [one._train(problem, monitor) for one in machines], problem)
         engine = self._make_engine(problem.points)
+        if problem.joint and not engine.can_join:
+            problem = replace(problem, joint=False)
         with watch(monitor):
             space = self._make_space(engine, problem)
         posterior, run = self._solve(engine, problem, space, start, monitor)
         temperature = self._find_temperature(posterior, problem, start)
         space = space if posterior.support is None else space.restrict(posterior.support)
         space.forget()
-        return Trained(space, posterior, make_coding(problem.classes, temperature), run)
+        coding = make_coding(problem.classes, temperature, joint=problem.joint)
+        return Trained(space, posterior, coding, run)
 
     def _choose(self, problem: Problem, engine: Engine, monitor: Monitor) -> Any:
         """Choose what is "auto"."""
@@ -95,7 +99,9 @@ class Training(Settings):
         """Run the engine."""
         rng = np.random.default_rng(self._seed)
         device = problem.points.device if is_tensor(problem.points) else None
-        request = Request(rng, monitor, problem.weight, start, self.n_jobs, device)
+        request = Request(
+            rng, monitor, problem.weight, start, self.n_jobs, problem.is_joint, device
+        )
         return engine.run(space, problem.targets, request)
 
     def _find_temperature(
@@ -131,7 +137,8 @@ def mixed(mixture: Sequence[tuple], parts: list[Trained], problem: Problem) -> T
     left_out = None
     if all(part.posterior.left_out_log_probability is not None for part in parts):
         left_out = np.einsum("k,knc->nc", share, [left_out_of(part, problem) for part in parts])
-        left_out = log_expit(problem.targets * scores(left_out))
+        joint = parts[0].coding.is_joint
+        left_out = np.log(left_out) if joint else log_expit(problem.targets * scores(left_out))
     posterior = MixturePosterior(
         share,
         [part.posterior for part in parts],
@@ -140,7 +147,8 @@ def mixed(mixture: Sequence[tuple], parts: list[Trained], problem: Problem) -> T
         left_out_log_probability=left_out,
     )
     space = StackedSpace([part.space for part in parts], share.tolist())
-    return Trained(space, posterior, make_coding(problem.classes), run_of([p.run for p in parts]))
+    coding = make_coding(problem.classes, joint=parts[0].coding.is_joint)
+    return Trained(space, posterior, coding, run_of([part.run for part in parts]))
 
 
 def left_out_of(part: Trained, problem: Problem) -> Any:

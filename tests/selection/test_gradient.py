@@ -94,7 +94,7 @@ def test_gradient_by_the_scale_of_each_weight():
         return clone(clf).set_params(engine=engine).fit(X, y).log_evidence_[0]
 
     expected = [(moved(i, 1) - moved(i, -1)) / (2 * STEP) for i in index]
-    gradient = evidence.by_prior_scales(task)
+    gradient = task.by_prior_scales()
     np.testing.assert_allclose(gradient[:4], expected, rtol=1e-5, atol=1e-5)
 
 

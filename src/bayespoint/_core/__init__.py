@@ -11,7 +11,9 @@ from typing import Any
 
 from bayespoint._core.calls import guarded_module, interrupts_later
 
-MODULES = ("billiard", "ep", "gibbs", "grids", "knapsack", "perceptron", "regions")
+MODULES = (
+    "billiard", "ep", "gibbs", "grids", "joint", "knapsack", "orthants", "perceptron", "regions",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

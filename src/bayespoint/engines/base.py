@@ -43,6 +43,8 @@ class Engine(BaseEstimator):
     can_update : bool
         Whether a run learns from new points, what is known from all earlier ones being
         ``request.start`` (``partial_fit``).
+    can_join : bool
+        Whether several classes can have one posterior (``request.joint``).
 
     See Also
     --------
@@ -65,6 +67,7 @@ class Engine(BaseEstimator):
     weights_are_copies: ClassVar[bool] = True
     can_extend: ClassVar[bool] = False
     can_update: ClassVar[bool] = False
+    can_join: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -108,6 +111,10 @@ class Engine(BaseEstimator):
     def for_sparse(self) -> Engine | None:
         """Engine for sparse features where this one was only named; None if there is none."""
         return self if self.accepts_sparse else None
+
+    def why_not_joint(self) -> str | None:
+        """Why classes cannot have one posterior with these parameters; None if they can."""
+        return None if self.can_join else f"{type(self).__name__} learns one class after another"
 
     def check(self) -> None:
         """Raise a ValueError, in scikit-learn's wording, for a parameter that is not allowed."""

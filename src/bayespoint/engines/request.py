@@ -28,6 +28,8 @@ class Request:
         An earlier result to extend, or to update, if the engine can.
     n_jobs : int or None
         Threads, as in joblib.
+    joint : bool
+        Whether the tasks are outputs of one model of all classes; only if the engine ``can_join``.
     device : torch.device or None
         The GPU to work on, where the points are already.
 
@@ -43,6 +45,7 @@ class Request:
     sample_weight: NDArray[np.float64] | None = None
     start: Any = None
     n_jobs: int | None = None
+    joint: bool = False
     device: Any = None
 
     def weights(self, n_points: int) -> NDArray[np.float64]:

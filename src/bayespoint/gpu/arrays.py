@@ -139,7 +139,9 @@ def checksum(X: Any) -> tuple[int, int]:
 
 
 def scaled(scaling: Any, X: Any) -> Any:
-    """Features less their mean, over their scale."""
+    """Features less their mean, over their scale, of an array or a tensor."""
+    if not is_tensor(X):
+        return scaling.transform(X)
     mean, scale = (to_device(array, X.device) for array in (scaling.mean, scaling.scale))
     return ((X - mean) / scale).to(X.dtype)
 

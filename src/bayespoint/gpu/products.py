@@ -123,11 +123,11 @@ def inner_products(left: Halves, right: Halves, out: Any = None) -> Any:
         result = whole[0] @ whole[1].T
         return result if out is None else out.copy_(result)
     one, other = left.left(right), right.right
+    if out is None:  # rows that begin at multiples of 64 bytes
+        n = len(other)
+        out = torch.empty((len(one), n + -n % PAD), device=one.device)[:, :n]
     if one.shape[1] <= other.shape[1]:
         other = other[:, : one.shape[1]]
-        if out is None:
-            return torch.mm(one, other.T, out_dtype=torch.float32)
         return torch.mm(one, other.T, out_dtype=torch.float32, out=out)
-    result = torch.mm(left.high, other.T, out_dtype=torch.float32)
-    result += torch.mm(left.low, other.T, out_dtype=torch.float32)
-    return result if out is None else out.copy_(result)
+    torch.mm(left.high, other.T, out_dtype=torch.float32, out=out)
+    return out.add_(torch.mm(left.low, other.T, out_dtype=torch.float32))

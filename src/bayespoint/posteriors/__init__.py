@@ -4,6 +4,7 @@ from bayespoint.posteriors.base import Posterior
 from bayespoint.posteriors.chains import ChainPosterior
 from bayespoint.posteriors.flip_evidence import FlipEvidence
 from bayespoint.posteriors.gaussian import GaussianPosterior, Messages
+from bayespoint.posteriors.joint import JointPosterior
 from bayespoint.posteriors.log_odds import LogOdds
 from bayespoint.posteriors.marginal import MarginalPosterior
 from bayespoint.posteriors.mixture import MixturePosterior
@@ -14,6 +15,7 @@ __all__ = [
     "FirstVisits",
     "FlipEvidence",
     "GaussianPosterior",
+    "JointPosterior",
     "LogOdds",
     "MarginalPosterior",
     "Messages",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.coding import Coding
-from bayespoint.likelihoods import Likelihood
 
 
 class Posterior(ABC):
@@ -20,7 +20,7 @@ class Posterior(ABC):
 
     Attributes
     ----------
-    likelihood : Likelihood
+    likelihood : Likelihood or JointLikelihood
         p(label | output) of a single classifier.
     n_samples : int or None
         Number of classifiers, if the posterior consists of samples.
@@ -45,8 +45,10 @@ class Posterior(ABC):
     """
 
     # Of training points: files stay small. And what is on a device.
-    not_stored = ("left_out_log_probability", "messages", "_deferred", "device_visits")
-    likelihood: Likelihood
+    not_stored: tuple[str, ...] = (
+        "left_out_log_probability", "messages", "_deferred", "device_visits",
+    )  # fmt: skip
+    likelihood: Any  # a Likelihood, or a JointLikelihood of several classes
     n_samples: int | None = None
     is_gaussian: bool = False
     left_out_log_probability: NDArray[np.float64] | None = None

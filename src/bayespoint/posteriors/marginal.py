@@ -164,7 +164,7 @@ class MarginalPosterior(Posterior):
         return log_ndtr(decision), log_ndtr(-decision)
 
     @cached_property
-    def likelihood(self) -> ProbitLikelihood:  # type: ignore[override]
+    def likelihood(self) -> ProbitLikelihood:
         """Probit with the scale of the Bayes point, used for single classifiers as well."""
         return ProbitLikelihood(self.scale)
 

@@ -106,7 +106,12 @@ class MixturePosterior(Posterior):
         return scores(self._mixed(answers))
 
     def log_probability(self, decision: NDArray, rule: str) -> tuple[NDArray, NDArray]:
-        """Logarithms of the logistic function, whose log-odds are the decision."""
+        """Logarithms of the logistic function, whose log-odds are the decision.
+
+        If several classes have one model, the decision consists of log-probabilities already.
+        """
+        if self.codings[0].is_joint:
+            return self.members[0].log_probability(decision, rule)
         return log_expit(decision), log_expit(-decision)
 
     def class_shares(self, Z: NDArray, coding: Coding) -> NDArray[np.float64]:

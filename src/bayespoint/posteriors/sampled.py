@@ -159,7 +159,7 @@ class SampledPosterior(Samples):
         self.support = support
 
     @cached_property
-    def likelihood(self) -> ProbitLikelihood:  # type: ignore[override]
+    def likelihood(self) -> ProbitLikelihood:
         """Probit with the label noise of the ridge; without a ridge the sign decides."""
         return ProbitLikelihood(np.sqrt(self.visits.noise / self.n_samples))
 

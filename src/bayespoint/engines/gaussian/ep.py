@@ -17,6 +17,8 @@ from sklearn.base import clone
 from bayespoint.engines.base import Engine
 from bayespoint.engines.gaussian.factorised import FactorisedSites, sparse_rows
 from bayespoint.engines.gaussian.gaussians import OutputGaussian, WeightGaussian
+from bayespoint.engines.gaussian.joint.runs import run_jointly
+from bayespoint.engines.gaussian.joint.sites import JointSites
 from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior, known_before
 from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
 from bayespoint.engines.gaussian.sites import Sites
@@ -26,8 +28,8 @@ from bayespoint.engines.progress import Progress
 from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
 from bayespoint.exceptions import FactorisedWarning
-from bayespoint.likelihoods import ProbitLikelihood
-from bayespoint.posteriors import GaussianPosterior
+from bayespoint.likelihoods import ArgmaxLikelihood, ProbitLikelihood
+from bayespoint.posteriors import GaussianPosterior, JointPosterior
 from bayespoint.spaces import BasisSpace, Coordinates, ProcessSpace
 from bayespoint.validation import check_choice, check_number, parameter_error
 
@@ -42,10 +44,8 @@ SOFT, FLIPS = 1e-4, 1 / 3
 MOSTLY = 0.75  # coordinates a point from which sweeps over outputs are faster than over weights
 
 
-class SiteKeeper(Protocol):
-    """The sites of one task, and the posterior that they make with the prior."""
-
-    radius: float  # standard deviation of the outputs before any label is seen, the largest
+class Sweeping(Protocol):
+    """Sites that sweeps bring to where they should be."""
 
     def sweep(self, share: float) -> float:
         """Let sites go this share of the way to where they should be; the largest whole move.
@@ -55,6 +55,12 @@ class SiteKeeper(Protocol):
 
     def moves_left(self, tol: float) -> float:
         """The largest move that the next sweep would make; exact, if it is not above ``tol``."""
+
+
+class SiteKeeper(Sweeping, Protocol):
+    """The sites of one task, and the posterior that they make with the prior."""
+
+    radius: float  # standard deviation of the outputs before any label is seen, the largest
 
     def result(self) -> TaskResult:
         """The posterior, its evidence and its cavities."""
@@ -157,6 +163,7 @@ class ExpectationPropagation(Engine):
     alias = "ep"
     space = ProcessSpace
     can_update = True
+    can_join = True
 
     noise: float = 1.0
     prior_scale: float | ArrayLike | str = "auto"
@@ -198,10 +205,12 @@ class ExpectationPropagation(Engine):
 
     def run(
         self, space: BasisSpace, targets: NDArray[np.int8], request: Request
-    ) -> tuple[GaussianPosterior, Run]:
+    ) -> tuple[GaussianPosterior | JointPosterior, Run]:
         """Find the sites of each task; see the base class."""
         if isinstance(self.prior_scale, str):
             return run_with_best_scale(self, space, targets, request)
+        if request.joint:
+            return self._run_jointly(space, targets, request)
         n_points, n_tasks = targets.shape
         before = known_before(self, space, n_tasks, request.start, ProbitLikelihood)
         self._check_range(space, before)
@@ -228,6 +237,30 @@ class ExpectationPropagation(Engine):
         warnings = [*run.warnings, *independence_warnings(ratios)]
         return posterior, replace(run, summary=summary, warnings=warnings)
 
+    def why_not_joint(self) -> str | None:
+        """Flips mix all classes, and hard labels and single passes have no joint form here."""
+        if self.label_noise > 0:
+            return f"label_noise={self.label_noise:g} mixes the outputs of all classes"
+        if self.noise == 0:
+            return "noise=0 leaves no noise to integrate over"
+        if self.max_iter == 1 and self.covariance == "full":
+            return "max_iter=1 is a single pass through separate tasks"
+        return None
+
+    def _run_jointly(
+        self, space: BasisSpace, targets: NDArray[np.int8], request: Request
+    ) -> tuple[JointPosterior, Run]:
+        """Find the sites of all classes together."""
+        likelihood = ArgmaxLikelihood(float(self.noise))
+
+        def learn(gaussian: Any, codes: NDArray, weight: NDArray, progress: Progress) -> tuple:
+            sites = JointSites(gaussian, codes, weight, likelihood)
+            changes, reason = self._iterate(sites, progress)
+            wrong = float((gaussian.f.argmax(axis=1) != codes).mean())
+            return sites, Ending(changes, reason, self._remedy(reason, wrong, sites.radius))
+
+        return run_jointly(self, space, targets, request, likelihood, "sweeps", learn)
+
     def _sites(self, space: Coordinates, prior: GaussianPrior, *data: Any) -> SiteKeeper:
         """The sites of one task, before the first sweep."""
         if self.covariance == "diagonal":
@@ -236,7 +269,7 @@ class ExpectationPropagation(Engine):
         gaussian = OutputGaussian if many else WeightGaussian
         return Sites(gaussian(space, prior), *data, at_once=self.schedule == "parallel")
 
-    def _iterate(self, sites: SiteKeeper, progress: Progress) -> tuple[list[float], str]:
+    def _iterate(self, sites: Sweeping, progress: Progress) -> tuple[list[float], str]:
         """Sweep until no site would move; the largest move of each sweep, and what went wrong.
 
         In a sweep each site a, b, one after another or all at once,

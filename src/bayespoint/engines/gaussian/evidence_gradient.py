@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 
 from bayespoint import _core
 from bayespoint.engines.base import Engine
+from bayespoint.engines.gaussian.joint.gradient import JointTask
 from bayespoint.engines.gaussian.prior import GaussianPrior, output_variances, priors
-from bayespoint.posteriors import GaussianPosterior
+from bayespoint.posteriors import GaussianPosterior, JointPosterior
 from bayespoint.spaces import Coordinates
 from bayespoint.threads import useful_threads
 
@@ -57,6 +58,69 @@ class Task(NamedTuple):
         """The vector u = Sigma Z^T s."""
         return self.factor @ (self.factor.T @ self.space.pull(self.by_output))
 
+    def by_prior_scales(self) -> NDArray[np.float64]:
+        r"""Derivative by the logarithm of the prior scale :math:`\tau_j` of each weight.
+
+        .. math:: \partial \log Z / \partial \log \tau_j
+            = -1 + \bigl(\Sigma_{jj} + (\mu_j - m_j)^2 + 2 u_j (\mu_j - m_j)\bigr) / \tau_j^2
+
+        The first three terms are :math:`E_q\, \partial \log p(w) / \partial \log \tau_j`.
+        """
+        variance, away = np.square(self.factor).sum(axis=1), self.mean - self.prior.mean
+        return (variance + away**2 + 2 * self.by_weight * away) / self.prior.root**2 - 1
+
+    def by_label_noise(self, likelihood: Any) -> tuple[float, float]:
+        r"""Derivatives by the logarithms of the noise :math:`\beta` and of the rate of flips.
+
+        Sums over the points, by weight, of those of :math:`\log p(y_i)` at the cavities.
+        """
+        by_noise, by_flip = likelihood.noise_derivatives(*self.cavities())
+        return float(self.weight @ by_noise), float(self.weight @ by_flip)
+
+    def by_kernel(self) -> NDArray[np.float64]:
+        r"""Derivative by the kernel matrix K of outputs with prior covariance :math:`\tau^2 K`.
+
+        .. math:: \partial \log Z / \partial K
+            = \tfrac{\tau^2}{2} (\alpha \alpha^T + \alpha v^T + v \alpha^T - R),
+            \qquad R = B - B Z \Sigma Z^T B
+        """
+        v = self.by_output - self.rate * self.space.outputs(self.by_weight)
+        spread = self.rate[:, None] * self.space.outputs(self.factor)
+        both = np.column_stack([spread, self.alpha + v])
+        pull = both @ both.T  # a product of a matrix with its own transpose takes half the time
+        pull -= np.outer(v, v)
+        pull[np.diag_indices_from(pull)] -= self.rate
+        return 0.5 * self.prior.root[0] ** 2 * pull
+
+    def by_features(self) -> NDArray[np.float64]:
+        r"""Derivative by features Z, in :math:`O(n d^2)` and for any prior.
+
+        .. math:: \partial \log Z / \partial Z_{ij}
+            = \alpha_i (\mu_j + u_j) + v_i \mu_j - r_i (Z \Sigma)_{ij}
+
+        Without s it is :math:`E_q (h_i - r_i f_i) w_j`.
+        """
+        u = self.by_weight
+        v = self.by_output - self.rate * self.space.outputs(u)
+        spread = self.space.outputs(self.factor @ self.factor.T)
+        pull = np.outer(self.alpha, self.mean + u) + np.outer(v, self.mean)
+        return pull - self.rate[:, None] * spread
+
+    def cavities(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean and variance of y f without one copy of its own site.
+
+        Where less than one copy is there and more cannot be removed, the engine removed just that;
+        and where nothing would be left, the posterior itself stands in.
+        """
+        y, f = self.target.astype(np.float64), self.space.outputs(self.mean)
+        e = output_variances(self.space, self.factor, is_triangular=False)
+        a, b = self.shift * y / self.weight, self.rate / self.weight
+        mean, variance = _core.ep.cavities(e, f, y, a, b, np.ones(len(y)))
+        if np.isnan(variance).any():
+            mean, variance = _core.ep.cavities(e, f, y, a, b, np.minimum(self.weight, 1.0))
+        lost = np.isnan(variance)
+        return np.where(lost, y * f, mean), np.where(lost, e, variance)
+
 
 def has_gradient(engine: Engine, name: str | None = None) -> bool:
     """Whether the gradient is known: of a full covariance, if the run is to converge.
@@ -78,7 +142,7 @@ def evidence_gradient(
     space: Any,
     points: NDArray,
     targets: NDArray[np.int8],
-    posterior: GaussianPosterior,
+    posterior: GaussianPosterior | JointPosterior,
     names: tuple[str, ...],
     sample_weight: NDArray[np.float64] | None = None,
 ) -> dict[str, Any]:
@@ -99,25 +163,28 @@ def evidence_gradient(
         The derivative of each; an array where the parameter is one.
     """
     with useful_threads(space.n_coordinates**2):
-        tasks = learned(engine, space, targets, posterior, sample_weight)
+        if isinstance(posterior, JointPosterior):
+            tasks: list = [JointTask(engine, space, targets.shape[1], posterior)]
+        else:
+            tasks = learned(engine, space, targets, posterior, sample_weight)
         gradient: dict[str, Any] = {}
         if any(name in PRIOR_PARAMETERS for name in names):
-            by_weight = np.sum([by_prior_scales(task) for task in tasks], axis=0)
+            by_weight = np.sum([task.by_prior_scales() for task in tasks], axis=0)
             own = space.has_intercept and engine.intercept_scale is not None
             is_array = np.ndim(engine.prior_scale) == 1
             by_scale = by_weight[: len(engine.prior_scale) if is_array else len(by_weight) - own]
             gradient["prior_scale"] = by_scale if is_array else float(by_scale.sum())
             gradient["intercept_scale"] = float(by_weight[-1]) if own else 0.0
         if any(name in LABEL_PARAMETERS for name in names):
-            by_label = [by_label_noise(task, posterior.likelihood) for task in tasks]
+            by_label = [task.by_label_noise(posterior.likelihood) for task in tasks]
             total = np.sum(by_label, axis=0).tolist()
             gradient |= dict(zip(LABEL_PARAMETERS, total, strict=True))
         of_space = [name for name in names if name not in PRIOR_PARAMETERS + LABEL_PARAMETERS]
         if of_space:
-            derivative = by_features if space.is_linear or space.has_basis else by_kernel
-            pull = derivative(tasks[0])
-            for task in tasks[1:]:
-                pull += derivative(task)
+            has_features = space.is_linear or space.has_basis
+            pull = 0.0
+            for task in tasks:
+                pull = pull + (task.by_features() if has_features else task.by_kernel())
         for name in of_space:
             gradient[name] = space.slope(points, name, pull)
     return {name: gradient[name] for name in names}
@@ -155,71 +222,3 @@ def by_mode(rate: NDArray, mean: NDArray, variance: NDArray) -> NDArray[np.float
         = \tfrac12 \operatorname{var}(f_i)\, r_i \tanh(f_i / 2).
     """
     return 0.5 * variance * rate * np.tanh(mean / 2)
-
-
-def by_prior_scales(task: Task) -> NDArray[np.float64]:
-    r"""Derivative by the logarithm of the prior scale :math:`\tau_j` of each weight.
-
-    .. math:: \partial \log Z / \partial \log \tau_j
-        = -1 + \bigl(\Sigma_{jj} + (\mu_j - m_j)^2 + 2 u_j (\mu_j - m_j)\bigr) / \tau_j^2
-
-    The first three terms are :math:`E_q\, \partial \log p(w) / \partial \log \tau_j`.
-    """
-    variance, away = np.square(task.factor).sum(axis=1), task.mean - task.prior.mean
-    return (variance + away**2 + 2 * task.by_weight * away) / task.prior.root**2 - 1
-
-
-def by_label_noise(task: Task, likelihood: Any) -> tuple[float, float]:
-    r"""Derivatives by the logarithms of the noise :math:`\beta` and of the rate of flips.
-
-    Sums over the points, by weight, of those of :math:`\log p(y_i)` at the cavities.
-    """
-    by_noise, by_flip = likelihood.noise_derivatives(*cavities(task))
-    return float(task.weight @ by_noise), float(task.weight @ by_flip)
-
-
-def by_kernel(task: Task) -> NDArray[np.float64]:
-    r"""Derivative by the kernel matrix; the prior covariance of the outputs is :math:`\tau^2 K`.
-
-    .. math:: \partial \log Z / \partial K
-        = \tfrac{\tau^2}{2} (\alpha \alpha^T + \alpha v^T + v \alpha^T - R),
-        \qquad R = B - B Z \Sigma Z^T B
-    """
-    v = task.by_output - task.rate * task.space.outputs(task.by_weight)
-    spread = task.rate[:, None] * task.space.outputs(task.factor)
-    both = np.column_stack([spread, task.alpha + v])
-    pull = both @ both.T  # a product of a matrix with its own transpose takes half the time
-    pull -= np.outer(v, v)
-    pull[np.diag_indices_from(pull)] -= task.rate
-    return 0.5 * task.prior.root[0] ** 2 * pull
-
-
-def by_features(task: Task) -> NDArray[np.float64]:
-    r"""Derivative by features Z, in :math:`O(n d^2)` and for any prior.
-
-    .. math:: \partial \log Z / \partial Z_{ij}
-        = \alpha_i (\mu_j + u_j) + v_i \mu_j - r_i (Z \Sigma)_{ij}
-
-    Without s it is :math:`E_q (h_i - r_i f_i) w_j`.
-    """
-    u = task.by_weight
-    v = task.by_output - task.rate * task.space.outputs(u)
-    spread = task.space.outputs(task.factor @ task.factor.T)
-    pull = np.outer(task.alpha, task.mean + u) + np.outer(v, task.mean)
-    return pull - task.rate[:, None] * spread
-
-
-def cavities(task: Task) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean and variance of y f without one copy of its own site.
-
-    Where less than one copy is there and more cannot be removed, the engine removed just that; and
-    where nothing would be left, the posterior itself stands in.
-    """
-    y, f = task.target.astype(np.float64), task.space.outputs(task.mean)
-    e = output_variances(task.space, task.factor, is_triangular=False)
-    a, b = task.shift * y / task.weight, task.rate / task.weight
-    mean, variance = _core.ep.cavities(e, f, y, a, b, np.ones(len(y)))
-    if np.isnan(variance).any():
-        mean, variance = _core.ep.cavities(e, f, y, a, b, np.minimum(task.weight, 1.0))
-    lost = np.isnan(variance)
-    return np.where(lost, y * f, mean), np.where(lost, e, variance)

@@ -7,11 +7,14 @@ R. Herbrich, Introduction to Probabilistic Machine Learning, Unit 9: Bayesian Cl
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayespoint.engines.base import Engine
+from bayespoint.engines.gaussian.joint.newton import SoftmaxMode
+from bayespoint.engines.gaussian.joint.runs import run_jointly
 from bayespoint.engines.gaussian.newton import LogisticMode, Quadratic
 from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior, known_before
 from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
@@ -20,8 +23,8 @@ from bayespoint.engines.gaussian.tasks import EXHAUSTED, STOPPED, Ending, TaskRe
 from bayespoint.engines.progress import Progress
 from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
-from bayespoint.likelihoods import LogisticLikelihood
-from bayespoint.posteriors import GaussianPosterior
+from bayespoint.likelihoods import LogisticLikelihood, SoftmaxLikelihood
+from bayespoint.posteriors import GaussianPosterior, JointPosterior
 from bayespoint.spaces import BasisSpace, Coordinates, ProcessSpace
 from bayespoint.validation import check_number
 
@@ -108,6 +111,7 @@ class LaplaceApproximation(Engine):
     alias = "laplace"
     space = ProcessSpace
     can_update = True
+    can_join = True
 
     prior_scale: float | ArrayLike | str = "auto"
     tol: float = 1e-6
@@ -124,10 +128,12 @@ class LaplaceApproximation(Engine):
 
     def run(
         self, space: BasisSpace, targets: NDArray[np.int8], request: Request
-    ) -> tuple[GaussianPosterior, Run]:
+    ) -> tuple[GaussianPosterior | JointPosterior, Run]:
         """Find the mode of each task; see the base class."""
         if isinstance(self.prior_scale, str):
             return run_with_best_scale(self, space, targets, request)
+        if request.joint:
+            return self._run_jointly(space, targets, request)
         n_points, n_tasks = targets.shape
         before = known_before(self, space, n_tasks, request.start, LogisticLikelihood)
         self._check_range(space, before)
@@ -142,6 +148,28 @@ class LaplaceApproximation(Engine):
 
         size = space.n_coordinates**2
         return learn_tasks(self, learn, n_tasks, "steps", LogisticLikelihood(), request, size)
+
+    def _run_jointly(
+        self, space: BasisSpace, targets: NDArray[np.int8], request: Request
+    ) -> tuple[JointPosterior, Run]:
+        """Find the mode of all classes together."""
+
+        def learn(gaussian: Any, codes: NDArray, weight: NDArray, progress: Progress) -> tuple:
+            mode = SoftmaxMode(gaussian, codes, weight)
+            changes, reason = [mode.step()], ""
+            while changes[-1] > self.tol:
+                if progress.advance():
+                    reason = STOPPED
+                elif len(changes) == self.max_iter:
+                    reason = EXHAUSTED
+                if reason:
+                    break
+                changes.append(mode.step())
+            mode.finish()
+            return mode, Ending(changes, reason, REMEDY)
+
+        likelihood = SoftmaxLikelihood()
+        return run_jointly(self, space, targets, request, likelihood, "steps", learn)
 
     def _iterate(
         self, mode: LogisticMode, progress: Progress

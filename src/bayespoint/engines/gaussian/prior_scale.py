@@ -59,10 +59,13 @@ def best_scale(
     engine: Any, space: BasisSpace, targets: NDArray[np.int8], request: Request
 ) -> float:
     """The prior scale of the largest evidence."""
-    some = np.arange(0, space.n_points, -(-space.n_points // ENOUGH))
+    enough = ENOUGH
+    if request.joint:  # as many operations as for two classes
+        enough = int(ENOUGH / np.cbrt(targets.shape[1]))
+    some = np.arange(0, space.n_points, -(-space.n_points // enough))
     part, targets = Part(space.rows(some)), targets[some]
     weight = None if request.sample_weight is None else request.sample_weight[some]
-    on_part = Request(sample_weight=weight, n_jobs=request.n_jobs)
+    on_part = Request(sample_weight=weight, n_jobs=request.n_jobs, joint=request.joint)
 
     def evidence(log_scale: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         tried = with_scale(engine, float(np.exp(log_scale[0]))).set_params(**ROUGH)

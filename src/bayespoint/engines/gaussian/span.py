@@ -31,31 +31,33 @@ class Span:
     ----------
     space : Coordinates
         The training points in the new coordinates.
+    basis : ndarray of shape (d, n) or None
+        Q; None if all stays as it is.
     """
 
     def __init__(self, space: Coordinates, root: NDArray | None = None) -> None:
         self.space = space
-        self._basis: NDArray | None = None
+        self.basis: NDArray | None = None
         if root is not None:
             A = GaussianPrior(np.zeros(len(root)), root).spread(space.rows())
-            self._basis, transposed = qr(A.T, mode="economic", overwrite_a=True)
+            self.basis, transposed = qr(A.T, mode="economic", overwrite_a=True)
             self.space = Coordinates(np.ascontiguousarray(transposed.T))
 
     def project(self, prior: GaussianPrior) -> GaussianPrior:
         """The prior in the new coordinates."""
-        if self._basis is None:
+        if self.basis is None:
             return prior
         mean: NDArray = prior.mean
         if mean.any():
             root = prior.root
             mean = mean / root if root.ndim == 1 else np.linalg.solve(root, mean)
-        return GaussianPrior(self._basis.T @ mean, np.ones(self.space.n_coordinates))
+        return GaussianPrior(self.basis.T @ mean, np.ones(self.space.n_coordinates))
 
     def lift(self, result: TaskResult, prior: GaussianPrior) -> TaskResult:
         """A result in the old coordinates; the prior remains outside the span."""
-        if self._basis is None:
+        if self.basis is None:
             return result
-        Q = self._basis
+        Q = self.basis
         F = Q @ (result.factor - np.eye(len(result.factor))) @ Q.T
         F[np.diag_indices_from(F)] += 1.0
         move = Q @ (result.mean - self.project(prior).mean)

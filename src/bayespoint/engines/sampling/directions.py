@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,5 +30,5 @@ def covariance_factor(
         tol=1e-2,
         max_iter=SWEEPS,
     )
-    posterior, _ = engine.run(space, target, Request(sample_weight=weight))
+    posterior: Any = engine.run(space, target, Request(sample_weight=weight))[0]
     return posterior.factor[0]

@@ -1,0 +1,199 @@
+"""Expectation propagation of several classes: the sites of one point, which its rivals share.
+
+A point of class y has one site for each other class j, along t_j = f_y - f_j + u with the noise
+u ~ N(0, noise) of its own output: exp(shift_j t_j - rate_j t_j^2 / 2), which stands for
+Phi(t_j / beta), noise = beta^2. Arrays of sites have shape (n, C); the entries of the own class are
+0. A posterior of outputs is given by the mean and the covariance of the C outputs of each point.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Defined in another file: after a change there, delete the cache of this one.
+from bayespoint._core.compiler import compiled
+from bayespoint._core.ep import SMALLEST, match
+
+
+@compiled
+def leads(
+    mean: NDArray, covariance: NDArray, y: int, m: NDArray, S: NDArray, rivals: NDArray
+) -> None:
+    """Mean and covariance of f_y - f_j for all rivals j, written into m and S."""
+    k = 0
+    for j in range(len(mean)):
+        if j != y:
+            rivals[k] = j
+            k += 1
+    for p in range(k):
+        j = rivals[p]
+        m[p] = mean[y] - mean[j]
+        for q in range(k):
+            i = rivals[q]
+            S[p, q] = covariance[y, y] - covariance[y, i] - covariance[j, y] + covariance[j, i]
+
+
+@compiled
+def with_noise(m: NDArray, S: NDArray, shift: NDArray, rate: NDArray, noise: float) -> None:
+    """From leads to t = lead + u: what the sites say of u is added, in place.
+
+    Given the leads T, u has the variance k = noise / (1 + noise sum_j rate_j) and the mean
+    k sum_j (shift_j - rate_j T_j).
+    """
+    size = len(m)
+    total, pull = 0.0, 0.0
+    for j in range(size):
+        total += rate[j]
+        pull += shift[j]
+    k = noise / (1.0 + noise * total)
+    held, spread = 0.0, 0.0
+    row = np.zeros(size)
+    for j in range(size):
+        held += rate[j] * m[j]
+        for i in range(size):
+            row[i] += rate[j] * S[j, i]
+    for j in range(size):
+        spread += rate[j] * row[j]
+    for j in range(size):
+        m[j] += k * (pull - held)
+    for j in range(size):
+        for i in range(size):
+            S[j, i] += k * k * spread + k - k * (row[i] + row[j])
+
+
+@compiled
+def without_copies(
+    m: NDArray, S: NDArray, shift: NDArray, rate: NDArray, noise: float, removed: float
+) -> bool:
+    """Leads in a posterior that has one copy of the sites, if it had ``removed`` of them.
+
+    False if there is no such posterior.
+    """
+    size = len(m)
+    total, pull = 0.0, 0.0
+    for j in range(size):
+        total += rate[j]
+        pull += shift[j]
+    k = noise / (1.0 + noise * total)
+    more = 1.0 - removed
+    system, right = np.eye(size), np.empty((size, size + 1))
+    P = np.diag(rate) - k * np.outer(rate, rate)
+    system += more * (S @ P)
+    right[:, 0] = m + more * (S @ (shift - k * pull * rate))
+    right[:, 1:] = S
+    solved = np.linalg.solve(system, right)
+    m[:] = solved[:, 0]
+    S[:] = 0.5 * (solved[:, 1:] + solved[:, 1:].T)
+    return bool(np.diag(S).min() > 0)
+
+
+@compiled
+def wanted_sites(
+    mean: NDArray,
+    covariance: NDArray,
+    label: NDArray,
+    shift: NDArray,
+    rate: NDArray,
+    removed: NDArray,
+    noise: float,
+    sweeps: int,
+    tol: float,
+) -> tuple[NDArray, NDArray, NDArray]:
+    """What the sites of each point should be, given all others, and how far they are from it.
+
+    The sites of a point visit each other at most ``sweeps`` times, until none moves by more than
+    ``tol``. A move is the larger of |shift' - shift| s and |rate' - rate| s^2, s^2 being the
+    variance of t_j + noise without the site; infinite where a site has no cavity.
+    """
+    n, n_classes = mean.shape
+    size = n_classes - 1
+    rivals = np.empty(size, dtype=np.int64)
+    m, S, a, b, s = (np.empty(size), np.empty((size, size)), np.empty(size), np.empty(size),
+                     np.empty(size))  # fmt: skip
+    new_shift, new_rate, moved = shift.copy(), rate.copy(), np.zeros(n)
+    for i in range(n):
+        leads(mean[i], covariance[i], label[i], m, S, rivals)
+        for p in range(size):
+            a[p], b[p] = shift[i, rivals[p]], rate[i, rivals[p]]
+        sound = True
+        if removed[i] != 1.0:
+            sound = without_copies(m, S, a, b, noise, removed[i])
+        with_noise(m, S, a, b, noise)
+        for _ in range(sweeps):
+            largest = 0.0
+            for p in range(size):
+                q = S[p, p]
+                c = 1.0 - b[p] * q
+                if not (c > SMALLEST) or not (q > 0):
+                    sound = False
+                    break
+                new_a, new_b, s2, _ = match((m[p] - a[p] * q) / c, q / c, noise, 0.0)
+                s[p] = s2
+                da, db = new_a - a[p], new_b - b[p]
+                a[p], b[p] = new_a, new_b
+                step = max(abs(da) * math.sqrt(s2), abs(db) * s2)
+                if step > largest or math.isnan(step):
+                    largest = step
+                d = 1.0 + db * q
+                along = (da - db * m[p]) / d
+                column = S[:, p].copy()
+                for j in range(size):
+                    m[j] += along * column[j]
+                    share = db / d * column[j]
+                    for k in range(size):
+                        S[j, k] -= share * column[k]
+            if not sound or largest <= tol:
+                break
+        if not sound:
+            moved[i] = np.inf
+            continue
+        for p in range(size):
+            j = rivals[p]
+            step = max(abs(a[p] - shift[i, j]) * math.sqrt(s[p]), abs(b[p] - rate[i, j]) * s[p])
+            if step > moved[i] or math.isnan(step):
+                moved[i] = step
+            new_shift[i, j], new_rate[i, j] = a[p], b[p]
+    return new_shift, new_rate, moved
+
+
+@compiled
+def constants(
+    mean: NDArray,
+    covariance: NDArray,
+    label: NDArray,
+    shift: NDArray,
+    rate: NDArray,
+    removed: NDArray,
+    noise: float,
+) -> NDArray:
+    """Logarithms of the constants of each point's sites, the integral over u among them."""
+    n, n_classes = mean.shape
+    size = n_classes - 1
+    rivals = np.empty(size, dtype=np.int64)
+    m, S, a, b = np.empty(size), np.empty((size, size)), np.empty(size), np.empty(size)
+    constant = np.empty(n)
+    for i in range(n):
+        leads(mean[i], covariance[i], label[i], m, S, rivals)
+        total, pull = 0.0, 0.0
+        for p in range(size):
+            a[p], b[p] = shift[i, rivals[p]], rate[i, rivals[p]]
+            total += b[p]
+            pull += a[p]
+        if removed[i] != 1.0:
+            without_copies(m, S, a, b, noise, removed[i])
+        with_noise(m, S, a, b, noise)
+        d = 1.0 + noise * total
+        constant[i] = 0.5 * noise * pull**2 / d - 0.5 * math.log(d)
+        for p in range(size):
+            q = S[p, p]
+            c = 1.0 - b[p] * q
+            if not (c > SMALLEST):  # no cavity: the posterior itself stands in
+                c, cavity, variance = 1.0, m[p], q
+            else:
+                cavity, variance = (m[p] - a[p] * q) / c, q / c
+            _, _, _, log_p = match(cavity, variance, noise, 0.0)
+            d = 1.0 + b[p] * variance
+            exponent = (2.0 * cavity * a[p] + a[p] ** 2 * variance - b[p] * cavity**2) / d
+            constant[i] += log_p + 0.5 * math.log(max(d, SMALLEST)) - 0.5 * exponent
+    return constant

@@ -1,0 +1,1 @@
+"""Gaussian posteriors of several classes together."""

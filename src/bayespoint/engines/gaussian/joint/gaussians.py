@@ -1,0 +1,283 @@
+r"""The Gaussian of all classes that messages of the points make.
+
+A point sends its C outputs the message :math:`\exp(h^T f - f^T \Pi f / 2)` with shifts h, rates r
+and :math:`\Pi = \operatorname{diag}(r) - r r^T / \sum_c r_c`. Both the sites of the argmax model
+(with the noise of the own output integrated out) and the curvature of the softmax have this form.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, blas, cho_solve, cholesky, lapack
+
+from bayespoint.engines.gaussian.joint.prior import IndependentPrior
+from bayespoint.spaces import Coordinates
+
+BYTES = 2**26  # memory for a part of the points
+REFINEMENTS = 20  # of the mean, before the covariance is computed afresh instead
+
+
+def coupled(rate: NDArray, f: NDArray) -> NDArray[np.float64]:
+    """Pi f of each point, for outputs of shape (n, C) or (n, C, k)."""
+    share = rate / rate.sum(axis=1, keepdims=True)
+    if f.ndim == 3:
+        rate, share = rate[..., None], share[..., None]
+    return rate * (f - (share * f).sum(axis=1, keepdims=True))
+
+
+def precisions(rate: NDArray) -> NDArray[np.float64]:
+    """Pi of each point, shape (n, C, C)."""
+    total = rate.sum(axis=1)[:, None, None]
+    return rate[:, :, None] * (np.eye(rate.shape[1]) - rate[:, None, :] / total)
+
+
+class JointGaussian(ABC):
+    """The posterior of all weights, given messages.
+
+    Parameters
+    ----------
+    space : Coordinates
+        The training points.
+    prior : IndependentPrior or DependentPrior
+        Of the weights.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (d, C)
+        Of the weights, when it was last renewed.
+    f : ndarray of shape (n, C)
+        Means of the outputs.
+    S : ndarray of shape (n, C, C)
+        Covariances of the outputs of each point.
+    log_determinant : float
+        Of the covariance of the weights over that of the prior.
+    """
+
+    def __init__(self, space: Coordinates, prior: Any) -> None:
+        self.space, self.prior = space, prior
+        self.mean = prior.mean.copy()
+        self.f = space.outputs(self.mean)
+        self.S = prior.output_covariances(space)
+        self.log_determinant = 0.0
+        self.is_renewed = False  # it is the prior
+
+    def renew(self, shift: NDArray, rate: NDArray) -> None:
+        """Compute all from the messages; a LinAlgError says that they make no Gaussian."""
+        if not (np.isfinite(shift).all() and np.isfinite(rate).all()):
+            raise LinAlgError("the messages overflow")
+        self.centre(shift, rate)
+        self.S = self._output_covariances()
+        if not (np.diagonal(self.S, axis1=1, axis2=2) > 0).all():
+            raise LinAlgError("the messages leave no posterior")
+        self.is_renewed = True
+
+    def centre(self, shift: NDArray, rate: NDArray) -> None:
+        """Compute all but the covariances of the outputs."""
+        self._factorise(rate)
+        forces = shift - coupled(rate, self.space.outputs(self.prior.mean))
+        self.mean = self.prior.mean + self.times_covariance(self.space.pull(forces))
+        self.f = self.space.outputs(self.mean)
+        if not np.isfinite(self.mean).all():
+            raise LinAlgError("the messages leave no posterior")
+
+    def settle(self, shift: NDArray, rate: NDArray, enough: float) -> bool:
+        """Bring the means to where messages pull them, by conjugate gradients.
+
+        The covariance of the last factorisation is the preconditioner. Steps, measured in standard
+        deviations, end when the next would be shorter than ``enough``; False if they do not.
+        """
+        mean = self.mean
+        left = self.prior.pull + self.space.pull(shift) - self._hold(rate, mean)
+        step = direction = self.times_covariance(left)
+        square = np.vdot(left, step)
+        for _ in range(REFINEMENTS):
+            if square <= enough**2:
+                self.mean, self.f = mean, self.space.outputs(mean)
+                return True
+            image = self._hold(rate, direction)
+            length = square / np.vdot(direction, image)
+            mean, left = mean + length * direction, left - length * image
+            step = self.times_covariance(left)
+            before, square = square, np.vdot(left, step)
+            direction = step + (square / before) * direction
+        return False
+
+    def _hold(self, rate: NDArray, weights: NDArray) -> NDArray[np.float64]:
+        """The precision times weights."""
+        held = coupled(rate, self.space.outputs(weights))
+        return self.prior.hold(weights) + self.space.pull(held)
+
+    @abstractmethod
+    def _factorise(self, rate: NDArray) -> None:
+        """Prepare products with the covariance that these rates make."""
+
+    @abstractmethod
+    def times_covariance(self, pull: NDArray) -> NDArray[np.float64]:
+        """The covariance of the weights times (d, C) numbers."""
+
+    @abstractmethod
+    def _output_covariances(self) -> NDArray[np.float64]:
+        """Covariances of the outputs of each point."""
+
+    @abstractmethod
+    def factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Own and shared factors of the covariance, as of :class:`JointPosterior`."""
+
+
+class WeightJoint(JointGaussian):
+    r"""By one precision matrix of all C d weights: :math:`C^2 n d^2 + (C d)^3` operations."""
+
+    def _factorise(self, rate: NDArray) -> None:
+        d, n_classes = self.prior.mean.shape
+        precision = self.prior.precision()
+        root = rate / np.sqrt(rate.sum(axis=1, keepdims=True))
+        for own, rows in self.space.parts():
+            for here, some in split(own, rows, 8 * n_classes * d):
+                coupling = (root[here][:, :, None] * some[:, None, :]).reshape(len(some), -1)
+                precision = blas.dsyrk(-1.0, coupling.T, 1.0, precision, lower=1, overwrite_c=True)
+        for c in range(n_classes):
+            here = slice(c * d, (c + 1) * d)
+            precision[here, here] += self.space.curvature(rate[:, c])
+        if not np.isfinite(precision).all():
+            raise LinAlgError("the messages overflow")
+        L = cholesky(precision, lower=True, overwrite_a=True, check_finite=False)
+        self._factor = lapack.dtrtri(L, lower=1, overwrite_c=1)[0].T  # upper triangular
+        logs = np.log(self._factor.diagonal()).sum()
+        self.log_determinant = float(2 * logs - self.prior.log_determinant)
+
+    def times_covariance(self, pull: NDArray) -> NDArray[np.float64]:
+        """F F^T v."""
+        flat = blas.dtrmv(self._factor, np.ascontiguousarray(pull.T).ravel(), trans=1)
+        return blas.dtrmv(self._factor, flat).reshape(pull.T.shape).T
+
+    def _output_covariances(self) -> NDArray[np.float64]:
+        d, n_classes = self.prior.mean.shape
+        S = np.empty((self.space.n_points, n_classes, n_classes))
+        for own, rows in self.space.parts():
+            for here, some in split(own, rows, 8 * n_classes * n_classes * d):
+                # The factor is triangular: class c has nothing to do with columns before its own.
+                spread = [
+                    some @ self._factor[c * d : (c + 1) * d, c * d :] for c in range(n_classes)
+                ]
+                for c in range(n_classes):
+                    for k in range(c + 1):
+                        both = spread[k][:, (c - k) * d :], spread[c]
+                        S[here, c, k] = S[here, k, c] = np.einsum("nr,nr->n", *both)
+        return S
+
+    def factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """All of it is shared."""
+        d, n_classes = self.prior.mean.shape
+        shared = np.ascontiguousarray(self._factor).reshape(n_classes, d, n_classes * d)
+        return np.empty((n_classes, d, 0)), shared
+
+
+class OutputJoint(JointGaussian):
+    r"""By kernel matrices, for about as many coordinates as points: :math:`4 C n^3` operations.
+
+    With K the covariance of the outputs of one class before any label, D_c the diagonal of its
+    rates and :math:`E_c = D_c^{1/2} (I + D_c^{1/2} K D_c^{1/2})^{-1} D_c^{1/2}`, the covariance of
+    the outputs of classes c and c' is
+
+    .. math:: \delta_{cc'} (K - K E_c K) + K E_c M^{-1} E_{c'} K, \qquad M = \sum_c E_c.
+    """
+
+    prior: IndependentPrior
+
+    def __init__(self, space: Coordinates, prior: IndependentPrior) -> None:
+        super().__init__(space, prior)
+        root = prior.one.root
+        if root.ndim == 1 and np.ptp(root) == 0:
+            self._K = np.asfortranarray(root[0] ** 2 * space.gram())
+        else:
+            spread = prior.one.spread(space.rows())
+            self._K = np.asfortranarray(spread @ spread.T)
+
+    def _factorise(self, rate: NDArray) -> None:
+        n, n_classes = rate.shape
+        self._rate = rate
+        self._E = np.empty((n_classes, n, n))
+        total = np.zeros((n, n))
+        logs = 0.0
+        for c in range(n_classes):
+            root = np.sqrt(rate[:, c])
+            B = root[:, None] * self._K * root
+            B[np.diag_indices(n)] += 1.0
+            L = cholesky(B, lower=True, overwrite_a=True, check_finite=False)
+            logs += 2 * np.log(L.diagonal()).sum()
+            inverse, _ = lapack.dpotri(L, lower=1, overwrite_c=1)
+            E = np.tril(inverse * np.outer(root, root))
+            E += np.tril(E, -1).T
+            self._E[c] = E
+            total += E
+        self._M = cholesky(total, lower=True, overwrite_a=True, check_finite=False)
+        logs += 2 * np.log(self._M.diagonal()).sum() - np.log(rate.sum(axis=1)).sum()
+        self.log_determinant = float(-logs)
+
+    def held_by(self, rate: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The matrices E_c for these rates, and the Cholesky factor of M."""
+        self._factorise(rate)
+        return self._E, self._M
+
+    def times_covariance(self, pull: NDArray) -> NDArray[np.float64]:
+        """R (I - A^T (E - E M^-1 E) A) R^T v with A = Z R."""
+        prior = self.prior.one
+        inner = prior.rooted(pull) if prior.root.ndim == 1 else prior.root.T @ pull
+        outputs = self.space.outputs(prior.rooted(inner))
+        held = self._held(outputs)
+        back = self.space.pull(held)
+        inner = inner - (prior.rooted(back) if prior.root.ndim == 1 else prior.root.T @ back)
+        return prior.rooted(inner)
+
+    def _held(self, outputs: NDArray) -> NDArray[np.float64]:
+        """(E - E M^-1 E) f."""
+        each = np.stack([E @ f for E, f in zip(self._E, outputs.T, strict=True)], axis=1)
+        common = cho_solve((self._M, True), each.sum(axis=1), check_finite=False)
+        return each - np.stack([E @ common for E in self._E], axis=1)
+
+    def _output_covariances(self) -> NDArray[np.float64]:
+        n_classes, n, _ = self._E.shape
+        spread = np.empty((n_classes, n, n))  # of each class, points in the last axis
+        S = np.zeros((n, n_classes, n_classes))
+        for c, E in enumerate(self._E):
+            product = blas.dsymm(1.0, E, self._K, lower=1)
+            S[:, c, c] = self._K.diagonal() - np.einsum("ij,ij->j", self._K, product)
+            spread[c] = blas.dtrsm(1.0, self._M, product, lower=1, overwrite_b=1)
+        for c in range(n_classes):
+            for k in range(c + 1):
+                both = np.einsum("ij,ij->j", spread[c], spread[k])
+                S[:, c, k] += both
+                if k < c:
+                    S[:, k, c] = S[:, c, k]
+        return S
+
+    def factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Own factors from d x d matrices, shared ones with a column for each point."""
+        prior, space = self.prior.one, self.space
+        n_classes, n, _ = self._E.shape
+        d = space.n_coordinates
+        own, shared = np.empty((n_classes, d, d)), np.empty((n_classes, d, n))
+        A = prior.spread(space.rows())
+        for c in range(n_classes):
+            root = np.sqrt(self._rate[:, c])[:, None] * A
+            H = root.T @ root
+            H[np.diag_indices(d)] += 1.0
+            L = cholesky(H, lower=True, overwrite_a=True, check_finite=False)
+            own[c] = prior.rooted(lapack.dtrtri(L, lower=1)[0].T)
+            # Sigma_c Z^T D_c M^-T/2 = R (I + A^T D A)^-1 A^T D M^-T/2 = R A^T E_c M^-T/2
+            spread = blas.dtrsm(1.0, self._M, np.asfortranarray(self._E[c] @ A), lower=1)
+            shared[c] = prior.rooted(spread.T)
+        return own, shared
+
+
+def split(own: slice, rows: NDArray, bytes_a_row: float) -> Iterator[tuple[slice, NDArray]]:
+    """Rows in parts that take little memory, each with the slice of its points."""
+    step = max(16, int(BYTES // bytes_a_row))
+    for begin in range(0, len(rows), step):
+        some = rows[begin : begin + step]
+        yield slice(own.start + begin, own.start + begin + len(some)), some

@@ -1,0 +1,130 @@
+"""Runs of Gaussian engines on several classes together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint.engines.gaussian.joint.gaussians import JointGaussian, OutputJoint, WeightJoint
+from bayespoint.engines.gaussian.joint.prior import DependentPrior, IndependentPrior
+from bayespoint.engines.gaussian.prior import GaussianPrior, priors
+from bayespoint.engines.gaussian.span import Span
+from bayespoint.engines.gaussian.tasks import Ending, TaskResult, run_of
+from bayespoint.engines.progress import Progress
+from bayespoint.engines.request import Request
+from bayespoint.engines.run import Run
+from bayespoint.likelihoods import JointLikelihood
+from bayespoint.memory import check_fits
+from bayespoint.posteriors import JointPosterior
+from bayespoint.spaces import BasisSpace
+from bayespoint.threads import useful_threads
+
+
+class Place(NamedTuple):
+    """Where the weights of all classes are learned."""
+
+    gaussian: JointGaussian
+    span: Span
+    priors: list[GaussianPrior]
+
+    def lift(self, mean: NDArray, own: NDArray, shared: NDArray) -> tuple:
+        """A result in the coordinates of the space; the prior remains outside the span."""
+        Q = self.span.basis
+        if Q is None:
+            return mean, own, shared
+        prior = self.priors[0]
+        parts = [Q @ (part - np.eye(len(part))) @ Q.T + np.eye(len(Q)) for part in own]
+        move = Q @ (mean - self.gaussian.prior.mean)
+        before = np.stack([one.mean for one in self.priors], axis=1)
+        return (
+            before + prior.rooted(move),
+            np.stack([prior.rooted(part) for part in parts]),
+            np.stack([prior.rooted(Q @ part) for part in shared]),
+        )
+
+
+def place(
+    engine: Any, space: BasisSpace, n_classes: int, start: Any, kind: type[JointLikelihood]
+) -> Place:
+    """The prior of all classes, by weights or by outputs, whichever takes fewer operations."""
+    n, d = space.n_points, space.n_coordinates
+    if start is not None:
+        check_start(engine, start, kind, space)
+        check_size(3 * (n_classes * d) ** 2, n_classes)
+        return Place(WeightJoint(space, DependentPrior(start)), Span(space), [])
+    before = priors(engine, space, n_classes)
+    width = min(n, d)  # of the span
+    by_weights = n_classes**3 * d**3 + 2 * n_classes**2 * n * d**2
+    if d <= n + 1 and by_weights < 4 * n_classes * n**3:
+        check_size(3 * (n_classes * d) ** 2, n_classes)
+        return Place(WeightJoint(space, IndependentPrior(before)), Span(space), before)
+    check_size(n_classes * (3 * n * n + d * d + d * width), n_classes)
+    span = Span(space, before[0].root if d > n + 1 else None)
+    prior = IndependentPrior([span.project(one) for one in before])
+    return Place(OutputJoint(span.space, prior), span, before)
+
+
+def check_size(numbers: float, n_classes: int) -> None:
+    """Refuse a posterior that memory cannot hold."""
+    check_fits(
+        8.0 * numbers,
+        f"One posterior of {n_classes} classes",
+        "set multi_class='one_vs_rest', or a smaller n_components for a basis of fewer points",
+    )
+
+
+def check_start(engine: Any, start: Any, kind: type[JointLikelihood], space: BasisSpace) -> None:
+    """Raise an error unless a run can go on from a posterior."""
+    if not isinstance(start, JointPosterior) or not isinstance(start.likelihood, kind):
+        raise ValueError(
+            f"{type(engine).__name__} with several classes together can go on from its own "
+            f"posterior only. The last fit left a {type(start).__name__} with a "
+            f"{type(start.likelihood).__name__}: fit anew, or keep multi_class as it was."
+        )
+    if len(start.mean) != space.n_coordinates:
+        raise ValueError(
+            f"The weights so far are {len(start.mean)}, those of this batch "
+            f"{space.n_coordinates}: fit_intercept must not change between batches."
+        )
+
+
+def run_jointly(
+    engine: Any,
+    space: BasisSpace,
+    targets: NDArray[np.int8],
+    request: Request,
+    likelihood: JointLikelihood,
+    unit: str,
+    learn: Callable[[JointGaussian, NDArray, NDArray, Progress], tuple[Any, Ending]],
+) -> tuple[JointPosterior, Run]:
+    """Learn all classes together.
+
+    ``learn`` takes the prior, classes, weights and progress. It returns what knows
+    ``messages()``, ``log_evidence()`` and ``cavities()``, and how it ended.
+    """
+    n_points, n_classes = targets.shape
+    codes, weight = targets.argmax(axis=1), request.weights(n_points)
+    with useful_threads(min(n_points, space.n_coordinates) ** 2):
+        where = place(engine, space, n_classes, request.start, type(likelihood))
+        with request.monitor.running(engine.max_iter, unit):
+            learned, ending = learn(where.gaussian, codes, weight, Progress(request.monitor))
+        gaussian = where.gaussian
+        evidence = learned.log_evidence()
+        if request.start is not None and request.start.log_evidence is not None:
+            evidence += float(request.start.log_evidence[0])
+        mean, own, shared = where.lift(gaussian.mean, *gaussian.factors())
+        wrong = float((gaussian.f.argmax(axis=1) != codes).mean())
+        posterior = JointPosterior(
+            mean,
+            own,
+            shared,
+            likelihood,
+            log_evidence=np.array([evidence]),
+            cavities=learned.cavities(),
+            messages=learned.messages(),
+        )
+    task = TaskResult(mean, own, evidence, np.empty(0), wrong)
+    return posterior, run_of([task], [ending], unit, engine.tol)

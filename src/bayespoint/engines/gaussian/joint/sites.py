@@ -1,0 +1,155 @@
+"""The sites of all classes together: expectation propagation of the argmax model."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError
+
+from bayespoint import _core
+from bayespoint.engines.gaussian.joint.gaussians import JointGaussian, precisions
+from bayespoint.likelihoods import ArgmaxLikelihood
+from bayespoint.posteriors import Messages
+
+INNER = 10  # visits of the sites of a point to each other, before other points are told
+STILL = 1e-10  # move at which they end
+MEANS = 8  # steps with the cavities' covariances of the last exact posterior
+LESS = 0.05  # share of the first move at which these end
+HALVINGS = 30  # of a step that left no posterior, before the run is given up
+ACCURATE = 1e-2  # error of the mean, as a share of the last moves
+
+
+class JointSites:
+    """The sites of all points, one for each class but their own, and the Gaussian they make.
+
+    Parameters
+    ----------
+    gaussian : JointGaussian
+        The prior; sweeps change it.
+    codes, weight : ndarray of shape (n,)
+        Class of each point, and how many copies it counts for.
+    likelihood : ArgmaxLikelihood
+        How classes come from outputs.
+
+    Attributes
+    ----------
+    shift, rate : ndarray of shape (n, C)
+        Sites exp(shift t - rate t^2 / 2) of one copy, t = f_y - f_j + u; 0 for the own class.
+    radius : float
+        Standard deviation of the outputs before any label is seen, the largest.
+    """
+
+    def __init__(
+        self,
+        gaussian: JointGaussian,
+        codes: NDArray[np.intp],
+        weight: NDArray[np.float64],
+        likelihood: ArgmaxLikelihood,
+    ) -> None:
+        shape = len(codes), gaussian.mean.shape[1]
+        self.gaussian, self.codes, self.weight = gaussian, codes, weight
+        self.likelihood, self._noise = likelihood, float(likelihood.noise) ** 2
+        self.shift, self.rate = np.zeros(shape), np.zeros(shape)
+        self._removed = np.ones(len(codes))  # copies of its sites that the cavity of a point lacks
+        variances = np.diagonal(gaussian.S, axis1=1, axis2=2)
+        self.radius = float(np.sqrt(variances.max(initial=0.0)))
+        self._expect()
+
+    def messages(self) -> Messages:
+        """What all copies of each point say of its C outputs, the noise u integrated out."""
+        rate = self.rate.copy()
+        rate[np.arange(len(rate)), self.codes] = 1 / self._noise
+        pull = self.shift.sum(axis=1) / rate.sum(axis=1)
+        shift = rate * pull[:, None] - self.shift
+        return Messages(self.weight[:, None] * shift, self.weight[:, None] * rate)
+
+    def sweep(self, share: float) -> float:
+        """Let all sites change, and then the mean and the sites in turn; the largest move.
+
+        The covariance of all outputs is expensive, their means are not. So the covariances of the
+        cavities stay as they are until the means have settled.
+        """
+        first, before = self._left, (self.shift, self.rate)
+        if np.isnan(first):
+            raise LinAlgError("the sites overflow")
+        if np.isinf(first):  # a point had no cavity: lack no more copies than are there
+            self._removed = np.minimum(self.weight, 1.0)
+        self._step(share)
+        if self.gaussian.is_renewed:
+            self._let_means_settle(share, first)
+        for _ in range(HALVINGS):
+            try:
+                self.gaussian.renew(*self.messages())
+                self._expect()
+                return first
+            except LinAlgError:
+                self.shift, self.rate = (self.shift + before[0]) / 2, (self.rate + before[1]) / 2
+        raise LinAlgError("no step leaves a posterior")
+
+    def moves_left(self, tol: float) -> float:
+        """The largest move that the next sweep would make, from an exact posterior."""
+        return self._left
+
+    def variance_ratio(self) -> float:
+        """Predictive variance over that of a full covariance, which this one is."""
+        return 1.0
+
+    def _step(self, share: float) -> None:
+        shift, rate = self._wanted
+        # Copies move at once: those of a point would go too far together.
+        part = share / np.clip(self.weight, 1.0, 2.0)[:, None]
+        self.shift = self.shift + part * (shift - self.shift)
+        self.rate = self.rate + part * (rate - self.rate)
+
+    def _let_means_settle(self, share: float, first: float) -> None:
+        gaussian, identity = self.gaussian, np.eye(self.rate.shape[1])
+        exact = gaussian.S
+        copies = precisions(self._messages.rate * (self._removed / self.weight)[:, None])
+        cavity = np.linalg.solve(identity - exact @ copies, exact)
+        for _ in range(MEANS):
+            messages = self.messages()
+            if not gaussian.settle(*messages, ACCURATE * min(self._left, 1.0)):
+                return
+            own = precisions(messages.rate * (self._removed / self.weight)[:, None])
+            gaussian.S = np.linalg.solve(identity + cavity @ own, cavity)
+            last = self._left
+            self._expect()
+            if not self._left < last or self._left < LESS * first:
+                return
+            self._step(share)
+
+    def _expect(self) -> None:
+        """What all sites should be, given the others, and how far they are from that."""
+        g = self.gaussian
+        self._messages = self.messages()
+        *self._wanted, moves = _core.joint.wanted_sites(
+            g.f, g.S, self.codes, self.shift, self.rate, self._removed, self._noise, INNER, STILL
+        )
+        self._left = float(moves.max(initial=0.0))
+
+    def log_evidence(self) -> float:
+        """The logarithm of the probability of all labels."""
+        g, (shift, _) = self.gaussian, self._messages
+        constant = _core.joint.constants(
+            g.f, g.S, self.codes, self.shift, self.rate, self._removed, self._noise
+        )
+        # mu^T Sigma^-1 mu - m^T Sigma_0^-1 m
+        square = np.vdot(g.mean - g.prior.mean, g.prior.pull) + np.vdot(shift, g.f)
+        return float(self.weight @ constant + 0.5 * g.log_determinant + 0.5 * square)
+
+    def cavities(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Means and covariances of the outputs of each point, given all other labels."""
+        return cavities(self.gaussian, self._messages, self.weight)
+
+
+def cavities(
+    gaussian: JointGaussian, messages: Messages, weight: NDArray
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What is left without one copy of a point's message (or all of it, if that is less)."""
+    share = (np.minimum(weight, 1.0) / weight)[:, None]
+    own, S = precisions(share * messages.rate), gaussian.S
+    system = np.eye(S.shape[1]) - S @ own
+    mean = gaussian.f - np.einsum("nij,nj->ni", S, share * messages.shift)
+    solved = np.linalg.solve(system, np.concatenate([mean[..., None], S], axis=2))
+    covariance = (solved[..., 1:] + solved[..., 1:].transpose(0, 2, 1)) / 2
+    return solved[..., 0], covariance

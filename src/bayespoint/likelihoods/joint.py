@@ -1,0 +1,213 @@
+"""Likelihoods of several classes: p(class | outputs of all classes)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_softmax, ndtr, ndtri, owens_t
+from scipy.stats import qmc
+
+from bayespoint import _core
+from bayespoint.likelihoods.quadrature import NODES, STEP, TINY, WEIGHTS, share_of_largest
+from bayespoint.state import need, number
+
+N_POINTS = 256  # quasi-random points of an integral: probabilities are good to 1e-3
+MOST_FINE = 32  # times as many points where outputs vary much
+STEEP = 4.0  # standard deviation of outputs up to which the nodes of the quadrature are enough
+CERTAIN = 100.0  # standard deviations beyond which nothing changes
+RELIABLE = 1e-9  # probability from which Owen's function has six digits
+
+
+class JointLikelihood(ABC):
+    """The probability of each of several classes, given the outputs f of all of them.
+
+    The last axis of an array of outputs is the axis of the classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.likelihoods import SoftmaxLikelihood
+    >>> log_p, log_rest = SoftmaxLikelihood().log_likelihood(np.array([[2.0, 0.0, 0.0]]))
+    >>> np.exp(log_p).round(3)
+    array([[0.787, 0.107, 0.107]])
+    """
+
+    @abstractmethod
+    def log_probability(self, outputs: NDArray) -> NDArray[np.float64]:
+        """Logarithms of the probabilities of the classes, given f."""
+
+    @abstractmethod
+    def log_predictive(self, mean: NDArray, covariance: NDArray) -> NDArray[np.float64]:
+        """Logarithms of their expectations for f ~ N(mean, covariance), shape (n, n_classes)."""
+
+    def log_likelihood(self, outputs: NDArray) -> tuple[NDArray, NDArray]:
+        """Logarithms of the probabilities of each class and of all others."""
+        log_p = self.log_probability(outputs)
+        return log_p, np.log(np.maximum(-np.expm1(np.minimum(log_p, 0.0)), TINY))
+
+
+class ArgmaxLikelihood(JointLikelihood):
+    r"""The class is that of the largest noisy output, the probit model of several classes.
+
+    .. math:: y = \operatorname{argmax}_c (f_c + n_c), \quad n_c \sim N(0, \beta^2), \qquad
+        p(y | f) = E_u \prod_{j \ne y} \Phi\left(u + \frac{f_y - f_j}{\beta}\right),
+        \quad u \sim N(0, 1)
+
+    Parameters
+    ----------
+    noise : float, default=1.0
+        Standard deviation :math:`\beta` of the noise of each output.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.likelihoods import ArgmaxLikelihood
+    >>> mean, covariance = np.array([[1.0, 0.0, 0.0]]), np.eye(3)[None]
+    >>> np.exp(ArgmaxLikelihood().log_predictive(mean, covariance)).round(3)
+    array([[0.602, 0.199, 0.199]])
+    """
+
+    def __init__(self, noise: float = 1.0) -> None:
+        self.noise = noise
+
+    def log_probability(self, outputs: NDArray) -> NDArray[np.float64]:
+        """Quadrature over the noise of the class."""
+        flat = outputs.reshape(-1, outputs.shape[-1])
+        shares = share_of_largest(flat, np.full(flat.shape, self.noise**2))
+        return np.log(np.maximum(shares, TINY)).reshape(outputs.shape)
+
+    def log_predictive(self, mean: NDArray, covariance: NDArray) -> NDArray[np.float64]:
+        """Probability that the noisy output of each class is the largest."""
+        return log_share_of_largest(mean, covariance + self.noise**2 * np.eye(mean.shape[1]))
+
+    def check_state(self) -> None:
+        """Raise an error if the noise is not positive."""
+        number(self.noise, 0)
+        need(self.noise > 0, "its noise is 0")
+
+
+class SoftmaxLikelihood(JointLikelihood):
+    r"""The softmax, the logistic model of several classes: :math:`p(y | f) \propto e^{f_y}`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.likelihoods import SoftmaxLikelihood
+    >>> mean, covariance = np.array([[1.0, 0.0, 0.0]]), np.eye(3)[None]
+    >>> np.exp(SoftmaxLikelihood().log_predictive(mean, covariance)).round(3)
+    array([[0.524, 0.238, 0.238]])
+    """
+
+    def log_probability(self, outputs: NDArray) -> NDArray[np.float64]:
+        """The logarithm of the softmax."""
+        return log_softmax(outputs, axis=-1)
+
+    def log_predictive(self, mean: NDArray, covariance: NDArray) -> NDArray[np.float64]:
+        """Quadrature over two differences of outputs, quasi-random points for more."""
+        mean, roots = differences(mean, covariance)
+        dimensions, spread = roots.shape[2], np.sqrt(np.square(roots).sum(axis=1).max(axis=1))
+        finer = np.ceil(spread / STEEP) if dimensions <= 2 else 2 ** np.ceil(spread)
+        finer = np.clip(finer, 1, MOST_FINE).astype(int)
+        shares = np.empty(mean.shape)
+        for factor in np.unique(finer):
+            own = finer == factor
+            grid = grid_of(dimensions, int(factor))
+            shares[own] = _core.orthants.mean_softmax(mean[own], roots[own], *grid)
+        return np.log(np.maximum(shares, TINY))
+
+
+def log_share_of_largest(mean: NDArray, covariance: NDArray) -> NDArray[np.float64]:
+    """Logarithm of the probability that each of several Gaussian outputs is the largest.
+
+    Good to 1e-6 for three outputs, by Owen's function, and to 1e-3 for more, by Genz's method.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (n, n_classes)
+        Means of the outputs.
+    covariance : ndarray of shape (n, n_classes, n_classes)
+        Their covariances.
+
+    Returns
+    -------
+    ndarray of shape (n, n_classes)
+        Logarithms of probabilities of sum 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.likelihoods.joint import log_share_of_largest
+    >>> np.exp(log_share_of_largest(np.zeros((1, 3)), np.eye(3)[None])).round(6)
+    array([[0.333333, 0.333333, 0.333333]])
+    """
+    n_classes = mean.shape[1]
+    mean, covariance = np.ascontiguousarray(mean), np.ascontiguousarray(covariance)
+    shares = _core.orthants.largest(mean, covariance, unit_cube(max(n_classes - 2, 1)))
+    if n_classes == 3:
+        exact = np.stack([leads_both(mean, covariance, c) for c in range(3)], axis=1)
+        shares = np.where(exact > RELIABLE, exact, np.minimum(shares, RELIABLE))
+        shares /= shares.sum(axis=1, keepdims=True)
+    return np.log(np.maximum(shares, TINY))
+
+
+def leads_both(mean: NDArray, covariance: NDArray, c: int) -> NDArray[np.float64]:
+    """Probability that the output c is larger than both others, by Owen's T function."""
+    i, j = (other for other in range(3) if other != c)
+    lead = mean[:, [c]] - mean[:, [i, j]]
+    own = covariance[:, c, c]
+    square = [own - 2 * covariance[:, c, k] + covariance[:, k, k] for k in (i, j)]
+    both = own - covariance[:, c, i] - covariance[:, c, j] + covariance[:, i, j]
+    s = np.sqrt(np.maximum(np.stack(square, axis=1), TINY))
+    h, k = np.clip(lead / s, -CERTAIN, CERTAIN).T
+    r = np.clip(both / s.prod(axis=1), -1.0, 1.0)
+    rest = np.sqrt(np.maximum((1 - r) * (1 + r), TINY))
+    opposite = (h * k < 0) | ((h * k == 0) & (h + k < 0))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        slopes = [
+            np.where(a == 0, np.copysign(np.inf, b), (b - r * a) / (a * rest))
+            for a, b in ((h, k), (k, h))
+        ]
+    total = (ndtr(h) + ndtr(k)) / 2 - owens_t(h, slopes[0]) - owens_t(k, slopes[1])
+    return np.clip(total - 0.5 * opposite, 0.0, 1.0)
+
+
+def differences(mean: NDArray, covariance: NDArray) -> tuple[NDArray, NDArray]:
+    """Means about their mean, and roots (n, C, C - 1) of the covariance of what is left."""
+    n_classes = mean.shape[1]
+    centre = np.eye(n_classes) - 1 / n_classes
+    values, vectors = np.linalg.eigh(centre @ covariance @ centre)
+    roots = vectors[:, :, :0:-1] * np.sqrt(np.maximum(values[:, None, :0:-1], 0.0))
+    return mean @ centre, np.ascontiguousarray(roots)
+
+
+@lru_cache(maxsize=32)
+def unit_cube(dimensions: int, n_points: int = N_POINTS) -> NDArray[np.float64]:
+    """Quasi-random points of the unit cube: Sobol's, each coordinate folded at its middle."""
+    points = qmc.Sobol(dimensions, seed=0).random(n_points)
+    return np.clip(np.abs(2 * points - 1), 1e-12, 1 - 1e-12)
+
+
+@lru_cache(maxsize=32)
+def grid_of(dimensions: int, factor: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Points of a standard normal distribution and their weights, so many times as fine.
+
+    The product of one or two quadratures, or quasi-random points.
+    """
+    if dimensions > 2:
+        points = ndtri(unit_cube(dimensions, N_POINTS * factor))
+        return points, np.full(len(points), 1 / len(points))
+    step = STEP / factor
+    nodes = np.arange(NODES[0], NODES[-1] + step / 2, step)
+    weights = np.interp(nodes, NODES, WEIGHTS) if factor == 1 else density(nodes) * step
+    if dimensions == 1:
+        return nodes[:, None], weights
+    points = np.stack(np.meshgrid(nodes, nodes), axis=-1).reshape(-1, 2)
+    return points, np.outer(weights, weights).ravel()
+
+
+def density(x: NDArray) -> NDArray[np.float64]:
+    """Of the standard normal distribution."""
+    return np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)

@@ -1,0 +1,174 @@
+"""The Gaussian posterior of several classes together."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint.coding import Coding
+from bayespoint.likelihoods.joint import JointLikelihood, log_share_of_largest
+from bayespoint.posteriors.base import Posterior
+from bayespoint.posteriors.gaussian import Messages
+from bayespoint.state import finite, need, optional, shaped
+
+TINY = np.finfo(np.float64).tiny
+BYTES = 2**26  # memory for a part of some points
+
+
+class JointPosterior(Posterior):
+    r"""Gaussian weights of all classes together, :math:`w \sim N(\mu, \Sigma)`.
+
+    The weights of classes c and c' have the covariance
+
+    .. math:: \Sigma_{cc'} = \delta_{cc'} O_c O_c^T + S_c S_{c'}^T,
+
+    so that the outputs :math:`f_c(x) = z(x)^T w_c` of a point are jointly Gaussian. The predictive
+    probabilities of the classes come from their likelihood, and sum to 1 by themselves.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (n_coordinates, n_classes)
+        :math:`\mu`.
+    own : ndarray of shape (n_classes, n_coordinates, k)
+        The parts :math:`O_c` that a class does not share with others; k may be 0. Of shape
+        (n_classes, n_coordinates): standard deviations of independent weights.
+    shared : ndarray of shape (n_classes, n_coordinates, r)
+        The parts :math:`S_c`; r may be 0.
+    likelihood : JointLikelihood
+        p(class | outputs).
+    log_evidence : ndarray of shape (1,), optional
+        log p(labels).
+    cavities : tuple of ndarrays (n_points, n_classes), (n_points, n_classes, n_classes), optional
+        Means and covariances of the outputs of each training point, given all other labels.
+    messages : Messages, optional
+        Messages :math:`\exp(h^T f - f^T (\operatorname{diag}(r) - r r^T / \sum r) f / 2)` of the
+        training points to their C outputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.likelihoods import SoftmaxLikelihood
+    >>> from bayespoint.posteriors import JointPosterior
+    >>> mean, own = np.array([[1.0, 0.0, -1.0]]), np.ones((3, 1, 1))
+    >>> posterior = JointPosterior(mean, own, np.empty((3, 1, 0)), SoftmaxLikelihood())
+    >>> np.exp(posterior.decision(np.array([[1.0]]), "bayes_point")).round(3)
+    array([[0.558, 0.284, 0.158]])
+    """
+
+    not_stored = ("cavities", "messages")
+    is_gaussian = True
+    cavities: tuple[NDArray, NDArray] | None = None
+    messages: Messages | None = None
+
+    def __init__(
+        self,
+        mean: NDArray[np.float64],
+        own: NDArray[np.float64],
+        shared: NDArray[np.float64],
+        likelihood: JointLikelihood,
+        *,
+        log_evidence: NDArray[np.float64] | None = None,
+        cavities: tuple[NDArray, NDArray] | None = None,
+        messages: Messages | None = None,
+    ) -> None:
+        self._mean = mean
+        self.own, self.shared = own, shared
+        self.likelihood = likelihood
+        self.log_evidence = log_evidence
+        self.cavities = cavities
+        self.messages = messages
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        """The Bayes point mu."""
+        return self._mean
+
+    @cached_property
+    def left_out_log_probability(self) -> NDArray[np.float64] | None:  # type: ignore[override]
+        """Logarithms of p(class of a training point | all other labels), of each class.
+
+        It takes as long as predictions, so it is computed when it is asked for.
+        """
+        return None if self.cavities is None else self.likelihood.log_predictive(*self.cavities)
+
+    @property
+    def is_diagonal(self) -> bool:
+        """Whether the weights are independent."""
+        return self.own.ndim == 2
+
+    @property
+    def covariance(self) -> NDArray[np.float64]:
+        """Sigma, (n_classes n_coordinates, the same), class by class."""
+        n_classes, d = self.shared.shape[:2]
+        flat = self.shared.reshape(n_classes * d, -1)
+        covariance = flat @ flat.T
+        for c, part in enumerate(self.own):
+            here = slice(c * d, (c + 1) * d)
+            covariance[here, here] += np.diag(part**2) if self.is_diagonal else part @ part.T
+        return covariance
+
+    def outputs(self, Z: NDArray) -> tuple[NDArray, NDArray]:
+        """Means (n, n_classes) and covariances (n, n_classes, n_classes) of the outputs."""
+        n_classes = len(self.own)
+        covariance = np.zeros((Z.shape[0], n_classes, n_classes))
+        diagonal = np.arange(n_classes)
+        if self.is_diagonal:
+            covariance[:, diagonal, diagonal] = (Z * Z) @ np.square(self.own.T)
+            return Z @ self.mean, covariance
+        step = max(1, BYTES // (8 * max(1, self.shared.shape[2] * n_classes)))
+        flat = self.shared.transpose(1, 0, 2).reshape(len(self.mean), -1)
+        for begin in range(0, len(Z), step):
+            here = slice(begin, begin + step)
+            spread = (Z[here] @ flat).reshape(len(Z[here]), n_classes, -1)
+            covariance[here] = spread @ spread.transpose(0, 2, 1)
+            for c, part in enumerate(self.own):
+                covariance[here, c, c] += np.square(Z[here] @ part).sum(axis=1)
+        return Z @ self.mean, covariance
+
+    def latent(self, Z: NDArray) -> tuple[NDArray, NDArray]:
+        """Means and variances of the outputs."""
+        mean, covariance = self.outputs(Z)
+        return mean, np.diagonal(covariance, axis1=1, axis2=2).copy()
+
+    def votes(self, Z: NDArray) -> NDArray:
+        """Twice the share of the classifiers that predict each class, less 1."""
+        return 2 * np.exp(self.decision(Z, "vote")) - 1
+
+    def draw(self, n: int, rng: np.random.Generator) -> NDArray:
+        """Weights of n classifiers, with the covariance between classes."""
+        if self.is_diagonal:
+            spread = self.own[..., None] * rng.standard_normal((*self.own.shape, n))
+        else:
+            n_classes, _, k = self.own.shape
+            spread = self.own @ rng.standard_normal((n_classes, k, n))
+            spread += self.shared @ rng.standard_normal((self.shared.shape[2], n))
+        return self.mean[:, None] + np.moveaxis(spread, 0, 2)
+
+    def decision(self, Z: NDArray, rule: str) -> NDArray:
+        """Log-probabilities of the classes, or logarithms of the shares of the vote."""
+        mean, covariance = self.outputs(Z)
+        if rule == "vote":
+            return log_share_of_largest(mean, covariance)
+        return self.likelihood.log_predictive(mean, covariance)
+
+    def log_probability(self, decision: NDArray, rule: str) -> tuple[NDArray, NDArray]:
+        """The decision, and the logarithm of the probability of all other classes."""
+        return decision, np.log(np.maximum(-np.expm1(np.minimum(decision, 0.0)), TINY))
+
+    def class_shares(self, Z: NDArray, coding: Coding) -> NDArray[np.float64]:
+        """Share of the classifiers that predict each class."""
+        return np.exp(self.decision(Z, "vote"))
+
+    def check_state(self) -> None:
+        """Raise an error if the stored attributes are invalid."""
+        sizes = finite(self.mean, "dc")
+        finite(self.own, "cd" if self.is_diagonal else "cdk", **sizes)
+        finite(self.shared, "cdr", **sizes)
+        optional(self.log_evidence, "e", e=1)
+        need(isinstance(self.likelihood, JointLikelihood), "its likelihood is not a joint one")
+        if self.messages is not None:
+            need(isinstance(self.messages, Messages), "its messages are not Messages")
+            sizes = shaped(self.messages.shift, "f", "nc", c=sizes["c"])
+            shaped(self.messages.rate, "f", "nc", **sizes)

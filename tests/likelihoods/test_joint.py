@@ -1,0 +1,116 @@
+"""Probabilities of several classes, given Gaussian outputs."""
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from scipy.stats import multivariate_normal
+
+from bayespoint import _core
+from bayespoint.likelihoods import ArgmaxLikelihood, SoftmaxLikelihood
+from bayespoint.likelihoods.joint import log_share_of_largest
+
+
+def outputs(n, n_classes, scale, seed=0):
+    """Means and covariances of some outputs."""
+    rng = np.random.default_rng(seed)
+    root = scale * rng.normal(size=(n, n_classes, n_classes)) / np.sqrt(n_classes)
+    return scale * rng.normal(size=(n, n_classes)), root @ root.transpose(0, 2, 1)
+
+
+def share_by_scipy(mean, covariance, c):
+    """Probability that output c is the largest, by SciPy's normal distribution function."""
+    lead = np.delete(np.eye(len(mean))[c] - np.eye(len(mean)), c, axis=0)
+    law = multivariate_normal(np.zeros(len(lead)), lead @ covariance @ lead.T)
+    return law.cdf(lead @ mean)
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0, 5.0, 50.0])
+def test_three_classes_are_good_to_six_digits(scale):
+    mean, covariance = outputs(40, 3, scale)
+    found = np.exp(ArgmaxLikelihood(1.0).log_predictive(mean, covariance))
+    for i in range(40):
+        noisy = covariance[i] + np.eye(3)
+        expected = [share_by_scipy(mean[i], noisy, c) for c in range(3)]
+        np.testing.assert_allclose(found[i], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("n_classes", [4, 6, 10])
+@pytest.mark.parametrize("scale", [0.5, 2.0, 6.0])
+def test_more_classes_are_good_to_three_digits(n_classes, scale):
+    mean, covariance = outputs(12, n_classes, scale)
+    noise = ArgmaxLikelihood(1.0)
+    found = np.exp(noise.log_predictive(mean, covariance))
+    rng, n_draws = np.random.default_rng(1), 200_000
+    for i in range(12):
+        drawn = rng.multivariate_normal(mean[i], covariance[i] + np.eye(n_classes), n_draws)
+        share = np.bincount(drawn.argmax(axis=1), minlength=n_classes) / n_draws
+        error = 5 * np.sqrt(share * (1 - share) / n_draws)
+        assert (np.abs(found[i] - share) < 1e-3 + error).all()
+
+
+def test_the_covariance_between_classes_matters():
+    mean, covariance = outputs(200, 4, 2.0)
+    found = np.exp(ArgmaxLikelihood(1.0).log_predictive(mean, covariance))
+    alone = np.einsum("nij,ij->nij", covariance, np.eye(4))
+    without = np.exp(ArgmaxLikelihood(1.0).log_predictive(mean, alone))
+    assert np.abs(found - without).max() > 0.05
+
+
+def test_outputs_without_noise_and_equal_ones():
+    mean = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 1e9, 0.0]])
+    covariance = np.zeros((3, 3, 3))
+    p = np.exp(log_share_of_largest(mean, covariance))
+    np.testing.assert_allclose(p[0], [1, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(p[2], [0, 1, 0], atol=1e-12)
+    assert np.isfinite(p).all()
+    assert p.sum(axis=1) == pytest.approx(np.ones(3))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5, 9])
+def test_a_shift_of_all_outputs_and_the_order_of_classes_do_not_matter(n_classes):
+    mean, covariance = outputs(20, n_classes, 2.0)
+    order = np.random.default_rng(2).permutation(n_classes)
+    exact = 1e-10 if n_classes < 4 else 2e-3  # the order of integration changes
+    for likelihood in (ArgmaxLikelihood(0.7), SoftmaxLikelihood()):
+        p = np.exp(likelihood.log_predictive(mean, covariance))
+        assert p.sum(axis=1) == pytest.approx(np.ones(20))
+        moved = np.exp(likelihood.log_predictive(mean + 3.0, covariance + 2.0))
+        np.testing.assert_allclose(moved, p, atol=1e-9)
+        mixed = covariance[:, order][:, :, order]
+        other = np.exp(likelihood.log_predictive(mean[:, order], mixed))
+        np.testing.assert_allclose(other, p[:, order], atol=exact)
+
+
+@pytest.mark.parametrize(("n_classes", "bound"), [(3, 1e-6), (4, 1e-3), (10, 2e-3)])
+def test_the_mean_of_the_softmax(n_classes, bound):
+    mean, covariance = outputs(8, n_classes, 1.5)
+    found = np.exp(SoftmaxLikelihood().log_predictive(mean, covariance))
+    rng = np.random.default_rng(3)
+    for i in range(8):
+        p = softmax(rng.multivariate_normal(mean[i], covariance[i], 200_000), axis=1)
+        error = 5 * p.std(axis=0) / np.sqrt(len(p))
+        assert (np.abs(found[i] - p.mean(axis=0)) < bound + error).all()
+
+
+def test_a_single_classifier_has_the_probabilities_of_its_noise():
+    f = np.array([[0.3, -1.0, 2.0, 0.0]])
+    log_p, log_rest = ArgmaxLikelihood(0.5).log_likelihood(f)
+    sure = np.exp(ArgmaxLikelihood(0.5).log_predictive(f, np.zeros((1, 4, 4))))
+    np.testing.assert_allclose(np.exp(log_p), sure, atol=1e-3)
+    np.testing.assert_allclose(np.exp(log_p) + np.exp(log_rest), 1)
+    np.testing.assert_allclose(np.exp(SoftmaxLikelihood().log_likelihood(f)[0]), softmax(f))
+
+
+def test_small_probabilities_have_a_logarithm():
+    mean = np.array([[0.0, 40.0, -40.0], [0.0, 0.0, 1e6]])
+    log_p = ArgmaxLikelihood(1.0).log_predictive(mean, np.zeros((2, 3, 3)))
+    assert np.isfinite(log_p).all()
+    assert log_p[0, 0] > log_p[0, 2]
+
+
+def test_quantiles():
+    from scipy.special import ndtri
+
+    p = np.concatenate([np.geomspace(1e-280, 0.4, 200), np.linspace(0.01, 0.99, 99)])
+    found = np.array([_core.orthants.quantile(float(q)) for q in p])
+    np.testing.assert_allclose(found, ndtri(p), rtol=2e-9, atol=2e-9)
