@@ -117,7 +117,7 @@ def steps(mnist: Mnist) -> None:
     spent: dict[str, list[float]] = {}
     parts = {
         "points: type, NaN": (classifier, "device_points"),
-        "kernel and points prepared": (DeviceSpace, "fit"),
+        "kernel and points prepared": (DeviceSpace, "fit_on_device"),
         "all kernel rows": (rows.DeviceRows, "load_all"),
         "permutations (beside the rows)": (waves, "permutations"),
         "perceptrons": (perceptrons.DeviceRounds, "_advance"),

@@ -97,10 +97,9 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
         the engine's ``n_samples``, instead of starting again. Fitting 4 samples and then 6 more
         gives the same result as fitting 10.
     device : None, "cpu", "cuda", "cuda:1" or "auto", default=None
-        Where to work. None follows X: the CPU, or the GPU on which a torch tensor or CuPy array
-        lies. "auto" is a GPU if there is one. Predictions use it too, and the CPU where there is no
-        GPU. Fitted attributes are NumPy arrays; predictions are arrays of the kind of X. Needs
-        ``pip install "bayespoint[gpu]"`` and a named kernel (or a sum of such kernels).
+        Where to work; "auto" is a GPU if there is one. None follows X: the CPU, or the GPU on which
+        a torch tensor or CuPy array lies. Fitted attributes are NumPy arrays, predictions are
+        arrays of the kind of X. Needs ``pip install "bayespoint[gpu]"`` and a named kernel.
     n_jobs : int or None, default=None
         Number of threads for independent parts of a fit, in addition to those of BLAS. Results do
         not depend on it.
@@ -335,10 +334,8 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
             self._check_device(X, engine, batch=True)
             points, labels = validated(self, X, y, self._takes_sparse(engine), reset=first)
             known = known_classes(None if first else self.classes_, classes)
-            problem = Problem.pose(
-                points, labels, sample_weight, self.class_weight,
-                classes=known, joint=self._joins(engine),
-            )  # fmt: skip
+            given = (points, labels, sample_weight, self.class_weight)
+            problem = Problem.pose(*given, classes=known, joint=self._joins(engine))
             if first:
                 self._seed = int(check_random_state(self.random_state).randint(2**31))
             if self.standardize is True:
@@ -360,10 +357,8 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
         """The problem of all data at once, of scaled features if that is asked for."""
         points, labels = validated(self, X, y, self._takes_sparse(engine), reset=reset)
         is_matrix = self._make_kernel().is_precomputed
-        problem = Problem.pose(
-            points, labels, to_numpy(sample_weight), self.class_weight,
-            precomputed=is_matrix, joint=self._joins(engine),
-        )  # fmt: skip
+        given = (points, labels, to_numpy(sample_weight), self.class_weight)
+        problem = Problem.pose(*given, precomputed=is_matrix, joint=self._joins(engine))
         self._scaling = None
         if self._chooses(engine) if self.standardize == "auto" else self.standardize:
             if is_matrix or issparse(points):

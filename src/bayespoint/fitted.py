@@ -15,7 +15,6 @@ from scipy.sparse import issparse
 from bayespoint.engines import Engine, Run
 from bayespoint.exceptions import TaskWarning, warn_user
 from bayespoint.gpu.arrays import variances
-from bayespoint.gpu.devices import is_tensor
 from bayespoint.kernels import Kernel
 from bayespoint.left_out import Estimate, expected_scores
 from bayespoint.posteriors import MixturePosterior, Posterior
@@ -87,8 +86,7 @@ class Fitted(Predictions, Training):
         if left_out is not None:
             self.expected_scores_ = expected_scores(left_out, problem.codes, problem.weight)
             self.left_out_error_ = self.expected_scores_["error"].value
-        device = problem.points.device if is_tensor(problem.points) else None
-        self._publish_oob(problem.codes, problem.weight, problem.given, device)
+        self._publish_oob(problem.codes, problem.weight, problem.given)
         if self.kernel_.is_linear:
             weights = self._space.primal(self.posterior_.mean).T
             self.coef_, constant = np.hsplit(weights, [self.n_features_in_])

@@ -304,15 +304,12 @@ class Predictions:
         return self.coding_.scores(decision, log_yes, log_no), log_yes, log_no
 
     def _publish_oob(
-        self,
-        codes: NDArray,
-        weight: NDArray | None,
-        given: NDArray[np.bool_],
-        device: Any = None,
+        self, codes: NDArray, weight: NDArray | None, given: NDArray[np.bool_]
     ) -> None:
         """Set the out-of-bag attributes, if the posterior has such decisions."""
-        if device is not None and self.decision == "bayes_point":
-            self._publish_device_oob(codes, weight, given, device)
+        visits = vars(self.posterior_).pop("device_visits", None)
+        if visits is not None and self.decision == "bayes_point":
+            self._publish_device_oob(visits, codes, weight, given)
             return
         decision = self.posterior_.oob_decision(self.decision)
         if decision is None:
@@ -329,13 +326,10 @@ class Predictions:
         self._publish_oob_scores(self.coding_.scores(decision, log_yes, log_no), given)
 
     def _publish_device_oob(
-        self, codes: NDArray, weight: NDArray | None, given: NDArray[np.bool_], device: Any
+        self, visits: Any, codes: NDArray, weight: NDArray | None, given: NDArray[np.bool_]
     ) -> None:
-        """The same from outputs on a device."""
+        """The same from first visits on a device."""
         posterior: Any = self.posterior_
-        visits = posterior.device_visits or posterior.visits.on(device)
-        if posterior.device_visits is not None:
-            del posterior.device_visits  # the copy on the host is made when it is needed
         temperature = self.coding_.temperature
         log_odds, numbers = oob_summary(
             visits.honest_outputs, posterior.log_odds.matrix, posterior.log_odds.offset, codes,

@@ -84,7 +84,7 @@ class Training(Settings):
             assert engine.device_space is not None
             kernel = fitted_on_device(self._make_kernel(), problem.points)
             space = engine.device_space(kernel, self.ridge, self.n_components)
-            return space.fit(problem.points)
+            return space.fit_on_device(problem.points)
         kernel = self._make_kernel().fitted(problem.points)
         return engine.space(kernel, self.ridge, self.n_components).fit(problem.points, *pivots)
 

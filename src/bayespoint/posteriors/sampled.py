@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.gpu.arrays import to_device, to_host
+from bayespoint.gpu.devices import is_tensor
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors.log_odds import LogOdds
 from bayespoint.posteriors.samples import Samples
@@ -141,7 +142,8 @@ class SampledPosterior(Samples):
     (1, 10, 1)
     """
 
-    device_visits: FirstVisits | None = None  # as tensors, for the time of a fit on a device
+    visits: FirstVisits
+    device_visits: FirstVisits  # as tensors, for the time of a fit on a device
 
     def __init__(
         self,
@@ -151,10 +153,14 @@ class SampledPosterior(Samples):
         support: NDArray[np.int64] | None = None,
     ) -> None:
         if callable(weights):
-            self.defer(weights=weights, visits=visits.on_host)
+            self.defer(weights=weights)
+        else:
+            self.weights = weights
+        if is_tensor(visits.outputs):
+            self.defer(visits=visits.on_host)
             self.device_visits = visits
         else:
-            self.weights, self.visits = weights, visits
+            self.visits = visits
         self.log_odds = log_odds
         self.support = support
 

@@ -22,7 +22,7 @@ class DeviceSpace(DualSpace):
         As in :class:`DualSpace`.
     """
 
-    def fit(self, X: Any) -> DeviceSpace:
+    def fit_on_device(self, X: Any) -> DeviceSpace:
         """Prepare the training points, a tensor."""
         self.points: Any = prepare(self.kernel, X)
         self.device = X.device

@@ -177,8 +177,6 @@ class PermutedPerceptron(Engine):
         part = join(parts)
         assert visits is not None
         log_odds = learn_log_odds(visits.honest_outputs, training.targets, sample_weight)
-        if request.device is not None and not callable(part.weights):
-            visits = visits.on_host()
         posterior = SampledPosterior(part.weights, visits, log_odds, part.support)
         if part.mean is not None:
             vars(posterior)["mean"] = part.mean
