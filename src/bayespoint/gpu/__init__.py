@@ -2,5 +2,5 @@
 
 Everything here works on torch tensors and imports torch only when it is used. The pieces run on
 torch's CPU device as well, where a slow reference stands in for the CUDA source
-``perceptron.cu``; the tests compare both with the compiled code of ``bayespoint._core``.
+``source.cu``; the tests compare both with the compiled code of ``bayespoint._core``.
 """

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
 from bayespoint.gpu.arrays import to_device
+from bayespoint.gpu.source import LEFT, RIGHT, logistic_sums
 
 PIECES = 60  # of the points: sums over many points are sums of pieces, on all multiprocessors
 ENOUGH = 1e-3  # of a sum of losses over all points
@@ -194,9 +195,34 @@ def sum_up(features: Any, yes: Any, copies: Any, at: NDArray) -> Sums:
     """
     import torch
 
+    n_batch, _, k = features.shape
+    t = yes.shape[2]
+    there = to_device(at, features.device)
+    if features.device.type == "cuda" and t > 1 and t * k <= LEFT and (t + 1) * k <= RIGHT:
+        loss, slope, both = logistic_sums(features, yes.argmax(dim=2), copies, there, PIECES)
+        both = both[:, : t * k, : (t + 1) * k]
+    else:
+        loss, slope, both = sums_by_products(features, yes, copies, there)
+    curvature = -both[:, :, : t * k].reshape(n_batch, t, k, t, k)
+    own = both[:, :, t * k :].reshape(n_batch, t, k, k)
+    torch.diagonal(curvature, dim1=1, dim2=3).add_(own.permute(0, 2, 3, 1))
+    flat = [loss[:, None], slope.reshape(n_batch, -1), curvature.view(n_batch, -1)]
+    host = torch.cat(flat, dim=1).cpu().numpy()  # the only wait for the device
+    of_loss, of_slope, of_curvature = np.split(host, [1, 1 + t * k], axis=1)
+    return Sums(
+        of_loss[:, 0],
+        of_slope.reshape(n_batch, t, k),
+        of_curvature.reshape(n_batch, t * k, t * k),
+    )
+
+
+def sums_by_products(features: Any, yes: Any, copies: Any, at: Any) -> tuple[Any, Any, Any]:
+    """What ``logistic_sums`` of the source gives, by matrix products."""
+    import torch
+
     n_batch, n, k = features.shape
     t = yes.shape[2]
-    scores = features @ to_device(at, features.device).transpose(1, 2)
+    scores = features @ at.transpose(1, 2)
     if t == 1:
         p, losses = scores.sigmoid(), log_loss(scores, yes)
     else:
@@ -206,18 +232,7 @@ def sum_up(features: Any, yes: Any, copies: Any, at: NDArray) -> Sums:
     rows = (copies.sqrt()[..., None] * features).float()
     products = (p.float()[..., None] * rows[:, :, None, :]).view(n_batch, n, t * k)
     both = in_pieces(products, torch.cat([products, rows], dim=2)).double()
-    curvature = -both[:, :, : t * k].reshape(n_batch, t, k, t, k)
-    own = both[:, :, t * k :].view(n_batch, t, k, k)
-    torch.diagonal(curvature, dim1=1, dim2=3).add_(own.permute(0, 2, 3, 1))
-    loss = torch.linalg.vecdot(copies, losses)
-    flat = [loss[:, None], slope.view(n_batch, -1), curvature.view(n_batch, -1)]
-    host = torch.cat(flat, dim=1).cpu().numpy()  # the only wait for the device
-    of_loss, of_slope, of_curvature = np.split(host, [1, 1 + t * k], axis=1)
-    return Sums(
-        of_loss[:, 0],
-        of_slope.reshape(n_batch, t, k),
-        of_curvature.reshape(n_batch, t * k, t * k),
-    )
+    return torch.linalg.vecdot(copies, losses), slope, both
 
 
 def in_pieces(left: Any, right: Any) -> Any:

@@ -97,11 +97,17 @@ class DeviceRounds:
         padded[:, :m] = targets
         self._rows, self._max_epochs, self._has_ridge = rows, max_epochs, bool(ridge.any())
         self.shape = (len(orders), n_tasks)
+
+        def on_device(numbers: NDArray) -> Any:
+            if not self._has_ridge:  # then all are equal
+                return torch.full((m,), float(numbers[0]), device=device)
+            return to_device(numbers.astype(np.float32), device)
+
         self.machines = DeviceMachines(
             orders=to_device(orders.astype(np.int32, copy=False), device),
             targets=padded,
-            step=to_device(step.astype(np.float32), device),
-            ridge=to_device(ridge.astype(np.float32), device),
+            step=on_device(step),
+            ridge=on_device(ridge),
             address=rows.address,
             counts=torch.zeros((n_machines, stride), device=device),
             margins=torch.zeros((n_machines, stride), device=device),

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-CLUSTER, THREADS, WIDE = 8, 128, 1024  # as in perceptron.cu
+CLUSTER, THREADS, WIDE = 8, 128, 1024  # as in source.cu
 SUM_ROWS, SUM_COLUMNS = 4, 16
+LEFT, RIGHT = 112, 128  # sizes of the sums of logistic regression
 TILE = 32  # rows and columns of a tile of a symmetric matrix
 _compiling = Lock()
 
@@ -70,7 +71,7 @@ def program(index: int, capability: tuple[int, int]) -> Any:
     from cuda.core import Device, Program, ProgramOptions
 
     Device(index).set_current()
-    text = files("bayespoint.gpu").joinpath("perceptron.cu").read_text()
+    text = files("bayespoint.gpu").joinpath("source.cu").read_text()
     options = ProgramOptions(std="c++17", arch=f"sm_{capability[0]}{capability[1]}")
     return Program(text, "c++", options).compile("cubin")
 
@@ -131,3 +132,32 @@ def multiply(values: Any, a: Any, b: Any, c: Any, d: Any, degree: int, weights: 
             n_weights, first,
         )  # fmt: skip
     return out
+
+
+def to_grid(X: Any, step: float, near: float, largest: float, high: Any) -> bool:
+    """Write multiples of the step as float16 numbers; whether all entries are such."""
+    import torch
+
+    off = torch.zeros(1, dtype=torch.int32, device=X.device)
+    launch(
+        "to_grid", X.device, min(len(X), 65_536), 256, X, high, np.float32(step),
+        np.float32(near), np.float32(largest), off, len(X), np.int64(X.stride(0)), X.shape[1],
+        high.shape[1],
+    )  # fmt: skip
+    return not bool(off)
+
+
+def logistic_sums(features: Any, codes: Any, copies: Any, at: Any, n_pieces: int) -> tuple:
+    """Losses, slopes and squares of each problem, summed over its pieces; see the source."""
+    import torch
+
+    n_batch, n, k = features.shape
+    t = at.shape[1]
+    new = features.new_empty
+    losses, slopes = new((n_batch, n_pieces)), new((n_batch, n_pieces, t, k))
+    squares = torch.empty((n_batch, n_pieces, LEFT, RIGHT), device=features.device)
+    launch(
+        "logistic_sums", features.device, (n_pieces, n_batch), 256, features, codes, copies, at,
+        losses, slopes, squares, n, n_pieces, t, k,
+    )  # fmt: skip
+    return losses.sum(dim=1), slopes.sum(dim=1), squares.sum(dim=1, dtype=torch.float64)

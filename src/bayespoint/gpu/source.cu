@@ -1,11 +1,12 @@
-// Kernel perceptrons on permutations, as bayespoint/_core/perceptron.py has them, on a CUDA device.
+// The kernels that torch has not: perceptrons, kernel values, and two sums.
 //
-// Labels are folded into the state: margins are t_i o_i, and counts are t_i alpha_i >= 0, so that a
-// point is wrong where its margin (with the ridge's part) is not positive. A machine looks at many
-// places of its permutation at once, corrects the first mistake, and goes on behind it: this is
-// what one place after the other gives. Two kernels do so. In `advance_blocks` a block of threads
-// trains a machine whose margins are in global memory. In `advance_clusters` a cluster of blocks
-// does, and the margins are in its distributed shared memory.
+// Kernel perceptrons on permutations are those of bayespoint/_core/perceptron.py. Labels are folded
+// into the state: margins are t_i o_i, and counts are t_i alpha_i >= 0, so that a point is wrong
+// where its margin (with the ridge's part) is not positive. A machine looks at many places of its
+// permutation at once, corrects the first mistake, and goes on behind it: this is what one place
+// after the other gives. Two kernels do so. In `advance_blocks` a block of threads trains a machine
+// whose margins are in global memory. In `advance_clusters` a cluster of blocks does, and the
+// margins are in its distributed shared memory.
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
@@ -464,4 +465,99 @@ multiply(const float* __restrict__ values, const float* __restrict__ a,
         }
         __syncthreads();
     }
+}
+
+// Multiples of a step as float16 numbers; `off` is raised where an entry is none, or beyond
+// `largest`. Rows of k entries, of which those from n_columns on are 0.
+extern "C" __global__ void to_grid(const float* __restrict__ X, unsigned short* high, float step,
+                                   float near, float largest, int* off, int n_rows,
+                                   long long stride, int n_columns, int k) {
+    bool is_off = false;
+    for (int row = blockIdx.x; row < n_rows; row += gridDim.x)
+        for (int j = threadIdx.x; j < k; j += blockDim.x) {
+            float whole = 0.0f;
+            if (j < n_columns) {
+                const float place = X[row * stride + j] / step;
+                whole = rintf(place);
+                is_off |= !(fabsf(place - whole) <= near * fabsf(whole) && fabsf(whole) <= largest);
+            }
+            unsigned short half;
+            asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(whole));
+            high[(size_t)row * k + j] = half;
+        }
+    if (is_off) *off = 1;
+}
+
+// Loss of multinomial logistic regression, its slope and its curvature, summed over a piece of the
+// points: blocks are pieces x problems. Coefficients are (t, k), points (n, k) with t k <= 112 and
+// t k + k <= 128. With v = sqrt(c) p (x) x and w = sqrt(c) x, `squares` becomes sum v (v, w)^T.
+#define POINTS 32
+#define LEFT 112
+#define RIGHT 128
+
+extern "C" __global__ void __launch_bounds__(256)
+logistic_sums(const double* __restrict__ features, const long long* __restrict__ codes,
+              const double* __restrict__ copies, const double* __restrict__ coefficients,
+              double* losses, double* slopes, float* squares, int n, int n_pieces, int t, int k) {
+    __shared__ float both[POINTS][RIGHT];
+    __shared__ double wrong[POINTS][16], x[POINTS][16];
+    const int piece = blockIdx.x, problem = blockIdx.y, tid = threadIdx.x;
+    const int size = n / n_pieces, begin = piece * size, tk = t * k;
+    const int row = 7 * (tid / 16), column = 8 * (tid % 16);
+    const double* at = coefficients + (size_t)problem * tk;
+    float sums[7][8] = {};
+    double slope = 0.0, loss = 0.0;
+    for (int first = 0; first < size; first += POINTS) {
+        for (int j = tid; j < POINTS * RIGHT; j += 256) ((float*)both)[j] = 0.0f;
+        __syncthreads();
+        if (tid < POINTS) {
+            const int i = begin + first + tid;
+            const bool is_there = first + tid < size;
+            const size_t place = (size_t)problem * n + (is_there ? i : begin);
+            const double c = is_there ? copies[place] : 0.0;
+            const int code = (int)codes[place];
+            double scores[16], top = -1e300, total = 0.0, own = 0.0;
+            for (int j = 0; j < k; j++) x[tid][j] = features[place * k + j];
+            for (int r = 0; r < t; r++) {
+                double s = 0.0;
+                for (int j = 0; j < k; j++) s += at[r * k + j] * x[tid][j];
+                scores[r] = s;
+                top = s > top ? s : top;
+                if (r == code) own = s;
+            }
+            for (int r = 0; r < t; r++) total += scores[r] = exp(scores[r] - top);
+            loss += c * (log(total) + top - own);
+            const float root = sqrtf((float)c);
+            for (int j = 0; j < k; j++) both[tid][tk + j] = root * (float)x[tid][j];
+            for (int r = 0; r < t; r++) {
+                const double p = scores[r] / total;
+                wrong[tid][r] = c * (p - (r == code));
+                for (int j = 0; j < k; j++) both[tid][r * k + j] = (float)p * both[tid][tk + j];
+            }
+        }
+        __syncthreads();
+        if (tid < tk)
+            for (int p = 0; p < POINTS; p++) slope += wrong[p][tid / k] * x[p][tid % k];
+        for (int p = 0; p < POINTS; p++) {
+            float left[7];
+#pragma unroll
+            for (int i = 0; i < 7; i++) left[i] = both[p][row + i];
+#pragma unroll
+            for (int j = 0; j < 8; j++) {
+                const float right = both[p][column + j];
+#pragma unroll
+                for (int i = 0; i < 7; i++) sums[i][j] += left[i] * right;
+            }
+        }
+        __syncthreads();
+    }
+    const size_t place = (size_t)problem * n_pieces + piece;
+    if (tid < tk) slopes[place * tk + tid] = slope;
+    for (int step = 16; step; step /= 2) loss += __shfl_xor_sync(~0u, loss, step);
+    if (tid == 0) losses[place] = loss;
+#pragma unroll
+    for (int i = 0; i < 7; i++)
+#pragma unroll
+        for (int j = 0; j < 8; j++)
+            squares[(place * LEFT + row + i) * RIGHT + column + j] = sums[i][j];
 }
