@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from _report import table, timed
 
-from bayespoint import BayesPointClassifier, classifier, training
+from bayespoint import BayesPointClassifier, classifier, points, training
 from bayespoint.datasets import load_mnist
 from bayespoint.engines import PermutedPerceptron
 from bayespoint.engines.sampling import perceptron, waves
@@ -116,7 +116,7 @@ def steps(mnist: Mnist) -> None:
     X, y, X_test = mnist.on_device
     spent: dict[str, list[float]] = {}
     parts = {
-        "points: type, NaN": (classifier, "device_points"),
+        "points: type, NaN": (points, "device_points"),
         "kernel and points prepared": (DeviceSpace, "fit_on_device"),
         "all kernel rows": (rows.DeviceRows, "load_all"),
         "permutations (beside the rows)": (waves, "permutations"),
@@ -184,11 +184,11 @@ def accuracy(mnist: Mnist) -> None:
     noisy = X + 1e-3 * torch.rand_like(X)  # on no grid
     kernel = PolynomialKernel(degree=5, gamma=1.0, coef0=1.0, normalize=True)
     found = []
-    for name, points in (("pixels (one product)", X), ("any floats (three products)", noisy)):
-        fitted = kernels.fitted(kernel, points)
-        prepared = kernels.prepare(fitted, points)
+    for name, some in (("pixels (one product)", X), ("any floats (three products)", noisy)):
+        fitted = kernels.fitted(kernel, some)
+        prepared = kernels.prepare(fitted, some)
         values = kernels.block(fitted, prepared.take(slice(0, 1000)), prepared)
-        exact = points.double()
+        exact = some.double()
         length = ((exact**2).sum(dim=1) + 1).sqrt()
         exact = ((exact[:1000] @ exact.T + 1) / length[:1000, None] / length) ** 5
         rows_of = rows.DeviceRows(fitted, prepared, "auto")
@@ -242,9 +242,9 @@ def more_points(mnist: Mnist) -> None:
     X, y, X_test = mnist.on_device
     found, sizes, seconds = [], [], []
     for n in (15_000, 60_000, 240_000, 1_000_000):
-        points, labels = (X[:n], y[:n]) if n <= len(X) else shifted(X, y, n)
-        clf, spent = milliseconds(machine().fit, points, labels)
-        again = milliseconds(machine().fit, points, labels)[1] if n < 1e6 else spent
+        many, labels = (X[:n], y[:n]) if n <= len(X) else shifted(X, y, n)
+        clf, spent = milliseconds(machine().fit, many, labels)
+        again = milliseconds(machine().fit, many, labels)[1] if n < 1e6 else spent
         sizes.append(n)
         seconds.append(again / 1e3)
         support = len(clf.posterior_.support)
@@ -252,9 +252,9 @@ def more_points(mnist: Mnist) -> None:
         found.append((n, f"{spent / 1e3:.3f}", f"{again / 1e3:.3f}", support, wrong))
         print(f"{n} points: {spent / 1e3:.2f} s", flush=True)
         if n == 1_000_000:
-            _, predicting = milliseconds(clf.predict, points)
+            _, predicting = milliseconds(clf.predict, many)
             print(f"predict 1 000 000 points with {support} support points: {predicting:.0f} ms")
-        del points, labels, clf
+        del many, labels, clf
         torch.cuda.empty_cache()
     table("More points", ("m", "first fit, s", "fit, s", "support", "error %"), found)
     growth = np.diff(np.log(seconds)) / np.diff(np.log(sizes))

@@ -16,6 +16,14 @@ from bayespoint.gpu.arrays import to_device, to_host
 PART = 16_384  # rows at a time, where a scaled copy of all would be large
 
 
+def prepare(X: Any) -> None:
+    """Load what factorises matrices, which torch does once, and not safely from several threads."""
+    import torch
+
+    one = torch.eye(2, dtype=torch.float64, device=X.device)
+    torch.linalg.solve_triangular(torch.linalg.cholesky_ex(one)[0], one, upper=False)
+
+
 def outputs(Z: Any, weights: NDArray) -> NDArray[np.float64]:
     """Z w."""
     return to_host(Z @ to_device(weights, Z.device, Z.dtype))

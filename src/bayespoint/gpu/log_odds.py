@@ -199,7 +199,7 @@ def sum_up(features: Any, yes: Any, copies: Any, at: NDArray) -> Sums:
     t = yes.shape[2]
     there = to_device(at, features.device)
     if features.device.type == "cuda" and t > 1 and t * k <= LEFT and (t + 1) * k <= RIGHT:
-        loss, slope, both = logistic_sums(features, yes.argmax(dim=2), copies, there, PIECES)
+        loss, slope, both = logistic_sums(features, codes_of(yes), copies, there, PIECES)
         both = both[:, : t * k, : (t + 1) * k]
     else:
         loss, slope, both = sums_by_products(features, yes, copies, there)
@@ -214,6 +214,13 @@ def sum_up(features: Any, yes: Any, copies: Any, at: NDArray) -> Sums:
         of_slope.reshape(n_batch, t, k),
         of_curvature.reshape(n_batch, t * k, t * k),
     )
+
+
+def codes_of(yes: Any) -> Any:
+    """Index of the class of each point; kept with the labels, since all steps want it."""
+    if not hasattr(yes, "codes"):
+        yes.codes = yes.argmax(dim=-1)
+    return yes.codes
 
 
 def sums_by_products(features: Any, yes: Any, copies: Any, at: Any) -> tuple[Any, Any, Any]:

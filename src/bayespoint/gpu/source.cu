@@ -438,14 +438,18 @@ multiply(const float* __restrict__ values, const float* __restrict__ a,
 #pragma unroll
         for (int t = 0; t < SUM_COLUMNS; t++)
             w[t] = t < n_here ? weights[(size_t)(first + t) * n_columns + j] : 0.0f;
+        float g[SUM_ROWS];  // all are loaded before the first is used
 #pragma unroll
         for (int r = 0; r < SUM_ROWS; r++)
-            if (begin + r < n_rows) {
-                const float value = kernel_value(values[(begin + r) * stride + j], a[begin + r],
-                                                 b[j], c[begin + r], d[j], degree);
+            g[r] = values[min(begin + r, n_rows - 1) * stride + j];
+        const float right = b[j], side = d[j];
 #pragma unroll
-                for (int t = 0; t < SUM_COLUMNS; t++) total[r][t] += value * w[t];
-            }
+        for (int r = 0; r < SUM_ROWS; r++) {
+            const int i = min(begin + r, n_rows - 1);
+            const float value = kernel_value(g[r], a[i], right, c[i], side, degree);
+#pragma unroll
+            for (int t = 0; t < SUM_COLUMNS; t++) total[r][t] += value * w[t];
+        }
     }
     for (int r = 0; r < SUM_ROWS; r++) {
 #pragma unroll

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from threading import Lock
 from typing import Any
@@ -16,43 +16,61 @@ TILE = 32  # rows and columns of a tile of a symmetric matrix
 _compiling = Lock()
 
 
-class CurrentStream:
-    """The stream of torch that work is queued on, as cuda.core takes one."""
+class TorchStream:
+    """A stream of torch, as cuda.core takes one."""
 
-    def __init__(self, device: Any) -> None:
-        import torch
-
-        self._handle = torch.cuda.current_stream(device).cuda_stream
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
 
     def __cuda_stream__(self) -> tuple[int, int]:
         return 0, self._handle
 
 
 def launch(name: str, device: Any, grid: Any, block: Any, *arguments: Any, shared: int = 0) -> None:
-    """Queue a kernel of the source: tensors, whole numbers (int32) and np.int64 as arguments."""
+    """Queue a kernel of the source: tensors, whole numbers (int32) and NumPy's as arguments."""
     import torch
-    from cuda.core import LaunchConfig
     from cuda.core import launch as queue
 
+    stream = stream_of(device.index, torch.cuda.current_stream(device).cuda_stream)
+    converted = (
+        argument.data_ptr()
+        if isinstance(argument, torch.Tensor)
+        else np.int32(argument)
+        if isinstance(argument, int)
+        else argument
+        for argument in arguments
+    )
+    kernel = compiled(name, device.index, shared)
+    if torch.cuda.current_device() == device.index:
+        queue(stream, config_of(grid, block, shared), kernel, *converted)
+        return
     with torch.cuda.device(device):
-        kernel = compiled(name, device.index, torch.cuda.get_device_capability(device), shared)
-        converted = (
-            argument.data_ptr()
-            if isinstance(argument, torch.Tensor)
-            else np.int32(argument)
-            if isinstance(argument, int)
-            else argument
-            for argument in arguments
-        )
-        config = LaunchConfig(grid=grid, block=block, shmem_size=shared)
-        queue(CurrentStream(device), config, kernel, *converted)
+        queue(stream, config_of(grid, block, shared), kernel, *converted)
+
+
+@lru_cache(100)
+def stream_of(index: int, handle: int) -> Any:
+    """The stream of cuda.core."""
+    from cuda.core import Device
+
+    device = Device(index)
+    device.set_current()
+    return device.create_stream(TorchStream(handle))
+
+
+@lru_cache(1000)
+def config_of(grid: Any, block: Any, shared: int) -> Any:
+    """The sizes of a launch."""
+    from cuda.core import LaunchConfig
+
+    return LaunchConfig(grid=grid, block=block, shmem_size=shared)
 
 
 @cache
-def compiled(name: str, index: int, capability: tuple[int, int], shared: int) -> Any:
+def compiled(name: str, index: int, shared: int) -> Any:
     """A kernel, ready to be launched with so much dynamic shared memory."""
     with _compiling:
-        kernel = program(index, capability).get_kernel(name)
+        kernel = program(index).get_kernel(name)
     if shared > 48_000:  # more must be asked for
         from cuda.bindings import driver
 
@@ -66,11 +84,13 @@ def compiled(name: str, index: int, capability: tuple[int, int], shared: int) ->
 
 
 @cache
-def program(index: int, capability: tuple[int, int]) -> Any:
+def program(index: int) -> Any:
     """The compiled source."""
+    import torch
     from cuda.core import Device, Program, ProgramOptions
 
     Device(index).set_current()
+    capability = torch.cuda.get_device_capability(index)
     text = files("bayespoint.gpu").joinpath("source.cu").read_text()
     options = ProgramOptions(std="c++17", arch=f"sm_{capability[0]}{capability[1]}")
     return Program(text, "c++", options).compile("cubin")

@@ -12,6 +12,7 @@ from scipy.linalg import eigvalsh, lapack, solve_triangular
 
 from bayespoint.exceptions import KernelError, in_bytes
 from bayespoint.gpu.arrays import to_device, to_host
+from bayespoint.gpu.coordinates import prepare
 from bayespoint.kernels import Kernel, Points, in_plain_units
 from bayespoint.memory import check_fits
 from bayespoint.monitor import current_monitor
@@ -119,6 +120,7 @@ class BasisSpace(Coordinates):
     def fit_on_device(self, X: Any) -> BasisSpace:
         """Find the basis of a tensor's points on the CPU; sums over all points stay on the GPU."""
         self.fit(to_host(X))
+        prepare(X)
         self.on_device = to_device(self.Z_, X.device)
         return self
 
