@@ -21,6 +21,7 @@ from bayespoint.experiments.large_scale.samples import N_SAMPLES, RATES
 from bayespoint.experiments.verdicts import PRINTED_AND_MEASURED, error_row, standard_error
 from bayespoint.reject import rejection_curve
 
+TINY = 1e-12  # instead of 0, in quotients
 LEVELS = 255  # of grey: images are rounded to these, as the original ones are
 HELD_OUT = 6  # one training digit in so many is held out to choose by,
 N_PARTS = {"quick": 1, "full": 3}  # so many times, other ones each time
@@ -115,7 +116,7 @@ def shifted(X: NDArray, pixels: int) -> NDArray:
 
 
 def deskewed(X: NDArray) -> NDArray:
-    """Images sheared so that their lines stand upright, and centred, in the same grey levels.
+    """Images sheared so that their lines stand upright, in the same grey levels.
 
     Moments of the grey values give the slant of each image, as in LeCun et al. (1998). A row is
     moved by the slant times its distance from the centre of mass, with linear interpolation.
@@ -123,37 +124,23 @@ def deskewed(X: NDArray) -> NDArray:
     side = int(np.sqrt(X.shape[1]))
     images = X.reshape(-1, side, side).astype(np.float64)
     places = np.arange(side)
-    mass = np.maximum(images.sum(axis=(1, 2)), 1e-12)
-    rows = images.sum(axis=2) @ places / mass
-    columns = images.sum(axis=1) @ places / mass
-    down = places - rows[:, None]  # of each image, for each row
-    across = places - columns[:, None]
-    joint = np.einsum("nij,ni,nj->n", images, down, across) / mass
-    spread = np.einsum("nij,ni->n", images, down**2) / mass
-    slant = joint / np.maximum(spread, 1e-12)
-    middle = (side - 1) / 2
-    source_rows = places + (rows - middle)[:, None]  # which row and column each pixel comes from
-    lean = slant[:, None, None] * (places - middle)[:, None]
-    source_columns = places + (columns - middle)[:, None, None] + lean
-    moved = interpolated(images, np.broadcast_to(source_rows[:, :, None], images.shape), axis=1)
-    moved = interpolated(moved, np.broadcast_to(source_columns, images.shape), axis=2)
-    top = float(X.max()) or 1.0
-    levels = LEVELS if top <= 1 else top
-    step = top / levels
-    return (np.round(moved / step) * step).reshape(len(X), -1).astype(X.dtype)
-
-
-def interpolated(images: NDArray, source: NDArray, axis: int) -> NDArray:
-    """Values at places along an axis, linear between pixels and 0 outside."""
-    side = images.shape[axis]
+    mass = np.maximum(images.sum(axis=(1, 2)), TINY)
+    down = places - (images.sum(axis=2) @ places / mass)[:, None]  # of each row from the centre
+    across = places - (images.sum(axis=1) @ places / mass)[:, None]
+    joint = np.einsum("nij,ni,nj->n", images, down, across)
+    spread = np.einsum("nij,ni->n", images, down**2)
+    slant = joint / np.maximum(spread, TINY)
+    source = places + (slant[:, None] * down)[:, :, None]  # the column that a pixel comes from
     below = np.floor(source).astype(int)
     share = source - below
-    total = np.zeros_like(images)
+    moved = np.zeros_like(images)
     for place, weight in ((below, 1 - share), (below + 1, share)):
         inside = (place >= 0) & (place < side)
-        values = np.take_along_axis(images, np.clip(place, 0, side - 1), axis=axis)
-        total += np.where(inside, weight * values, 0.0)
-    return total
+        values = np.take_along_axis(images, np.clip(place, 0, side - 1), axis=2)
+        moved += np.where(inside, weight * values, 0.0)
+    top = float(X.max()) or 1.0
+    step = top / (LEVELS if top <= 1 else top)
+    return (np.round(moved / step) * step).reshape(len(X), -1).astype(X.dtype)
 
 
 def choice_table(choices: list[Choice], errors: list[float], n: int) -> Table:
