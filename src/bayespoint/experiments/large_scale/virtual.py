@@ -25,7 +25,7 @@ TINY = 1e-12  # instead of 0, in quotients
 LEVELS = 255  # of grey: images are rounded to these, as the original ones are
 HELD_OUT = 6  # one training digit in so many is held out to choose by,
 N_PARTS = {"quick": 1, "full": 3}  # so many times, other ones each time
-N_SEEDS = {"quick": 2, "full": 5}
+N_SEEDS = {"quick": 1, "full": 5}
 PUBLISHED = {1: 0.68, 2: 0.56}  # % of support vector machines, deskewed and shifted so far (2002)
 
 
