@@ -9,7 +9,7 @@ space on a GPU.
 
 from bayespoint.spaces.basis import BasisSpace
 from bayespoint.spaces.coordinates import Coordinates
-from bayespoint.spaces.device import DeviceSpace
+from bayespoint.spaces.device import DeviceSpace as DeviceSpace
 from bayespoint.spaces.dual import DualSpace
 from bayespoint.spaces.principal import PrincipalSpace
 from bayespoint.spaces.process import ProcessSpace
@@ -19,7 +19,6 @@ from bayespoint.spaces.stacked import StackedSpace
 __all__ = [
     "BasisSpace",
     "Coordinates",
-    "DeviceSpace",
     "DualSpace",
     "PrincipalSpace",
     "ProcessSpace",
