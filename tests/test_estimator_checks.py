@@ -36,10 +36,13 @@ MACHINES = [
     # At rest to more than the seven digits that the check of sample weights compares, and with a
     # gamma that does not depend on how often a point is there.
     BayesPointClassifier(
-        kernel="linear", temperature=1.0, engine=ExpectationPropagation(tol=1e-10)
+        kernel="linear", temperature=1.0, engine=ExpectationPropagation(prior_scale=1.0, tol=1e-10)
     ),
     BayesPointClassifier(
-        kernel="linear", temperature=1.0, decision="vote", engine=ExpectationPropagation(tol=1e-10)
+        kernel="linear",
+        temperature=1.0,
+        decision="vote",
+        engine=ExpectationPropagation(prior_scale=1.0, tol=1e-10),
     ),
     BayesPointClassifier(
         kernel="linear",

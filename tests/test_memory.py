@@ -137,9 +137,9 @@ def test_posteriors_of_many_classes_that_do_not_fit(monkeypatch, engine):
     monkeypatch.setattr(memory, "available_memory", lambda: 23 * 16 * 8 - 1)
     X, y = problem()[0], np.arange(50) % 10
     with pytest.raises(NotEnoughMemoryError, match="The posterior of 10 binary tasks"):
-        BayesPointClassifier(kernel="linear", temperature=1.0, engine=engine).fit(X, y)
+        BayesPointClassifier(kernel="linear", multi_class="one_vs_rest", engine=engine).fit(X, y)
     monkeypatch.setattr(memory, "available_memory", lambda: 23 * 16 * 8)
-    BayesPointClassifier(kernel="linear", temperature=1.0, engine=engine).fit(X, y)
+    BayesPointClassifier(kernel="linear", multi_class="one_vs_rest", engine=engine).fit(X, y)
 
 
 def test_messages_that_do_not_fit(monkeypatch):

@@ -334,8 +334,8 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
             self._check_device(X, engine, batch=True)
             points, labels = validated(self, X, y, self._takes_sparse(engine), reset=first)
             known = known_classes(None if first else self.classes_, classes)
-            given = (points, labels, sample_weight, self.class_weight)
-            problem = Problem.pose(*given, classes=known, joint=self._joins(engine))
+            problem = Problem.pose(points, labels, sample_weight, self.class_weight, classes=known)
+            problem = self._with_coding(problem, engine)
             if first:
                 self._seed = int(check_random_state(self.random_state).randint(2**31))
             if self.standardize is True:
@@ -358,7 +358,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
         points, labels = validated(self, X, y, self._takes_sparse(engine), reset=reset)
         is_matrix = self._make_kernel().is_precomputed
         given = (points, labels, to_numpy(sample_weight), self.class_weight)
-        problem = Problem.pose(*given, precomputed=is_matrix, joint=self._joins(engine))
+        problem = self._with_coding(Problem.pose(*given, precomputed=is_matrix), engine)
         self._scaling = None
         if self._chooses(engine) if self.standardize == "auto" else self.standardize:
             if is_matrix or issparse(points):

@@ -57,7 +57,6 @@ class Problem:
         *,
         precomputed: bool = False,
         classes: NDArray | None = None,
-        joint: bool = False,
     ) -> Problem:
         """Make a problem of validated data; points of weight 0 are ignored.
 
@@ -82,7 +81,7 @@ class Problem:
                     "A classifier needs samples of at least two classes. Got one class, "
                     f"{seen.tolist()[0]!r}, in {len(codes)} samples of positive weight."
                 )
-            return cls(points, seen, codes, weight, columns, given, joint)
+            return cls(points, seen, codes, weight, columns, given)
         unknown = np.setdiff1d(seen, classes)
         if len(unknown):
             raise ValueError(
@@ -90,7 +89,7 @@ class Problem:
                 f"{unknown.tolist()}. Name all classes in the first call of partial_fit."
             )
         codes = np.searchsorted(classes, seen)[codes]
-        return cls(points, classes, codes, weight, columns, given, joint)
+        return cls(points, classes, codes, weight, columns, given)
 
     @cached_property
     def coding(self) -> Coding:

@@ -38,6 +38,13 @@ class Training(Settings):
 
     _seed: int
 
+    def _with_coding(self, problem: Problem, engine: Engine) -> Problem:
+        """The problem, with its classes together or (always on a GPU) one against the rest."""
+        if is_tensor(problem.points):
+            return problem
+        n_weights = len(problem.classes) * (problem.points.shape[1] + 1)
+        return replace(problem, joint=self._joins(engine, n_weights))
+
     def _train(self, problem: Problem, monitor: Monitor, start: Posterior | None = None) -> Trained:
         """Train as the parameters say; ``start`` is an earlier result to extend or to update."""
         if self.mixture is not None:

@@ -39,7 +39,10 @@ def test_changes_of_a_run_that_comes_to_rest(engine):
 )
 def test_changes_of_a_run_that_does_not(engine):
     with pytest.warns(NotConvergedWarning) as caught:
-        run = BayesPointClassifier(kernel="linear", temperature=1.0, engine=engine).fit(X, y).run_
+        clf = BayesPointClassifier(
+            kernel="linear", temperature=1.0, engine=engine, multi_class="one_vs_rest"
+        )
+        run = clf.fit(X, y).run_
     assert not run.converged
     assert run.summary.startswith("not converged, max_iter was reached after 2 ")
     (warning,) = [one.message for one in caught]  # one for all tasks

@@ -33,9 +33,9 @@ ENGINES = {
 @pytest.mark.parametrize("name", ENGINES)
 def test_the_fixed_point_is_that_of_the_cpu(name, labels, params, device):
     here, there = (
-        BayesPointClassifier(engine=ENGINES[name], temperature=1.0, device=where, **params).fit(
-            X, labels, weight
-        )
+        BayesPointClassifier(
+            engine=ENGINES[name], temperature=1.0, multi_class="one_vs_rest", device=where, **params
+        ).fit(X, labels, weight)
         for where in (None, "cuda")
     )
     assert there.run_.converged
@@ -52,7 +52,9 @@ def test_the_fixed_point_is_that_of_the_cpu(name, labels, params, device):
 def test_more_weights_than_points(device):
     few = X[:4]
     here, there = (
-        BayesPointClassifier(kernel="linear", engine=ENGINES["ep"], device=where).fit(few, y[:4])
+        BayesPointClassifier(
+            kernel="linear", engine=ENGINES["ep"], multi_class="one_vs_rest", device=where
+        ).fit(few, y[:4])
         for where in (None, "cuda")
     )
     assert np.allclose(here.coef_, there.coef_, atol=1e-6)
@@ -60,7 +62,9 @@ def test_more_weights_than_points(device):
 
 def test_the_scale_of_the_largest_evidence(device):
     here, there = (
-        BayesPointClassifier(kernel="rbf", engine="ep", device=where).fit(X, y)
+        BayesPointClassifier(
+            kernel="rbf", engine="ep", multi_class="one_vs_rest", device=where
+        ).fit(X, y)
         for where in (None, "cuda")
     )
     assert np.allclose(here.run_.measures["prior_scale"], there.run_.measures["prior_scale"])

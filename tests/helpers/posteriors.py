@@ -14,7 +14,7 @@ def machine_with(posterior, n_features, n_classes=2):
     X = np.vstack([np.eye(n_features), -np.eye(n_features)])
     y = np.arange(len(X)) % n_classes
     clf = BayesPointClassifier(
-        kernel="linear", temperature=1.0, engine="ep", fit_intercept=False
+        kernel="linear", temperature=1.0, multi_class="one_vs_rest", fit_intercept=False
     ).fit(X, y)
     clf.posterior_ = posterior
     return clf

@@ -20,8 +20,11 @@ PARTS = [
 @pytest.fixture(scope="module", params=[2, 3])
 def machines(request):
     y = LABELS[request.param]
-    whole = BayesPointClassifier(mixture=PARTS).fit(X, y)
-    return whole, [(w, BayesPointClassifier(**params).fit(X, y)) for w, params in PARTS]
+    whole = BayesPointClassifier(mixture=PARTS, multi_class="one_vs_rest").fit(X, y)
+    return whole, [
+        (w, BayesPointClassifier(**params, multi_class="one_vs_rest").fit(X, y))
+        for w, params in PARTS
+    ]
 
 
 def mixed(parts, function):

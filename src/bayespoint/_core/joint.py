@@ -89,6 +89,88 @@ def without_copies(
 
 
 @compiled
+def agree(
+    m: NDArray,
+    S: NDArray,
+    a: NDArray,
+    b: NDArray,
+    s: NDArray,
+    noise: float,
+    sweeps: int,
+    tol: float,
+) -> bool:
+    """Let the sites a, b of a point visit each other; t ~ N(m, S) with them. All is in place.
+
+    ``s`` becomes the variances of t_j + noise without each site. They end after ``sweeps``, or when
+    none moves by more than ``tol``. False if a site has no cavity.
+    """
+    size = len(m)
+    for _ in range(sweeps):
+        largest = 0.0
+        for p in range(size):
+            q = S[p, p]
+            c = 1.0 - b[p] * q
+            if not (c > SMALLEST) or not (q > 0):
+                return False
+            new_a, new_b, s2, _ = match((m[p] - a[p] * q) / c, q / c, noise, 0.0)
+            s[p] = s2
+            da, db = new_a - a[p], new_b - b[p]
+            a[p], b[p] = new_a, new_b
+            step = max(abs(da) * math.sqrt(s2), abs(db) * s2)
+            if step > largest or math.isnan(step):
+                largest = step
+            d = 1.0 + db * q
+            along = (da - db * m[p]) / d
+            column = S[:, p].copy()
+            for j in range(size):
+                m[j] += along * column[j]
+                share = db / d * column[j]
+                for k in range(size):
+                    S[j, k] -= share * column[k]
+        if largest <= tol:
+            break
+    return True
+
+
+@compiled
+def wanted(
+    mean: NDArray,
+    covariance: NDArray,
+    y: int,
+    shift: NDArray,
+    rate: NDArray,
+    removed: float,
+    noise: float,
+    sweeps: int,
+    tol: float,
+) -> tuple[NDArray, NDArray, float]:
+    """What the sites of one point should be, and the largest move to there.
+
+    A move is the larger of |shift' - shift| s and |rate' - rate| s^2, s^2 being the variance of
+    t_j + noise without the site; infinite where a site has no cavity.
+    """
+    size = len(mean) - 1
+    rivals = np.empty(size, dtype=np.int64)
+    m, S, s = np.empty(size), np.empty((size, size)), np.empty(size)
+    leads(mean, covariance, y, m, S, rivals)
+    a, b = shift[rivals], rate[rivals]
+    sound = True
+    if removed != 1.0:
+        sound = without_copies(m, S, a, b, noise, removed)
+    with_noise(m, S, a, b, noise)
+    new_shift, new_rate, moved = shift.copy(), rate.copy(), 0.0
+    if not sound or not agree(m, S, a, b, s, noise, sweeps, tol):
+        return new_shift, new_rate, np.inf
+    for p in range(size):
+        j = rivals[p]
+        step = max(abs(a[p] - shift[j]) * math.sqrt(s[p]), abs(b[p] - rate[j]) * s[p])
+        if step > moved or math.isnan(step):
+            moved = step
+        new_shift[j], new_rate[j] = a[p], b[p]
+    return new_shift, new_rate, moved
+
+
+@compiled
 def wanted_sites(
     mean: NDArray,
     covariance: NDArray,
@@ -100,61 +182,72 @@ def wanted_sites(
     sweeps: int,
     tol: float,
 ) -> tuple[NDArray, NDArray, NDArray]:
-    """What the sites of each point should be, given all others, and how far they are from it.
-
-    The sites of a point visit each other at most ``sweeps`` times, until none moves by more than
-    ``tol``. A move is the larger of |shift' - shift| s and |rate' - rate| s^2, s^2 being the
-    variance of t_j + noise without the site; infinite where a site has no cavity.
-    """
-    n, n_classes = mean.shape
-    size = n_classes - 1
-    rivals = np.empty(size, dtype=np.int64)
-    m, S, a, b, s = (np.empty(size), np.empty((size, size)), np.empty(size), np.empty(size),
-                     np.empty(size))  # fmt: skip
-    new_shift, new_rate, moved = shift.copy(), rate.copy(), np.zeros(n)
-    for i in range(n):
-        leads(mean[i], covariance[i], label[i], m, S, rivals)
-        for p in range(size):
-            a[p], b[p] = shift[i, rivals[p]], rate[i, rivals[p]]
-        sound = True
-        if removed[i] != 1.0:
-            sound = without_copies(m, S, a, b, noise, removed[i])
-        with_noise(m, S, a, b, noise)
-        for _ in range(sweeps):
-            largest = 0.0
-            for p in range(size):
-                q = S[p, p]
-                c = 1.0 - b[p] * q
-                if not (c > SMALLEST) or not (q > 0):
-                    sound = False
-                    break
-                new_a, new_b, s2, _ = match((m[p] - a[p] * q) / c, q / c, noise, 0.0)
-                s[p] = s2
-                da, db = new_a - a[p], new_b - b[p]
-                a[p], b[p] = new_a, new_b
-                step = max(abs(da) * math.sqrt(s2), abs(db) * s2)
-                if step > largest or math.isnan(step):
-                    largest = step
-                d = 1.0 + db * q
-                along = (da - db * m[p]) / d
-                column = S[:, p].copy()
-                for j in range(size):
-                    m[j] += along * column[j]
-                    share = db / d * column[j]
-                    for k in range(size):
-                        S[j, k] -= share * column[k]
-            if not sound or largest <= tol:
-                break
-        if not sound:
-            moved[i] = np.inf
-            continue
-        for p in range(size):
-            j = rivals[p]
-            step = max(abs(a[p] - shift[i, j]) * math.sqrt(s[p]), abs(b[p] - rate[i, j]) * s[p])
-            if step > moved[i] or math.isnan(step):
-                moved[i] = step
-            new_shift[i, j], new_rate[i, j] = a[p], b[p]
+    """What the sites of all points should be, and the largest move of each; see :func:`wanted`."""
+    new_shift, new_rate, moved = np.empty_like(shift), np.empty_like(rate), np.empty(len(label))
+    for i in range(len(label)):
+        new_shift[i], new_rate[i], moved[i] = wanted(
+            mean[i], covariance[i], label[i], shift[i], rate[i], removed[i], noise, sweeps, tol
+        )
     return new_shift, new_rate, moved
+
+
+@compiled
+def message(y: int, shift: NDArray, rate: NDArray, noise: float) -> tuple[NDArray, NDArray]:
+    """Shift h and precision Pi of the message of a point to its outputs, u integrated out."""
+    pi = rate.copy()
+    pi[y] = 1.0 / noise
+    total = pi.sum()
+    return shift.sum() / total * pi - shift, np.diag(pi) - np.outer(pi, pi) / total
+
+
+@compiled
+def sweep_points(
+    Z: NDArray,
+    label: NDArray,
+    weight: NDArray,
+    shift: NDArray,
+    rate: NDArray,
+    removed: NDArray,
+    noise: float,
+    sweeps: int,
+    tol: float,
+    damping: float,
+    mu: NDArray,
+    Sigma: NDArray,
+) -> float:
+    """Visit the points one after another; the largest move.
+
+    Changes the sites, and mean and covariance of all weights, class by class, as Z has the points.
+    """
+    n, d = Z.shape
+    n_classes = shift.shape[1]
+    largest, identity = 0.0, np.eye(n_classes)
+    V, f, S = np.empty((n_classes * d, n_classes)), np.empty(n_classes), np.empty((0, 0))
+    for i in range(n):
+        for c in range(n_classes):
+            V[:, c] = Sigma[:, c * d : (c + 1) * d] @ Z[i]
+            f[c] = Z[i] @ mu[c * d : (c + 1) * d]
+        S = np.empty((n_classes, n_classes))
+        for c in range(n_classes):
+            S[c] = Z[i] @ V[c * d : (c + 1) * d]
+        new_shift, new_rate, moved = wanted(
+            f, S, label[i], shift[i], rate[i], removed[i], noise, sweeps, tol
+        )
+        if moved > largest or math.isnan(moved):
+            largest = moved
+        if not math.isfinite(moved):
+            continue
+        step = damping / min(max(weight[i], 1.0), 2.0)  # copies move at once: half as far
+        before = message(label[i], shift[i], rate[i], noise)
+        shift[i] += step * (new_shift - shift[i])
+        rate[i] += step * (new_rate - rate[i])
+        after = message(label[i], shift[i], rate[i], noise)
+        more = weight[i] * (after[1] - before[1])
+        pull = weight[i] * (after[0] - before[0]) - more @ f
+        held = np.linalg.solve(identity + more @ S, more)
+        mu += V @ (pull - held @ (S @ pull))
+        Sigma -= V @ np.ascontiguousarray(0.5 * (held + held.T)) @ V.T
+    return largest
 
 
 @compiled

@@ -45,7 +45,8 @@ class Run:
     >>> from sklearn.datasets import load_iris
     >>> from bayespoint import BayesPointClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> run = BayesPointClassifier(kernel="linear", engine="laplace").fit(X, y).run_
+    >>> clf = BayesPointClassifier(kernel="linear", engine="laplace", multi_class="one_vs_rest")
+    >>> run = clf.fit(X, y).run_
     >>> run.converged, run.summary
     (True, 'converged after 6 steps')
     >>> [len(changes) for changes in run.history]  # of each class against the rest

@@ -67,7 +67,7 @@ class ArgmaxLikelihood(JointLikelihood):
     >>> from bayespoint.likelihoods import ArgmaxLikelihood
     >>> mean, covariance = np.array([[1.0, 0.0, 0.0]]), np.eye(3)[None]
     >>> np.exp(ArgmaxLikelihood().log_predictive(mean, covariance)).round(3)
-    array([[0.602, 0.199, 0.199]])
+    array([[0.546, 0.227, 0.227]])
     """
 
     def __init__(self, noise: float = 1.0) -> None:
@@ -98,7 +98,7 @@ class SoftmaxLikelihood(JointLikelihood):
     >>> from bayespoint.likelihoods import SoftmaxLikelihood
     >>> mean, covariance = np.array([[1.0, 0.0, 0.0]]), np.eye(3)[None]
     >>> np.exp(SoftmaxLikelihood().log_predictive(mean, covariance)).round(3)
-    array([[0.524, 0.238, 0.238]])
+    array([[0.519, 0.241, 0.241]])
     """
 
     def log_probability(self, outputs: NDArray) -> NDArray[np.float64]:

@@ -54,7 +54,7 @@ class JointPosterior(Posterior):
     >>> mean, own = np.array([[1.0, 0.0, -1.0]]), np.ones((3, 1, 1))
     >>> posterior = JointPosterior(mean, own, np.empty((3, 1, 0)), SoftmaxLikelihood())
     >>> np.exp(posterior.decision(np.array([[1.0]]), "bayes_point")).round(3)
-    array([[0.558, 0.284, 0.158]])
+    array([[0.596, 0.281, 0.123]])
     """
 
     not_stored = ("cavities", "messages")

@@ -71,6 +71,7 @@ class Trial:
     def classifier(self, **changes: Any) -> BayesPointClassifier:
         """A classifier with the engine; nothing else of it is chosen by the data."""
         fixed: dict[str, Any] = {"kernel": "linear", "gamma": 0.5, "temperature": 1.0}
+        fixed |= {"multi_class": "one_vs_rest"}  # targets of separate tasks
         fixed |= {"engine": self.engine, "random_state": 0}
         return BayesPointClassifier(**fixed | self.parameters | changes)
 

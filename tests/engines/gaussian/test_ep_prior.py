@@ -222,12 +222,13 @@ def test_an_intercept_that_no_array_covers():
 def test_a_mean_for_each_class(width):
     X, y = load_iris(return_X_y=True)
     means = np.random.default_rng(0).normal(size=(3, width))
-    clf = with_intercept(prior_mean=means).fit(X, y)
+    clf = with_intercept(prior_mean=means).set_params(multi_class="one_vs_rest").fit(X, y)
     for task in range(3):
         alone = with_intercept(prior_mean=means[task]).fit(X, y == task)
         np.testing.assert_allclose(clf.posterior_.mean[:, task], alone.posterior_.mean[:, 0])
         assert clf.log_evidence_[task] == pytest.approx(alone.log_evidence_[0])
-    shared = with_intercept(prior_mean=means[0]).fit(X, y)  # one mean for all tasks
+    shared = with_intercept(prior_mean=means[0]).set_params(multi_class="one_vs_rest")
+    shared.fit(X, y)  # one mean for all tasks
     np.testing.assert_allclose(shared.posterior_.mean[:, 0], clf.posterior_.mean[:, 0])
 
 

@@ -60,7 +60,9 @@ def fit(data, kernel, **parameters):
         warnings.simplefilter("always")
         warnings.simplefilter("error", RuntimeWarning)
         engine = ExpectationPropagation(**parameters)
-        clf = BayesPointClassifier(temperature=1.0, engine=engine, **kernel).fit(X, y)
+        clf = BayesPointClassifier(
+            temperature=1.0, engine=engine, multi_class="one_vs_rest", **kernel
+        ).fit(X, y)
     return clf, [warning.message for warning in caught]
 
 

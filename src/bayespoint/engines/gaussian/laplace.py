@@ -157,15 +157,17 @@ class LaplaceApproximation(Engine):
 
         def learn(gaussian: Any, codes: NDArray, weight: NDArray, progress: Progress) -> tuple:
             mode = SoftmaxMode(gaussian, codes, weight)
-            changes, reason = [mode.step()], ""
-            while changes[-1] > self.tol:
-                if progress.advance():
+            changes: list[float] = []
+            reason = ""
+            while not reason:
+                changes.append(mode.step())
+                should_stop = progress.advance()
+                if changes[-1] <= self.tol:
+                    break
+                if should_stop:
                     reason = STOPPED
                 elif len(changes) == self.max_iter:
                     reason = EXHAUSTED
-                if reason:
-                    break
-                changes.append(mode.step())
             mode.finish()
             return mode, Ending(changes, reason, REMEDY)
 

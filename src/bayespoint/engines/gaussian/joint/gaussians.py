@@ -132,6 +132,10 @@ class JointGaussian(ABC):
 class WeightJoint(JointGaussian):
     r"""By one precision matrix of all C d weights: :math:`C^2 n d^2 + (C d)^3` operations."""
 
+    def __init__(self, space: Coordinates, prior: Any) -> None:
+        super().__init__(space, prior)
+        self._factor = prior.root()
+
     def _factorise(self, rate: NDArray) -> None:
         d, n_classes = self.prior.mean.shape
         precision = self.prior.precision()
@@ -149,6 +153,10 @@ class WeightJoint(JointGaussian):
         self._factor = lapack.dtrtri(L, lower=1, overwrite_c=1)[0].T  # upper triangular
         logs = np.log(self._factor.diagonal()).sum()
         self.log_determinant = float(2 * logs - self.prior.log_determinant)
+
+    def covariance(self) -> NDArray[np.float64]:
+        """Of all weights, class by class."""
+        return np.ascontiguousarray(self._factor @ self._factor.T)
 
     def times_covariance(self, pull: NDArray) -> NDArray[np.float64]:
         """F F^T v."""

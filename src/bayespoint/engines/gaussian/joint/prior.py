@@ -42,6 +42,11 @@ class IndependentPrior:
         """All of it, (C d, C d), class by class."""
         return np.asarray(np.kron(np.eye(self.mean.shape[1]), self.one.precision))
 
+    def root(self) -> NDArray[np.float64]:
+        """F of the covariance F F^T, (C d, C d)."""
+        root = np.diag(self.one.root) if self.one.root.ndim == 1 else self.one.root
+        return np.asarray(np.kron(np.eye(self.mean.shape[1]), root))
+
     def output_covariances(self, space: Coordinates) -> NDArray[np.float64]:
         """Covariances of the outputs of each point, (n, C, C)."""
         return self.one.output_variances(space)[:, None, None] * np.eye(self.mean.shape[1])
@@ -77,6 +82,10 @@ class DependentPrior:
     def precision(self) -> NDArray[np.float64]:
         """All of it, (C d, C d), class by class."""
         return self._precision.copy()
+
+    def root(self) -> NDArray[np.float64]:
+        """F of the covariance F F^T, (C d, C d)."""
+        return self._factor
 
     def output_covariances(self, space: Coordinates) -> NDArray[np.float64]:
         """Covariances of the outputs of each point, (n, C, C)."""

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 
 from bayespoint import _core
-from bayespoint.engines.gaussian.joint.gaussians import JointGaussian, precisions
+from bayespoint._core.calls import Slices
+from bayespoint.engines.gaussian.joint.gaussians import JointGaussian, WeightJoint, precisions
 from bayespoint.likelihoods import ArgmaxLikelihood
 from bayespoint.posteriors import Messages
 
@@ -16,6 +17,8 @@ STILL = 1e-10  # move at which they end
 MEANS = 8  # steps with the cavities' covariances of the last exact posterior
 LESS = 0.05  # share of the first move at which these end
 HALVINGS = 30  # of a step that left no posterior, before the run is given up
+HESITANT = 0.2  # smallest share of a move
+TINY = np.finfo(np.float64).tiny
 ACCURATE = 1e-2  # error of the mean, as a share of the last moves
 
 
@@ -50,9 +53,12 @@ class JointSites:
         self.gaussian, self.codes, self.weight = gaussian, codes, weight
         self.likelihood, self._noise = likelihood, float(likelihood.noise) ** 2
         self.shift, self.rate = np.zeros(shape), np.zeros(shape)
+        self._share = 1.0  # of the last move that was taken
+        self._last: NDArray | None = None  # this move
         self._removed = np.ones(len(codes))  # copies of its sites that the cavity of a point lacks
         variances = np.diagonal(gaussian.S, axis1=1, axis2=2)
         self.radius = float(np.sqrt(variances.max(initial=0.0)))
+        self._slices = Slices()
         self._expect()
 
     def messages(self) -> Messages:
@@ -77,14 +83,9 @@ class JointSites:
         self._step(share)
         if self.gaussian.is_renewed:
             self._let_means_settle(share, first)
-        for _ in range(HALVINGS):
-            try:
-                self.gaussian.renew(*self.messages())
-                self._expect()
-                return first
-            except LinAlgError:
-                self.shift, self.rate = (self.shift + before[0]) / 2, (self.rate + before[1]) / 2
-        raise LinAlgError("no step leaves a posterior")
+        self._damp(before)
+        self._renew(before)
+        return first
 
     def moves_left(self, tol: float) -> float:
         """The largest move that the next sweep would make, from an exact posterior."""
@@ -93,6 +94,33 @@ class JointSites:
     def variance_ratio(self) -> float:
         """Predictive variance over that of a full covariance, which this one is."""
         return 1.0
+
+    def _renew(self, before: tuple[NDArray, NDArray]) -> None:
+        """Compute the posterior from the sites, going back towards those before if need be."""
+        for _ in range(HALVINGS):
+            try:
+                self.gaussian.renew(*self.messages())
+                self._expect()
+                return
+            except LinAlgError:
+                self.shift, self.rate = (self.shift + before[0]) / 2, (self.rate + before[1]) / 2
+        raise LinAlgError("no step leaves a posterior")
+
+    def _damp(self, before: tuple[NDArray, NDArray]) -> None:
+        """Go less far where the sites have turned back since the last sweep.
+
+        If all moves r shrank by the same factor c = (r . last) / (last . last) after the share s of
+        the last, the share s / (1 - c) would make the next moves 0.
+        """
+        variance = np.diagonal(self.gaussian.S, axis1=1, axis2=2) + self._noise
+        changes = self.shift - before[0], self.rate - before[1]
+        move = np.concatenate([np.sqrt(variance) * changes[0], variance * changes[1]])
+        if self._last is not None:
+            shrunk = np.vdot(move, self._last) / max(np.vdot(self._last, self._last), TINY)
+            self._share = float(np.clip(self._share / max(1 - shrunk, TINY), HESITANT, 1.0))
+        self._last = move
+        self.shift = before[0] + self._share * changes[0]
+        self.rate = before[1] + self._share * changes[1]
 
     def _step(self, share: float) -> None:
         shift, rate = self._wanted
@@ -140,6 +168,33 @@ class JointSites:
     def cavities(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Means and covariances of the outputs of each point, given all other labels."""
         return cavities(self.gaussian, self._messages, self.weight)
+
+
+class SequentialSites(JointSites):
+    """The same, but one point after another changes: fewer and safer sweeps for few weights."""
+
+    gaussian: WeightJoint
+
+    def sweep(self, share: float) -> float:
+        """Visit all points; the largest move."""
+        gaussian, before = self.gaussian, (self.shift.copy(), self.rate.copy())
+        mu, Sigma = np.ascontiguousarray(gaussian.mean.T).ravel(), gaussian.covariance()
+        largest = 0.0
+        for begin, end in self._slices.of(len(self.codes)):
+            own = slice(begin, end)
+            moved = _core.joint.sweep_points(
+                np.ascontiguousarray(gaussian.space.rows(own)), self.codes[own], self.weight[own],
+                self.shift[own], self.rate[own], self._removed[own], self._noise, INNER, STILL,
+                share, mu, Sigma,
+            )  # fmt: skip
+            largest = float(np.maximum(largest, moved))  # NaN stays NaN
+        if np.isinf(largest):
+            self._removed = np.minimum(self.weight, 1.0)
+        if np.isnan(largest):
+            self.shift, self.rate = before
+            raise LinAlgError("the sites overflow")
+        self._renew(before)
+        return largest
 
 
 def cavities(
