@@ -14,7 +14,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayespoint.coding import Coding
 from bayespoint.gpu.arrays import like, scaled, to_numpy
-from bayespoint.gpu.devices import find_device, is_device_array, what_is_missing
+from bayespoint.gpu.devices import (
+    find_device,
+    is_device_array,
+    memory_errors_in_words,
+    what_is_missing,
+)
 from bayespoint.gpu.forecasts import oob_summary
 from bayespoint.left_out import estimates, expected_scores
 from bayespoint.points import device_points
@@ -373,5 +378,6 @@ class Predictions:
             points = device_points(self, X[begin : begin + DEVICE_CHUNK], device, reset=False)
             if self._scaling is not None:
                 points = scaled(self._scaling, points)
-            results.append(function(self._space.transform(points)))
+            with memory_errors_in_words(device):
+                results.append(function(self._space.transform(points)))
         return np.concatenate(results, dtype=np.float64)

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from bayespoint.automatic.choice import choose
 from bayespoint.coding import Coding, make_coding
 from bayespoint.engines import Engine, Request, Run
-from bayespoint.gpu.devices import is_tensor
+from bayespoint.gpu.devices import is_tensor, memory_errors_in_words
 from bayespoint.gpu.kernels import fitted as fitted_on_device
 from bayespoint.left_out import best_temperature
 from bayespoint.monitor import Monitor, watch
@@ -91,7 +91,8 @@ class Training(Settings):
             assert engine.device_space is not None
             kernel = fitted_on_device(self._make_kernel(), problem.points)
             space = engine.device_space(kernel, self.ridge, self.n_components)
-            return space.fit_on_device(problem.points)
+            with memory_errors_in_words(problem.points.device):
+                return space.fit_on_device(problem.points)
         kernel = self._make_kernel().fitted(problem.points)
         return engine.space(kernel, self.ridge, self.n_components).fit(problem.points, *pivots)
 
@@ -109,7 +110,8 @@ class Training(Settings):
         request = Request(
             rng, monitor, problem.weight, start, self.n_jobs, problem.is_joint, device
         )
-        return engine.run(space, problem.targets, request)
+        with memory_errors_in_words(device):
+            return engine.run(space, problem.targets, request)
 
     def _find_temperature(
         self, posterior: Posterior, problem: Problem, start: Posterior | None

@@ -8,8 +8,9 @@ import pytest
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import PermutedPerceptron
-from bayespoint.exceptions import CacheTooSmallError, StoppedEarlyWarning
+from bayespoint.exceptions import CacheTooSmallError, DeviceError, StoppedEarlyWarning
 from bayespoint.gpu import perceptrons
+from bayespoint.gpu.rows import DeviceRows
 from bayespoint.monitor import Monitor, watch
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -172,3 +173,43 @@ def test_both_kernels_of_the_source_agree_to_the_bit(m, has_ridge, gpu, monkeypa
     block = fitted("cuda", params, X=points, y=labels)
     assert np.array_equal(cluster.posterior_.weights, block.posterior_.weights)
     assert np.array_equal(cluster.posterior_.visits.outputs, block.posterior_.visits.outputs)
+
+
+def test_too_little_memory_for_all_rows(device, monkeypatch):
+    """The estimate of what is free was wrong: a part of the rows is held instead."""
+
+    def full(self):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 TB")
+
+    monkeypatch.setattr(DeviceRows, "load_all", full)
+    monkeypatch.setattr(perceptrons, "REACH", 20)
+    assert_same(fitted(None, POLY), fitted("cuda", POLY))
+
+
+def test_memory_that_ends_while_rows_are_loaded(device, monkeypatch):
+    monkeypatch.setattr("bayespoint.gpu.rows.UNIT", 8)
+    monkeypatch.setattr(perceptrons, "AHEAD", 4)
+    zeros, calls = torch.zeros, []
+
+    def few(*args, **kwargs):
+        if args and args[0] == (8, 64):
+            calls.append(args)
+            if len(calls) > 2:
+                raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 TB")
+        return zeros(*args, **kwargs)
+
+    monkeypatch.setattr(torch, "zeros", few)
+    cache = 4 * 64 * 59 / 1e6
+    assert_same(fitted(None, POLY), fitted("cuda", POLY, cache_size=cache))
+    assert len(calls) == 3
+
+
+def test_no_memory_at_all_is_an_error_in_words(device, monkeypatch):
+    def full(*args):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 TB")
+
+    monkeypatch.setattr(perceptrons.DeviceRounds, "run", full)
+    clf = BayesPointClassifier(engine="perceptron", device="cuda", **POLY)
+    with pytest.raises(DeviceError, match=r"memory is full .*smaller cache_size"):
+        clf.fit(X, y)
+    assert not hasattr(clf, "posterior_")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
@@ -101,3 +103,24 @@ def is_installed(library: str) -> bool:
         return find_spec(library) is not None
     except ModuleNotFoundError:
         return False
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether torch found too little memory on a device."""
+    kind = type(error)
+    return kind.__name__ == "OutOfMemoryError" and kind.__module__.split(".")[0] == "torch"
+
+
+@contextmanager
+def memory_errors_in_words(device: Any) -> Iterator[None]:
+    """Turn torch's error for too little memory into one that says what to do."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+        free = str(error).split(". ")[0]
+        reason = (
+            f"its memory is full ({free}). Free some, take fewer points, or a smaller cache_size"
+        )
+        raise DeviceError(str(device), reason) from error

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from bayespoint.exceptions import CacheTooSmallError
+from bayespoint.gpu.devices import is_out_of_memory
 from bayespoint.gpu.kernels import DevicePoints, block, degree_of
 from bayespoint.gpu.products import inner_products
 from bayespoint.gpu.source import finish_symmetric
 
 MEGABYTE = 1e6
 SHARE = 0.75  # of the free device memory, for rows
+FEWER = 4  # a quarter of the rows is held, where all did not fit after all
 UNIT = 1024  # rows of a product; all have this number, so that values do not depend on the round
 WIDE_UNIT = 8192  # rows of a product, where all rows are computed
 ALIGNED = 16  # columns are a multiple of this
@@ -80,7 +82,13 @@ class DeviceRows:
     def prepare(self) -> None:
         """Compute all rows, if there is room for them and they are not there."""
         if self.holds_all and self.n_computed == 0:
-            self.load_all()
+            try:
+                self.load_all()
+            except RuntimeError as error:
+                if not is_out_of_memory(error):
+                    raise
+                self._free_memory()
+                self.capacity = max(1, self.capacity // FEWER)
 
     def load_all(self) -> None:
         """Compute all rows, each value and its mirror image at once."""
@@ -113,13 +121,12 @@ class DeviceRows:
         """
         import torch
 
+        slots = self._grow(min(len(points), self.capacity - len(self._owner)))
         points = points[: self.capacity]
-        n_free = self.capacity - len(self._owner)
-        if len(points) > n_free:
+        if len(points) > len(slots):
             age = torch.argsort(self.used[self._owner], stable=True)
-            slots = torch.cat([self._grow(n_free), age[: len(points) - n_free]])
-        else:
-            slots = self._grow(len(points))
+            age = age[self._owner[age] >= 0]  # not the new ones
+            slots = torch.cat([slots, age[: len(points) - len(slots)]])
         old = self._owner[slots]
         self.address[old[old >= 0]] = 0
         self._owner[slots] = points
@@ -160,13 +167,27 @@ class DeviceRows:
         begin = len(self._owner)
         while len(self._starts) < begin + n:
             size = min(UNIT, self.capacity - len(self._starts))
-            new = torch.zeros((size, self.stride), device=self._device)
+            try:
+                new = torch.zeros((size, self.stride), device=self._device)
+            except RuntimeError as error:
+                if not is_out_of_memory(error) or not self._blocks:
+                    raise
+                self.capacity = len(self._starts)  # no more than are there
+                break
             self._blocks.append(new)
             starts = new.data_ptr() + torch.arange(size, device=self._device) * (4 * self.stride)
             self._starts = torch.cat([self._starts, starts])
+        n = min(n, len(self._starts) - begin)
         new_owner = torch.full((n,), -1, dtype=torch.int64, device=self._device)
         self._owner = torch.cat([self._owner, new_owner])
         return torch.arange(begin, begin + n, device=self._device)
+
+    def _free_memory(self) -> None:
+        """Give back what torch keeps for later."""
+        import torch
+
+        if self._device.type == "cuda":
+            torch.cuda.empty_cache()
 
     def row(self, point: int) -> Any:
         """The row of a point that is there, for the reference of the CUDA source."""
