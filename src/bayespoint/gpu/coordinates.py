@@ -45,7 +45,7 @@ def curvature(Z: Any, rate: NDArray) -> NDArray[np.float64]:
 
 
 def variances(Z: Any, factor: NDArray) -> NDArray[np.float64]:
-    """|F^T z|^2 of every point."""
+    """Squared length of F^T z for every point."""
     F = to_device(factor, Z.device, Z.dtype)
     parts = (Z[begin : begin + PART] for begin in range(0, len(Z), PART))
     return np.concatenate([to_host((part @ F).square().sum(dim=1)) for part in parts])

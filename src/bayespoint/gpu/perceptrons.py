@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint._core import perceptron as core
+from bayespoint import _core
 from bayespoint.gpu import reference
 from bayespoint.gpu.arrays import to_device, to_host
 from bayespoint.gpu.rows import UNIT, DeviceRows
@@ -90,6 +90,7 @@ class DeviceRounds:
     ) -> None:
         import torch
 
+        core = _core.perceptron
         device, m, stride = targets.device, rows.n_points, rows.stride
         n_tasks = len(targets)
         n_machines = len(orders) * n_tasks
@@ -123,7 +124,7 @@ class DeviceRounds:
         ``n_before`` samples are there already; if there are none, the first one is finished in
         any case.
         """
-        rows = self._rows
+        core, rows = _core.perceptron, self._rows
         rows.prepare()
         while True:
             rows.round += 1
@@ -192,6 +193,7 @@ class DeviceRounds:
 
     def _done(self, progress: NDArray) -> float:
         """Samples done; the first pass, which needs most rows, counts for nine tenths of one."""
+        core = _core.perceptron
         position = progress[:, core.POSITION] / self._rows.n_points
         first_pass = np.where(progress[:, core.EPOCHS] > 0, 1.0, position)
         ended = progress[:, core.STATE] != core.RUNNING

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bayespoint._core import perceptron as core
+from bayespoint import _core
 
 
 def advance(machines: Any, rows: Any, max_epochs: int, most_work: int) -> None:
@@ -15,7 +15,7 @@ def advance(machines: Any, rows: Any, max_epochs: int, most_work: int) -> None:
 
 def advance_one(machines: Any, c: int, rows: Any, max_epochs: int, most_work: int) -> int:
     """Run one classifier; see ``bayespoint._core.perceptron.advance``."""
-    progress = machines.progress[c]
+    core, progress = _core.perceptron, machines.progress[c]
     if progress[core.STATE] != core.RUNNING:
         return core.ENDED
     n_tasks, m = len(machines.targets), machines.orders.shape[1]
@@ -66,7 +66,7 @@ def look_ahead(machines: Any, scores: Any, reach: int) -> None:
     for c in range(len(machines.missing)):
         if machines.missing[c] < 0:
             continue
-        begin = int(machines.progress[c, core.POSITION])
+        begin = int(machines.progress[c, _core.perceptron.POSITION])
         for distance in range(min(reach, m)):
             i = int(machines.orders[c // n_tasks, (begin + distance) % m])
             margin = machines.margins[c, i]

@@ -105,7 +105,7 @@ class Coordinates:
         return total
 
     def variances(self, factor: NDArray, *, is_triangular: bool) -> NDArray[np.float64]:
-        """|F^T z|^2 of every point; an upper triangular F takes half the time."""
+        """Squared length of F^T z for every point; an upper triangular F takes half the time."""
         if self.on_device is not None:
             return device.variances(self.on_device, factor)
         variances = np.empty(self.n_points)

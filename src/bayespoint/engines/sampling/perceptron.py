@@ -145,9 +145,9 @@ class PermutedPerceptron(Engine):
                 size = training.wave_size
                 if self.max_time is not None:  # few at first under a clock
                     size = min(size, n_done - n_before + 1)
-                wave = training.run(seeds[n_done : n_done + size], clock, n_before=n_done)
+                wave = training.run(seeds[n_done : n_done + size], clock, n_done, visits)
                 parts += wave.parts
-                visits = wave.visits if visits is None else visits + wave.visits
+                visits = wave.visits
                 n_done += wave.n_samples
                 n_failed += wave.n_failed
                 n_epochs = max(n_epochs, wave.n_epochs)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint._core import perceptron as core
+from bayespoint import _core
 from bayespoint.engines.sampling.rounds import Clock, Rounds, Trained, check_definite
 from bayespoint.gpu.arrays import to_device, to_host
 from bayespoint.gpu.perceptrons import STATE_BYTES as DEVICE_BYTES
@@ -39,7 +39,7 @@ class Wave(NamedTuple):
     """What some samples have become."""
 
     parts: list[Part]
-    visits: FirstVisits
+    visits: FirstVisits  # those of earlier samples included
     n_samples: int  # that have ended
     n_failed: NDArray[np.int64]  # (n_tasks,) those that gave up
     n_epochs: int
@@ -85,13 +85,19 @@ class HostTrainer:
         """First visits of earlier samples, to which those of a wave can be added."""
         return start
 
-    def run(self, seeds: Sequence[np.random.Generator], clock: Clock, n_before: int) -> Wave:
-        """Train a sample for each seed of an order of the points."""
+    def run(
+        self,
+        seeds: Sequence[np.random.Generator],
+        clock: Clock,
+        n_before: int,
+        visits: FirstVisits | None,
+    ) -> Wave:
+        """Train a sample for each seed of an order of the points; ``visits`` are earlier ones."""
         targets, step, ridge, max_epochs = self._problem
         orders = permutations(seeds, len(targets))
         rounds = Rounds(orders, targets, step, ridge, max_epochs)
         trained = rounds.run(self._cache, self._pool, clock, n_before)
-        visits = FirstVisits.none(*targets.shape)
+        visits = visits or FirstVisits.none(*targets.shape)
         for n in range(len(trained.alphas)):
             visits += first_visits(trained, n, orders[n], self._lengths, ridge)
         return Wave(
@@ -166,8 +172,15 @@ class DeviceTrainer:
         """First visits of earlier samples, to which those of a wave can be added."""
         return start.on(self.targets.device)
 
-    def run(self, seeds: Sequence[np.random.Generator], clock: Clock, n_before: int) -> Wave:
-        """Train a sample for each seed of an order of the points."""
+    def run(
+        self,
+        seeds: Sequence[np.random.Generator],
+        clock: Clock,
+        n_before: int,
+        visits: FirstVisits | None,
+    ) -> Wave:
+        """Train a sample for each seed of an order of the points; ``visits`` are earlier ones."""
+        core = _core.perceptron
         self._rows.prepare()  # the device works while orders are drawn
         orders = permutations(seeds, len(self._lengths))
         rounds = DeviceRounds(orders, *self._problem, self._rows)
@@ -188,9 +201,10 @@ class DeviceTrainer:
         sums = to_host((margins / length).sum(dim=0)) if failed.any() else None
         first = a.first[: n * n_tasks].view(n, n_tasks, -1)
         late = a.orders[:n, m // 2 :].long()
+        now = self._first_visits(late, first, counts, margins, 1 / length)
         return Wave(
             [self._unit_weights(counts, length)] if n else [],
-            self._first_visits(late, first, counts, margins, 1 / length),
+            now if visits is None else visits + now,
             n,
             failed.sum(axis=0),
             int(progress[:n, :, core.EPOCHS].max(initial=0)),
