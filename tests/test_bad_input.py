@@ -150,9 +150,11 @@ def test_weights_that_leave_nothing_together():
 
 GAMMA = r"'auto', 'scale', 'features', an array or a float in the range \(0, inf\)"
 KERNEL_NAMES = (
-    r"a str among \{'linear', 'poly', 'rbf', 'precomputed'\}, a kernel such as .*callable"
+    r"a str among \{'auto', 'linear', 'poly', 'rbf', 'precomputed'\}, a kernel such as .*callable"
 )
-ENGINES = r"an engine instance, such as PermutedPerceptron\(\), or one of the names \{.*perceptron"
+ENGINES = (
+    r"an engine instance, such as PermutedPerceptron\(\), or one of the names \{auto, .*perceptron"
+)
 
 
 @pytest.mark.parametrize(
@@ -177,6 +179,8 @@ ENGINES = r"an engine instance, such as PermutedPerceptron\(\), or one of the na
         ("ridge", "foo", r"'mean' or a float in the range \[0, inf\)"),
         ("ridge", np.array([1.0, 2.0]), r"'mean' or a float in the range \[0, inf\)"),
         ("decision", "mean", r"a str among \{'bayes_point', 'vote'\}"),
+        ("standardize", "no", "'auto' or a bool"),
+        ("max_time", 0, r"None or a float in the range \(0, inf\)"),
         ("normalize", "no", "a bool"),
         ("fit_intercept", 1, "a bool"),
         ("warm_start", None, "a bool"),

@@ -15,6 +15,7 @@ from scipy.sparse import issparse
 from bayespoint.engines import Engine, Run
 from bayespoint.exceptions import TaskWarning, warn_user
 from bayespoint.gpu.arrays import variances
+from bayespoint.gpu.devices import is_tensor
 from bayespoint.kernels import Kernel
 from bayespoint.left_out import Estimate, expected_scores
 from bayespoint.posteriors import MixturePosterior, Posterior
@@ -22,6 +23,7 @@ from bayespoint.predictions import Predictions
 from bayespoint.problem import Problem
 from bayespoint.training import Trained, Training, left_out_of
 
+ENOUGH = 200  # points at which slopes are computed
 # Fitted attributes that not every fit sets.
 OF_SOME_FITS = (
     "coef_",
@@ -123,8 +125,7 @@ def relevance_of(trained: Trained, problem: Problem) -> NDArray[np.float64] | No
     r"""Share of each feature in the squared slopes of the outputs; None if it is not known.
 
     A feature of variance :math:`s_j^2` has the relevance :math:`s_j^2\, E (\partial f / \partial
-    x_j)^2`, scaled to sum 1. The expectation is that of the posterior mean if the kernel is linear,
-    and else that of the prior, whose widths may have been learned.
+    x_j)^2`, scaled to sum 1, with the mean over training points of the Bayes point's slopes.
     """
     if isinstance(trained.posterior, MixturePosterior):
         parts = zip(trained.space.spaces, trained.posterior.members, strict=True)
@@ -140,11 +141,18 @@ def relevance_in(space: Any, posterior: Posterior, problem: Problem) -> NDArray[
     X = problem.points
     if space.kernel.is_precomputed or issparse(X):
         return None
-    slopes = space.kernel.squared_slopes(X.shape[1])
-    if slopes is None:
+    if space.kernel.is_linear:
+        if space.kernel.normalize:
+            return None
+        slopes = [w[None, : X.shape[1]] for w in space.primal(posterior.mean).T]
+    elif is_tensor(X):  # would take longer than all the rest
         return None
-    if space.kernel.is_linear and not space.kernel.normalize:
-        slopes = np.square(space.primal(posterior.mean)[: X.shape[1]]).mean(axis=1)
-    relevance = slopes * variances(X)
+    else:
+        some = X[:: -(-len(X) // ENOUGH)]
+        slopes = [space.feature_slopes(some, weights) for weights in posterior.mean.T]
+        if any(one is None for one in slopes):
+            return None
+    squares = np.mean([np.square(one).mean(axis=0) for one in slopes], axis=0)
+    relevance = squares * variances(X)
     total = relevance.sum()
     return relevance / total if total > 0 else np.full(len(relevance), 1 / len(relevance))

@@ -13,6 +13,10 @@ WIDEST = 2.0  # bound on |log T|
 # Leave-one-out is optimistic where points are few: log T is worth n / (n + CAUTION) of itself.
 CAUTION = 50
 ENOUGH = 20_000  # points to learn a temperature from
+# Forecasts of training points share most of the points that they were learned from. So the mean of
+# their losses varies more than that of independent losses: 1.2 to 1.3 times as much on 88 splits of
+# the tables that defaults are tuned on.
+DEPENDENCE = 1.3
 N_STEPS = 200  # of expectation maximisation, after which weights change in the third digit at most
 
 
@@ -96,6 +100,13 @@ def mixture_weights(
     return v
 
 
+def implied_variance(probabilities: NDArray[np.float64], copies: NDArray[np.float64]) -> float:
+    """Variance of the logarithmic losses, if labels came from the forecasts themselves."""
+    losses = -np.log(np.maximum(probabilities, np.finfo(float).tiny))
+    mean = np.average((probabilities * losses).sum(axis=1), weights=copies)
+    return float(np.average((probabilities * (losses - mean) ** 2).sum(axis=1), weights=copies))
+
+
 class Estimate(NamedTuple):
     """A number that is to be expected on new data, and its 95 % interval."""
 
@@ -125,7 +136,9 @@ def expected_scores(
     -------
     dict of str to Estimate
         ``"error"``, with the exact (Clopper-Pearson) interval, and ``"log_loss"``, with that of a
-        normal distribution.
+        normal distribution. Few surprising points decide on a log-loss, and there may be none among
+        the training points. So its variance is the larger of what was seen and what the forecasts
+        themselves make one expect.
 
     Examples
     --------
@@ -134,24 +147,25 @@ def expected_scores(
     >>> forecast = np.tile([[0.2, 0.8]], (100, 1))
     >>> scores = expected_scores(forecast, np.repeat([0, 1], [20, 80]))
     >>> print(scores["error"], "|", scores["log_loss"])
-    0.2 (0.127 to 0.292) | 0.5 (0.392 to 0.609)
+    0.2 (0.127 to 0.292) | 0.5 (0.359 to 0.642)
     """
     copies = np.ones(len(codes)) if weight is None else weight
     n = copies.sum() ** 2 / (copies @ copies)  # points of equal weight that say as much
     wrong = float(np.average(probabilities.argmax(axis=1) != codes, weights=copies))
     own = np.maximum(probabilities[np.arange(len(codes)), codes], np.finfo(float).tiny)
     loss = float(np.average(-np.log(own), weights=copies))
-    spread = np.sqrt(np.average((-np.log(own) - loss) ** 2, weights=copies) / n)
-    return estimates(n, wrong, loss, spread)
+    seen = np.average((-np.log(own) - loss) ** 2, weights=copies)
+    variance = max(float(seen), implied_variance(probabilities, copies))
+    return estimates(n, wrong, loss, float(np.sqrt(variance / n)))
 
 
 def estimates(n: float, wrong: float, loss: float, spread: float) -> dict[str, Estimate]:
     """Error and log-loss with their intervals.
 
     ``n`` is a number of points, ``wrong`` the share of errors, ``loss`` a mean and ``spread`` its
-    standard error.
+    standard error if points were independent.
     """
-    half = float(ndtri(0.975) * spread)
+    half = float(ndtri(0.975) * DEPENDENCE * spread)
     k = wrong * n
     low = float(betaincinv(k, n - k + 1, 0.025)) if k > 0 else 0.0
     high = float(betaincinv(k + 1, n - k, 0.975)) if k < n else 1.0

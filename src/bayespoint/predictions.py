@@ -77,7 +77,8 @@ class Predictions:
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             Two classes: a score that is positive for ``classes_[1]``. Several classes: the log-odds
-            of each class against the rest; the class with the largest is predicted.
+            of each class against the rest, or log-probabilities if they have one posterior; the
+            class with the largest is predicted.
         """
         scores, _, _ = self._answers(X)
         return scores[:, 0] if self.coding_.n_tasks == 1 else scores
@@ -106,7 +107,8 @@ class Predictions:
         The posterior gives the probability :math:`q_y` of "yes" for each class against the rest
         (two classes: for the second). Exactly one of several answers can be "yes", so
         :math:`p_y \propto q_y \prod_{z \ne y} (1 - q_z) \propto q_y / (1 - q_y)`. This is the
-        softmax of ``decision_function``, so ``predict`` returns the most probable class.
+        softmax of ``decision_function``, so ``predict`` returns the most probable class. A
+        posterior of all classes together gives their probabilities directly.
 
         Parameters
         ----------
@@ -183,7 +185,7 @@ class Predictions:
         Returns
         -------
         mean, variance : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For the single task of two classes, or for each class against the rest.
+            For the single task of two classes, or for each class.
         """
         both = self._in_chunks(X, lambda Z: np.stack(self.posterior_.latent(Z), axis=1))
         both = both[:, :, 0] if self.coding_.n_tasks == 1 else both

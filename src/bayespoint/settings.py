@@ -68,6 +68,7 @@ class Settings(BaseEstimator):
     multi_class: str
     class_weight: dict | str | None
     device: str | None
+    max_time: float | None
     n_jobs: int | None
     random_state: Any
 
@@ -117,9 +118,10 @@ class Settings(BaseEstimator):
             check_flag(self, name)
         check_choice(self, "decision", ("bayes_point", "vote"))
         check_choice(self, "multi_class", ("auto", "joint", "one_vs_rest"))
+        check_number(self, "max_time", low=0, closed="neither", also=(None,))
         check_number(self, "temperature", low=0, closed="neither", also=("auto",))
-        if not isinstance(self.standardize, str) or self.standardize != "auto":
-            check_flag(self, "standardize")
+        if not isinstance(self.standardize, bool | np.bool_) and self.standardize != "auto":
+            raise parameter_error(self, "standardize", "'auto' or a bool")
         if not is_device_name(self.device):
             raise parameter_error(self, "device", ALLOWED)
         if self.mixture is not None:
@@ -159,6 +161,8 @@ class Settings(BaseEstimator):
             raise ValueError(
                 f"{type(engine).__name__} has no GPU path. {cpu}, or use one of the engines {able}."
             )
+        if getattr(engine, "covariance", "full") == "diagonal":
+            raise ValueError(f"covariance='diagonal' works on the CPU. {cpu}.")
         kernel = self._make_kernel()
         if not has_device_form(kernel):
             raise ValueError(

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import log_expit
 from sklearn.base import clone
 
-from bayespoint.automatic.choice import choose
+from bayespoint.automatic.choice import Given, choose
 from bayespoint.coding import Coding, make_coding
 from bayespoint.engines import Engine, Request, Run
 from bayespoint.gpu.devices import is_tensor, memory_errors_in_words
@@ -64,20 +64,23 @@ class Training(Settings):
 
     def _choose(self, problem: Problem, engine: Engine, monitor: Monitor) -> Any:
         """Choose what is "auto"."""
-        gamma = None if isinstance(self.gamma, str) else self.gamma
+        given = Given(
+            engine,
+            gamma=None if isinstance(self.gamma, str) else self.gamma,
+            n_components=self.n_components,
+            temperature=self.temperature,
+            constant=self.fit_intercept,
+            any_engine=(self.engine, self.ridge, self.temperature) == ("auto", 0, "auto"),
+            seed=0 if self.random_state is None else self._seed,
+            n_jobs=self.n_jobs,
+            max_time=self.max_time,
+        )
+
+        def train(params: dict[str, Any]) -> Trained:
+            return self._with(params)._train(problem, Monitor())
+
         with watch(monitor):
-            return choose(
-                problem,
-                engine,
-                gamma,
-                self.n_components,
-                self.temperature,
-                self.fit_intercept,
-                lambda params: self._with(params)._train(problem, Monitor()),
-                0 if self.random_state is None else self._seed,
-                self.n_jobs,
-                any_engine=(self.engine, self.ridge, self.temperature) == ("auto", 0, "auto"),
-            )
+            return choose(problem, given, train)
 
     def _with(self, params: dict[str, Any]) -> Training:
         """A copy with other parameters and the same seed."""

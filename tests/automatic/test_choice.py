@@ -196,3 +196,13 @@ def test_mixtures_that_are_not_allowed():
     noisy = {"engine": ExpectationPropagation(noise=2.0)}
     with pytest.raises(ValueError, match="same likelihood"):
         BayesPointClassifier(mixture=[(1, {"kernel": "rbf"}), (1, noisy)]).fit(X, y)
+
+
+@pytest.mark.parametrize("n, n_machines", [(60, 1), (300, 2)])
+def test_few_points_are_not_split_to_learn_scales(n, n_machines):
+    X, y = moons(n)
+    clf = BayesPointClassifier(random_state=0, gamma=2.0).fit(X, y)  # no width for each feature
+    chosen = clf.chosen_params_
+    mixture = chosen.get("mixture", [(1.0, chosen)])
+    sums = [params for _, params in mixture if hasattr(params["kernel"], "terms")]
+    assert len(sums) == n_machines

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bayespoint.gpu.forecasts import oob_summary
-from bayespoint.left_out import expected_scores
+from bayespoint.left_out import DEPENDENCE, expected_scores
 from bayespoint.posteriors.log_odds import learn_log_odds
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -58,6 +58,6 @@ def test_what_they_are_expected_to_score(t, device):
     p = np.exp(both[known]) / np.exp(both[known]).sum(axis=1, keepdims=True)
     expected = expected_scores(p, codes[known], weight[known])
     assert np.isclose(wrong, expected["error"].value) and np.isclose(loss, expected["log_loss"][0])
-    half = 1.959964 * spread
+    half = 1.959964 * DEPENDENCE * spread
     assert np.isclose(loss + half, expected["log_loss"].high)
     assert n < known.sum()

@@ -59,7 +59,7 @@ def test_an_instance_keeps_its_parameters(kernel):
 
 @pytest.mark.parametrize("kernel", ["gauss", None, 3, RadialKernel, ["rbf"]])
 def test_what_is_not_a_kernel(kernel):
-    expected = r"'kernel' parameter of .* among \{'linear', .*\}, a kernel such as RadialKernel\(\)"
+    expected = r"'kernel' parameter of .* among \{'auto', .*\}, a kernel such as RadialKernel\(\)"
     with pytest.raises(ValueError, match=expected):
         make_kernel(kernel)
 

@@ -89,6 +89,28 @@ def without_copies(
 
 
 @compiled
+def log_mass(mean: float, variance: float, shift: float, rate: float) -> float:
+    """Logarithm of the expectation of exp(shift t - rate t^2 / 2) for t ~ N(mean, variance)."""
+    d = 1.0 + rate * variance
+    exponent = (2.0 * mean * shift + shift**2 * variance - rate * mean**2) / d
+    return 0.5 * exponent - 0.5 * math.log(max(d, SMALLEST))
+
+
+@compiled
+def add_site(m: NDArray, S: NDArray, p: int, shift: float, rate: float) -> None:
+    """N(m, S) of t times exp(shift t_p - rate t_p^2 / 2), in place."""
+    size = len(m)
+    d = 1.0 + rate * S[p, p]
+    along = (shift - rate * m[p]) / d
+    column = S[:, p].copy()
+    for j in range(size):
+        m[j] += along * column[j]
+        share = rate / d * column[j]
+        for k in range(size):
+            S[j, k] -= share * column[k]
+
+
+@compiled
 def agree(
     m: NDArray,
     S: NDArray,
@@ -119,14 +141,7 @@ def agree(
             step = max(abs(da) * math.sqrt(s2), abs(db) * s2)
             if step > largest or math.isnan(step):
                 largest = step
-            d = 1.0 + db * q
-            along = (da - db * m[p]) / d
-            column = S[:, p].copy()
-            for j in range(size):
-                m[j] += along * column[j]
-                share = db / d * column[j]
-                for k in range(size):
-                    S[j, k] -= share * column[k]
+            add_site(m, S, p, da, db)
         if largest <= tol:
             break
     return True
@@ -286,7 +301,5 @@ def constants(
             else:
                 cavity, variance = (m[p] - a[p] * q) / c, q / c
             _, _, _, log_p = match(cavity, variance, noise, 0.0)
-            d = 1.0 + b[p] * variance
-            exponent = (2.0 * cavity * a[p] + a[p] ** 2 * variance - b[p] * cavity**2) / d
-            constant[i] += log_p + 0.5 * math.log(max(d, SMALLEST)) - 0.5 * exponent
+            constant[i] += log_p - log_mass(cavity, variance, a[p], b[p])
     return constant

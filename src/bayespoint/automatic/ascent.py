@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from bayespoint.automatic.candidates import Candidate
-from bayespoint.climbing import climb
+from bayespoint.automatic.quasi_newton import maximise
 from bayespoint.engines import Request
 from bayespoint.engines.gaussian.evidence_gradient import evidence_gradient
 from bayespoint.engines.gaussian.prior_scale import ROUGH
@@ -18,6 +18,7 @@ from bayespoint.kernels import Kernel
 FURTHEST = 7.0  # largest move of a logarithm
 MOST_TASKS = 4  # that speak for all
 MOST_FITS = 20
+ENOUGH = 0.1  # gain of log evidence that is not worth another fit
 
 
 def most_evident(
@@ -27,6 +28,7 @@ def most_evident(
     targets: NDArray[np.int8],
     weight: NDArray[np.float64] | None,
     n_jobs: int | None,
+    until: float = np.inf,
 ) -> Kernel:
     """The candidate's kernel with the free parameters that maximise the evidence.
 
@@ -40,6 +42,9 @@ def most_evident(
         Training points, labels of all tasks, weights or None.
     n_jobs : int or None
         Threads.
+    until : float, default=inf
+        When the search ends, on the monotonic clock of ``time``; the best parameters until then
+        are taken.
 
     Returns
     -------
@@ -65,11 +70,9 @@ def most_evident(
         slope = np.concatenate([np.atleast_1d(slopes[name]) for name in candidate.free])
         return value, slope - away / candidate.spread
 
-    found = climb(
-        evidence, start, start - FURTHEST, start + FURTHEST,
-        slope=0.1, gain=1e-5, max_iter=MOST_FITS, max_calls=MOST_FITS,
-    )  # fmt: skip
-    write(kernel, candidate.free, np.exp(found.x))
+    bounds = start - FURTHEST, start + FURTHEST
+    found = maximise(evidence, start, *bounds, enough=ENOUGH, max_calls=MOST_FITS, until=until)
+    write(kernel, candidate.free, np.exp(found))
     return kernel
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from sklearn.base import clone
 
 from bayespoint.automatic.ascent import most_evident
 from bayespoint.automatic.candidates import Candidate, basis_size, candidates
+from bayespoint.automatic.clock import Clock
 from bayespoint.automatic.halves import split
 from bayespoint.automatic.perceptrons import best_perceptron
 from bayespoint.coding import make_coding
@@ -21,7 +23,44 @@ from bayespoint.problem import Problem
 
 POINTS_A_HALF = 500  # at most, from which the evidence learns
 TINY = np.finfo(np.float64).tiny
+TOLERANCE = 1e-4  # of sites: a sixth of the time for the fifth digit of probabilities
 LEAST = 0.02  # smallest weight of a candidate in the mixture
+
+
+class Given(NamedTuple):
+    """What the user has decided, within which the choice is made.
+
+    Attributes
+    ----------
+    engine : ExpectationPropagation or LaplaceApproximation
+        The engine; with ``prior_scale="auto"`` the scales of kernels may be learned.
+    gamma : float, array or None
+        The gamma that was asked for, or None.
+    n_components : int, "auto" or None
+        Points of the basis of kernels.
+    temperature : float or "auto"
+        The temperature of all candidates, or that each has its own.
+    constant : bool
+        Whether there is a constant feature.
+    any_engine : bool
+        Whether perceptrons may be chosen instead, where points are many.
+    seed : int
+        Of the halves.
+    n_jobs : int or None
+        Threads.
+    max_time : float or None
+        Seconds after which nothing more is tried.
+    """
+
+    engine: Any
+    gamma: Any
+    n_components: Any
+    temperature: Any
+    constant: bool
+    any_engine: bool
+    seed: int
+    n_jobs: int | None
+    max_time: float | None
 
 
 class Member(NamedTuple):
@@ -53,7 +92,8 @@ class Choice(NamedTuple):
         The machines, trained on all points.
     left_out : ndarray of shape (n, n_classes) or None
         Probabilities of the classes of each training point, given all other labels; the kernels
-        were learned without its half of the points. None for perceptrons, which have their own.
+        were learned without its half of the points, unless these are few. None for perceptrons,
+        which have their own.
     reasons : list of str
         What was chosen, and why.
     """
@@ -71,22 +111,11 @@ class Choice(NamedTuple):
         return {"mixture": self.mixture}
 
 
-def choose(
-    problem: Problem,
-    engine: Any,
-    gamma: Any,
-    n_components: Any,
-    temperature: Any,
-    constant: bool,
-    train: Callable[[dict[str, Any]], Any],
-    seed: int,
-    n_jobs: int | None,
-    any_engine: bool,
-) -> Choice:
+def choose(problem: Problem, given: Given, train: Callable[[dict[str, Any]], Any]) -> Choice:
     r"""Choose kernels, their parameters, temperatures and weights by the training data.
 
     1. The points are split into two halves. For each candidate, the evidence of each half (of at
-       most 500 points) finds kernel parameters.
+       most 500 points) finds kernel parameters. (At most 200 points are not split to learn scales.)
     2. Each kernel is trained on all points. Leave-one-out predictions of the points of the *other*
        half are honest: neither their label nor their half took part.
     3. The temperature of each candidate, and the weights of all candidates, maximise the
@@ -96,42 +125,31 @@ def choose(
     ----------
     problem : Problem
         Points of unit variance, and their classes.
-    engine : ExpectationPropagation or LaplaceApproximation
-        The engine; with ``prior_scale="auto"`` the scales of kernels may be learned.
-    gamma : float, array or None
-        The gamma that was asked for, or None.
-    n_components : int, "auto" or None
-        Points of the basis of kernels.
-    temperature : float or "auto"
-        The temperature of all candidates, or that each has its own.
-    constant : bool
-        Whether there is a constant feature.
+    given : Given
+        What is not to be chosen.
     train : callable
         Trains a machine with given parameters on the problem.
-    seed : int
-        Of the halves.
-    n_jobs : int or None
-        Threads.
-    any_engine : bool
-        Whether perceptrons may be chosen instead, where points are many.
 
     Returns
     -------
     Choice
         What was chosen.
     """
-    learns = isinstance(engine.prior_scale, str)
-    fixed = clone(engine).set_params(prior_scale=1.0) if learns else engine
-    halves = split(problem.points, problem.codes, seed)
+    clock = Clock(given.max_time)
+    learns = isinstance(given.engine.prior_scale, str)
     n_points, n_features = problem.points.shape
-    if n_components == "auto":
-        n_components = basis_size(n_points, problem.coding.n_tasks)
-    considered = candidates(n_points, n_features, gamma, learns=learns, constant=constant)
-    tried = []
+    considered = candidates(
+        n_points, n_features, given.gamma, learns=learns, constant=given.constant
+    )
+    given = with_numbers(given, problem)
+    halves = split(problem.points, problem.codes, given.seed)
+    tried: list[Tried] = []
+    reasons = []
     for candidate in considered:
-        tried.append(
-            try_out(candidate, fixed, problem, halves, train, n_components, temperature, n_jobs)
-        )
+        if tried and not clock.has_time_for(candidate):
+            reasons.append(f"not tried, max_time is over: {candidate.name}")
+            continue
+        tried.append(try_out(candidate, problem, given, halves, train, clock))
         current_monitor().tell(tried[-1].words)
     own = np.array([one.left_out[np.arange(n_points), problem.codes] for one in tried])
     share = mixture_weights(np.log(np.maximum(own, TINY)), problem.weight)
@@ -143,10 +161,11 @@ def choose(
             mixture.append((float(part / len(one.members)), member.params))
             trained.append(member.trained)
     left_out = np.einsum("k,knc->nc", share, [one.left_out for one in tried])
-    reasons = [f"{part:4.0%} {one.words}" for part, one in zip(share, tried, strict=True)]
-    if any_engine:
+    weighed = [f"{part:4.0%} {one.words}" for part, one in zip(share, tried, strict=True)]
+    reasons = weighed + reasons
+    if given.any_engine and clock.left > 0:
         loss = expected_scores(left_out, problem.codes, problem.weight)["log_loss"].value
-        found = best_perceptron(problem, gamma, train)
+        found = best_perceptron(problem, given.gamma, train)
         if found is not None:
             is_better = found[2] < loss
             rest = "instead" if is_better else "not"
@@ -158,37 +177,63 @@ def choose(
     return Choice(mixture, trained, left_out, reasons)
 
 
+def with_numbers(given: Given, problem: Problem) -> Given:
+    """The same with numbers for the scale and the tolerance of the engine, and for the basis."""
+    engine = clone(given.engine)
+    if isinstance(engine.prior_scale, str):
+        engine.set_params(prior_scale=1.0)
+    if given.any_engine:
+        engine.set_params(tol=TOLERANCE)
+    size = given.n_components
+    if size == "auto":
+        size = basis_size(len(problem.points), problem.coding.n_tasks)
+    return given._replace(engine=engine, n_components=size)
+
+
 def try_out(
     candidate: Candidate,
-    engine: Any,
     problem: Problem,
+    given: Given,
     halves: list[NDArray[np.intp]],
     train: Callable[[dict[str, Any]], Any],
-    n_components: int | None,
-    temperature: Any,
-    n_jobs: int | None,
+    clock: Clock,
 ) -> Tried:
-    """Learn a candidate from each half of the points, and predict those of the other half."""
+    """Learn a candidate from each half of the points, and predict those of the other half.
+
+    Where points are few, it is learned from all of them.
+    """
     coding = make_coding(problem.classes)
     scores = np.empty((len(problem.codes), len(problem.classes)))
-    members = []
-    for own, others in [halves, halves[::-1]] if candidate.free else [(None, slice(None))]:
+    parts: list = [(np.concatenate(halves), slice(None))]
+    if candidate.in_halves:
+        parts = [halves, halves[::-1]]
+    if not candidate.free:
+        parts = [(None, slice(None))]
+    kernels, until = [], np.inf
+    for number, (own, _) in enumerate(parts):
         kernel = candidate.kernel
         if own is not None:
             some = own[:POINTS_A_HALF]
             weight = None if problem.weight is None else problem.weight[some]
             data = problem.points[some], problem.targets[some], weight
-            kernel = most_evident(candidate, engine, *data, n_jobs)
+            until = clock.end_of_search(len(parts) - number)
+            kernel = most_evident(candidate, given.engine, *data, given.n_jobs, until)
+        kernels.append(kernel)
+    is_cut = time.monotonic() > until
+    members = []
+    for kernel, (_, others) in zip(kernels, parts, strict=True):
         params = {
             "kernel": kernel,
-            "engine": engine,
-            "n_components": None if kernel.is_linear else n_components,
+            "engine": given.engine,
+            "n_components": None if kernel.is_linear else given.n_components,
             "temperature": 1.0,
         }
-        trained = train(params)
+        with clock.training():
+            trained = train(params)
         answers = coding.left_out(trained.posterior.left_out_log_probability, problem.codes)
         scores[others] = coding.log_odds(*answers)[others]
         members.append(Member(params, trained))
+    temperature = given.temperature
     if temperature == "auto":
         temperature = best_temperature(scores, problem.codes, problem.weight)
     coding = make_coding(problem.classes, temperature)
@@ -198,4 +243,5 @@ def try_out(
     left_out = softmax(scores / temperature, axis=1)
     loss = expected_scores(left_out, problem.codes, problem.weight)["log_loss"].value
     words = f"{candidate.name}: leave-one-out log-loss {loss:.4f} at temperature {temperature:.2f}"
+    words += ", search ended by max_time" * is_cut
     return Tried(words, members, left_out)

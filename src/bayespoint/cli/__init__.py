@@ -1,4 +1,4 @@
-"""The command ``bayespoint``; ``bayespoint --help`` says what it can do."""
+"""The command ``bayespoint``; see ``bayespoint --help``."""
 
 import sys
 from enum import IntEnum
@@ -9,7 +9,7 @@ LIBRARIES = ("typer", "rich", "pandas")
 
 
 class ExitCode(IntEnum):
-    """Exit codes; ``bayespoint --help`` promises them."""
+    """Exit codes, as documented in ``bayespoint --help``."""
 
     FAILED = 1
     USAGE = 2
@@ -19,7 +19,7 @@ class ExitCode(IntEnum):
 
 
 def main() -> None:
-    """Run the command, or say what to install."""
+    """Run the command, or print what to install."""
     try:
         for library in LIBRARIES:
             require(library, "cli", "the command")
@@ -34,6 +34,6 @@ def main() -> None:
 
 
 def end(message: str, code: ExitCode) -> ExitCode:
-    """Say what is wrong, in one line."""
+    """Print an error in one line."""
     print(f"error: {message}", file=sys.stderr)
     return code

@@ -1,4 +1,4 @@
-"""What the columns of a table are: numbers, categories, or nothing to learn from."""
+"""The kinds of the columns of a table: numbers, categories, or unused."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DATE = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,
 
 @dataclass(frozen=True)
 class Numbers:
-    """A column as numbers, what is no number in it, and whether it had decimal commas."""
+    """A column as numbers, its values that are not numbers, and whether it had decimal commas."""
 
     values: pd.Series
     words: list[str]
@@ -65,7 +65,7 @@ def as_text(series: pd.Series) -> pd.Series:
 
 
 def sort_columns(frame: pd.DataFrame, notes: Notes) -> dict[str, str]:
-    """The kind of every column to learn from; says which others are left out, and why."""
+    """The kind of every column that is used; reports which others are left out, and why."""
     kinds: dict[str, str] = {}
     for name in frame:
         kind, remark = judge(frame[name])
@@ -113,7 +113,7 @@ def counts_rows(values: pd.Series) -> bool:
 
 
 def judge_words(words: pd.Series, share_of_numbers: float) -> tuple[str, str]:
-    """Words are categories, if they come back and are no dates."""
+    """Texts are categories if they are repeated and are not dates."""
     present = words.dropna()
     different = present.nunique()
     if sum(DATE.fullmatch(word) is not None for word in present.unique()) >= MOSTLY * different:
@@ -149,7 +149,7 @@ def prepare(frame: pd.DataFrame, kinds: Mapping[str, str], notes: Notes) -> pd.D
 
 
 def check_range(name: str, values: pd.Series) -> None:
-    """End the command if there are numbers that nothing can be computed with."""
+    """End the command if numbers are too large to compute with."""
     bad = values[values.abs() > LARGEST]
     if len(bad):
         what = "infinite values" if np.isinf(bad.iloc[0]) else f"values above {LARGEST:g}"
@@ -162,7 +162,7 @@ def check_range(name: str, values: pd.Series) -> None:
 def tell_missing(
     frame: pd.DataFrame, kinds: Mapping[str, str], notes: Notes, never_missing: Collection[str] = ()
 ) -> dict[str, int]:
-    """How many values are missing in which columns; says what stands in for them.
+    """How many values are missing in which columns; reports how they are filled in.
 
     ``never_missing`` are columns of categories that had all their values in training.
     """

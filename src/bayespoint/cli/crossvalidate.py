@@ -1,4 +1,4 @@
-"""``bayespoint cross-validate``: how good a model would be, before there is one."""
+"""``bayespoint cross-validate``: the expected quality of a model."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def averaged(results: list[Evaluation], name: str) -> dict[str, Any]:
 
 
 def tables(found: dict[str, Any]) -> list[RenderableType]:
-    """The same for people."""
+    """The same as tables for the terminal."""
     measured = zip(METRICS.values(), found["measures"].values(), strict=True)
     lines = [
         (metric.name, metric.show(one["mean"]), metric.show(one["standard_error"]))

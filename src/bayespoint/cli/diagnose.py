@@ -40,7 +40,7 @@ def diagnose(model: options.ModelFile, as_json: options.AsJson = False) -> None:
 
 
 def describe(model: Model) -> dict[str, Any]:
-    """All that is known, ready for JSON."""
+    """All diagnostics, ready for JSON."""
     machine = model.machine
     return {
         "model": str(model.path),
@@ -54,7 +54,7 @@ def describe(model: Model) -> dict[str, Any]:
 
 
 def verdict(run: dict[str, Any]) -> str:
-    """Whether all is well, and what to do."""
+    """Whether the run converged, and what to do if not."""
     word = "good" if run["converged"] else "not yet"
     remedy = f" To improve it, {run['remedy']}." if run["remedy"] else ""
     return f"{word}: {run['summary']}.{remedy}"

@@ -24,7 +24,7 @@ def say_error(message: str) -> None:
 
 
 def fail(message: str, code: ExitCode) -> NoReturn:
-    """Say what is wrong and end the command."""
+    """Print an error and end the command."""
     say_error(message)
     raise typer.Exit(code)
 
@@ -35,12 +35,12 @@ def bad_usage(message: str) -> NoReturn:
 
 
 def bad_data(message: str) -> NoReturn:
-    """End the command: a file is missing, or what is in it will not do."""
+    """End the command: a file is missing or its contents are invalid."""
     fail(message, ExitCode.NO_DATA)
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """A guess at what was meant, with a space before it; nothing where there is none."""
+    """A suggestion of a similar name, with a space before it; empty if there is none."""
     known = {known.lower(): known for known in names}
     near = get_close_matches(name.lower(), known, n=1)
     return f" Did you mean {known[near[0]]}?" if near else ""
@@ -66,7 +66,7 @@ def is_interrupt(error: BaseException | None) -> bool:
 
 @contextmanager
 def errors_in_words() -> Iterator[None]:
-    """Turn what a user can cause into a line and an exit code; every command runs in this."""
+    """Turn errors that users can cause into one line and an exit code; all commands run in it."""
     try:
         yield
     except BrokenPipeError:  # whoever read standard output, such as head, has had enough

@@ -1,4 +1,4 @@
-"""``bayespoint evaluate``: how good a model is on rows whose classes are known."""
+"""``bayespoint evaluate``: the quality of a model on rows with known classes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def evaluate(
 
 
 def check_report(report: Path | None, *inputs: Path) -> None:
-    """End the command now if there can be no page later."""
+    """End the command now if the page could not be written later."""
     if report is None:
         return
     check_place(report, "--report", *inputs)
@@ -65,7 +65,7 @@ def check_report(report: Path | None, *inputs: Path) -> None:
 
 
 def tables(found: Evaluation) -> list[RenderableType]:
-    """Numbers, confusion and rejection for people."""
+    """Metrics, confusion and rejection as tables for the terminal."""
     numbers = [
         (metric.name, metric.show(value), " to ".join(map(metric.show, interval or [])))
         for metric, (value, interval) in zip(METRICS.values(), found.metrics.values(), strict=True)
@@ -88,7 +88,7 @@ def tables(found: Evaluation) -> list[RenderableType]:
 
 
 def refusals(found: Evaluation) -> list[RenderableType]:
-    """What a model with a threshold of its own rejects, and what it guarantees."""
+    """What a model with a threshold rejects, and what it guarantees."""
     chosen = found.selective
     if chosen is None:
         return []

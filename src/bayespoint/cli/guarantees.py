@@ -34,7 +34,7 @@ HoldOut = Annotated[
 
 
 def check_options(max_error: float | None, **others: float | None) -> None:
-    """End the command if a share is none, or an option has no meaning without --max-error."""
+    """End the command if a share is invalid, or an option needs --max-error."""
     for name, value in {"max_error": max_error, **others}.items():
         option = f"--{name.replace('_', '-')}"
         if value is not None and not 0 < value < 1:
@@ -68,5 +68,5 @@ def lines(guarantee: Guarantee | None) -> list[tuple[str, str]]:
 
 
 def as_json(guarantee: Guarantee | None) -> dict[str, Any] | None:
-    """The same for programs."""
+    """The same, ready for JSON."""
     return None if guarantee is None else guarantee.to_dict()

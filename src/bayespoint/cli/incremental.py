@@ -82,7 +82,7 @@ def train_incremental(
 
 
 def check_first_only(given: set[str], model: Path) -> None:
-    """End the command if options came too late."""
+    """End the command if options are given that only the first call takes."""
     if given:
         bad_usage(
             f"{model} is there already, and {', '.join(sorted(given))} can be given in the first "
@@ -144,7 +144,7 @@ def go_on(
 
 
 def parse_classes(text: str) -> NDArray:
-    """Classes as an option names them; ends the command if there are less than two."""
+    """Classes as given by an option; ends the command if there are fewer than two."""
     names = [name.strip() for name in text.split(",")]
     labels = read_labels(pd.Series(names, dtype=object))
     if labels.isna().any() or len(set(labels)) < 2:

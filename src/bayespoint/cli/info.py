@@ -1,4 +1,4 @@
-"""``bayespoint info``: what runs here, and where things are."""
+"""``bayespoint info``: versions, computer and folders."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def info(as_json: options.AsJson = False) -> None:
 
 
 def cache_folder() -> str | None:
-    """Where Numba keeps compiled code; None where it can write nowhere."""
+    """The folder of Numba's compiled code; None if no folder is writable."""
     function: Any = _core.perceptron.advance
     while not hasattr(function, "stats"):  # behind the guard against interrupts
         function = function.__wrapped__
@@ -39,7 +39,7 @@ def cache_folder() -> str | None:
 
 
 def data_facts() -> dict[str, Any]:
-    """The data folder, what is in it, and what is wrong with it."""
+    """The data folder, its contents, and what is wrong with it."""
     try:
         folder = data_folder()
     except DataUnavailableError as error:
@@ -49,7 +49,7 @@ def data_facts() -> dict[str, Any]:
 
 
 def summary(found: dict[str, Any]) -> dict[str, str]:
-    """The same for people."""
+    """The same as text for the terminal."""
     data = found["data"]
     unset = f"{VARIABLE} is not set: OpenML is asked"
     return {

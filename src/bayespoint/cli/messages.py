@@ -1,4 +1,4 @@
-"""What commands say: notes on the way, and results for people or for programs."""
+"""Output of commands: notes, and results as text or as JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FEW = 4  # names that a sentence lists before it counts the rest
 
 
 class Notes(list[str]):
-    """Remarks on data and model: people hear them at once, programs find them in the JSON."""
+    """Remarks on data and model: printed at once, or part of the JSON document."""
 
     def __init__(self, aloud: bool) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class Notes(list[str]):
 
     @contextmanager
     def training(self) -> Iterator[None]:
-        """Show people the progress of a fit, and pass its warnings on."""
+        """Show the progress of a fit, and pass its warnings on."""
         console = Console(stderr=True, highlight=False, markup=False, quiet=not self._aloud)
         progress = ProgressMonitor("training", console)
         with progress, watch(progress), warnings_in_words() as words:
@@ -58,7 +58,7 @@ class Notes(list[str]):
     def end(
         self, document: Mapping[str, Any], *parts: RenderableType, to_stderr: bool = False
     ) -> None:
-        """Tell what came out: programs get the document and all notes, people the parts."""
+        """Print the results: the document and all notes as JSON, or the parts as text."""
         if self._aloud:
             show(*parts, to_stderr=to_stderr)
         else:
@@ -72,7 +72,7 @@ class Notes(list[str]):
 
 @contextmanager
 def warnings_in_words() -> Iterator[list[str]]:
-    """Collect warnings as sentences; those for programmers are left out."""
+    """Collect warnings as text; those for programmers are left out."""
     found: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -89,7 +89,7 @@ def print_json(document: Mapping[str, Any]) -> None:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: no arrays, and null for numbers that are none."""
+    """A value for JSON: no arrays, and null for NaN and infinity."""
     if isinstance(value, Mapping):
         return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -100,7 +100,7 @@ def plain(value: Any) -> Any:
 
 
 def show(*parts: RenderableType, to_stderr: bool = False) -> None:
-    """Print results for people, with an empty line between parts where a table begins or ends."""
+    """Print results, with an empty line between parts where a table begins or ends."""
     console = Console(stderr=to_stderr, highlight=False, markup=False)
     after_table = False
     for place, part in enumerate(parts):

@@ -1,4 +1,4 @@
-"""Models in files, with what the commands must know about their tables."""
+"""Model files, with what the commands must know about their tables."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Model:
 
     @property
     def estimator(self) -> Any:
-        """The pipeline, or what wraps it to reject rows."""
+        """The pipeline, or the classifier around it that rejects rows."""
         return self.pipeline if self.selective is None else self.selective
 
     @property
@@ -88,13 +88,13 @@ def write_model(
     kinds: Mapping[str, str],
     summary: Mapping[str, Any],
 ) -> None:
-    """Keep a model; the file is there whole, or not at all."""
+    """Save a model; the file is written completely or not at all."""
     about = {"target": summary["target"], "kinds": dict(kinds), "summary": plain(summary)}
     save(pipeline, path, metadata={KEY: about})
 
 
 def read_model(path: Path, notes: Notes, needs_table: bool = True) -> Model:
-    """The model in a file; ends the command if there is none, or none that knows its columns."""
+    """The model in a file; ends the command if there is none, or its columns are unknown."""
     try:
         with warnings_in_words() as words:
             estimator, metadata = load(path), describe(path).metadata

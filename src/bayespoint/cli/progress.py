@@ -12,7 +12,7 @@ from bayespoint.monitor import Monitor
 
 
 class ProgressMonitor(Monitor):
-    """A bar on standard error that shows what is going on and how far it is.
+    """A progress bar on standard error.
 
     Parameters
     ----------

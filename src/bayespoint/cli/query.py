@@ -83,7 +83,7 @@ def unlabelled(frame: pd.DataFrame, model: Model, notes: Notes) -> NDArray[np.in
 def choose(
     model: Model, X: pd.DataFrame, n: int, strategy: str, seed: int
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Positions of the best rows, and what each is worth."""
+    """Positions of the best rows, and the score of each."""
     machine, points = model.machine, split_pipeline(model.pipeline).transform(X)
     draws = {"n_draws": N_DRAWS, "random_state": seed}
     chosen = active.query(machine, points, n, strategy=strategy, **draws)

@@ -31,7 +31,7 @@ UTF16_MARKS = (0xFF, 0xFE)  # first bytes of such files
 
 
 def read_table(path: Path, encoding: str, notes: Notes) -> pd.DataFrame:
-    """The table in a file; ends the command with a clear line where there is none."""
+    """The table in a file; ends the command with an error if there is none."""
     with reading_errors(path, encoding), ProgressMonitor(f"reading {path.name}"):
         if path.suffix.lower() in PARQUET:
             require("pyarrow", "parquet", str(path))
@@ -107,13 +107,13 @@ def check_names(path: Path, names: list[str]) -> None:
 
 
 def broken(path: Path, what: str) -> NoReturn:
-    """End the command: the file is there, but no table is in it."""
+    """End the command: the file exists but does not contain a table."""
     bad_data(f"cannot read {path}: {what}")
 
 
 @contextmanager
 def reading_errors(path: Path, encoding: str) -> Iterator[None]:
-    """Say in words what reading a file can run into."""
+    """Turn errors while reading a file into messages."""
     try:
         yield
     except UnicodeDecodeError as error:
@@ -141,7 +141,7 @@ def reading_errors(path: Path, encoding: str) -> Iterator[None]:
 
 
 def parser_words(message: str) -> str:
-    """What pandas says of a CSV file that is broken, in words."""
+    """The error of pandas for a broken CSV file, as a message."""
     cells = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", message)
     if cells:
         return f"line {cells[2]} has {cells[3]} cells, the header has {cells[1]}"

@@ -1,4 +1,4 @@
-"""Classifier and pipeline as options describe them."""
+"""The classifier and the pipeline that options describe."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def valid_names(machine: BayesPointClassifier) -> dict[str, str]:
     own = {name: name for name in machine.get_params(deep=False) if name not in ELSEWHERE}
     engine = get_engine(machine.engine)
     inner = {name: f"engine__{name}" for name in engine.get_params(deep=False)}
-    return {**inner, **{name: name for name in inner.values()}, **own}
+    return {**own, **inner, **{name: name for name in inner.values()}}
 
 
 def parse(text: str) -> Any:

@@ -130,7 +130,7 @@ def choose(names: Sequence[str] | None) -> list[str]:
 
 
 def prepare(out: Path) -> None:
-    """Make the folder, and see now whether it can be written."""
+    """Make the folder, and check that it is writable."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=out):

@@ -24,7 +24,7 @@ from bayespoint.left_out import Estimate
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Rows with labels, the kinds of their columns, and what was found out about them."""
+    """Rows with labels, the kinds of their columns, and statistics about them."""
 
     X: pd.DataFrame
     y: NDArray
@@ -60,7 +60,7 @@ def read_training_data(
 
 
 def describe(model: Pipeline, data: TrainingData) -> dict[str, Any]:
-    """What was learned from what, ready for JSON."""
+    """Data and model, ready for JSON."""
     machine = model[-1]
     return {
         "rows": len(data.X),
@@ -78,7 +78,7 @@ def describe(model: Pipeline, data: TrainingData) -> dict[str, Any]:
 
 
 def learned_facts(machine: BayesPointClassifier) -> dict[str, Any]:
-    """What training found, and how the engine got there, ready for JSON."""
+    """Results and run of the training, ready for JSON."""
     evidence, run = getattr(machine, "log_evidence_", None), machine.run_
     return {
         "log_evidence": None if evidence is None else evidence.tolist(),
@@ -104,7 +104,7 @@ def expected_on_new_rows(machine: BayesPointClassifier) -> dict[str, dict[str, f
 
 
 def engine_of(machine: BayesPointClassifier) -> Engine:
-    """The engine that was chosen, or that was asked for."""
+    """The engine that was chosen or requested."""
     return get_engine(getattr(machine, "chosen_params_", {}).get("engine", machine.engine))
 
 
@@ -119,7 +119,7 @@ def describe_classifier(model: Pipeline) -> dict[str, Any]:
 
 
 def summary(found: dict[str, Any]) -> list[tuple[str, str]]:
-    """The same for people."""
+    """The same as text for the terminal."""
     nouns = {"numbers": ("number",), "categories": ("category", "categories")}
     kinds = [count(len(names), *nouns[kind]) for kind, names in found["columns"].items() if names]
     evidence = found["log_evidence"]

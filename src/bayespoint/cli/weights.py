@@ -58,7 +58,7 @@ def numbered(table: pd.DataFrame, model: Model, n: int) -> pd.DataFrame:
 
 
 def weight_names(model: Model, n_weights: int, notes: Notes) -> list[str]:
-    """Names of the weights; says what they belong to."""
+    """Names of the weights."""
     machine = model.machine
     if not machine.kernel_.is_linear:
         notes.add("the kernel is not linear: weights are coordinates in a basis, not of features")
@@ -72,7 +72,7 @@ def weight_names(model: Model, n_weights: int, notes: Notes) -> list[str]:
 
 
 def feature_names(model: Model) -> list[str]:
-    """Names of the features that the machine sees."""
+    """Names of the features after the pipeline's steps."""
     before, machine, _ = split_pipeline(model.pipeline)
     if before is not None:
         return list(before.get_feature_names_out())

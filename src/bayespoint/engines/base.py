@@ -143,7 +143,7 @@ def get_engine(engine: Engine | str) -> Engine:
         return clone(engine)
     if isinstance(engine, str) and (engine == "auto" or engine in ENGINES):
         return ENGINES["ep" if engine == "auto" else engine]()
-    names = ", ".join(sorted(ENGINES))
+    names = ", ".join(("auto", *sorted(ENGINES)))
     raise ValueError(
         f"The 'engine' parameter of BayesPointClassifier must be an engine instance, such as "
         f"PermutedPerceptron(), or one of the names {{{names}}}. Got {engine!r} instead."

@@ -39,7 +39,8 @@ def oob_summary(
         As ``decision_function`` has them.
     numbers : tuple of float or None
         Number of points of equal weight that say as much, share of errors, mean log-loss and its
-        standard error; None if no row is known.
+        standard error (the larger of the one seen and the one that the forecasts imply); None if
+        no row is known.
     """
     import torch
 
@@ -55,11 +56,16 @@ def oob_summary(
     known = scores.isfinite().all(dim=1).double()
     copies = known if weight is None else known * to_device(weight, device)
     scores = torch.nan_to_num(scores)
-    losses = torch.logsumexp(scores, dim=1) - scores.gather(1, classes[:, None])[:, 0]
+    all_losses = -scores.log_softmax(dim=1)
+    losses = all_losses.gather(1, classes[:, None])[:, 0]
     wrong = (scores.argmax(dim=1) != classes).double()
     total = copies.sum()
     mean = copies @ losses / total
     variance = copies @ (losses - mean) ** 2 / total
+    p = (-all_losses).exp()  # from here on: the same, if labels came from the forecasts
+    expected = copies @ (p * all_losses).sum(dim=1) / total
+    implied = copies @ (p * (all_losses - expected) ** 2).sum(dim=1) / total
+    variance = torch.maximum(variance, implied)
     sums = to_host(torch.stack([total, copies @ copies, copies @ wrong, mean, variance]))
     count, squares, errors, loss, spread = sums.tolist()
     if count == 0:

@@ -122,15 +122,15 @@ class Kernel(BaseEstimator, ABC):
         return None
 
     def slope(self, left: Points, right: Points, name: str, pull: NDArray) -> Any:
-        """D sum(pull * block(left, right)) / d log ``name``.
-
-        A float; an array where the parameter is one.
-        """
+        """D sum(pull * block(left, right)) / d log ``name``, an array if the parameter is one."""
         change = self.derivative(left, right, name)
         return 0.0 if change is None else float(np.vdot(pull, change))
 
-    def squared_slopes(self, n_features: int) -> NDArray[np.float64] | None:
-        """Prior variance of the slope of an output by each feature; None if it is not constant."""
+    def feature_slopes(self, left: Points, right: Points, alpha: NDArray) -> NDArray | None:
+        r"""Slopes of :math:`\sum_m \alpha_m k(x, x_m)` by the features of each point x on the left.
+
+        Shape (n_left, n_features), or (1, n_features) if constant. None if they are not known.
+        """
         return None
 
     def feature_derivative(self, points: Points, name: str) -> NDArray:
@@ -364,12 +364,15 @@ class SumKernel(Kernel):
         change = term.derivative(*parts, inner) if inner else term.block(*parts)
         return None if change is None else scaled(change, left, right, i)
 
-    def squared_slopes(self, n_features: int) -> NDArray[np.float64] | None:
+    def feature_slopes(self, left: Points, right: Points, alpha: NDArray) -> NDArray | None:
         """The weighted sum over the terms."""
-        known = [term.squared_slopes(n_features) for term in self.terms]
-        if self.normalize or any(one is None for one in known):
-            return None
-        return np.array([w for w, _ in self._pairs()]) @ np.array(known)
+        total: Any = 0
+        for (weight, term), a, b in zip(self._pairs(), left.parts, right.parts, strict=True):
+            slopes = term.feature_slopes(a, b, alpha)
+            if slopes is None or self.normalize:
+                return None
+            total = total + weight * slopes
+        return total
 
     def slope(self, left: Points, right: Points, name: str, pull: NDArray) -> Any:
         """That of the term, with the factors of its features in the pull."""

@@ -82,7 +82,7 @@ def make_kernel(
     elif callable(kernel) and not isinstance(kernel, type):
         made = FunctionKernel(kernel, normalize=normalize)
     else:
-        names = ", ".join(map(repr, NAMES))
+        names = ", ".join(map(repr, ("auto", *NAMES)))
         raise ValueError(
             f"The 'kernel' parameter of BayesPointClassifier must be a str among {{{names}}}, a "
             f"kernel such as RadialKernel(), or a callable. Got {kernel!r} instead."

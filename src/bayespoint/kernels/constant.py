@@ -31,9 +31,9 @@ class ConstantKernel(Kernel):
         """A constant feature alone."""
         return LinearForm(0.0, 1.0)
 
-    def squared_slopes(self, n_features: int) -> NDArray[np.float64]:
+    def feature_slopes(self, left: Points, right: Points, alpha: NDArray) -> NDArray:
         """0: a constant has no slope."""
-        return np.zeros(n_features)
+        return np.zeros((1, 1))
 
     def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
         """A single feature, 1."""

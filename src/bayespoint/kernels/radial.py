@@ -73,9 +73,11 @@ class RadialKernel(Kernel):
         """The factor gamma."""
         return ("gamma",)
 
-    def squared_slopes(self, n_features: int) -> NDArray[np.float64]:
-        """Twice gamma: the second derivative of k at 0."""
-        return np.broadcast_to(2 * known_gamma(self), n_features).astype(np.float64)
+    def feature_slopes(self, left: Points, right: Points, alpha: NDArray) -> NDArray:
+        r"""They are :math:`\sum_m \alpha_m k\, (z_{mj} - z_j)` by :math:`z = \sqrt{2 \gamma} x`."""
+        K = self.block(left, right)
+        slopes = K @ (alpha[:, None] * right.rows) - (K @ alpha)[:, None] * left.rows
+        return slopes * np.sqrt(2 * known_gamma(self))
 
     def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
         """Centre and scale the inputs; ``side`` is ``gamma |x - centre|^2``."""

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import helmert
 
 from bayespoint.coding import Coding
 from bayespoint.likelihoods.joint import JointLikelihood, log_share_of_largest
@@ -27,13 +28,17 @@ class JointPosterior(Posterior):
     so that the outputs :math:`f_c(x) = z(x)^T w_c` of a point are jointly Gaussian. The predictive
     probabilities of the classes come from their likelihood, and sum to 1 by themselves.
 
+    In the diagonal form the weights of C - 1 contrasts :math:`H^T f` are independent, H being an
+    orthonormal basis of all vectors of sum 0 (Helmert's). What all classes have in common does not
+    matter to any probability and has no variance.
+
     Parameters
     ----------
     mean : ndarray of shape (n_coordinates, n_classes)
         :math:`\mu`.
     own : ndarray of shape (n_classes, n_coordinates, k)
         The parts :math:`O_c` that a class does not share with others; k may be 0. Of shape
-        (n_classes, n_coordinates): standard deviations of independent weights.
+        (n_classes - 1, n_coordinates): standard deviations of the weights of the contrasts.
     shared : ndarray of shape (n_classes, n_coordinates, r)
         The parts :math:`S_c`; r may be 0.
     likelihood : JointLikelihood
@@ -41,7 +46,8 @@ class JointPosterior(Posterior):
     log_evidence : ndarray of shape (1,), optional
         log p(labels).
     cavities : tuple of ndarrays (n_points, n_classes), (n_points, n_classes, n_classes), optional
-        Means and covariances of the outputs of each training point, given all other labels.
+        Means and covariances of the outputs of each training point, given all other labels; in
+        the diagonal form, variances (n_points, n_classes - 1) of contrasts.
     messages : Messages, optional
         Messages :math:`\exp(h^T f - f^T (\operatorname{diag}(r) - r r^T / \sum r) f / 2)` of the
         training points to their C outputs.
@@ -91,11 +97,19 @@ class JointPosterior(Posterior):
 
         It takes as long as predictions, so it is computed when it is asked for.
         """
-        return None if self.cavities is None else self.likelihood.log_predictive(*self.cavities)
+        if self.cavities is None:
+            return None
+        if not self.is_diagonal:
+            return self.likelihood.log_predictive(*self.cavities)
+        size = max(1, BYTES // (8 * self.mean.shape[1] ** 2))
+        mean, variance = self.cavities
+        here = [slice(begin, begin + size) for begin in range(0, len(mean), size)]
+        parts = [self.likelihood.log_predictive(mean[i], in_classes(variance[i])) for i in here]
+        return np.concatenate(parts)
 
     @property
     def is_diagonal(self) -> bool:
-        """Whether the weights are independent."""
+        """Whether the weights of the contrasts are independent."""
         return self.own.ndim == 2
 
     @property
@@ -104,19 +118,21 @@ class JointPosterior(Posterior):
         n_classes, d = self.shared.shape[:2]
         flat = self.shared.reshape(n_classes * d, -1)
         covariance = flat @ flat.T
+        if self.is_diagonal:
+            for h, scale in zip(contrasts(self.mean.shape[1]).T, self.own, strict=True):
+                covariance += np.kron(np.outer(h, h), np.diag(scale**2))
+            return covariance
         for c, part in enumerate(self.own):
             here = slice(c * d, (c + 1) * d)
-            covariance[here, here] += np.diag(part**2) if self.is_diagonal else part @ part.T
+            covariance[here, here] += part @ part.T
         return covariance
 
     def outputs(self, Z: NDArray) -> tuple[NDArray, NDArray]:
         """Means (n, n_classes) and covariances (n, n_classes, n_classes) of the outputs."""
-        n_classes = len(self.own)
-        covariance = np.zeros((Z.shape[0], n_classes, n_classes))
-        diagonal = np.arange(n_classes)
+        n_classes = self.mean.shape[1]
         if self.is_diagonal:
-            covariance[:, diagonal, diagonal] = (Z * Z) @ np.square(self.own.T)
-            return Z @ self.mean, covariance
+            return Z @ self.mean, in_classes((Z * Z) @ np.square(self.own.T))
+        covariance = np.zeros((Z.shape[0], n_classes, n_classes))
         step = max(1, BYTES // (8 * max(1, self.shared.shape[2] * n_classes)))
         flat = self.shared.transpose(1, 0, 2).reshape(len(self.mean), -1)
         for begin in range(0, len(Z), step):
@@ -139,11 +155,11 @@ class JointPosterior(Posterior):
     def draw(self, n: int, rng: np.random.Generator) -> NDArray:
         """Weights of n classifiers, with the covariance between classes."""
         if self.is_diagonal:
-            spread = self.own[..., None] * rng.standard_normal((*self.own.shape, n))
-        else:
-            n_classes, _, k = self.own.shape
-            spread = self.own @ rng.standard_normal((n_classes, k, n))
-            spread += self.shared @ rng.standard_normal((self.shared.shape[2], n))
+            spread = self.own.T[:, None] * rng.standard_normal((len(self.mean), n, len(self.own)))
+            return self.mean[:, None] + spread @ contrasts(self.mean.shape[1]).T
+        n_classes, _, k = self.own.shape
+        spread = self.own @ rng.standard_normal((n_classes, k, n))
+        spread += self.shared @ rng.standard_normal((self.shared.shape[2], n))
         return self.mean[:, None] + np.moveaxis(spread, 0, 2)
 
     def decision(self, Z: NDArray, rule: str) -> NDArray:
@@ -164,7 +180,10 @@ class JointPosterior(Posterior):
     def check_state(self) -> None:
         """Raise an error if the stored attributes are invalid."""
         sizes = finite(self.mean, "dc")
-        finite(self.own, "cd" if self.is_diagonal else "cdk", **sizes)
+        if self.is_diagonal:
+            finite(self.own, "kd", k=sizes["c"] - 1, d=sizes["d"])
+        else:
+            finite(self.own, "cdk", **sizes)
         finite(self.shared, "cdr", **sizes)
         optional(self.log_evidence, "e", e=1)
         need(isinstance(self.likelihood, JointLikelihood), "its likelihood is not a joint one")
@@ -172,3 +191,14 @@ class JointPosterior(Posterior):
             need(isinstance(self.messages, Messages), "its messages are not Messages")
             sizes = shaped(self.messages.shift, "f", "nc", c=sizes["c"])
             shaped(self.messages.rate, "f", "nc", **sizes)
+
+
+def contrasts(n_classes: int) -> NDArray[np.float64]:
+    """Helmert's orthonormal basis H of all vectors of sum 0, (n_classes, n_classes - 1)."""
+    return np.ascontiguousarray(helmert(n_classes).T)
+
+
+def in_classes(variance: NDArray) -> NDArray[np.float64]:
+    """Covariances (n, n_classes, n_classes) of outputs, from variances of their contrasts."""
+    H = contrasts(variance.shape[1] + 1)
+    return (H * variance[:, None, :]) @ H.T

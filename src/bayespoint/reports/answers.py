@@ -1,4 +1,4 @@
-"""What a classifier says of test points, and what can be counted in it."""
+"""Predictions for test points, and statistics of them."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ class Bin(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What a classifier says of points whose classes are known.
+    """Predictions for points with known classes.
 
     Attributes
     ----------
     truth, predicted : ndarray of int of shape (n_points,)
         Classes, as columns of the probabilities.
     probabilities : ndarray of shape (n_points, n_classes)
-        What the classifier says.
+        Those of the classifier.
     weight : ndarray of shape (n_points,)
         Positive; weight k counts a point k times.
 

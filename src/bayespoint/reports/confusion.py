@@ -1,4 +1,4 @@
-"""Which classes are taken for which."""
+"""The confusion of classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Single test points that are worth a look: as pictures where they are pictures, else as rows."""
+"""Single test points, as pictures or as rows of a table."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def row_values(rows: Any, position: int) -> list[Any]:
 
 
 def short(value: Any) -> str:
-    """A value in a few letters."""
+    """A value as short text."""
     words = f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value)
     return words if len(words) <= N_LETTERS else f"{words[: N_LETTERS - 1]}…"
 

@@ -1,6 +1,6 @@
 """The parts of a page: one HTML file that needs no other file, no network and no script.
 
-Whatever comes in as words is escaped here, and nowhere else; what comes out is HTML.
+All text is escaped here, and nowhere else; functions return HTML.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ NOTHING = "–"  # stands where there is no number
 
 
 def text(words: Any) -> str:
-    """Words, safe inside HTML and its attributes.
+    """Text, escaped for HTML and its attributes.
 
     >>> text("a < b")
     'a &lt; b'
@@ -24,7 +24,7 @@ def text(words: Any) -> str:
 
 
 def page(title: str, header: str, main: str) -> str:
-    """A whole page, from words for its title and HTML for the rest."""
+    """A page, from the text of its title and HTML for the rest."""
     style = files(__package__).joinpath("page.css").read_text(encoding="utf-8")
     return f"""<!doctype html>
 <html lang="en">
@@ -124,5 +124,5 @@ def figure(address: str, alternative: str, caption: str = "", *, dark: str | Non
 
 
 def badge(words: Any) -> str:
-    """A short word in a frame."""
+    """A short text in a frame."""
     return f'<span class="badge">{text(words)}</span>'

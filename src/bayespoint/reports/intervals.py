@@ -1,4 +1,4 @@
-"""What chance may have done to a number: intervals."""
+"""Confidence intervals."""
 
 from __future__ import annotations
 

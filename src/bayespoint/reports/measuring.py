@@ -1,4 +1,4 @@
-"""A fitted classifier and a test set in, an evaluation out."""
+"""Evaluation of a fitted classifier on a test set."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SUM_TOLERANCE = 1e-3  # of probabilities in float32, over thousands of classes
 def measure(
     estimator: Any, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> Evaluation:
-    r"""Ask a fitted classifier for all answers to a test set, and measure how good they are.
+    r"""Evaluate a fitted classifier on a test set.
 
     The numbers are those of :data:`METRICS`, with 95 % intervals where there are any: accuracy,
     balanced accuracy, log-loss, Brier score, expected calibration error and AUC. Beside them there

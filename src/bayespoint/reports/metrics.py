@@ -1,4 +1,4 @@
-"""How good answers and probabilities are: every number of an evaluation is an entry of METRICS."""
+"""Metrics of predictions and probabilities: each number of an evaluation is in METRICS."""
 
 from __future__ import annotations
 
@@ -112,9 +112,9 @@ class Metric:
     Attributes
     ----------
     name : str
-        What people call it.
+        Its name in reports.
     words : str
-        What it is.
+        Its description.
     function : callable
         Takes :class:`Answers`, gives :class:`Measured`.
     is_share : bool

@@ -1,4 +1,4 @@
-"""What a fitted classifier is, in words."""
+"""Description of a fitted classifier."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def fitted_layers(estimator: Any) -> list[Any]:
 
 
 def facts(fitted: Any) -> dict[str, str]:
-    """What one fitted estimator says of itself."""
+    """Facts about one fitted estimator."""
     words = {}
     if hasattr(fitted, "best_params_"):
         words["chosen"] = ", ".join(f"{name} = {v!r}" for name, v in fitted.best_params_.items())
@@ -53,7 +53,7 @@ def facts(fitted: Any) -> dict[str, str]:
 
 
 def run_facts(fitted: BayesPointClassifier) -> dict[str, str]:
-    """What a fitted classifier tells of the run that found its posterior."""
+    """Facts about the run of a fitted classifier."""
     posterior, run = fitted.posterior_, fitted.run_
     words = {"posterior": type(posterior).__name__, run.unit: str(run.n_iter)}
     words["convergence"] = run.summary

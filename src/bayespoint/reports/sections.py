@@ -65,7 +65,7 @@ def numbers(evaluation: Evaluation) -> str:
 
 
 def measured(evaluation: Evaluation) -> list[tuple[Metric, Measured]]:
-    """All metrics, with what they came to."""
+    """All metrics with their values."""
     return [(METRICS[name], found) for name, found in evaluation.metrics.items()]
 
 
@@ -75,7 +75,7 @@ def title_of(metric: Metric) -> str:
 
 
 def absent(evaluation: Evaluation) -> str:
-    """Which classes have no test point, and what follows."""
+    """Which classes have no test points, and the consequences."""
     labels = [one.label for one in evaluation.per_class if one.weight == 0]
     names = ", ".join(text(examples.short(label)) for label in labels)
     if not names:
@@ -87,7 +87,7 @@ def absent(evaluation: Evaluation) -> str:
 
 
 def rejection(evaluation: Evaluation) -> str:
-    """What is gained by refusing the least certain answers."""
+    """The gain from rejecting the least certain predictions."""
     curve = evaluation.rejection
     errors = np.clip(curve.error_at(RATES), 0, 1)
     rows = [
@@ -118,7 +118,7 @@ def rate_interval(evaluation: Evaluation, rate: float, error: float) -> Interval
 
 
 def refusals(evaluation: Evaluation) -> str:
-    """How a classifier with a threshold of its own does with it."""
+    """The results of a classifier at its rejection threshold."""
     own = evaluation.selective
     if own is None:
         return ""
@@ -145,7 +145,7 @@ def promise(own: Selective) -> str:
 
 
 def calibration(evaluation: Evaluation) -> str:
-    """Whether answers are as often right as they are sure."""
+    """Whether confidence equals accuracy."""
     filled = [one for one in evaluation.answers.bins if one.weight > 0]
     rows = [
         [
@@ -173,7 +173,7 @@ def calibration(evaluation: Evaluation) -> str:
 
 
 def classes(evaluation: Evaluation) -> str:
-    """Precision and recall of each class, and which are taken for which."""
+    """Precision and recall of each class, and the confusion of classes."""
     rows = [
         [
             examples.short(one.label),
@@ -194,7 +194,7 @@ def classes(evaluation: Evaluation) -> str:
 def single_points(
     evaluation: Evaluation, rows: Any, image_shape: tuple[int, int] | str | None, n: int
 ) -> str:
-    """The answers that are most worth a look."""
+    """Uncertain and wrong predictions."""
     shape = examples.picture_shape(rows, image_shape)
     kinds = {
         "Most uncertain": examples.most_uncertain(evaluation, n),

@@ -30,7 +30,7 @@ FLAT = 1e-9  # share of the log evidence below which a gain may come from sites 
 
 
 class SearchEndsError(Exception):
-    """No fit has worked, so that there is nowhere to go back to; or what ended the search."""
+    """No fit has succeeded, or the search was stopped."""
 
 
 class Search(NamedTuple):
@@ -44,7 +44,7 @@ class Search(NamedTuple):
 
 
 class Found(NamedTuple):
-    """All evaluations of a search, how many steps it took, and what ended it if not the maximum."""
+    """All evaluations of a search, its steps, and why it ended if not at the maximum."""
 
     evaluations: list[Evaluation]
     n_steps: int = 1

@@ -22,7 +22,7 @@ FAILURES = (ValueError, ArithmeticError)  # what a fit raises for parameters tha
 
 
 class Evaluation(NamedTuple):
-    """What one fit came to; a fit that failed has the evidence NaN and says why.
+    """The result of one fit; a fit that failed has the evidence NaN and a message.
 
     ``slopes`` are the derivatives of the log evidence by the logarithms of the parameters between
     bounds, by name, where they were needed.
@@ -77,7 +77,7 @@ class EvidenceFunction:
         self._in_space: list | None = None  # parameters that its space was made with
 
     def evaluate(self, values: dict[str, float], params: dict[str, Any]) -> Evaluation:
-        """Evaluate at values of the classifier's parameters; ``params`` is what to call them."""
+        """Evaluate at values of the classifier's parameters, which ``params`` names in results."""
         start = time.perf_counter()
         try:
             self.solution = self._solve(values)

@@ -1,4 +1,4 @@
-"""Many fits side by side."""
+"""Many fits in parallel."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bayespoint.monitor import Monitor, current_monitor, watch
 
 
 class CountFits(Monitor):
-    """Tells another monitor how many fits have ended, and hands its wish to stop on.
+    """Reports the number of finished fits to another monitor, and stops when that one does.
 
     In a copy of it, in another process, nobody watches.
     """
@@ -31,7 +31,7 @@ class CountFits(Monitor):
             self._monitor.update(min(self._done, self._total))
 
     def should_stop(self) -> bool:
-        """Whether it was stopped, or the other one wants to."""
+        """Whether it or the other monitor wants to stop."""
         return self.stopped or self._monitor.should_stop()
 
     def __reduce__(self) -> tuple:

@@ -1,4 +1,4 @@
-"""Cost and sharpness of knapsack propagation by cross-validation, with beta for nothing."""
+"""Cost and sharpness of knapsack propagation by cross-validation, with beta at no extra cost."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class KnapsackCV(Delegates):
         Sharpnesses to try, ascending.
     rule : {"smoothed", "best"}, default="smoothed"
         Whether the pair with the best mean score of its neighbourhood is chosen, or, as in the
-        paper, the pair with the best score of its own.
+        paper, the pair with the best mean score.
     cv : int, cross-validation generator, iterable or None, default=None
         Folds, as everywhere in scikit-learn; None is five, stratified.
     scoring : str, callable or None, default=None
@@ -66,7 +66,7 @@ class KnapsackCV(Delegates):
         up to eight neighbours on the grid is best; of equals the one with the best score of its
         own. With ``rule="best"`` it is the other way round.
     best_score_ : float
-        Its own mean score over the folds.
+        Its mean score over the folds.
     best_index_ : int
         Its place in ``cv_results_``.
     best_estimator_ : estimator

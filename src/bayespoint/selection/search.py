@@ -29,7 +29,8 @@ class EvidenceSearch(Delegates):
     probable the labels are before they are seen. A prior too narrow cannot explain them, one too
     wide explains everything and so nothing in particular: the largest evidence lies between. No
     data are held out and each choice costs one fit, where cross-validation costs as many as there
-    are folds. Several classes add up the log evidence of their one-against-the-rest tasks.
+    are folds. Several classes have one evidence, or add up those of their
+    one-against-the-rest tasks.
 
     Parameters
     ----------
@@ -200,7 +201,7 @@ class EvidenceSearch(Delegates):
         return hasattr(self, "best_estimator_" if self.refit else "best_params_")
 
     def _refit(self, data: Data) -> None:
-        """Fit the estimator with the best parameters, if it is wanted."""
+        """Fit the estimator with the best parameters, if ``refit``."""
         for name in ("best_estimator_", "refit_time_"):
             self.__dict__.pop(name, None)  # of an earlier fit
         if not self.refit:

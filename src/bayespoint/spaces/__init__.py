@@ -1,4 +1,4 @@
-"""Where weights live.
+"""Spaces of weight vectors.
 
 :class:`DualSpace`: w = sum_i alpha_i phi(x_i), kernel rows on demand. :class:`BasisSpace`: an
 orthonormal basis of the span of the training points, so that f = Z w and w ~ N(0, I).

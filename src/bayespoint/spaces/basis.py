@@ -180,6 +180,14 @@ class BasisSpace(Coordinates):
             weights = features.T @ solve_triangular(self._factor, weights, lower=True, trans="T")
         return self.kernel.linear_form.input_weights(weights)
 
+    def feature_slopes(self, X: NDArray, weights: NDArray) -> NDArray | None:
+        """Slopes of the output at points X by their features, if the kernel knows them."""
+        weights = weights[: len(self._points)]  # without what lies outside the span
+        alpha = solve_triangular(self._factor, weights, lower=True, trans="T")
+        return self.kernel.feature_slopes(
+            self.kernel.prepare(X.astype(np.float64)), self._points, alpha
+        )
+
     def slope(self, X: NDArray, name: str, pull: NDArray) -> Any:
         """Derivative of a function of the training points X by the logarithm of a parameter.
 
@@ -280,7 +288,7 @@ class BasisSpace(Coordinates):
 
 
 def check_room(n_points: int) -> None:
-    """Refuse a kernel matrix that memory cannot hold; say that a large one is being computed."""
+    """Raise an error if the kernel matrix does not fit in memory; report a large one."""
     n_bytes = 8 * n_points**2
     check_fits(
         MATRICES * n_bytes,
@@ -296,7 +304,7 @@ def check_room(n_points: int) -> None:
 
 
 def check_basis(n_points: int, n_components: int) -> None:
-    """Refuse coordinates that memory cannot hold; say that many are being computed."""
+    """Raise an error if the coordinates do not fit in memory; report that many are computed."""
     check_fits(
         2 * 8 * n_points * n_components,
         f"A posterior from {n_components} coordinates of each of {n_points} points",

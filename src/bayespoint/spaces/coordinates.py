@@ -19,7 +19,7 @@ PART = 4096  # rows a part: products with a thousand coordinates take 32 MB
 class Coordinates:
     """The rows Z of the training points in some basis, so that outputs are f = Z w.
 
-    Whoever needs sums over all points takes them over parts: only this class knows where rows come
+    Sums over all points should be computed over parts: only this class knows where rows come
     from. They may be dense or sparse (CSR).
 
     Parameters

@@ -54,7 +54,7 @@ class DualSpace(Deferred):
     r"""The span of the training points, with kernel rows on demand.
 
     Coordinates of a weight vector are its coefficients :math:`\alpha`; ``transform`` gives the
-    inner products of :math:`\phi(x) / |\phi(x)|` with the training points that carry weight, so
+    inner products of :math:`\phi(x) / |\phi(x)|` with the training points that have a weight, so
     that ``transform(X) @ alpha`` is :math:`\langle w, \phi(x) \rangle / |\phi(x)|`.
 
     Parameters
@@ -65,7 +65,7 @@ class DualSpace(Deferred):
         lambda of k_lambda(x, x') = k(x, x') + lambda [x is x'], in plain units of k; "mean" is the
         mean of k(x, x). It acts only where a training point meets itself, never on a new point.
     n_components : int, "auto" or None
-        Does not matter: there is no basis here, and all training points may carry weight.
+        Ignored: there is no basis here, and all training points may have a weight.
 
     Examples
     --------
@@ -120,7 +120,7 @@ class DualSpace(Deferred):
         return float(float(self.ridge) * np.exp2(-self.points.log_unit))
 
     def rows(self, cache_size: float | str, pool: ThreadPool) -> RowCache:
-        """A cache of kernel rows: see there."""
+        """A cache of kernel rows."""
         return RowCache(self.kernel, self.points, cache_size, pool)
 
     def restrict(self, support: NDArray) -> DualSpace:
@@ -130,7 +130,7 @@ class DualSpace(Deferred):
         return space
 
     def forget(self) -> None:
-        """Nothing: the training points that are kept carry the weights."""
+        """Do nothing: predictions need the training points that are kept."""
 
     @property
     def has_device_form(self) -> bool:
@@ -156,6 +156,10 @@ class DualSpace(Deferred):
             new = prepare(self.kernel, X, unit=True)
             return DeviceKernelMatrix(self.kernel, new, self.on_device[X.device])
         return KernelMatrix(self.kernel, self.kernel.prepare(X, unit=True), self.points)
+
+    def feature_slopes(self, X: NDArray, alpha: NDArray) -> NDArray | None:
+        """Slopes of the output at points X by their features, if the kernel knows them."""
+        return self.kernel.feature_slopes(self.kernel.prepare(X), self.points, alpha)
 
     def primal(self, alpha: NDArray) -> NDArray:
         """Weights of (x, 1), or of x without a constant, if the kernel is linear."""

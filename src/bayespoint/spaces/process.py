@@ -1,4 +1,4 @@
-"""The basis space of a Gaussian process, which also knows what it has not seen."""
+"""The basis space of a Gaussian process, with the part of new points outside the span."""
 
 from __future__ import annotations
 

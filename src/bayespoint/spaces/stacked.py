@@ -1,4 +1,4 @@
-"""Several spaces side by side."""
+"""Several spaces in one."""
 
 from __future__ import annotations
 

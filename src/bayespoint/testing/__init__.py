@@ -1,4 +1,4 @@
-"""Checks that every engine has to pass, also one that is not part of the library."""
+"""Checks for engines, also those of other libraries."""
 
 from __future__ import annotations
 

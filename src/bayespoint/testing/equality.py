@@ -38,7 +38,7 @@ def check_seed(trial: Trial) -> None:
 
 
 def check_n_jobs(trial: Trial) -> None:
-    """The number of threads does not matter, to the bit."""
+    """Results do not depend on the number of threads, bit for bit."""
     alone = trial.answers(circle(3), n_jobs=1)
     for n_jobs in (None, 2, 3):
         assert same_bits(alone, trial.answers(circle(3), n_jobs=n_jobs)), (

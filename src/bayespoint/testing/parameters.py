@@ -1,4 +1,4 @@
-"""Checks of an engine as a bag of parameters."""
+"""Checks of the parameters of an engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of what an engine returns, and of what a classifier makes of it."""
+"""Checks of the results of an engine, and of predictions from them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def check_result(trial: Trial) -> None:
 
 
 def check_posterior(trial: Trial) -> None:
-    """Shapes and ranges of all that a posterior is asked."""
+    """Shapes and ranges of all results of a posterior."""
     for n_classes, n_tasks in ((2, 1), (3, 3)):
         data = circle(n_classes)
         space, (posterior, _) = trial.run(data)

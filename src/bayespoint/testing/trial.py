@@ -1,4 +1,4 @@
-"""What the checks work with: small problems, and classifiers that run the engine on them."""
+"""Small problems for the checks, and classifiers that run the engine on them."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Trial:
         return answers(self.fit(data, **changes), data)
 
     def sample(self, answer: Callable[[int], NDArray]) -> NDArray[np.float64]:
-        """What ``answer`` says of some seeds, or of one if the engine is not random."""
+        """Values of ``answer`` for some seeds, or for one if the engine is not random."""
         return np.stack([answer(seed) for seed in range(N_SEEDS if self.engine.is_random else 1)])
 
     def probabilities(self, data: Data, weight: Any = None) -> NDArray[np.float64]:
@@ -128,7 +128,7 @@ def assert_same(one: NDArray, other: NDArray, message: str, tolerance: float = T
 
 
 def answers(fitted: BayesPointClassifier, data: Data) -> list[NDArray]:
-    """All that the posterior is asked, for comparisons to the bit."""
+    """All results of the posterior, for bitwise comparisons."""
     return [
         fitted.posterior_.mean,
         *fitted.latent_mean_and_variance(data.new),

@@ -19,7 +19,7 @@ STOPPED = "stopped by the monitor"  # has to be in the summary of a run
 
 
 class Recorder(Monitor):
-    """Writes down what it is told, and may stop the run or raise an error at the first update."""
+    """Records all calls, and may stop the run or raise an error at the first update."""
 
     def __init__(self, *, stop: bool = False, error: type[BaseException] | None = None) -> None:
         self.begun: list[tuple[int, str]] = []
@@ -28,11 +28,11 @@ class Recorder(Monitor):
         self._stop, self._error = stop, error
 
     def begin(self, total: int, unit: str) -> None:
-        """Write it down."""
+        """Record the call."""
         self.begun.append((total, unit))
 
     def update(self, done: float) -> None:
-        """Write it down, and raise the error."""
+        """Record the update, and raise the error."""
         self.told.append(done)
         if self._error is not None:
             raise self._error
@@ -42,12 +42,12 @@ class Recorder(Monitor):
         return self._stop and bool(self.told)
 
     def end(self) -> None:
-        """Write it down."""
+        """Record the call."""
         self.ends.append(len(self.told))
 
 
 def check_monitor(trial: Trial) -> None:
-    """The monitor is told of the beginning, of progress, and of the end."""
+    """The monitor receives the beginning, progress and the end."""
     for n_classes in (2, 3):
         recorder = Recorder()
         trial.run(circle(n_classes), recorder)

@@ -17,6 +17,11 @@ from sklearn.base import clone
 from bayespoint.engines.base import Engine
 from bayespoint.engines.gaussian.factorised import FactorisedSites, sparse_rows
 from bayespoint.engines.gaussian.gaussians import OutputGaussian, WeightGaussian
+from bayespoint.engines.gaussian.joint.factorised import (
+    FactorisedJointSites,
+    prior_of_contrasts,
+    run_factorised,
+)
 from bayespoint.engines.gaussian.joint.gaussians import WeightJoint
 from bayespoint.engines.gaussian.joint.runs import run_jointly
 from bayespoint.engines.gaussian.joint.sites import JointSites, SequentialSites
@@ -98,7 +103,9 @@ class ExpectationPropagation(Engine):
     covariance : {"full", "diagonal"}, default="full"
         ``"diagonal"`` treats the weights as independent: a pass costs as much as the data have
         entries that are not zero, and sparse input stays sparse. It warns where a check of a few
-        outputs shows that it makes a difference (not after a single pass).
+        outputs shows that it makes a difference (not after a single pass). Several classes that are
+        learned together have independent weights of C - 1 contrasts instead, differences of their
+        outputs, and the order of the classes makes a small difference (see Notes).
     schedule : {"sequential", "parallel"}, default="sequential"
         Whether sites change one after another (in blocks, exactly) or all at once. Both converge to
         the same point; the first in fewer sweeps and nearly always.
@@ -137,6 +144,11 @@ class ExpectationPropagation(Engine):
     vary much more than the noise. A warning then names the noise that is enough.
 
     ``partial_fit`` takes the posterior of all earlier batches as prior of the next one.
+
+    With ``multi_class="joint"`` and ``covariance="diagonal"`` the contrasts are Helmert's: the
+    first class against the second, both against the third, and so on. Since they are taken as
+    independent, classes in another order give other probabilities, by 0.02 at most in a test with
+    three classes, and 0.03 with five.
 
     References
     ----------
@@ -213,10 +225,6 @@ class ExpectationPropagation(Engine):
         if isinstance(self.prior_scale, str):
             return run_with_best_scale(self, space, targets, request)
         if request.device is not None and self.schedule == "sequential":
-            if self.covariance == "diagonal":
-                raise ValueError(
-                    "covariance='diagonal' works on the CPU. Set device='cpu' to fit there."
-                )
             return clone(self).set_params(schedule="parallel").run(space, targets, request)
         if request.joint:
             return self._run_jointly(space, targets, request)
@@ -242,9 +250,7 @@ class ExpectationPropagation(Engine):
 
         size = space.n_coordinates**2 if is_full else 0
         posterior, run = learn_tasks(self, learn, n_tasks, "sweeps", likelihood, request, size)
-        summary = run.summary if self.max_iter > 1 else "a single pass, as asked"
-        warnings = [*run.warnings, *independence_warnings(ratios)]
-        return posterior, replace(run, summary=summary, warnings=warnings)
+        return posterior, self._with_check(run, ratios)
 
     def why_not_joint(self) -> str | None:
         """Flips mix all classes, and hard labels and single passes have no joint form here."""
@@ -261,6 +267,8 @@ class ExpectationPropagation(Engine):
     ) -> tuple[JointPosterior, Run]:
         """Find the sites of all classes together."""
         likelihood = ArgmaxLikelihood(float(self.noise))
+        if self.covariance == "diagonal":
+            return self._run_factorised(space, targets, request, likelihood)
 
         def learn(gaussian: Any, codes: NDArray, weight: NDArray, progress: Progress) -> tuple:
             few = isinstance(gaussian, WeightJoint) and gaussian.mean.size <= FEW_WEIGHTS
@@ -272,6 +280,35 @@ class ExpectationPropagation(Engine):
             return sites, Ending(changes, reason, self._remedy(reason, wrong, sites.radius))
 
         return run_jointly(self, space, targets, request, likelihood, "sweeps", learn)
+
+    def _run_factorised(
+        self,
+        space: BasisSpace,
+        targets: NDArray[np.int8],
+        request: Request,
+        likelihood: ArgmaxLikelihood,
+    ) -> tuple[JointPosterior, Run]:
+        """Find the sites of all classes together, with independent weights."""
+        prior = prior_of_contrasts(self, space, targets.shape[1], request.start)
+        self._check_range(space, prior)
+        ratio = np.ones(1)
+
+        def learn(sites: FactorisedJointSites, progress: Progress) -> Ending:
+            changes, reason = self._iterate(sites, progress)
+            if self.max_iter > 1:
+                ratio[0] = sites.variance_ratio()
+            return Ending(
+                changes, reason, self._remedy(reason, sites.training_error(), sites.radius)
+            )
+
+        posterior, run = run_factorised(self, space, targets, request, likelihood, prior, learn)
+        return posterior, self._with_check(run, ratio)
+
+    def _with_check(self, run: Run, ratios: NDArray[np.float64]) -> Run:
+        """The run of a covariance that may be diagonal, and the check of it."""
+        summary = run.summary if self.max_iter > 1 else "a single pass, as asked"
+        warnings = [*run.warnings, *independence_warnings(ratios)]
+        return replace(run, summary=summary, warnings=warnings)
 
     def _sites(self, space: Coordinates, prior: GaussianPrior, *data: Any) -> SiteKeeper:
         """The sites of one task, before the first sweep."""

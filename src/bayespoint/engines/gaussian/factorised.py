@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,7 +125,13 @@ class FactorisedSites:
         noise, _ = self.likelihood.constants
         which = np.linspace(0, len(self.y) - 1, min(PROBES, len(self.y))).astype(np.intp)
         probes = self.Z[which].toarray()
-        solved = solve(self.Z, rate, self.prior.root**-2.0, probes.T)
+        diagonal = self.prior.root**-2.0
+
+        def hold(w: NDArray) -> NDArray:
+            return diagonal[:, None] * w + self.Z.T @ (rate[:, None] * (self.Z @ w))
+
+        inverse = 1 / (diagonal + (self.Z * self.Z).T @ rate)
+        solved = solve(hold, inverse[:, None], probes.T)
         exact = np.maximum(np.einsum("pd,dp->p", probes, solved), 0) + noise
         found = np.square(probes) @ (1 / self.precision) + noise
         known = found > 0  # points without features and noise have no output to compare
@@ -156,9 +162,11 @@ def sparse_rows(space: Coordinates) -> Coordinates:
     return Coordinates(rows)
 
 
-def solve(Z: Any, rate: NDArray, diagonal: NDArray, right: NDArray) -> NDArray:
-    """Solve (diag + Z^T rate Z) x = right for each column, roughly, by conjugate gradients."""
-    scale = 1 / (diagonal + (Z * Z).T @ rate)[:, None]
+def solve(hold: Callable[[NDArray], NDArray], scale: NDArray, right: NDArray) -> NDArray:
+    """Solve hold(x) = right for each column, roughly, by conjugate gradients.
+
+    ``scale`` is about the inverse of the diagonal of ``hold``.
+    """
     x, residual = np.zeros_like(right), right.copy()
     step = scale * residual
     size = (residual * step).sum(axis=0)
@@ -166,7 +174,7 @@ def solve(Z: Any, rate: NDArray, diagonal: NDArray, right: NDArray) -> NDArray:
     for _ in range(STEPS):
         if (size <= ENOUGH**2 * first).all():
             break
-        image = diagonal[:, None] * step + Z.T @ (rate[:, None] * (Z @ step))
+        image = hold(step)
         length = size / np.maximum((step * image).sum(axis=0), TINY)
         x += length * step
         residual -= length * image

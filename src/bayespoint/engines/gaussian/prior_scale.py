@@ -54,7 +54,8 @@ def run_with_best_scale(
     if (request.joint or not space.is_linear) and is_plain and has_gradient(engine):
         scale = best_scale(engine, space, targets, request)
     posterior, run = with_scale(engine, scale).run(space, targets, request)
-    measures = {**run.measures, "prior_scale": np.full(targets.shape[1], scale)}
+    n_runs = 1 if request.joint else targets.shape[1]
+    measures = {**run.measures, "prior_scale": np.full(n_runs, scale)}
     return posterior, replace(run, measures=measures)
 
 

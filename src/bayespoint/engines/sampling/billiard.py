@@ -34,7 +34,7 @@ ENDLESS = sys.maxsize
 
 
 class Shot(NamedTuple):
-    """A ball that has left its start far behind."""
+    """A ball after its burn-in."""
 
     ball: Any
     free_path: float  # mean arc length from bounce to bounce
@@ -51,9 +51,9 @@ class Billiard:
     burn_in : int
         Bounces before the first sample; they measure the mean free path.
     refresh : float
-        Mean free paths after which the velocity is drawn anew.
+        Mean free paths after which a new velocity is drawn.
     progress : StepProgress
-        Told about every bounce of the burn-in, which ends early if it is stopped.
+        Receives every bounce of the burn-in, which ends early if the run is stopped.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Billiard:
         self._slices = Slices()
 
     def state(self, w: NDArray, rng: np.random.Generator) -> Shot:
-        """A ball that has left w far behind, if ``burn_in`` is large."""
+        """A ball that starts at w and has finished its burn-in."""
         core = _core.billiard
         ball, nothing = core.new_ball(w, len(self._normals)), np.empty((1, len(w)))
         bounces = -(-self._burn_in // LAUNCHES)
@@ -115,7 +115,7 @@ class BilliardSampler(Engine):
     A ball moves on great circles of the sphere :math:`|w| = 1` and is reflected at the walls
     :math:`y_i w \cdot x_i = 0` of version space. The Bayes point is the mean of w over the arc
     length (the mean of the bounce points, all on the boundary, would be biased). A billiard may be
-    caught in an orbit for ever, so the velocity is drawn anew from time to time.
+    caught in a periodic orbit, so a new velocity is drawn from time to time.
 
     Parameters
     ----------
@@ -127,9 +127,9 @@ class BilliardSampler(Engine):
     thin : int, default=10
         Mean free paths from one sample to the next.
     refresh : float or None, default=10
-        Mean free paths after which the velocity is drawn anew; None is never.
+        Mean free paths after which a new velocity is drawn; None means never.
     n_chains : int, default=4
-        Balls, which do not feel each other, on ``n_jobs`` threads.
+        Number of independent balls, which run on ``n_jobs`` threads.
 
     Notes
     -----
@@ -174,7 +174,7 @@ class BilliardSampler(Engine):
     def run(
         self, space: BasisSpace, targets: NDArray[np.int8], request: Request
     ) -> tuple[ChainPosterior, Run]:
-        """Play in the version space of each task; see the base class."""
+        """Sample the version space of each task; see the base class."""
         n_tasks = targets.shape[1]
         n_draws = -(-self.n_samples // self.n_chains)
         planned = n_tasks * self.n_chains * (self.burn_in + n_draws * self.thin)

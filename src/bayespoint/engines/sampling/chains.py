@@ -1,4 +1,4 @@
-"""Chains side by side: how they run, and whether they agree."""
+"""Several Markov chains in parallel."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Chains:
     pool : ThreadPool
         Where they run.
     progress : StepProgress
-        Told about every step.
+        Receives every step.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Chains:
     def count(
         self, rungs: NDArray, n_burn: int, n_steps: int, n_errors: int
     ) -> NDArray[np.float64]:
-        """Climb a ladder of thetas and count time at 0 ... ``n_errors`` - 1 errors.
+        """Raise theta step by step, and measure the time spent at 0 ... ``n_errors`` - 1 errors.
 
         Returns an array of shape (n_chains, n_rungs, n_errors).
         """
@@ -83,7 +83,7 @@ class Chains:
         return histograms
 
     def _advance(self, theta: float, n_steps: int, records: Sequence[Record], n_before: int) -> int:
-        """Let all chains make ``n_steps`` more moves, or fewer if the monitor stops the run.
+        """Advance all chains by ``n_steps`` moves, or fewer if the monitor stops the run.
 
         Together with the ``n_before`` that have been made they are no fewer than ``thin``. Returns
         how many there were.

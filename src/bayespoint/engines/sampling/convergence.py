@@ -1,4 +1,4 @@
-"""Whether chains agree: the limits, what is said of them, and what to do."""
+"""Convergence of Markov chains: diagnostics, limits and remedies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHORT = 1_000_000  # outputs that are sorted at once, between two chances to int
 
 
 class Task(NamedTuple):
-    """What is known of one task at the end."""
+    """The results of one task."""
 
     draws: NDArray[np.float64]  # (n_chains, n_draws, n_coordinates)
     mean: NDArray[np.float64]
@@ -107,7 +107,7 @@ def conclude(
     target: float | None,
     remedy: str,
 ) -> tuple[ChainPosterior, Run]:
-    """The posterior of all tasks, and what happened to their chains; see :func:`chain_run`."""
+    """The posterior of all tasks, and the run of their chains; see :func:`chain_run`."""
     posterior = gather(tasks, space, targets)
     return posterior, chain_run(tasks, posterior, n_draws, target, remedy)
 
@@ -115,9 +115,9 @@ def conclude(
 def chain_run(
     tasks: list[Task], posterior: ChainPosterior, n_draws: int, target: float | None, remedy: str
 ) -> Run:
-    """What happened to the chains of all tasks.
+    """The run of the chains of all tasks.
 
-    ``n_draws`` of each chain were asked for, worth at least ``target`` independent samples.
+    ``n_draws`` of each chain were requested, with an effective sample size of ``target`` or more.
     """
     n_steps = max(task.n_steps for task in tasks)
     measures = {
@@ -164,7 +164,7 @@ def chain_run(
 
 
 def is_bad(task: Task, target: float | None) -> bool:
-    """Whether chains disagree, or know less than was asked for."""
+    """Whether chains disagree, or the effective sample size is too small."""
     short = target is not None and not task.effective_sample_size >= target
     return task.r_hat > DISAGREE or short
 

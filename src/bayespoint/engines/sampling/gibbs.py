@@ -68,12 +68,12 @@ class GibbsSampler(Engine):
         Moves from one sample of a chain to its next. The Bayes point is the mean over all moves.
         None makes 10, or 3 where a move is one of all outputs.
     n_chains : int, default=4
-        Chains that run side by side, on ``n_jobs`` threads.
+        Number of chains, which run on ``n_jobs`` threads.
     target_ess : float or None, default=None
         Effective sample size that the chains must reach, with R-hat below 1.05. While they do not,
         they run again, twice as long with ``thin`` doubled, and what was before becomes burn-in.
     max_steps : int, default=100000
-        Moves of a chain beyond which ``target_ess`` gives up.
+        Largest number of moves of a chain while it tries to reach ``target_ess``.
     directions : {"auto", "isotropic", "outputs", "adapted"}, default="auto"
         The posterior is the same for all, but not the number of moves that it takes. "isotropic"
         is the paper's move. "outputs" moves the output at every training point as well, one after
@@ -170,7 +170,7 @@ class GibbsSampler(Engine):
         halfspaces: Halfspaces,
         rng: np.random.Generator,
     ) -> Circles:
-        """How the chains of a task move; a single coordinate leaves no choice."""
+        """The moves of the chains of a task; with a single coordinate there is only one kind."""
         m, d = halfspaces.normals.shape
         if self.directions == "isotropic" or space.n_coordinates == 1:
             return Circles(halfspaces)
@@ -253,7 +253,7 @@ class GibbsSampler(Engine):
         return -(-self.n_samples // self.n_chains)
 
     def _pace(self, moves: Circles) -> Pace:
-        """How many moves there are of a kind, where the parameters leave that open."""
+        """Numbers of moves, with defaults for parameters that are None."""
         thin = moves.thin if self.thin is None else self.thin
         burn_in = moves.burn_in if self.burn_in is None else self.burn_in
         main_steps = burn_in + self._n_draws() * thin  # unless target_ess wants more

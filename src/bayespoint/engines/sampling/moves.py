@@ -19,7 +19,7 @@ Steps = tuple[int, int]  # from the first move up to the one after the last
 
 
 class Record(NamedTuple):
-    """Where a chain writes what it meets on its way.
+    """What a chain records.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Moves(Protocol):
 
 
 class Walk(NamedTuple):
-    """Where a chain is, and room to work in."""
+    """State and work space of a chain."""
 
     w: NDArray[np.float64]
     f: NDArray[np.float64]  # outputs of w at the training points

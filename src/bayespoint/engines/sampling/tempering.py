@@ -1,4 +1,4 @@
-"""The evidence for all flip rates, by chains that climb from no labels to hard ones."""
+"""The evidence for all flip rates, by chains at increasing weights of the labels."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def climb(chains: Chains, halfspaces: Halfspaces, theta: float, n_steps: int) ->
 
 
 def climb_steps(n_steps: int) -> int:
-    """Moves that a chain makes on its way up."""
+    """Moves that a chain makes on all levels."""
     return RUNGS * (n_steps // 5 + n_steps)
 
 
 def check_counts(weight: NDArray[np.float64]) -> None:
-    """Refuse weights that are no whole numbers: errors are counted in a histogram."""
+    """Raise an error for weights that are not integers: errors are counted in a histogram."""
     if (weight % 1).any():
         raise ValueError(
             "The evidence counts errors, and needs sample weights that are whole numbers. Got "

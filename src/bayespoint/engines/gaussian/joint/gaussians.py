@@ -138,7 +138,7 @@ class WeightJoint(JointGaussian):
 
     def _factorise(self, rate: NDArray) -> None:
         d, n_classes = self.prior.mean.shape
-        precision = self.prior.precision()
+        precision = self.prior.precision().T  # symmetric, and in Fortran's order
         root = rate / np.sqrt(rate.sum(axis=1, keepdims=True))
         for own, rows in self.space.parts():
             for here, some in split(own, rows, 8 * n_classes * d):
@@ -160,8 +160,8 @@ class WeightJoint(JointGaussian):
 
     def times_covariance(self, pull: NDArray) -> NDArray[np.float64]:
         """F F^T v."""
-        flat = blas.dtrmv(self._factor, np.ascontiguousarray(pull.T).ravel(), trans=1)
-        return blas.dtrmv(self._factor, flat).reshape(pull.T.shape).T
+        flat = blas.dtrmv(self._factor.T, np.ascontiguousarray(pull.T).ravel(), lower=1)
+        return blas.dtrmv(self._factor.T, flat, lower=1, trans=1).reshape(pull.T.shape).T
 
     def _output_covariances(self) -> NDArray[np.float64]:
         d, n_classes = self.prior.mean.shape

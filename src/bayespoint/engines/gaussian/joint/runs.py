@@ -89,6 +89,12 @@ def check_start(engine: Any, start: Any, kind: type[JointLikelihood], space: Bas
             f"The weights so far are {len(start.mean)}, those of this batch "
             f"{space.n_coordinates}: fit_intercept must not change between batches."
         )
+    wanted = getattr(engine, "covariance", "full")
+    if start.is_diagonal != (wanted == "diagonal"):
+        raise ValueError(
+            f"covariance={wanted!r} cannot go on from a posterior of several classes with a "
+            f"{'diagonal' if start.is_diagonal else 'full'} covariance: fit anew."
+        )
 
 
 def run_jointly(

@@ -15,8 +15,9 @@ from bayespoint.posteriors import Messages
 INNER = 10  # visits of the sites of a point to each other, before other points are told
 STILL = 1e-10  # move at which they end
 MEANS = 8  # steps with the cavities' covariances of the last exact posterior
-LESS = 0.05  # share of the first move at which these end
+LESS = 0.3  # share of the first move at which these end
 HALVINGS = 30  # of a step that left no posterior, before the run is given up
+FAST = 1.0  # share of the moves of two sweeps before, below which there is no damping
 HESITANT = 0.2  # smallest share of a move
 TINY = np.finfo(np.float64).tiny
 ACCURATE = 1e-2  # error of the mean, as a share of the last moves
@@ -54,7 +55,8 @@ class JointSites:
         self.likelihood, self._noise = likelihood, float(likelihood.noise) ** 2
         self.shift, self.rate = np.zeros(shape), np.zeros(shape)
         self._share = 1.0  # of the last move that was taken
-        self._last: NDArray | None = None  # this move
+        self._last: NDArray | None = None  # this move, once moves have not shrunk fast
+        self._largest: list[float] = []  # of the moves of each sweep
         self._removed = np.ones(len(codes))  # copies of its sites that the cavity of a point lacks
         variances = np.diagonal(gaussian.S, axis1=1, axis2=2)
         self.radius = float(np.sqrt(variances.max(initial=0.0)))
@@ -83,7 +85,7 @@ class JointSites:
         self._step(share)
         if self.gaussian.is_renewed:
             self._let_means_settle(share, first)
-        self._damp(before)
+        self._damp(before, first)
         self._renew(before)
         return first
 
@@ -106,8 +108,8 @@ class JointSites:
                 self.shift, self.rate = (self.shift + before[0]) / 2, (self.rate + before[1]) / 2
         raise LinAlgError("no step leaves a posterior")
 
-    def _damp(self, before: tuple[NDArray, NDArray]) -> None:
-        """Go less far where the sites have turned back since the last sweep.
+    def _damp(self, before: tuple[NDArray, NDArray], first: float) -> None:
+        """Go less far, from the time on when moves do not shrink fast.
 
         If all moves r shrank by the same factor c = (r . last) / (last . last) after the share s of
         the last, the share s / (1 - c) would make the next moves 0.
@@ -115,10 +117,13 @@ class JointSites:
         variance = np.diagonal(self.gaussian.S, axis1=1, axis2=2) + self._noise
         changes = self.shift - before[0], self.rate - before[1]
         move = np.concatenate([np.sqrt(variance) * changes[0], variance * changes[1]])
-        if self._last is not None:
+        self._largest.append(first)
+        if self._last is None and first > FAST * self._largest[max(0, len(self._largest) - 3)]:
+            self._last = move if len(self._largest) > 2 else None
+        elif self._last is not None:
             shrunk = np.vdot(move, self._last) / max(np.vdot(self._last, self._last), TINY)
             self._share = float(np.clip(self._share / max(1 - shrunk, TINY), HESITANT, 1.0))
-        self._last = move
+            self._last = move
         self.shift = before[0] + self._share * changes[0]
         self.rate = before[1] + self._share * changes[1]
 
