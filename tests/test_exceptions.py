@@ -20,6 +20,7 @@ GIVEN = {
     | {"remedy": "wait"},
     "CutMarginalsWarning": {"beta": 0.1, "height": 0.2},
     "DataUnavailableError": {"wanted": "MNIST", "tried": "a folder", "remedy": "another"},
+    "DeviceError": {"device": "cuda", "reason": "there is none"},
     "EmptyVersionSpaceError": {"n_points": 3, "n_wrong": 1},
     "FactorisedWarning": TASK | {"variance_ratio": 2.5},
     "ModelFileError": {"path": Path("a"), "reason": "empty"},

@@ -318,7 +318,7 @@ def test_a_sparse_batch_that_fails_leaves_sparse_predictions():
 def test_a_first_batch_that_fails_leaves_nothing():
     X, y = problem()
     clf = machine()
-    with pytest.raises(ValueError, match="squares.* overflow"):
+    with pytest.raises(ValueError, match=r"squares.* overflow"):
         clf.partial_fit(1e200 * X, y, classes=LABELS)
     assert not hasattr(clf, "posterior_")
     with pytest.raises(ValueError, match="classes must be passed"):

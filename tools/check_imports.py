@@ -24,10 +24,10 @@ LAYERS = (
     ("reject", "active", "selection"),
     ("classifier",),
     ("fitted",),
-    ("automatic", "predictions", "problem", "settings", "training"),
+    ("automatic", "points", "predictions", "problem", "settings", "training"),
     ("engines",),
     ("posteriors", "likelihoods", "coding"),
-    ("spaces", "kernels"),
+    ("spaces", "gpu", "kernels"),
     ("_core",),
 )
 # Within one layer, who may import whom.
@@ -38,13 +38,16 @@ SIDEWAYS = {
     "posteriors": {"coding", "likelihoods"},
     "coding": {"likelihoods"},
     "automatic": {"problem"},
-    "spaces": {"kernels"},
+    "gpu": {"kernels"},
+    "spaces": {"gpu", "kernels"},
+    "predictions": {"points"},
     "training": {"automatic", "problem", "settings"},
 }
 # Anyone may import these; they import nothing of the package but each other.
 LEAVES = {
     "callbacks",
     "climbing",
+    "deferred",
     "delegation",
     "exceptions",
     "extras",

@@ -13,13 +13,14 @@ from scipy.sparse import issparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import validate_data
 
 from bayespoint.callbacks import CallbackSupport, monitor_for, with_callbacks
 from bayespoint.engines import Engine
 from bayespoint.fitted import Fitted, unchanged_on_failure
+from bayespoint.gpu.arrays import scaled, to_numpy
 from bayespoint.kernels import Kernel
 from bayespoint.monitor import current_monitor
+from bayespoint.points import validated
 from bayespoint.posteriors import Posterior
 from bayespoint.problem import Problem, known_classes
 from bayespoint.scaling import Scaling
@@ -95,6 +96,10 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
         Whether ``fit`` adds samples to the posterior of the previous fit on the same data, up to
         the engine's ``n_samples``, instead of starting again. Fitting 4 samples and then 6 more
         gives the same result as fitting 10.
+    device : None, "cpu", "cuda", "cuda:1" or "auto", default=None
+        Where to work; "auto" is a GPU if there is one. None follows X: the CPU, or the GPU on which
+        a torch tensor or CuPy array lies. Fitted attributes are NumPy arrays, predictions are
+        arrays of the kind of X. Needs ``pip install "bayespoint[gpu]"`` and a named kernel.
     max_time : float, optional
         Seconds for the choice of kernels; ``run_.choice`` names those that were not tried in time.
     n_jobs : int or None, default=None
@@ -207,6 +212,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
         fit_intercept: bool = True,
         class_weight: dict | str | None = None,
         warm_start: bool = False,
+        device: str | None = None,
         max_time: float | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -228,6 +234,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.warm_start = warm_start
+        self.device = device
         self.max_time = max_time
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -241,7 +248,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
 
         Parameters
         ----------
-        X : array-like or sparse array of shape (n_samples, n_features)
+        X : array-like, tensor or sparse array of shape (n_samples, n_features)
             Training points, float32 or float64. With ``kernel="precomputed"``: the kernel matrix,
             of shape (n_samples, n_samples). Sparse input needs a linear kernel and an engine that
             supports it, and is never made dense. If the engine is given by name, such as ``"ep"``,
@@ -260,6 +267,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
             self._check_parameters()
             began, monitor = time.perf_counter(), monitor_for(self)
             engine = self._make_engine(X)
+            self._check_device(X, engine)
             problem = self._pose(X, y, sample_weight, engine, reset=not self._extends)
             start = self._start(engine, problem)
             choice = self._choose(problem, engine, monitor) if self._chooses(engine) else None
@@ -322,7 +330,8 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
             )
         with unchanged_on_failure(self):
             engine = self._make_engine(X)
-            points, labels = self._validate(X, y, engine, reset=first)
+            self._check_device(X, engine, batch=True)
+            points, labels = validated(self, X, y, self._takes_sparse(engine), reset=first)
             known = known_classes(None if first else self.classes_, classes)
             problem = Problem.pose(points, labels, sample_weight, self.class_weight, classes=known)
             problem = self._with_coding(problem, engine)
@@ -341,24 +350,14 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
             self._publish(engine, problem, trained, None, time.perf_counter() - began)
         return self
 
-    def _validate(self, X: Any, y: Any, engine: Engine, *, reset: bool) -> tuple[Any, NDArray]:
-        """Points and labels as arrays; sparse points only if engine and kernel support them."""
-        with np.errstate(over="ignore", invalid="ignore"):  # of a sum that looks for infinity
-            return validate_data(
-                self, X, y, dtype=(np.float64, np.float32), order="C", reset=reset,
-                accept_sparse="csr" if self._takes_sparse(engine) else False,
-            )  # fmt: skip
-
     def _pose(
         self, X: Any, y: Any, sample_weight: Any, engine: Engine, *, reset: bool = True
     ) -> Problem:
         """The problem of all data at once, of scaled features if that is asked for."""
-        points, labels = self._validate(X, y, engine, reset=reset)
+        points, labels = validated(self, X, y, self._takes_sparse(engine), reset=reset)
         is_matrix = self._make_kernel().is_precomputed
-        problem = Problem.pose(
-            points, labels, sample_weight, self.class_weight, precomputed=is_matrix
-        )
-        problem = self._with_coding(problem, engine)
+        given = (points, labels, to_numpy(sample_weight), self.class_weight)
+        problem = self._with_coding(Problem.pose(*given, precomputed=is_matrix), engine)
         self._scaling = None
         if self._chooses(engine) if self.standardize == "auto" else self.standardize:
             if is_matrix or issparse(points):
@@ -366,8 +365,8 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
                     "standardize=True needs features in a dense array: a kernel matrix has no "
                     "features, and sparse ones would become dense. Set standardize=False."
                 )
-            self._scaling = Scaling.of(problem.points, problem.weight)
-            problem = replace(problem, points=self._scaling.transform(problem.points))
+            self._scaling = Scaling.of(to_numpy(problem.points), problem.weight)
+            problem = replace(problem, points=scaled(self._scaling, problem.points))
         return problem
 
     @property

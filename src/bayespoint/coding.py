@@ -216,7 +216,9 @@ class OneVersusRest(Coding):
 
     def encode(self, codes: NDArray) -> NDArray[np.int8]:
         """+1 in the task of the point's class, -1 in all others."""
-        return np.where(codes[:, None] == np.arange(self.n_tasks), 1, -1).astype(np.int8)
+        targets = np.full((len(codes), self.n_tasks), -1, dtype=np.int8)
+        targets[np.arange(len(codes)), codes] = 1
+        return targets
 
     def scores(self, decision: NDArray, log_yes: NDArray, log_no: NDArray) -> NDArray:
         """Log-odds of each class against the rest, comparable between tasks of different scales."""

@@ -14,6 +14,8 @@ from scipy.sparse import issparse
 
 from bayespoint.engines import Engine, Run
 from bayespoint.exceptions import TaskWarning, warn_user
+from bayespoint.gpu.arrays import deviations
+from bayespoint.gpu.devices import is_tensor
 from bayespoint.kernels import Kernel
 from bayespoint.left_out import Estimate, expected_scores
 from bayespoint.posteriors import MixturePosterior, Posterior
@@ -149,6 +151,8 @@ def relevance_in(space: Any, posterior: Posterior, problem: Problem) -> NDArray[
         if space.kernel.normalize:
             return None
         slopes = [w[None, : X.shape[1]] for w in space.primal(posterior.mean).T]
+    elif is_tensor(X):  # would take longer than all the rest
+        return None
     else:
         some = X[:: -(-len(X) // ENOUGH)]
         slopes = [space.feature_slopes(some, weights) for weights in posterior.mean.T]
@@ -156,8 +160,7 @@ def relevance_in(space: Any, posterior: Posterior, problem: Problem) -> NDArray[
             return None
     steepest = max(max(float(np.abs(one).max()) for one in slopes), TINY)  # squares do not overflow
     squares = np.mean([np.square(one / steepest).mean(axis=0) for one in slopes], axis=0)
-    size = np.maximum(np.abs(X).max(axis=0), TINY).astype(np.float64)
-    share = np.sqrt(squares) * size * np.std(X / size, axis=0, dtype=np.float64)
+    share = np.sqrt(squares) * deviations(X)
     relevance = np.square(share / max(share.max(), TINY))
     total = relevance.sum()
     return relevance / total if total > 0 else np.full(len(relevance), 1 / len(relevance))

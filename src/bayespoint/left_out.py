@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax
-from scipy.stats import beta, norm
+from scipy.special import betaincinv, log_softmax, ndtri
 
 WIDEST = 2.0  # bound on |log T|
 # Leave-one-out is optimistic where points are few: log T is worth n / (n + CAUTION) of itself.
@@ -159,10 +158,19 @@ def expected_scores(
     loss = float(np.average(-np.log(own), weights=copies))
     seen = np.average((-np.log(own) - loss) ** 2, weights=copies)
     variance = max(float(seen), implied_variance(probabilities, copies))
-    half = float(norm.ppf(0.975) * DEPENDENCE * np.sqrt(variance / n))
+    return estimates(n, wrong, loss, float(np.sqrt(variance / n)))
+
+
+def estimates(n: float, wrong: float, loss: float, spread: float) -> dict[str, Estimate]:
+    """Error and log-loss with their intervals.
+
+    ``n`` is a number of points, ``wrong`` the share of errors, ``loss`` a mean and ``spread`` its
+    standard error if points were independent.
+    """
+    half = float(ndtri(0.975) * DEPENDENCE * spread)
     k = wrong * n
-    low = float(beta.ppf(0.025, k, n - k + 1)) if k > NONE else 0.0
-    high = float(beta.ppf(0.975, k + 1, n - k)) if n - k > NONE else 1.0
+    low = float(betaincinv(k, n - k + 1, 0.025)) if k > NONE else 0.0
+    high = float(betaincinv(k + 1, n - k, 0.975)) if n - k > NONE else 1.0
     return {
         "error": Estimate(wrong, low, high),
         "log_loss": Estimate(loss, max(0.0, loss - half), loss + half),

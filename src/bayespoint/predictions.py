@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,38 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayespoint.coding import Coding
-from bayespoint.left_out import expected_scores
+from bayespoint.gpu.arrays import like, scaled, to_numpy
+from bayespoint.gpu.devices import (
+    find_device,
+    is_device_array,
+    memory_errors_in_words,
+    what_is_missing,
+)
+from bayespoint.gpu.forecasts import oob_summary
+from bayespoint.left_out import estimates, expected_scores
+from bayespoint.points import device_points
 from bayespoint.posteriors import Posterior
 from bayespoint.scaling import Scaling
 
 CHUNK = 8192  # points transformed at a time
+DEVICE_CHUNK = 65_536  # the same on a device
+
+
+def follows_input(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a method return arrays of the kind of its first argument, and where that lies."""
+
+    @wraps(method)
+    def wrapped(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        return like(X, method(self, X, *args, **kwargs))
+
+    return wrapped
+
+
+def prediction_device(name: str | None, X: Any) -> Any:
+    """The device to predict on; None where there is none, whatever the classifier was fitted on."""
+    if name is not None and not is_device_array(X) and what_is_missing(name):
+        return None
+    return find_device(name, X)
 
 
 class Predictions:
@@ -29,12 +57,14 @@ class Predictions:
     classes_: NDArray
     posterior_: Posterior
     decision: str
+    device: str | None
     coding_: Coding
     _space: Any
     _columns: slice | NDArray[np.int64]
     _accepts_sparse: bool
     _scaling: Scaling | None
 
+    @follows_input
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Confidence scores of the classes.
 
@@ -53,6 +83,7 @@ class Predictions:
         scores, _, _ = self._answers(X)
         return scores[:, 0] if self.coding_.n_tasks == 1 else scores
 
+    @follows_input
     def predict(self, X: ArrayLike) -> NDArray:
         """Predict the most probable class of each point.
 
@@ -69,6 +100,7 @@ class Predictions:
         scores, _, _ = self._answers(X)
         return self.classes_[self.coding_.decide(scores)]
 
+    @follows_input
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         r"""Probabilities of the classes, in the order of ``classes_``.
 
@@ -91,6 +123,7 @@ class Predictions:
         _, log_yes, log_no = self._answers(X)
         return self.coding_.probabilities(log_yes, log_no)
 
+    @follows_input
     def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Logarithms of the probabilities of the classes, finite also where these round to 0.
 
@@ -107,6 +140,7 @@ class Predictions:
         _, log_yes, log_no = self._answers(X)
         return self.coding_.log_probabilities(log_yes, log_no)
 
+    @follows_input
     def vote_shares(self, X: ArrayLike) -> NDArray[np.float64]:
         """Share of the posterior's classifiers that say yes to each class against the rest.
 
@@ -123,6 +157,7 @@ class Predictions:
         votes = self._in_chunks(X, lambda Z: self.posterior_.votes(Z))
         return self.coding_.vote_shares((1 + votes) / 2)
 
+    @follows_input
     def class_shares(self, X: ArrayLike) -> NDArray[np.float64]:
         """Share of the posterior's classifiers that predict each class.
 
@@ -138,6 +173,7 @@ class Predictions:
         """
         return self._in_chunks(X, lambda Z: self.posterior_.class_shares(Z, self.coding_))
 
+    @follows_input
     def latent_mean_and_variance(self, X: ArrayLike) -> tuple[NDArray, NDArray]:
         """Posterior mean and variance of the outputs f(x).
 
@@ -156,6 +192,7 @@ class Predictions:
         return both[:, 0], both[:, 1]
 
     @available_if(lambda self: self.posterior_.n_samples is not None)
+    @follows_input
     def sample_outputs(self, X: ArrayLike) -> NDArray[np.float64]:
         """Outputs f_n(x) of every sample of the posterior, if it consists of samples.
 
@@ -172,6 +209,7 @@ class Predictions:
         posterior: Any = self.posterior_
         return self._in_chunks(X, posterior.outputs)
 
+    @follows_input
     def draw_outputs(
         self,
         X: ArrayLike,
@@ -194,6 +232,9 @@ class Predictions:
         ndarray of shape (n_points, n_samples, n_tasks)
             One task for two classes, else one for each class against the rest.
         """
+        return self._drawn_outputs(X, n_samples, random_state)
+
+    def _drawn_outputs(self, X: ArrayLike, n_samples: int, random_state: Any) -> NDArray:
         drawn = self._draw(n_samples, random_state)
         flat = drawn.reshape(len(drawn), -1)
         outputs = self._in_chunks(X, lambda Z: Z @ flat.astype(Z.dtype, copy=False))
@@ -235,6 +276,7 @@ class Predictions:
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
         return self.posterior_.draw(int(n_samples), rng)
 
+    @follows_input
     def sample_proba(
         self,
         X: ArrayLike,
@@ -257,7 +299,7 @@ class Predictions:
         ndarray of shape (n_samples, n_points, n_classes)
             Probabilities of each drawn classifier; 0 or 1 if the model has no label noise.
         """
-        outputs = self.draw_outputs(X, n_samples, random_state)
+        outputs = self._drawn_outputs(X, n_samples, random_state)
         log_yes, log_no = self.posterior_.likelihood.log_likelihood(outputs)
         single = self.coding_.probabilities(log_yes, log_no, temperature=1.0)
         return np.moveaxis(single, 1, 0)
@@ -272,6 +314,10 @@ class Predictions:
         self, codes: NDArray, weight: NDArray | None, given: NDArray[np.bool_]
     ) -> None:
         """Set the out-of-bag attributes, if the posterior has such decisions."""
+        visits = vars(self.posterior_).pop("device_visits", None)
+        if visits is not None and self.decision == "bayes_point":
+            self._publish_device_oob(visits, codes, weight, given)
+            return
         decision = self.posterior_.oob_decision(self.decision)
         if decision is None:
             return
@@ -284,22 +330,45 @@ class Predictions:
                 None if weight is None else weight[known],
             )
             self.oob_score_ = 1 - self.expected_scores_["error"].value
-        scores = np.full((len(given), self.coding_.n_tasks), np.nan)  # for points of weight 0
-        scores[given] = self.coding_.scores(decision, log_yes, log_no)
+        self._publish_oob_scores(self.coding_.scores(decision, log_yes, log_no), given)
+
+    def _publish_device_oob(
+        self, visits: Any, codes: NDArray, weight: NDArray | None, given: NDArray[np.bool_]
+    ) -> None:
+        """The same from first visits on a device."""
+        posterior: Any = self.posterior_
+        temperature = self.coding_.temperature
+        log_odds, numbers = oob_summary(
+            visits.honest_outputs, posterior.log_odds.matrix, posterior.log_odds.offset, codes,
+            weight, temperature,
+        )  # fmt: skip
+        if numbers is not None:
+            self.expected_scores_ = estimates(*numbers)
+            self.oob_score_ = 1 - self.expected_scores_["error"].value
+        self._publish_oob_scores(log_odds, given)
+
+    def _publish_oob_scores(self, known: NDArray, given: NDArray[np.bool_]) -> None:
+        scores = known
+        if not given.all():  # NaN for points of weight 0
+            scores = np.full((len(given), known.shape[1]), np.nan)
+            scores[given] = known
         self.oob_decision_function_ = scores[:, 0] if self.coding_.n_tasks == 1 else scores
 
     def _in_chunks(self, X: ArrayLike, function: Callable[[NDArray], NDArray]) -> NDArray:
         """Apply a function of transformed points, chunk by chunk."""
         check_is_fitted(self)
+        device = prediction_device(self.device, X)
+        if device is not None and self._space.has_device_form:
+            return self._on_device(X, device, function)
         with np.errstate(over="ignore", invalid="ignore"):  # of a sum that looks for infinity
             points: Any = validate_data(
-                self, X, dtype=(np.float64, np.float32), order="C", reset=False,
+                self, to_numpy(X), dtype=(np.float64, np.float32), order="C", reset=False,
                 accept_sparse="csr" if self._accepts_sparse else False,
             )  # fmt: skip
         if not isinstance(self._columns, slice):
             points = points[:, self._columns]
         if self._scaling is not None:
-            points = self._scaling.transform(points)
+            points = scaled(self._scaling, points)
         chunks = [points[begin : begin + CHUNK] for begin in range(0, points.shape[0], CHUNK)]
         with np.errstate(over="ignore", invalid="ignore"):  # what becomes NaN is an error
             answers = np.concatenate(
@@ -313,3 +382,14 @@ class Predictions:
                 "of the training points."
             )
         return answers
+
+    def _on_device(self, X: Any, device: Any, function: Callable[[Any], NDArray]) -> NDArray:
+        """Apply a function of points that are transformed on a device, chunk by chunk."""
+        results = []
+        for begin in range(0, max(1, len(X)), DEVICE_CHUNK):
+            points = device_points(self, X[begin : begin + DEVICE_CHUNK], device, reset=False)
+            if self._scaling is not None:
+                points = scaled(self._scaling, points)
+            with memory_errors_in_words(device):
+                results.append(function(self._space.transform(points)))
+        return np.concatenate(results, dtype=np.float64)

@@ -13,6 +13,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
 from bayespoint.coding import Coding, make_coding
+from bayespoint.gpu.arrays import checksum
+from bayespoint.gpu.devices import is_tensor
 from bayespoint.kernels.custom import check_square
 
 MOST_COPIES = 1e12  # largest weight: beyond, sums over all points lose the lighter ones
@@ -63,7 +65,9 @@ class Problem:
 
         By default the classes are those of the labels, which must be at least two.
         """
-        check_classification_targets(labels)
+        seen, codes = few_integers(labels)
+        if seen is None:
+            check_classification_targets(labels)
         weight = weights(labels, sample_weight, class_weight, classes)
         columns: slice | NDArray[np.int64] = slice(None)
         given = np.ones(len(labels), dtype=bool) if weight is None else weight > 0
@@ -73,7 +77,9 @@ class Problem:
             kept = np.flatnonzero(given)
             columns = kept if precomputed else columns
             points, labels, weight = points[kept][:, columns], labels[kept], weight[kept]
-        seen, codes = np.unique(labels, return_inverse=True)
+            seen = None
+        if seen is None or codes is None:
+            seen, codes = np.unique(labels, return_inverse=True)
         if classes is None:
             if len(seen) < 2:
                 raise ValueError(
@@ -109,8 +115,25 @@ class Problem:
     def fingerprint(self) -> tuple:
         """A few numbers that identify the problem."""
         weight = np.ones(len(self.codes)) if self.weight is None else self.weight
-        parts = (self.points, self.codes, weight)
-        return (self.points.shape, *(zlib.crc32(np.ascontiguousarray(a).data) for a in parts))
+        if is_tensor(self.points):
+            of_points: tuple = checksum(self.points)
+        else:
+            of_points = (zlib.crc32(np.ascontiguousarray(self.points).data),)
+        others = (zlib.crc32(np.ascontiguousarray(array).data) for array in (self.codes, weight))
+        return (tuple(self.points.shape), *of_points, *others)
+
+
+def few_integers(labels: NDArray) -> tuple[NDArray | None, NDArray | None]:
+    """Classes and codes of labels that are a few small integers, without sorting; or None."""
+    if labels.dtype.kind not in "iu" or labels.ndim != 1 or len(labels) < 10_000:
+        return None, None
+    low, high = int(labels.min()), int(labels.max())
+    if high - low > 1000:
+        return None, None
+    places = labels.astype(np.int64) - low
+    is_class = np.bincount(places) > 0
+    codes = (np.cumsum(is_class) - 1)[places]
+    return (np.flatnonzero(is_class) + low).astype(labels.dtype), codes
 
 
 def known_classes(before: NDArray | None, given: ArrayLike | None) -> NDArray:

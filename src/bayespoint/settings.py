@@ -17,6 +17,8 @@ from bayespoint.engines import Engine, get_engine
 from bayespoint.engines.base import ENGINES
 from bayespoint.engines.gaussian.evidence_gradient import has_gradient
 from bayespoint.exceptions import SparseInputWarning, warn_user
+from bayespoint.gpu.devices import ALLOWED, find_device, is_device_name
+from bayespoint.gpu.kernels import has_device_form
 from bayespoint.kernels import Kernel, make_kernel
 from bayespoint.kernels.gamma import NAMED, check_gamma
 from bayespoint.validation import check_choice, check_flag, check_number, parameter_error
@@ -66,6 +68,7 @@ class Settings(BaseEstimator):
     decision: str
     multi_class: str
     class_weight: dict | str | None
+    device: str | None
     max_time: float | None
     n_jobs: int | None
     random_state: Any
@@ -124,6 +127,8 @@ class Settings(BaseEstimator):
         check_number(self, "temperature", low=low, high=high, closed="both", also=("auto",))
         if not isinstance(self.standardize, bool | np.bool_) and self.standardize != "auto":
             raise parameter_error(self, "standardize", "'auto' or a bool")
+        if not is_device_name(self.device):
+            raise parameter_error(self, "device", ALLOWED)
         if self.mixture is not None:
             self._check_mixture()
         if self.class_weight is not None and not isinstance(self.class_weight, dict):
@@ -146,6 +151,39 @@ class Settings(BaseEstimator):
                     f"A machine of a mixture has no parameter {sorted(unknown)[0]!r}. It may have "
                     f"its own {', '.join(OF_A_MACHINE)}; all others are those of the classifier."
                 )
+
+    def _check_device(self, X: Any, engine: Engine, *, batch: bool = False) -> None:
+        """Raise an error if a GPU is asked for, and the engine or the kernel cannot use it."""
+        if find_device(self.device, X) is None:
+            return
+        cpu = "Set device='cpu' to fit there"
+        if batch:
+            raise ValueError(f"partial_fit works on the CPU. {cpu}, or use fit.")
+        if issparse(X):
+            raise TypeError(f"Sparse input needs the CPU. {cpu}.")
+        if engine.device_space is None:
+            able = sorted(name for name, one in ENGINES.items() if one.device_space is not None)
+            raise ValueError(
+                f"{type(engine).__name__} has no GPU path. {cpu}, or use one of the engines {able}."
+            )
+        if getattr(engine, "covariance", "full") == "diagonal":
+            raise ValueError(f"covariance='diagonal' works on the CPU. {cpu}.")
+        kernel = self._make_kernel()
+        if not has_device_form(kernel):
+            raise ValueError(
+                f"{type(kernel).__name__} stays on the CPU: only linear, polynomial and Gaussian "
+                f"kernels and their sums have values on a GPU. {cpu}, or use one of these kernels."
+            )
+        if self.multi_class == "joint":
+            raise ValueError(
+                f"Several classes are learned together on the CPU. {cpu}, or set "
+                "multi_class='one_vs_rest'."
+            )
+        if self._chooses(engine) or self.mixture is not None:
+            raise ValueError(
+                "A kernel is chosen, and a mixture is trained, on the CPU. Name a kernel (such as "
+                f"kernel='rbf') to use a GPU. {cpu}."
+            )
 
     def _chooses(self, engine: Engine) -> bool:
         """Whether the kernel is to be chosen: it is "auto", and the engine can compare kernels."""

@@ -13,6 +13,8 @@ from sklearn.base import clone
 from bayespoint.automatic.choice import Given, choose
 from bayespoint.coding import Coding, make_coding
 from bayespoint.engines import Engine, Request, Run
+from bayespoint.gpu.devices import is_tensor, memory_errors_in_words
+from bayespoint.gpu.kernels import fitted as fitted_on_device
 from bayespoint.left_out import best_temperature
 from bayespoint.monitor import Monitor, watch
 from bayespoint.posteriors import MixturePosterior, Posterior
@@ -37,7 +39,9 @@ class Training(Settings):
     _seed: int
 
     def _with_coding(self, problem: Problem, engine: Engine) -> Problem:
-        """The problem, with its classes together or one against the rest."""
+        """The problem, with its classes together or (always on a GPU) one against the rest."""
+        if is_tensor(problem.points):
+            return problem
         n_weights = len(problem.classes) * (problem.points.shape[1] + 1)
         return replace(problem, joint=self._joins(engine, n_weights))
 
@@ -92,6 +96,12 @@ class Training(Settings):
 
     def _make_space(self, engine: Engine, problem: Problem, *pivots: Any) -> Any:
         """The engine's space, fitted to the training points; its basis may begin with pivots."""
+        if is_tensor(problem.points):
+            assert engine.device_space is not None
+            kernel = fitted_on_device(self._make_kernel(), problem.points)
+            space = engine.device_space(kernel, self.ridge, self.n_components)
+            with memory_errors_in_words(problem.points.device):
+                return space.fit_on_device(problem.points)
         kernel = self._make_kernel().fitted(problem.points)
         return engine.space(kernel, self.ridge, self.n_components).fit(problem.points, *pivots)
 
@@ -105,8 +115,12 @@ class Training(Settings):
     ) -> tuple[Posterior, Run]:
         """Run the engine."""
         rng = np.random.default_rng(self._seed)
-        request = Request(rng, monitor, problem.weight, start, self.n_jobs, problem.is_joint)
-        return engine.run(space, problem.targets, request)
+        device = problem.points.device if is_tensor(problem.points) else None
+        request = Request(
+            rng, monitor, problem.weight, start, self.n_jobs, problem.is_joint, device
+        )
+        with memory_errors_in_words(device):
+            return engine.run(space, problem.targets, request)
 
     def _find_temperature(
         self, posterior: Posterior, problem: Problem, start: Posterior | None

@@ -45,6 +45,7 @@ def cross_validate(
     drop: options.Drop = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
+    device: options.Device = None,
     encoding: options.Encoding = "utf-8",
     as_json: options.AsJson = False,
 ) -> None:
@@ -57,7 +58,7 @@ def cross_validate(
     Example: bayespoint cross-validate loans.csv --target repaid --engine laplace --folds 10
     """
     notes = Notes(aloud=not as_json)
-    machine = make_classifier(engine, kernel, param or [], seed, jobs)
+    machine = make_classifier(engine, kernel, param or [], seed, jobs, device)
     rows = read_training_data(data, target, drop or [], encoding, notes)
     check_folds(rows, folds)
     model = make_model(rows.kinds, machine)

@@ -32,7 +32,7 @@ def info(as_json: options.AsJson = False) -> None:
 
 def cache_folder() -> str | None:
     """The folder of Numba's compiled code; None if no folder is writable."""
-    function = _core.perceptron.advance
+    function: Any = _core.perceptron.advance
     while not hasattr(function, "stats"):  # behind the guard against interrupts
         function = function.__wrapped__
     return function.stats.cache_path

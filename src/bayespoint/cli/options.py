@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from bayespoint.cli.recipe import ENGINE_NAMES, KERNELS
+from bayespoint.gpu.devices import is_device_name, what_is_missing
 
 Data = Annotated[
     Path, typer.Argument(metavar="DATA", help="Table with a header: .csv, .csv.gz or .parquet.")
@@ -42,6 +43,25 @@ def check_jobs(jobs: int | None) -> int | None:
 Jobs = Annotated[
     int | None,
     typer.Option(metavar="N", callback=check_jobs, help="Threads; -1 is one for each core."),
+]
+
+
+def check_device(device: str | None) -> str | None:
+    """Refuse what names no device, and a GPU that cannot be used."""
+    if not is_device_name(device):
+        raise typer.BadParameter(f"must be cpu, cuda, cuda:1 or auto, not {device!r}")
+    if device not in (None, "cpu", "auto") and (missing := what_is_missing(device)):
+        raise typer.BadParameter(f"{device!r} cannot be used: {missing}")
+    return device
+
+
+Device = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        callback=check_device,
+        help="Where to work: cpu, cuda (or cuda:1), or auto, which is a GPU if there is one.",
+    ),
 ]
 Drop = Annotated[
     list[str] | None, typer.Option(metavar="COL", help="Column not to learn from; may be repeated.")

@@ -21,18 +21,27 @@ from bayespoint.kernels import NAMES
 ENGINE_NAMES = ("auto", *sorted(ENGINES))
 KERNELS = ("auto", *(name for name, make in NAMES.items() if not make().is_precomputed))
 # Parameters of the classifier that have an option of their own, or no meaning for one command.
-ELSEWHERE = {"engine", "kernel", "n_jobs", "mixture", "random_state", "verbose", "warm_start"}
+ELSEWHERE = {
+    "device", "engine", "kernel", "n_jobs", "mixture", "random_state", "verbose", "warm_start",
+}  # fmt: skip
 WORDS = {"none": None, "null": None, "true": True, "false": False, "inf": float("inf")}
 MISSING = "(missing)"
 
 
 def make_classifier(
-    engine: str, kernel: str, params: Sequence[str], seed: int, jobs: int | None
+    engine: str,
+    kernel: str,
+    params: Sequence[str],
+    seed: int,
+    jobs: int | None,
+    device: str | None = None,
 ) -> BayesPointClassifier:
     """The classifier; ends the command where a name is wrong."""
     check_name("engine", engine, ENGINE_NAMES)
     check_name("kernel", kernel, KERNELS)
-    machine = BayesPointClassifier(engine=engine, kernel=kernel, n_jobs=jobs, random_state=seed)
+    machine = BayesPointClassifier(
+        engine=engine, kernel=kernel, device=device, n_jobs=jobs, random_state=seed
+    )
     known = valid_names(machine)
     for given in params:
         name, sign, value = given.partition("=")

@@ -67,6 +67,13 @@ def reproduce(
         int | None,
         typer.Option(metavar="N", help="Processes side by side, where parts can be (knapsack)."),
     ] = None,
+    virtual: Annotated[
+        bool,
+        typer.Option(
+            "--virtual", help="Train with shifted digits, too (large-scale; a GPU helps)."
+        ),
+    ] = False,
+    device: options.Device = None,
     as_json: options.AsJson = False,
     traceback: Annotated[
         bool, typer.Option("--traceback", help="Show where an experiment that fails does so.")
@@ -89,7 +96,9 @@ def reproduce(
     documents, code = [], 0
     for name in chosen:
         try:
-            context = Context(full, data, out=out, n_splits=splits, n_jobs=jobs)
+            context = Context(
+                full, data, out=out, n_splits=splits, n_jobs=jobs, virtual=virtual, device=device
+            )
             documents.append(run_one(name, context))
         except Exception as error:
             if is_interrupt(error):

@@ -30,6 +30,7 @@ def train(
     drop: options.Drop = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
+    device: options.Device = None,
     max_error: guarantees.MaxError = None,
     confidence: guarantees.Confidence = None,
     hold_out: guarantees.HoldOut = None,
@@ -50,7 +51,7 @@ def train(
     notes = Notes(aloud=not as_json)
     guarantees.check_options(max_error, confidence=confidence, hold_out=hold_out)
     check_new(model, force, data)
-    machine = make_classifier(engine, kernel, param or [], seed, jobs)
+    machine = make_classifier(engine, kernel, param or [], seed, jobs, device)
     rows = read_training_data(data, target, drop or [], encoding, notes)
     fitted: Any = make_model(rows.kinds, machine)
     started = time.perf_counter()

@@ -31,6 +31,8 @@ class Engine(BaseEstimator):
         Short name; ``BayesPointClassifier(engine=alias)`` takes the engine with its defaults.
     space : type
         Where the weights live: ``DualSpace`` or ``BasisSpace``.
+    device_space : type or None
+        The same on a GPU, if the engine can work on one.
     is_random : bool
         Whether the result depends on the seed.
     weights_are_copies : bool
@@ -60,6 +62,7 @@ class Engine(BaseEstimator):
 
     alias: ClassVar[str]
     space: ClassVar[type]
+    device_space: ClassVar[type | None] = None
     is_random: ClassVar[bool] = False
     weights_are_copies: ClassVar[bool] = True
     can_extend: ClassVar[bool] = False

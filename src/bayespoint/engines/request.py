@@ -30,6 +30,8 @@ class Request:
         Threads, as in joblib.
     joint : bool
         Whether the tasks are outputs of one model of all classes; only if the engine ``can_join``.
+    device : torch.device or None
+        The GPU to work on, where the points are already.
 
     Examples
     --------
@@ -44,6 +46,7 @@ class Request:
     start: Any = None
     n_jobs: int | None = None
     joint: bool = False
+    device: Any = None
 
     def weights(self, n_points: int) -> NDArray[np.float64]:
         """The weights of all points, 1 where none are given."""

@@ -13,6 +13,7 @@ from bayespoint.exceptions.convergence import TaskWarning as TaskWarning
 from bayespoint.exceptions.errors import (
     CacheTooSmallError,
     DataUnavailableError,
+    DeviceError,
     EmptyVersionSpaceError,
     KernelError,
     ModelFileError,
@@ -37,6 +38,7 @@ __all__ = [
     "ChainsDisagreeWarning",
     "CutMarginalsWarning",
     "DataUnavailableError",
+    "DeviceError",
     "EmptyVersionSpaceError",
     "FactorisedWarning",
     "KernelError",

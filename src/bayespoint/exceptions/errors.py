@@ -83,6 +83,35 @@ class DataUnavailableError(Attributes, OSError):
 
 
 @dataclass(eq=False)
+class DeviceError(Attributes, RuntimeError):
+    """The GPU that was asked for cannot be used.
+
+    Attributes
+    ----------
+    device : str
+        What was asked for.
+    reason : str
+        What is missing, and how to get it.
+
+    Examples
+    --------
+    >>> from bayespoint.exceptions import DeviceError
+    >>> print(DeviceError("cuda", "torch is not installed"))
+    device='cuda' cannot be used: torch is not installed. Set device=None or "cpu" to work without
+    a GPU.
+    """
+
+    device: str
+    reason: str
+
+    def __str__(self) -> str:
+        return (
+            f'device={self.device!r} cannot be used: {self.reason}. Set device=None or "cpu" to '
+            "work without a GPU."
+        )
+
+
+@dataclass(eq=False)
 class EmptyVersionSpaceError(Attributes, ValueError):
     """No weight vector classifies all training points correctly, and the engine needs one.
 

@@ -41,6 +41,10 @@ class Context:
         Number of random splits, for experiments that have them; None for the default.
     n_jobs : int or None
         Number of processes, as in joblib, for experiments with parallel parts.
+    virtual : bool
+        Whether to train with shifted images, too, in the experiment that has them.
+    device : str or None
+        Where classifiers work, as their parameter of this name.
     seconds : dict of str to float
         Time taken by each part of the experiment.
 
@@ -58,6 +62,8 @@ class Context:
     out: Path | None = None
     n_splits: int | None = None
     n_jobs: int | None = None
+    virtual: bool = False
+    device: str | None = None
     seconds: dict[str, float] = field(default_factory=dict)
 
     @contextmanager

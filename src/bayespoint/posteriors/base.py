@@ -44,7 +44,10 @@ class Posterior(ABC):
     ('GaussianPosterior', (5, 1))
     """
 
-    not_stored = ("left_out_log_probability", "messages")  # of training points: files stay small
+    # Of training points: files stay small. And what is on a device.
+    not_stored: tuple[str, ...] = (
+        "left_out_log_probability", "messages", "_deferred", "device_visits",
+    )  # fmt: skip
     likelihood: Any  # a Likelihood, or a JointLikelihood of several classes
     n_samples: int | None = None
     is_gaussian: bool = False

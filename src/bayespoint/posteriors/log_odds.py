@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit, log_expit, log_softmax, softmax
 
+from bayespoint.gpu import log_odds as on_device
+from bayespoint.gpu.devices import is_tensor
 from bayespoint.state import finite
 
 MOST_POINTS = 60_000  # to learn from
@@ -52,7 +57,7 @@ class LogOdds:
 
 
 def learn_log_odds(
-    outputs: NDArray[np.float64], targets: NDArray, weight: NDArray[np.float64] | None = None
+    outputs: Any, targets: Any, weight: NDArray[np.float64] | None = None
 ) -> LogOdds:
     r"""The log-odds that make the labels of some points likely, given honest outputs at these.
 
@@ -65,9 +70,9 @@ def learn_log_odds(
 
     Parameters
     ----------
-    outputs : ndarray of shape (n_points, n_tasks)
+    outputs : ndarray of shape (n_points, n_tasks), or tensor
         Outputs of classifiers that have not learned from the point. Rows with NaN are left out.
-    targets : ndarray of shape (n_points, n_tasks)
+    targets : ndarray of shape (n_points, n_tasks), or tensor where the outputs are
         Labels -1 and +1: of two classes, or of each class against the rest.
     weight : ndarray of shape (n_points,), optional
         Weights of the points.
@@ -89,6 +94,13 @@ def learn_log_odds(
     array([[3.]])
     """
     n_tasks = outputs.shape[1]
+    if is_tensor(outputs):
+        allowed = partial(learnable, n_tasks)
+        return LogOdds(
+            *on_device.learn(
+                outputs, targets, weight, MOST_POINTS, allowed, prior(n_tasks), CLEARLY
+            )
+        )
     known = np.flatnonzero(np.isfinite(outputs).all(axis=1))
     known = known[:: max(1, -(-len(known) // MOST_POINTS))]
     # Sums over the few tasks are four times as fast if the many points are contiguous.
@@ -97,9 +109,7 @@ def learn_log_odds(
     scale = learn_scale(outputs, is_yes, copies)
     coefficients, features = np.eye(n_tasks, n_tasks + 1), with_constant(scale * outputs)
     losses = log_loss(linear(features, coefficients), is_yes)
-    for form, mask in forms(n_tasks).items():
-        if mask.sum() > min(MOST_NUMBERS, len(known) / ENOUGH[form]):
-            break
+    for mask in learnable(n_tasks, len(known)):
         others = held_out_losses(features, is_yes, copies, mask)
         if is_clearly_better(others, losses, copies):
             coefficients, losses = logistic(features, is_yes, copies, mask), others
@@ -122,6 +132,24 @@ def forms(n_tasks: int) -> dict[str, NDArray[np.bool_]]:
     own = np.eye(n_tasks, n_tasks + 1, dtype=bool)
     own[:, -1] = True
     return {"classes": own, "matrix": every} if n_tasks > 1 else {"classes": own}
+
+
+def learnable(n_tasks: int, n_points: int) -> list[NDArray[np.bool_]]:
+    """The forms that so many points are enough for, from the simplest on."""
+    masks = []
+    for form, mask in forms(n_tasks).items():
+        if mask.sum() > min(MOST_NUMBERS, n_points / ENOUGH[form]):
+            break
+        masks.append(mask)
+    return masks
+
+
+def prior(n_tasks: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Centre and precision of (A, b): N(1, 1) and N(0, SPREAD^2), N(0, 1) for offsets."""
+    centre = np.eye(n_tasks, n_tasks + 1)
+    precision = np.full(centre.shape, SPREAD**-2)
+    precision[:, -1] = precision[centre == 1] = 1.0
+    return centre, precision
 
 
 def log_loss(scores: NDArray, is_yes: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -163,12 +191,10 @@ def logistic(
 ) -> NDArray[np.float64]:
     """Coefficients, by Newton steps; those outside the mask stay as they are.
 
-    The prior is N(1, 1) on the diagonal, N(0, 1) for offsets and N(0, SPREAD^2) elsewhere. The
-    Hessian is sum_i (diag(p_i) - p_i p_i^T) (x) x_i x_i^T and the precision of the prior.
+    The Hessian is sum_i (diag(p_i) - p_i p_i^T) (x) x_i x_i^T and the precision of the prior.
     """
     rows, columns = np.nonzero(mask)
-    centre, precision = np.eye(*mask.shape), np.full(mask.shape, SPREAD**-2)
-    precision[:, -1] = precision[centre == 1] = 1.0
+    centre, precision = prior(len(mask))
     coefficients = centre.copy()
 
     def loss(values: NDArray) -> float:

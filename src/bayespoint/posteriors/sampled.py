@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_expit
 
+from bayespoint.gpu.arrays import to_device, to_host
+from bayespoint.gpu.devices import is_tensor
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors.log_odds import LogOdds
 from bayespoint.posteriors.samples import Samples
@@ -27,7 +30,7 @@ class FirstVisits:
 
     Attributes
     ----------
-    outputs : ndarray of shape (n_points, n_tasks)
+    outputs : ndarray of shape (n_points, n_tasks), or tensor
         Outputs at the first visit, summed over the samples in which it is in the second half.
     counts : ndarray of shape (n_points,)
         Number of these samples.
@@ -50,11 +53,28 @@ class FirstVisits:
     750
     """
 
-    outputs: NDArray[np.float64]
-    counts: NDArray[np.int64]
+    outputs: Any
+    counts: Any
     first_square: float
     final_square: float
-    noise: NDArray[np.float64]
+    noise: Any
+
+    @classmethod
+    def none(cls, m: int, n_tasks: int) -> FirstVisits:
+        """First visits of no samples."""
+        return cls(np.zeros((m, n_tasks)), np.zeros(m, int), 0.0, 0.0, np.zeros(n_tasks))
+
+    def on(self, device: Any) -> FirstVisits:
+        """The same as tensors on a device."""
+        outputs, counts, noise = (
+            to_device(array, device) for array in (self.outputs, self.counts, self.noise)
+        )
+        return FirstVisits(outputs, counts, self.first_square, self.final_square, noise)
+
+    def on_host(self) -> FirstVisits:
+        """The same as NumPy arrays."""
+        outputs, counts, noise = map(to_host, (self.outputs, self.counts, self.noise))
+        return FirstVisits(outputs, counts, self.first_square, self.final_square, noise)
 
     def __add__(self, other: FirstVisits) -> FirstVisits:
         return FirstVisits(
@@ -66,7 +86,7 @@ class FirstVisits:
         )
 
     @property
-    def honest_outputs(self) -> NDArray[np.float64]:
+    def honest_outputs(self) -> Any:
         """Mean outputs in the unit of final outputs, (n_points, n_tasks); NaN where there are none.
 
         Many passes after the first one, or a ridge, can make final outputs several times smaller.
@@ -100,8 +120,8 @@ class SampledPosterior(Samples):
 
     Parameters
     ----------
-    weights : ndarray of shape (n_coordinates, n_samples, n_tasks)
-        The classifiers.
+    weights : ndarray of shape (n_coordinates, n_samples, n_tasks), or callable
+        The classifiers; a function fetches them from a device when they are needed.
     visits : FirstVisits
         Their outputs at the training points.
     log_odds : LogOdds
@@ -122,15 +142,25 @@ class SampledPosterior(Samples):
     (1, 10, 1)
     """
 
+    visits: FirstVisits
+    device_visits: FirstVisits  # as tensors, for the time of a fit on a device
+
     def __init__(
         self,
-        weights: NDArray,
+        weights: NDArray | Callable[[], NDArray],
         visits: FirstVisits,
         log_odds: LogOdds,
         support: NDArray[np.int64] | None = None,
     ) -> None:
-        self.weights = weights
-        self.visits = visits
+        if callable(weights):
+            self.defer(weights=weights)
+        else:
+            self.weights = weights
+        if is_tensor(visits.outputs):
+            self.defer(visits=visits.on_host)
+            self.device_visits = visits
+        else:
+            self.visits = visits
         self.log_odds = log_odds
         self.support = support
 
@@ -156,7 +186,8 @@ class SampledPosterior(Samples):
     def log_probability(self, decision: NDArray, rule: str) -> tuple[NDArray, NDArray]:
         """Logistic of the log-odds, or share of the votes."""
         if rule == "bayes_point":
-            return log_expit(decision), log_expit(-decision)
+            soft = np.log1p(np.exp(-np.abs(decision)))
+            return np.minimum(decision, 0.0) - soft, np.minimum(-decision, 0.0) - soft
         return self.log_vote_shares(decision)
 
     def check_state(self) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.coding import Coding
+from bayespoint.deferred import Deferred
 from bayespoint.likelihoods.probit import HARD
 from bayespoint.posteriors.base import Posterior
 
 
-class Samples(Posterior):
+class Samples(Deferred, Posterior):
     """Equally likely classifiers w_1 ... w_N.
 
     Attributes
@@ -26,7 +29,7 @@ class Samples(Posterior):
         """Number of classifiers N."""
         return self.weights.shape[1]
 
-    @property
+    @cached_property
     def mean(self) -> NDArray:
         """The Bayes point, 1/N sum_n w_n."""
         return self.weights.mean(axis=1)

@@ -11,6 +11,8 @@ from scipy import sparse
 from scipy.linalg import eigvalsh, lapack, solve_triangular
 
 from bayespoint.exceptions import KernelError, in_bytes
+from bayespoint.gpu.arrays import to_device, to_host
+from bayespoint.gpu.coordinates import prepare
 from bayespoint.kernels import Kernel, Points, in_plain_units
 from bayespoint.memory import check_fits
 from bayespoint.monitor import current_monitor
@@ -70,6 +72,8 @@ class BasisSpace(Coordinates):
     pivots: NDArray[np.int64] | None = None  # of a basis of some points
     _private: tuple[float, NDArray[np.int64]] | None = None  # the ridge, and the order of points
 
+    has_device_form = False  # predictions are computed on the CPU
+
     def __init__(
         self,
         kernel: Kernel,
@@ -119,6 +123,13 @@ class BasisSpace(Coordinates):
         self._private = (ridge, every) if ridge > 0 else None
         if self.keeps_gram and len(every) == len(K):
             self._gram = K
+        return self
+
+    def fit_on_device(self, X: Any) -> BasisSpace:
+        """Find the basis of a tensor's points on the CPU; sums over all points stay on the GPU."""
+        self.fit(to_host(X))
+        prepare(X)
+        self.on_device = to_device(self.Z_, X.device)
         return self
 
     def _most_components(self, n_points: int) -> int | None:
@@ -227,6 +238,7 @@ class BasisSpace(Coordinates):
     def forget(self) -> None:
         """Drop the coordinates of the training points, which only the engine needs."""
         del self.Z_
+        vars(self).pop("on_device", None)
         vars(self).pop("_gram", None)
         vars(self).pop("pivots", None)
         vars(self).pop("_private", None)

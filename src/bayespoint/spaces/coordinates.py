@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.linalg import blas, cholesky, lapack
+
+from bayespoint.gpu import coordinates as device
 
 ALL = slice(None)
 PART = 4096  # rows a part: products with a thousand coordinates take 32 MB
@@ -37,6 +40,8 @@ class Coordinates:
     array([[5., 2.],
            [2., 1.]])
     """
+
+    on_device: Any = None  # the rows as a tensor on a GPU, where sums are then taken
 
     def __init__(self, Z: Any) -> None:
         self.Z_ = Z
@@ -69,6 +74,8 @@ class Coordinates:
 
     def outputs(self, weights: NDArray) -> NDArray[np.float64]:
         """Z w of all points, for one vector of weights or for each column of a matrix."""
+        if self.on_device is not None:
+            return device.outputs(self.on_device, weights)
         outputs = np.empty((self.n_points, *weights.shape[1:]))
         for own, rows in self.parts():
             outputs[own] = rows @ weights
@@ -76,6 +83,8 @@ class Coordinates:
 
     def pull(self, forces: NDArray) -> NDArray[np.float64]:
         """Z^T s, what forces s on the outputs are to the weights."""
+        if self.on_device is not None:
+            return device.pull(self.on_device, forces)
         pull = np.zeros((self.n_coordinates, *forces.shape[1:]))
         for own, rows in self.parts():
             pull += rows.T @ forces[own]
@@ -83,6 +92,8 @@ class Coordinates:
 
     def curvature(self, rate: NDArray) -> NDArray[np.float64]:
         """Z^T diag(rate) Z; rows whose rate is 0 take no time."""
+        if self.on_device is not None:
+            return device.curvature(self.on_device, rate)
         total = np.zeros((self.n_coordinates, self.n_coordinates))
         for own, rows in self.parts():
             for told, add in ((rate[own] > 0, np.add), (rate[own] < 0, np.subtract)):
@@ -92,6 +103,29 @@ class Coordinates:
                     # A product of a matrix with its own transpose takes half the time of others.
                     add(total, dense(scaled.T @ scaled), out=total)
         return total
+
+    def variances(self, factor: NDArray, *, is_triangular: bool) -> NDArray[np.float64]:
+        """Squared length of F^T z for every point; an upper triangular F takes half the time."""
+        if self.on_device is not None:
+            return device.variances(self.on_device, factor)
+        variances = np.empty(self.n_points)
+        for own, rows in self.parts():
+            if is_triangular:
+                spread = blas.dtrmm(1.0, factor.T, rows.T, lower=1)
+            else:
+                spread = factor.T @ rows.T
+            variances[own] = np.einsum("dn,dn->n", spread, spread)
+        return variances
+
+    def inverse_root(self, precision: NDArray) -> NDArray[np.float64]:
+        """F, upper triangular, with F F^T the inverse of a precision of the weights.
+
+        Raises a LinAlgError if it is not positive definite; may overwrite the precision.
+        """
+        if self.on_device is not None:
+            return device.inverse_root(self.on_device, precision)
+        L = cholesky(precision, lower=True, overwrite_a=True, check_finite=False)
+        return lapack.dtrtri(L, lower=1)[0].T
 
     def gram(self) -> NDArray[np.float64]:
         """Z Z^T, the inner products of all pairs of points."""

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayespoint.deferred import Deferred
+from bayespoint.gpu.devices import is_tensor
+from bayespoint.gpu.kernels import DevicePoints, from_points, has_device_form, prepare
+from bayespoint.gpu.matrix import DeviceKernelMatrix
 from bayespoint.kernels import Kernel, Points
 from bayespoint.spaces.basis import check_space
 from bayespoint.spaces.rows import RowCache
@@ -45,7 +50,7 @@ class KernelMatrix:
         return np.asarray(self._kernel.block(self._left, self._right), dtype=dtype)
 
 
-class DualSpace:
+class DualSpace(Deferred):
     r"""The span of the training points, with kernel rows on demand.
 
     Coordinates of a weight vector are its coefficients :math:`\alpha`; ``transform`` gives the
@@ -72,6 +77,9 @@ class DualSpace:
     array([[1.4]])
     """
 
+    not_stored = ("_deferred",)
+    points: Points
+
     def __init__(
         self,
         kernel: Kernel,
@@ -84,7 +92,7 @@ class DualSpace:
 
     def fit(self, X: NDArray) -> DualSpace:
         """Prepare the training points."""
-        self.points: Points = self.kernel.prepare(X, training=True)
+        self.points = self.kernel.prepare(X, training=True)
         return self
 
     @property
@@ -124,8 +132,29 @@ class DualSpace:
     def forget(self) -> None:
         """Do nothing: predictions need the training points that are kept."""
 
-    def transform(self, X: NDArray) -> KernelMatrix:
-        """``k(x, x_i) / |phi(x)|`` for each kept training point, to be multiplied by weights."""
+    @property
+    def has_device_form(self) -> bool:
+        """Whether ``transform`` takes points on a device."""
+        return has_device_form(self.kernel)
+
+    @cached_property
+    def on_device(self) -> dict[Any, DevicePoints]:
+        """Copies of the points on devices, for predictions there; neither pickled nor stored."""
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: part for name, part in super().__getstate__().items() if name != "on_device"}
+
+    def transform(self, X: Any) -> KernelMatrix | DeviceKernelMatrix:
+        """``k(x, x_i) / |phi(x)|`` for each kept training point, to be multiplied by weights.
+
+        The points X are an array, or a tensor on a device, where the values are then computed.
+        """
+        if is_tensor(X):
+            if X.device not in self.on_device:
+                self.on_device[X.device] = from_points(self.kernel, self.points, X.device)
+            new = prepare(self.kernel, X, unit=True)
+            return DeviceKernelMatrix(self.kernel, new, self.on_device[X.device])
         return KernelMatrix(self.kernel, self.kernel.prepare(X, unit=True), self.points)
 
     def feature_slopes(self, X: NDArray, alpha: NDArray) -> NDArray | None:
@@ -139,5 +168,5 @@ class DualSpace:
     def check_state(self) -> None:
         """Raise an error unless there are a kernel, a ridge and points."""
         check_space(self)
-        if "points" in vars(self):
+        if hasattr(self, "points"):
             need(isinstance(self.points, Points), "its points are not Points")

@@ -37,6 +37,8 @@ class StackedSpace:
            [1.  , 0.37, 0.93]])
     """
 
+    has_device_form = False  # predictions are computed on the CPU
+
     def __init__(self, spaces: Sequence[Any], weights: Sequence[float]) -> None:
         self.spaces = list(spaces)
         self.weights = np.asarray(weights, dtype=np.float64)

@@ -299,7 +299,5 @@ def test_cache_smaller_than_a_row_is_an_error():
 def test_many_samples_go_in_waves(monkeypatch):
     X, y = digits()
     reference = machine(6).fit(X, y).posterior_
-    monkeypatch.setattr(
-        "bayespoint.engines.sampling.perceptron.STATE_SIZE", 1.0
-    )  # one sample a wave
+    monkeypatch.setattr("bayespoint.engines.sampling.waves.STATE_SIZE", 1.0)  # one sample a wave
     assert np.array_equal(reference.weights, machine(6).fit(X, y).posterior_.weights)

@@ -176,6 +176,7 @@ class ExpectationPropagation(Engine):
 
     alias = "ep"
     space = ProcessSpace
+    device_space = ProcessSpace
     can_update = True
     can_join = True
 
@@ -223,6 +224,8 @@ class ExpectationPropagation(Engine):
         """Find the sites of each task; see the base class."""
         if isinstance(self.prior_scale, str):
             return run_with_best_scale(self, space, targets, request)
+        if request.device is not None and self.schedule == "sequential":
+            return clone(self).set_params(schedule="parallel").run(space, targets, request)
         if request.joint:
             return self._run_jointly(space, targets, request)
         n_points, n_tasks = targets.shape
@@ -311,7 +314,7 @@ class ExpectationPropagation(Engine):
         """The sites of one task, before the first sweep."""
         if self.covariance == "diagonal":
             return FactorisedSites(space, prior, *data)
-        many = space.n_coordinates >= MOSTLY * space.n_points
+        many = space.on_device is None and space.n_coordinates >= MOSTLY * space.n_points
         gaussian = OutputGaussian if many else WeightGaussian
         return Sites(gaussian(space, prior), *data, at_once=self.schedule == "parallel")
 

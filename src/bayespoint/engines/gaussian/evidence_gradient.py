@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from bayespoint import _core
 from bayespoint.engines.base import Engine
 from bayespoint.engines.gaussian.joint.gradient import JointTask
-from bayespoint.engines.gaussian.prior import GaussianPrior, output_variances, priors
+from bayespoint.engines.gaussian.prior import GaussianPrior, priors
 from bayespoint.posteriors import GaussianPosterior, JointPosterior
 from bayespoint.spaces import Coordinates
 from bayespoint.threads import useful_threads
@@ -113,7 +113,7 @@ class Task(NamedTuple):
         and where nothing would be left, the posterior itself stands in.
         """
         y, f = self.target.astype(np.float64), self.space.outputs(self.mean)
-        e = output_variances(self.space, self.factor, is_triangular=False)
+        e = self.space.variances(self.factor, is_triangular=False)
         a, b = self.shift * y / self.weight, self.rate / self.weight
         mean, variance = _core.ep.cavities(e, f, y, a, b, np.ones(len(y)))
         if np.isnan(variance).any():

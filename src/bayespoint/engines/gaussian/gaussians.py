@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
-from bayespoint.engines.gaussian.prior import GaussianPrior, output_variances
+from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.spaces import Coordinates
 
 SINGLE = 200  # coordinates from which float32 saves more time than the change to float64 costs
@@ -187,7 +187,7 @@ class WeightGaussian(Gaussian):
 
     def _renew(self, shift: NDArray, rate: NDArray) -> tuple[NDArray, NDArray]:
         self.mu = self.mean.copy()
-        variances = output_variances(self.space, self.factor, is_triangular=True)
+        variances = self.space.variances(self.factor, is_triangular=True)
         return variances, self.space.outputs(self.mean)
 
     def _refine(self, shift: NDArray, rate: NDArray) -> float:

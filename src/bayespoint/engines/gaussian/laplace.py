@@ -110,6 +110,7 @@ class LaplaceApproximation(Engine):
 
     alias = "laplace"
     space = ProcessSpace
+    device_space = ProcessSpace
     can_update = True
     can_join = True
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_solve, cholesky, lapack, qr
 
-from bayespoint.engines.gaussian.prior import GaussianPrior, output_variances
+from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.engines.gaussian.tasks import TaskResult
 from bayespoint.likelihoods import LogisticLikelihood
 from bayespoint.posteriors import Messages
@@ -173,7 +173,7 @@ class LogisticMode:
         log_evidence += np.log(F.diagonal()).sum()
 
         removed = np.minimum(self.weight, 1.0) / self.weight  # share of its message
-        variance = output_variances(self.space, factor, is_triangular=self.prior.root.ndim == 1)
+        variance = self.space.variances(factor, is_triangular=self.prior.root.ndim == 1)
         remaining = np.maximum(1 - removed * last.rate * variance, EPS)
         pull = removed * (last.slope - last.rate * last.change)  # h - r f
         cavity = f - pull * variance / remaining, variance / remaining

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, blas, cholesky, lapack
+from scipy.linalg import LinAlgError, cholesky
 
 from bayespoint.likelihoods import Likelihood
 from bayespoint.spaces import BasisSpace, Coordinates
@@ -101,8 +101,7 @@ class GaussianPrior:
             precision += self.precision
         if not np.isfinite(precision).all():
             raise LinAlgError("the messages overflow")
-        L = cholesky(precision, lower=True, overwrite_a=True, check_finite=False)
-        factor = lapack.dtrtri(L, lower=1)[0].T
+        factor = space.inverse_root(precision)
         mean = self.mean + self.moved(space, factor, shift, rate)
         if not np.isfinite(mean).all():
             raise LinAlgError("the messages leave no posterior")
@@ -114,17 +113,6 @@ class GaussianPrior:
         """How far messages move the mean, to many digits even where that is not far."""
         forces = shift - rate * space.outputs(self.mean) if self.mean.any() else shift
         return factor @ (factor.T @ space.pull(forces))
-
-
-def output_variances(
-    space: Coordinates, factor: NDArray, *, is_triangular: bool
-) -> NDArray[np.float64]:
-    """z.Sigma z of every point for Sigma = F F^T; an upper triangular F takes half the time."""
-    variances = np.empty(space.n_points)
-    for own, rows in space.parts():
-        spread = blas.dtrmm(1.0, factor.T, rows.T, lower=1) if is_triangular else factor.T @ rows.T
-        variances[own] = np.einsum("dn,dn->n", spread, spread)
-    return variances
 
 
 def check_prior(engine: Any) -> None:

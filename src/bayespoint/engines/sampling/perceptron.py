@@ -7,7 +7,9 @@ Processing Systems 13, 2001. Steps and equations below are numbered as there.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,18 +17,15 @@ from numpy.typing import NDArray
 from bayespoint.engines.base import Engine
 from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
-from bayespoint.engines.sampling.rounds import STATE_BYTES, Clock, Rounds, Trained
+from bayespoint.engines.sampling.rounds import Clock
+from bayespoint.engines.sampling.waves import DeviceTrainer, HostTrainer, Part
 from bayespoint.exceptions import NotSeparableWarning, StoppedEarlyWarning
 from bayespoint.posteriors import SampledPosterior
 from bayespoint.posteriors.log_odds import learn_log_odds
 from bayespoint.posteriors.sampled import FirstVisits
-from bayespoint.spaces import DualSpace
+from bayespoint.spaces import DeviceSpace, DualSpace
 from bayespoint.threads import thread_pool
 from bayespoint.validation import check_number
-
-Weights = tuple[NDArray[np.int64], NDArray[np.float64]]  # points; coefficients of some samples
-LARGEST = 1e150  # output of a ridge, whose square is finite; outliers make other points that small
-STATE_SIZE = 256e6  # bytes of coefficients and outputs held at a time; more samples go in waves
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -56,7 +55,8 @@ class PermutedPerceptron(Engine):
     cache_size : float or "auto", default="auto"
         Megabytes for kernel rows. The result does not depend on it; the time does, if it is much
         smaller than the rows needed (at most m rows of m numbers). "auto" takes what is needed, up
-        to half of the memory that is free.
+        to half of the memory that is free. On a GPU it is device memory, and "auto" takes up to
+        three quarters of what is free.
 
     Notes
     -----
@@ -94,6 +94,7 @@ class PermutedPerceptron(Engine):
 
     alias = "perceptron"
     space = DualSpace
+    device_space = DeviceSpace
     is_random = True
     weights_are_copies = False  # copies err one by one
     can_extend = True
@@ -115,15 +116,16 @@ class PermutedPerceptron(Engine):
     ) -> tuple[SampledPosterior, Run]:
         """Train N perceptrons for each task; see the base class."""
         monitor, sample_weight, start = request.monitor, request.sample_weight, request.start
-        m, n_tasks = targets.shape
+        n_tasks = targets.shape[1]
         step = steps(space, sample_weight)
         ridge = space.scaled_ridge / step
-        parts: list[Weights] = []
-        visits = FirstVisits(np.zeros((m, n_tasks)), np.zeros(m, int), 0.0, 0.0, np.zeros(n_tasks))
+        parts: list[Part] = []
+        earlier: FirstVisits | None = None
+        n_before = n_done = 0
         if isinstance(start, SampledPosterior):
             assert start.support is not None
-            parts, visits = [(start.support, start.weights)], start.visits
-        n_before = n_done = sum(weights.shape[1] for _, weights in parts)
+            parts, earlier = [Part(start.support, start.weights)], start.visits
+            n_before = n_done = start.n_samples
         if n_before > self.n_samples:
             raise ValueError(
                 f"n_samples={self.n_samples} is less than the machine already has: warm_start "
@@ -132,22 +134,24 @@ class PermutedPerceptron(Engine):
         # Child n of the seed permutes for sample n, whichever run it is that asks for the sample.
         seeds = request.rng.spawn(self.n_samples)
         clock = Clock(self.max_time, monitor)
-        n_failed, n_epochs, outputs = np.zeros(n_tasks), 0, np.zeros((n_tasks, m))
-        with thread_pool(request.n_jobs) as pool, monitor.running(self.n_samples, "samples"):
-            cache = space.rows(self.cache_size, pool)
+        n_failed, n_epochs = np.zeros(n_tasks), 0
+        margins: Any = 0.0
+        trainer: Any = HostTrainer if request.device is None else DeviceTrainer
+        threads: Any = thread_pool(request.n_jobs) if request.device is None else nullcontext()
+        with threads as pool, monitor.running(self.n_samples, "samples"):
+            training = trainer(space, targets, step, ridge, self.max_epochs, self.cache_size, pool)
+            visits = None if earlier is None else training.visits(earlier)
             while n_done < self.n_samples and not clock.reason:
-                size = self._wave_size(n_done - n_before, m * n_tasks)
-                orders = np.stack([seed.permutation(m) for seed in seeds[n_done : n_done + size]])
-                rounds = Rounds(orders, targets, step, ridge, self.max_epochs)
-                trained = rounds.run(cache, pool, clock, n_before=n_done)
-                n_ended = len(trained.alphas)
-                for n in range(n_ended):
-                    parts.append(unit_weights(trained, n))
-                    visits += first_visits(trained, n, orders[n], space.lengths, ridge)
-                n_done += n_ended
-                n_failed += (~trained.separated).sum(axis=0)
-                n_epochs = max(n_epochs, int(trained.epochs.max(initial=0)))
-                outputs += (trained.outputs / trained.lengths[:, :, None]).sum(axis=0)
+                size = training.wave_size
+                if self.max_time is not None:  # few at first under a clock
+                    size = min(size, n_done - n_before + 1)
+                wave = training.run(seeds[n_done : n_done + size], clock, n_done, visits)
+                parts += wave.parts
+                visits = wave.visits
+                n_done += wave.n_samples
+                n_failed += wave.n_failed
+                n_epochs = max(n_epochs, wave.n_epochs)
+                margins = margins if wave.margins is None else margins + wave.margins
         warnings: list[Warning] = []
         n_runs, remedy = (n_done - n_before) * n_tasks, ""
         summary = (
@@ -159,7 +163,7 @@ class PermutedPerceptron(Engine):
             warnings.append(early)
             summary, remedy = f"{early.summary}; {summary}", early.remedy
         if n_failed.any():
-            training_error = (targets.T * outputs <= 0).mean(axis=1).max()
+            training_error = (margins <= 0).mean(axis=1).max()
             failure = NotSeparableWarning(
                 int(n_failed.sum()), n_runs, self.max_epochs, float(training_error),
                 bool(ridge.any()),
@@ -170,14 +174,13 @@ class PermutedPerceptron(Engine):
             "epochs", n_epochs, summary, not warnings, remedy, measures={"n_failed": n_failed},
             warnings=warnings,
         )  # fmt: skip
-        support, weights = join(parts)
-        log_odds = learn_log_odds(visits.honest_outputs, targets, sample_weight)
-        return SampledPosterior(weights, visits, log_odds, support), run
-
-    def _wave_size(self, n_new: int, numbers: int) -> int:
-        """Samples to train side by side: what memory allows, and few at first under a clock."""
-        largest = max(1, int(STATE_SIZE / (STATE_BYTES * numbers)))
-        return largest if self.max_time is None else min(largest, n_new + 1)
+        part = join(parts)
+        assert visits is not None
+        log_odds = learn_log_odds(visits.honest_outputs, training.targets, sample_weight)
+        posterior = SampledPosterior(part.weights, visits, log_odds, part.support)
+        if part.mean is not None:
+            vars(posterior)["mean"] = part.mean
+        return posterior, run
 
 
 def steps(space: DualSpace, sample_weight: NDArray | None) -> NDArray[np.float64]:
@@ -199,43 +202,17 @@ def steps(space: DualSpace, sample_weight: NDArray | None) -> NDArray[np.float64
     return weight if space.scaled_ridge > 0 else np.ones(space.n_points)
 
 
-def unit_weights(trained: Trained, n: int) -> Weights:
-    """Coefficients of w_n / |w_n| of all tasks, where there are any."""
-    alphas = (trained.alphas[n] / trained.lengths[n, :, None]).T  # (m, n_tasks)
-    support = np.flatnonzero(alphas.any(axis=1))
-    return support, alphas[support][:, None]
-
-
-def first_visits(
-    trained: Trained, n: int, order: NDArray, norm: NDArray, ridge: NDArray[np.float64]
-) -> FirstVisits:
-    """What sample n says of the points in the second half of its order, which it meets late."""
-    length = trained.lengths[n, :, None]
-    inverse = np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0)
-    late = order[len(order) // 2 :]
-    first = trained.first_outputs[n] * inverse[late]  # (n_tasks, late points)
-    final = trained.outputs[n][:, late] / length * inverse[late]
-    unlearned = trained.alphas[n][:, late] == 0
-    private = np.minimum(np.abs(ridge * inverse * trained.alphas[n] / length), LARGEST)
-    outputs, counts = np.zeros((len(order), len(length))), np.zeros(len(order), dtype=np.int64)
-    outputs[late], counts[late] = first.T, 1
-    return FirstVisits(
-        outputs,
-        counts,
-        first_square=float(np.square(first[unlearned]).sum()),
-        final_square=float(np.square(final[unlearned]).sum()),
-        noise=np.square(private).mean(axis=1),
-    )
-
-
-def join(parts: Sequence[Weights]) -> Weights:
+def join(parts: Sequence[Part]) -> Part:
     """All samples of several parts, in order, with coefficients of all their points."""
-    support = np.unique(np.concatenate([points for points, _ in parts]))
-    n_samples = sum(weights.shape[1] for _, weights in parts)
-    joined = np.zeros((len(support), n_samples, parts[0][1].shape[2]))
+    if len(parts) == 1:
+        return parts[0]
+    arrays = [part.array() for part in parts]
+    support = np.unique(np.concatenate([part.support for part in parts]))
+    n_samples = sum(weights.shape[1] for weights in arrays)
+    joined = np.zeros((len(support), n_samples, arrays[0].shape[2]))
     begin = 0
-    for points, weights in parts:
+    for part, weights in zip(parts, arrays, strict=True):
         end = begin + weights.shape[1]
-        joined[np.searchsorted(support, points), begin:end] = weights
+        joined[np.searchsorted(support, part.support), begin:end] = weights
         begin = end
-    return support, joined
+    return Part(support, joined)

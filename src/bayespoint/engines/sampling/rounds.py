@@ -23,7 +23,6 @@ LOOK_AHEAD = 8  # rows a waiting classifier may ask for in advance: on MNIST 7 %
 REACH = 2000  # places of its permutation in which it looks for them
 INDEFINITE = 0.01  # |w|^2 below -0.01 |alpha|^2 is no rounding error: k(x, x) is at most 1 here
 SLICE = 50_000_000  # outputs that one call may change, in tens of milliseconds
-STATE_BYTES = 20  # per point and classifier: a coefficient, an output, half of the first outputs
 
 
 class Clock:
@@ -90,7 +89,7 @@ class Rounds:
         self._shape = (n_samples, n_tasks)
         self._max_epochs = max_epochs
         self._machines = core.Machines(
-            orders=orders.astype(np.int32),
+            orders=orders.astype(np.int32, copy=False),
             order_of=np.repeat(np.arange(n_samples), n_tasks),
             targets=np.ascontiguousarray(targets.T),
             task_of=np.tile(np.arange(n_tasks), n_samples),
@@ -157,11 +156,7 @@ class Rounds:
         per_point = (*self._shape, -1)
         alphas = machines.alphas.reshape(per_point)[:n]
         square = machines.squares.reshape(self._shape)[:n]
-        if (square < -INDEFINITE * np.einsum("ntm,ntm->nt", alphas, alphas)).any():
-            raise KernelError(
-                "The kernel is not positive semi-definite: a weight vector has a negative squared "
-                "length. Use another kernel, or a larger ridge."
-            )
+        check_definite(square, np.einsum("ntm,ntm->nt", alphas, alphas))
         return Trained(
             alphas=alphas,
             outputs=machines.outputs.reshape(per_point)[:n],
@@ -170,6 +165,15 @@ class Rounds:
             epochs=progress[:n, :, core.EPOCHS],
             mistakes=progress[:n, :, core.MISTAKES],
             separated=progress[:n, :, core.STATE] == core.SEPARATED,
+        )
+
+
+def check_definite(square: NDArray, sizes: NDArray) -> None:
+    """Raise an error if squared lengths are negative by more than rounding, given |alpha|^2."""
+    if (square < -INDEFINITE * sizes).any():
+        raise KernelError(
+            "The kernel is not positive semi-definite: a weight vector has a negative squared "
+            "length. Use another kernel, or a larger ridge."
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bayespoint.experiments.base import Context, Experiment, Result
-from bayespoint.experiments.large_scale import samples, versions
+from bayespoint.experiments.large_scale import samples, versions, virtual
 from bayespoint.experiments.large_scale.problem import pose
 
 
@@ -15,6 +15,8 @@ def parts(context: Context) -> Iterator[Result]:
         problem = pose(context)
     yield versions.run(context, problem)
     yield samples.run(context, problem)
+    if context.virtual:
+        yield virtual.run(context, problem)
 
 
 EXPERIMENT = Experiment(

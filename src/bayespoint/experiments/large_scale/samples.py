@@ -56,6 +56,7 @@ def run(context: Context, problem: Problem) -> Result:
             coef0=1,
             normalize=normalize,
             engine=PermutedPerceptron(n_samples=N_SAMPLES),
+            device=context.device,
             random_state=context.seed,
         )
         measured.append(sample_errors(name, machine, problem.split, context))

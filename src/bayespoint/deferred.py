@@ -1,0 +1,38 @@
+"""Attributes that are computed, or fetched from a device, when they are first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+class Deferred:
+    """An object with attributes that may be functions of nothing, until somebody wants them.
+
+    Pickles contain the values; model files do as well, since checks come first and ask for them.
+
+    Examples
+    --------
+    >>> from bayespoint.deferred import Deferred
+    >>> late = Deferred()
+    >>> late.defer(answer=lambda: 6 * 7)
+    >>> late.answer
+    42
+    """
+
+    def defer(self, **functions: Callable[[], Any]) -> None:
+        """Set attributes to what the functions return when the attributes are read."""
+        vars(self).setdefault("_deferred", {}).update(functions)
+
+    def __getattr__(self, name: str) -> Any:
+        functions = vars(self).get("_deferred", {})
+        if name not in functions:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        value = vars(self)[name] = functions[name]()
+        functions.pop(name, None)
+        return value
+
+    def __getstate__(self) -> dict[str, Any]:
+        for name in list(vars(self).get("_deferred", {})):
+            getattr(self, name)
+        return {name: value for name, value in vars(self).items() if name != "_deferred"}

@@ -1,0 +1,254 @@
+"""Samples that are trained side by side, on the CPU or on a device, and what is kept of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint import _core
+from bayespoint.engines.sampling.rounds import Clock, Rounds, Trained, check_definite
+from bayespoint.gpu.arrays import to_device, to_host
+from bayespoint.gpu.perceptrons import STATE_BYTES as DEVICE_BYTES
+from bayespoint.gpu.perceptrons import DeviceRounds
+from bayespoint.posteriors.sampled import FirstVisits
+from bayespoint.spaces import DualSpace
+from bayespoint.threads import ThreadPool
+
+STATE_BYTES = 20  # per point and classifier: a coefficient, an output, half of the first outputs
+LARGEST = 1e150  # output of a ridge, whose square is finite; outliers make other points that small
+STATE_SIZE = 256e6  # bytes of coefficients and outputs held at a time; more samples go in waves
+DEVICE_SHARE = 0.15  # of the device memory, for the same
+TOGETHER = 50  # samples whose first visits are summed up at a time
+
+
+class Part(NamedTuple):
+    """Some samples, scaled to length 1."""
+
+    support: NDArray[np.int64]  # the points that carry weight
+    weights: Any  # (points, samples, tasks), or a function that fetches them
+    mean: NDArray[np.float64] | None = None  # (points, tasks), if it is known
+
+    def array(self) -> NDArray[np.float64]:
+        """The weights."""
+        return self.weights() if callable(self.weights) else self.weights
+
+
+class Wave(NamedTuple):
+    """What some samples have become."""
+
+    parts: list[Part]
+    visits: FirstVisits  # those of earlier samples included
+    n_samples: int  # that have ended
+    n_failed: NDArray[np.int64]  # (n_tasks,) those that gave up
+    n_epochs: int
+    margins: NDArray[np.float64] | None  # (n_tasks, m) sums of t o / |w|; None if none has failed
+
+
+class HostTrainer:
+    """Trains samples with the compiled loop.
+
+    Parameters
+    ----------
+    space : DualSpace
+        Where the training points are.
+    targets : ndarray of shape (m, n_tasks)
+        Labels -1, +1.
+    step, ridge : ndarray of shape (m,)
+        How far a mistake moves the coefficient of a point; lambda of k_lambda there.
+    max_epochs : int
+        Passes after which a classifier gives up.
+    cache_size : float or "auto"
+        Megabytes for kernel rows.
+    pool : ThreadPool
+        Threads.
+    """
+
+    def __init__(
+        self,
+        space: DualSpace,
+        targets: NDArray[np.int8],
+        step: NDArray,
+        ridge: NDArray,
+        max_epochs: int,
+        cache_size: float | str,
+        pool: ThreadPool,
+    ) -> None:
+        self.targets = targets
+        self._problem = (targets, step, ridge, max_epochs)
+        self._pool, self._lengths = pool, space.lengths
+        self._cache = space.rows(cache_size, pool)
+        self.wave_size = max(1, int(STATE_SIZE / (STATE_BYTES * targets.size)))
+
+    def visits(self, start: FirstVisits) -> FirstVisits:
+        """First visits of earlier samples, to which those of a wave can be added."""
+        return start
+
+    def run(
+        self,
+        seeds: Sequence[np.random.Generator],
+        clock: Clock,
+        n_before: int,
+        visits: FirstVisits | None,
+    ) -> Wave:
+        """Train a sample for each seed of an order of the points; ``visits`` are earlier ones."""
+        targets, step, ridge, max_epochs = self._problem
+        orders = permutations(seeds, len(targets))
+        rounds = Rounds(orders, targets, step, ridge, max_epochs)
+        trained = rounds.run(self._cache, self._pool, clock, n_before)
+        visits = visits or FirstVisits.none(*targets.shape)
+        for n in range(len(trained.alphas)):
+            visits += first_visits(trained, n, orders[n], self._lengths, ridge)
+        return Wave(
+            [unit_weights(trained, n) for n in range(len(trained.alphas))],
+            visits,
+            len(trained.alphas),
+            (~trained.separated).sum(axis=0),
+            int(trained.epochs.max(initial=0)),
+            targets.T * (trained.outputs / trained.lengths[:, :, None]).sum(axis=0),
+        )
+
+
+def permutations(seeds: Sequence[np.random.Generator], m: int) -> NDArray[np.int32]:
+    """The orders in which samples meet the points, one for each seed."""
+    orders = np.empty((len(seeds), m), dtype=np.int32)
+    for order, seed in zip(orders, seeds, strict=True):
+        order[:] = seed.permutation(m)
+    return orders
+
+
+def unit_weights(trained: Trained, n: int) -> Part:
+    """Coefficients of w_n / |w_n| of all tasks, where there are any."""
+    alphas = (trained.alphas[n] / trained.lengths[n, :, None]).T  # (m, n_tasks)
+    support = np.flatnonzero(alphas.any(axis=1))
+    return Part(support, alphas[support][:, None])
+
+
+def first_visits(
+    trained: Trained, n: int, order: NDArray, norm: NDArray, ridge: NDArray[np.float64]
+) -> FirstVisits:
+    """What sample n says of the points in the second half of its order, which it meets late."""
+    length = trained.lengths[n, :, None]
+    inverse = np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0)
+    late = order[len(order) // 2 :]
+    first = trained.first_outputs[n] * inverse[late]  # (n_tasks, late points)
+    final = trained.outputs[n][:, late] / length * inverse[late]
+    unlearned = trained.alphas[n][:, late] == 0
+    private = np.minimum(np.abs(ridge * inverse * trained.alphas[n] / length), LARGEST)
+    outputs, counts = np.zeros((len(order), len(length))), np.zeros(len(order), dtype=np.int64)
+    outputs[late], counts[late] = first.T, 1
+    return FirstVisits(
+        outputs,
+        counts,
+        first_square=float(np.square(first[unlearned]).sum()),
+        final_square=float(np.square(final[unlearned]).sum()),
+        noise=np.square(private).mean(axis=1),
+    )
+
+
+class DeviceTrainer:
+    """Trains samples on a device; parameters as in :class:`HostTrainer`."""
+
+    def __init__(
+        self,
+        space: Any,  # a DeviceSpace
+        targets: NDArray[np.int8],
+        step: NDArray,
+        ridge: NDArray,
+        max_epochs: int,
+        cache_size: float | str,
+        pool: None,
+    ) -> None:
+        self.targets = to_device(targets, space.device)
+        self._labels = self.targets.T.contiguous()
+        self._problem = (self._labels, step, ridge, max_epochs)
+        self._lengths = space.device_lengths
+        self._rows = space.device_rows(cache_size)
+        self._ridge = ridge
+        room = DEVICE_SHARE * space.device_memory
+        self.wave_size = max(1, int(room / (DEVICE_BYTES * targets.size)))
+
+    def visits(self, start: FirstVisits) -> FirstVisits:
+        """First visits of earlier samples, to which those of a wave can be added."""
+        return start.on(self.targets.device)
+
+    def run(
+        self,
+        seeds: Sequence[np.random.Generator],
+        clock: Clock,
+        n_before: int,
+        visits: FirstVisits | None,
+    ) -> Wave:
+        """Train a sample for each seed of an order of the points; ``visits`` are earlier ones."""
+        core = _core.perceptron
+        self._rows.prepare()  # the device works while orders are drawn
+        orders = permutations(seeds, len(self._lengths))
+        rounds = DeviceRounds(orders, *self._problem, self._rows)
+        rounds.run(clock, n_before)
+        a, (_, n_tasks) = rounds.machines, rounds.shape
+        progress = rounds.progress.reshape(*rounds.shape, -1)
+        ended = (progress[:, :, core.STATE] != core.RUNNING).all(axis=1)
+        n, m = (len(ended) if ended.all() else int(ended.argmin())), len(self._lengths)
+        counts, margins, square = (
+            one[: n * n_tasks].reshape(n, n_tasks, -1)[:, :, :m]
+            for one in (a.counts, a.margins, a.squares[:, None])
+        )
+        sizes = (counts * counts).sum(dim=2, dtype=square.dtype)
+        on_host = to_host(square)  # the CPU's roots: torch rounds some of them otherwise
+        check_definite(on_host[:, :, 0], to_host(sizes))
+        length = to_device(np.sqrt(np.where(on_host > 0, on_host, 1.0)), square.device)
+        failed = progress[:n, :, core.STATE] == core.GAVE_UP
+        sums = to_host((margins / length).sum(dim=0)) if failed.any() else None
+        first = a.first[: n * n_tasks].view(n, n_tasks, -1)
+        late = a.orders[:n, m // 2 :].long()
+        now = self._first_visits(late, first, counts, margins, 1 / length)
+        return Wave(
+            [self._unit_weights(counts, length)] if n else [],
+            now if visits is None else visits + now,
+            n,
+            failed.sum(axis=0),
+            int(progress[:n, :, core.EPOCHS].max(initial=0)),
+            sums,
+        )
+
+    def _unit_weights(self, counts: Any, length: Any) -> Part:
+        """Coefficients of all w / |w|, at the points where there are any; fetched when needed."""
+        support = counts.any(dim=0).any(dim=0).nonzero()[:, 0]
+        alphas = counts[:, :, support].double() * self._labels[:, support] / length
+        mean = to_host(alphas.mean(dim=0).T)
+        return Part(to_host(support), lambda: to_host(alphas.permute(2, 0, 1)), mean)
+
+    def _first_visits(
+        self, late: Any, first: Any, counts: Any, margins: Any, inverse: Any
+    ) -> FirstVisits:
+        """What the samples say of points in the second half of their orders."""
+        import torch
+
+        (n, n_tasks, m), device = counts.shape, counts.device
+        over = torch.where(self._lengths > 0, 1 / self._lengths, 0.0).float()
+        total = torch.zeros((n_tasks, m), dtype=torch.float64, device=device)
+        noise = torch.zeros(n_tasks, dtype=torch.float64, device=device)
+        squares = torch.zeros(2, dtype=torch.float64, device=device)
+        for i in range(0, n, TOGETHER):
+            some = slice(i, i + TOGETHER)
+            where = late[some, None].expand(-1, n_tasks, -1)
+            visit = torch.zeros_like(counts[some]).scatter_(2, where, first[some]) * over
+            total += visit.sum(dim=0, dtype=torch.float64)
+            unlearned = torch.zeros((len(where), 1, m), dtype=torch.bool, device=device)
+            unlearned = unlearned.scatter_(2, where[:, :1], True) & (counts[some] == 0)
+            final = margins[some] * (inverse[some].float() * over)
+            for k, outputs in enumerate((visit, final)):
+                squares[k] += (outputs.square() * unlearned).sum(dtype=torch.float64)
+            if self._ridge.any():
+                slack = to_device(self._ridge, device) * over
+                noise += (slack * counts[some] * inverse[some]).square().mean(dim=2).sum(dim=0)
+        first_square, final_square = to_host(squares).tolist()
+        return FirstVisits(
+            (total * self._labels).T,
+            torch.bincount(late.reshape(-1), minlength=m),
+            first_square,
+            final_square,
+            noise,
+        )

@@ -1,0 +1,155 @@
+"""Arrays on their way to a device and back."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from threading import local
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint.gpu.devices import is_device_array, is_tensor
+
+STAGE = 1 << 22  # bytes of a piece that is copied through page-locked memory
+N_STAGES = 8  # buffers for such pieces
+CHUNK = 65_536  # rows at a time, where a temporary copy of all would be large
+
+_buffers = local()
+
+
+def to_device(array: Any, device: Any, dtype: Any = None) -> Any:
+    """A tensor on the device with the values of a NumPy array, a tensor or a CuPy array.
+
+    Large arrays go through page-locked buffers, filled by a few threads, which is several times as
+    fast as the direct way. Types are converted on the device.
+    """
+    import torch
+
+    if is_tensor(array) or is_device_array(array):
+        tensor = array if is_tensor(array) else torch.as_tensor(array, device=device)
+        return tensor.detach().to(device=device, dtype=dtype)
+    array = np.ascontiguousarray(array)
+    if array.dtype in (np.uint16, np.uint32, np.uint64):  # of which torch knows little
+        array = array.astype(np.int64)
+    if device.type != "cuda" or array.nbytes <= 2 * STAGE:
+        host = torch.from_numpy(array if array.flags.writeable else array.copy())
+        return host.to(device=device, dtype=dtype)
+    kind = torch.from_numpy(np.empty(0, dtype=array.dtype)).dtype
+    there = torch.empty(array.shape, dtype=kind, device=device)
+    source, goal = array.reshape(-1).view(np.uint8), there.view(-1).view(torch.uint8)
+    pieces = [slice(begin, begin + STAGE) for begin in range(0, len(source), STAGE)]
+    buffers = stages(device)
+    for first in range(0, len(pieces), N_STAGES):
+        some = list(zip(pieces[first : first + N_STAGES], buffers, strict=False))
+        filled = [threads().submit(fill, stage, source[piece]) for piece, stage in some]
+        for (piece, (stage, copied)), done in zip(some, filled, strict=True):
+            n = done.result()
+            goal[piece].copy_(stage[:n], non_blocking=True)
+            copied.record()
+    return there.to(dtype) if dtype is not None else there
+
+
+def fill(stage: tuple, piece: NDArray) -> int:
+    """Copy a piece into a page-locked buffer, after the last copy out of it; returns its size."""
+    buffer, copied = stage
+    copied.synchronize()
+    np.copyto(buffer.numpy()[: len(piece)], piece)
+    return len(piece)
+
+
+def to_host(tensor: Any) -> NDArray:
+    """A new NumPy array with the values of a tensor."""
+    return tensor.detach().contiguous().cpu().numpy()
+
+
+@cache
+def threads() -> ThreadPoolExecutor:
+    """The threads that fill page-locked buffers."""
+    return ThreadPoolExecutor(N_STAGES // 2)
+
+
+def stages(device: Any) -> tuple:
+    """The page-locked buffers of this thread, each with an event: its last copy is over."""
+    import torch
+
+    of_devices = vars(_buffers).setdefault("stages", {})
+    if device not in of_devices:
+        of_devices[device] = tuple(
+            (torch.empty(STAGE, dtype=torch.uint8, pin_memory=True), torch.cuda.Event())
+            for _ in range(N_STAGES)
+        )
+    return of_devices[device]
+
+
+def to_numpy(array: Any) -> Any:
+    """A NumPy array of a tensor or a CuPy array; anything else as it is."""
+    if is_tensor(array):
+        return array.detach().cpu().numpy()
+    return array.get() if is_device_array(array) and hasattr(array, "get") else array
+
+
+def like(X: Any, result: Any) -> Any:
+    """A NumPy result as an array of the kind of X, where X lies; text stays NumPy."""
+    if isinstance(result, tuple):
+        return tuple(like(X, one) for one in result)
+    if result.dtype.kind not in "biuf":
+        return result
+    if is_tensor(X):
+        return to_device(result, X.device)
+    if is_device_array(X):
+        from importlib import import_module
+
+        return import_module(type(X).__module__.split(".")[0]).asarray(result)
+    return result
+
+
+def check_points(X: Any, owner: str) -> None:
+    """Raise scikit-learn's errors unless X is a finite matrix with rows and columns."""
+    import torch
+
+    if X.ndim != 2:
+        raise ValueError(f"Expected 2D array, got {X.ndim}D array of shape {tuple(X.shape)}.")
+    if min(X.shape) == 0:
+        raise ValueError(
+            f"Found array of shape {tuple(X.shape)} while at least (1, 1) is required."
+        )
+    if X.is_complex() or X.dtype == torch.bool:
+        raise ValueError(f"Expected points of numbers, got {X.dtype}.")
+    if not bool(torch.isfinite(X.sum(dtype=torch.float64))) and not bool(torch.isfinite(X).all()):
+        what = "NaN" if bool(torch.isnan(X).any()) else "infinity"
+        raise ValueError(f"Input X contains {what}.\n{owner} does not accept missing values.")
+
+
+def checksum(X: Any) -> tuple[int, int]:
+    """Two sums over the bits of a float32 tensor, one of them weighted by places."""
+    import torch
+
+    if X.shape[1] % 2:
+        X = torch.nn.functional.pad(X, (0, 1))
+    plain = weighted = torch.zeros((), dtype=torch.int64, device=X.device)
+    factor = torch.arange(1, X.shape[1] // 2 + 1, device=X.device) * 2_654_435_761
+    for begin in range(0, len(X), CHUNK):
+        bits = X[begin : begin + CHUNK].contiguous().view(torch.int64)
+        places = torch.arange(begin + 1, begin + 1 + len(bits), device=X.device)
+        plain = plain + bits.sum()
+        weighted = weighted + ((bits * factor).sum(dim=1) * places).sum()
+    return int(plain), int(weighted)
+
+
+def scaled(scaling: Any, X: Any) -> Any:
+    """Features less their mean, over their scale, of an array or a tensor."""
+    if not is_tensor(X):
+        return scaling.transform(X)
+    mean, scale = (to_device(array, X.device) for array in (scaling.mean, scaling.scale))
+    return ((X - mean) / scale).to(X.dtype)
+
+
+def deviations(X: Any) -> NDArray[np.float64]:
+    """Standard deviation of each feature, of an array or a tensor; squares do not overflow."""
+    if not is_tensor(X):
+        size = np.maximum(np.abs(X).max(axis=0), np.finfo(np.float64).tiny).astype(np.float64)
+        return size * np.std(X / size, axis=0, dtype=np.float64)
+    size = X.abs().amax(dim=0).double().clamp(min=np.finfo(np.float64).tiny)
+    return to_host(size * (X / size).std(dim=0, correction=0))

@@ -1,0 +1,63 @@
+"""Sums over the coordinates of all training points, in float64 on a device.
+
+The points' coordinates Z stay there; vectors of weights and of points go to and fro.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError
+
+from bayespoint.gpu.arrays import to_device, to_host
+
+PART = 16_384  # rows at a time, where a scaled copy of all would be large
+
+
+def prepare(X: Any) -> None:
+    """Load what factorises matrices, which torch does once, and not safely from several threads."""
+    import torch
+
+    one = torch.eye(2, dtype=torch.float64, device=X.device)
+    torch.linalg.solve_triangular(torch.linalg.cholesky_ex(one)[0], one, upper=False)
+
+
+def outputs(Z: Any, weights: NDArray) -> NDArray[np.float64]:
+    """Z w."""
+    return to_host(Z @ to_device(weights, Z.device, Z.dtype))
+
+
+def pull(Z: Any, forces: NDArray) -> NDArray[np.float64]:
+    """Z^T s."""
+    return to_host(Z.T @ to_device(forces, Z.device, Z.dtype))
+
+
+def curvature(Z: Any, rate: NDArray) -> NDArray[np.float64]:
+    """Z^T diag(rate) Z."""
+    r = to_device(rate, Z.device, Z.dtype)[:, None]
+    total = Z.new_zeros((Z.shape[1], Z.shape[1]))
+    for begin in range(0, len(Z), PART):
+        part = Z[begin : begin + PART]
+        total.addmm_((part * r[begin : begin + PART]).T, part)
+    return to_host((total + total.T) / 2)
+
+
+def variances(Z: Any, factor: NDArray) -> NDArray[np.float64]:
+    """Squared length of F^T z for every point."""
+    F = to_device(factor, Z.device, Z.dtype)
+    parts = (Z[begin : begin + PART] for begin in range(0, len(Z), PART))
+    return np.concatenate([to_host((part @ F).square().sum(dim=1)) for part in parts])
+
+
+def inverse_root(Z: Any, precision: NDArray) -> NDArray[np.float64]:
+    """F, upper triangular, with F F^T the inverse of a matrix of the size of the weights."""
+    import torch
+
+    P = to_device(precision, Z.device, Z.dtype)
+    L, failed = torch.linalg.cholesky_ex(P)
+    if bool(failed):
+        raise LinAlgError("the matrix is not positive definite")
+    one = torch.eye(len(P), dtype=P.dtype, device=P.device)
+    return to_host(torch.linalg.solve_triangular(L, one, upper=False).T.contiguous())

@@ -1,0 +1,48 @@
+"""A kernel matrix on a device, for predictions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint.gpu.arrays import to_device, to_host
+from bayespoint.gpu.kernels import DevicePoints, block, multiplied
+
+TILE = 1 << 30  # bytes of kernel values at a time
+
+
+class DeviceKernelMatrix:
+    """The matrix k(left, right) on a device, which is multiplied but never stored.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        What its entries are values of.
+    left, right : DevicePoints
+        Its rows and its columns.
+    """
+
+    dtype = np.dtype(np.float32)
+
+    def __init__(self, kernel: Any, left: DevicePoints, right: DevicePoints) -> None:
+        self._kernel, self._left, self._right = kernel, left, right
+
+    def __len__(self) -> int:
+        return len(self._left)
+
+    def __matmul__(self, weights: NDArray) -> NDArray[np.float64]:
+        import torch
+
+        device = self._left.norm.device
+        factor = to_device(weights, device, torch.float32)
+        n_rows = max(128, TILE // (4 * max(1, len(self._right))))
+        parts = [
+            multiplied(self._kernel, self._left.take(slice(i, i + n_rows)), self._right, factor)
+            for i in range(0, len(self), n_rows)
+        ]
+        return to_host(torch.cat(parts).double())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
+        return to_host(block(self._kernel, self._left, self._right)).astype(dtype or np.float32)

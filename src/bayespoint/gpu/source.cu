@@ -1,0 +1,567 @@
+// The kernels that torch has not: perceptrons, kernel values, and two sums.
+//
+// Kernel perceptrons on permutations are those of bayespoint/_core/perceptron.py. Labels are folded
+// into the state: margins are t_i o_i, and counts are t_i alpha_i >= 0, so that a point is wrong
+// where its margin (with the ridge's part) is not positive. A machine looks at many places of its
+// permutation at once, corrects the first mistake, and goes on behind it: this is what one place
+// after the other gives. Two kernels do so. In `advance_blocks` a block of threads trains a machine
+// whose margins are in global memory. In `advance_clusters` a cluster of blocks does, and the
+// margins are in its distributed shared memory.
+
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef signed char i8;
+
+#ifndef CLUSTER
+#define CLUSTER 8     // blocks of a cluster
+#define THREADS 128   // threads of each of them: 32 warps in a cluster, one message for each lane
+#define WIDE 1024     // threads of a block that trains a machine alone
+#endif
+
+enum { POSITION, EPOCHS, EPOCH_MISTAKES, MISTAKES, STATE, N_COUNTERS };
+enum { RUNNING, SEPARATED, GAVE_UP };
+enum { ENDED = -1, PAUSED = -2 };  // instead of the point whose kernel row is missing
+#define NOWHERE 0x7fffffff
+
+#define ARGUMENTS                                                                                 \
+    const int* __restrict__ orders,   /* (orders, m) permutations */                              \
+    const i8* __restrict__ targets,   /* (tasks, stride) labels -1, +1 */                         \
+    const float* __restrict__ step,   /* (m) how far a mistake moves a coefficient */             \
+    const float* __restrict__ ridge,  /* (m) lambda of k_lambda at each point */                  \
+    float* counts,                    /* (machines, stride) t_i alpha_i */                        \
+    float* margins,                   /* (machines, stride) t_i o_i */                            \
+    double* squares,                  /* (machines) |w|^2 */                                      \
+    float* first,                     /* (machines, m - m / 2) margins / |w| at first visits */   \
+    int* progress,                    /* (machines, N_COUNTERS) */                                \
+    const u64* __restrict__ address,  /* (m) of kernel rows in device memory, 0 if missing */     \
+    int* used,                        /* (m) the round in which a row was last used */            \
+    int* missing,                     /* (machines) why each has stopped */                       \
+    int m, int stride, int n_tasks, int max_epochs, int most_work, int now, int has_ridge
+
+// What all threads of a machine know alike.
+struct Machine {
+    int position, epochs, epoch_mistakes, mistakes, state, work;
+    double square;
+};
+
+__device__ Machine load(const int* counters, double square) {
+    return {counters[POSITION], counters[EPOCHS], counters[EPOCH_MISTAKES], counters[MISTAKES],
+            counters[STATE], 0, square};
+}
+
+__device__ void store(const Machine& a, int* counters) {
+    counters[POSITION] = a.position;
+    counters[EPOCHS] = a.epochs;
+    counters[EPOCH_MISTAKES] = a.epoch_mistakes;
+    counters[MISTAKES] = a.mistakes;
+    counters[STATE] = a.state;
+}
+
+// The end of a pass; false if it was the last one.
+__device__ bool next_pass(Machine& a, int max_epochs) {
+    a.position = 0;
+    a.epochs++;
+    if (a.epoch_mistakes == 0) a.state = SEPARATED;
+    a.epoch_mistakes = 0;
+    if (a.state == RUNNING && a.epochs >= max_epochs) a.state = GAVE_UP;
+    a.work++;
+    return a.state == RUNNING;
+}
+
+// A mistake at a place: `margin` includes the ridge, `own` is k(x_i, x_i).
+__device__ void correct(Machine& a, int place, float size, float margin, float own, float slack) {
+    a.square += (double)size * (2.0 * margin + (double)size * ((double)own + slack));
+    a.position = place + 1;
+    a.epoch_mistakes++;
+    a.mistakes++;
+    a.work++;
+}
+
+__device__ float inverse_length(const Machine& a) {
+    return a.square > 0 ? 1.0f / sqrtf((float)a.square) : 0.0f;
+}
+
+__device__ float4 corrected(float4 margin, float4 row, char4 target, float change) {
+    margin.x += target.x * change * row.x;
+    margin.y += target.y * change * row.y;
+    margin.z += target.z * change * row.z;
+    margin.w += target.w * change * row.w;
+    return margin;
+}
+
+extern "C" __global__ void __launch_bounds__(WIDE) advance_blocks(ARGUMENTS) {
+    const int c = blockIdx.x, tid = threadIdx.x, half = m / 2;
+    int* counters = progress + N_COUNTERS * c;
+    Machine a = load(counters, squares[c]);
+    if (a.state != RUNNING) {
+        if (tid == 0) missing[c] = ENDED;
+        return;
+    }
+    const int* order = orders + (size_t)(c / n_tasks) * m;
+    const i8* target = targets + (size_t)(c % n_tasks) * stride;
+    float *count = counts + (size_t)c * stride, *margin = margins + (size_t)c * stride;
+    float* visits = first + (size_t)c * (m - half);
+    __shared__ int found[3];  // of this scan, of the next one, of the last one
+    if (tid < 3) found[tid] = NOWHERE;
+    __syncthreads();
+    int result = PAUSED;
+    for (int turn = 0;; turn = (turn + 1) % 3) {
+        const int place = a.position + tid;
+        bool wrong = false;
+        if (place < m) {
+            const int i = order[place];
+            const float s = margin[i];
+            if (a.epochs == 0 && place >= half) visits[place - half] = s * inverse_length(a);
+            wrong = s <= 0 && (!has_ridge || s + ridge[i] * count[i] <= 0);
+        }
+        const u32 votes = __ballot_sync(~0u, wrong);
+        if (votes && tid % 32 == 0) atomicMin(&found[turn], place + __ffs(votes) - 1);
+        if (tid == 0) found[(turn + 1) % 3] = NOWHERE;
+        __syncthreads();
+        const int at = found[turn];
+        if (at == NOWHERE) {
+            a.position += WIDE;
+            if (a.position < m) continue;
+            if (!next_pass(a, max_epochs)) {
+                result = ENDED;
+                break;
+            }
+            if (a.work >= most_work) break;
+            continue;
+        }
+        const int i = order[at];
+        const float* row = (const float*)address[i];
+        if (!row) {
+            a.position = at;
+            result = i;
+            break;
+        }
+        const float size = has_ridge ? step[i] : 1.0f, slack = has_ridge ? ridge[i] : 0.0f;
+        const float before = has_ridge ? margin[i] + slack * count[i] : margin[i];
+        __syncthreads();  // all have read the state of the point
+        correct(a, at, size, before, row[i], slack);
+        if (tid == 0) {
+            count[i] += size;
+            used[i] = now;
+        }
+        const float change = target[i] * size;
+        for (int j = tid; j < stride / 4; j += WIDE)
+            ((float4*)margin)[j] = corrected(((float4*)margin)[j], __ldg((const float4*)row + j),
+                                             ((const char4*)target)[j], change);
+        __syncthreads();
+        if (a.work >= most_work) break;
+    }
+    if (tid == 0) {
+        store(a, counters);
+        squares[c] = a.square;
+        missing[c] = result;
+    }
+}
+
+#if __CUDA_ARCH__ >= 900
+// Distributed shared memory: the same address in another block of the cluster, loads, stores.
+__device__ u32 in_block(u32 address, u32 rank) {
+    u32 there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
+    return there;
+}
+__device__ float load_from(u32 address) {
+    float value;
+    asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(value) : "r"(address) : "memory");
+    return value;
+}
+__device__ void store_to(u32 address, u64 one, u64 two) {
+    asm volatile("st.shared::cluster.v2.u64 [%0], {%1, %2};" ::"r"(address), "l"(one), "l"(two)
+                 : "memory");
+}
+__device__ void synchronize_cluster() {
+    asm volatile("barrier.cluster.arrive.release.aligned;\n"
+                 "barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+__device__ u32 shared_address(const void* pointer) { return (u32)__cvta_generic_to_shared(pointer); }
+
+// What a warp that has found a mistake tells all blocks.
+struct Message {
+    int place, point;
+    u64 row;
+    float margin;  // with the part of the ridge
+    int unused[3];
+};
+
+// Margins that a thread of a cluster corrects: up to 4 batches of 8 times 4. The rows of a batch are
+// loaded at once; labels are kept as bits.
+#define BATCHES 4
+#define BATCH 8
+
+__device__ float flipped(u32 bits, u32 minus, int n) {
+    return __uint_as_float(bits ^ (minus << (31 - n) & 0x80000000u));
+}
+
+extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 6)
+advance_clusters(ARGUMENTS, int slice) {
+    extern __shared__ float4 own[];  // margins of the points [rank * slice, (rank + 1) * slice)
+    __shared__ __align__(16) Message mail[2][CLUSTER * THREADS / 32];
+    const int c = blockIdx.x / CLUSTER, rank = blockIdx.x % CLUSTER, tid = threadIdx.x;
+    const int lane = tid % 32, half = m / 2;
+    int* counters = progress + N_COUNTERS * c;
+    Machine a = load(counters, squares[c]);
+    if (a.state != RUNNING) {
+        if (rank == 0 && tid == 0) missing[c] = ENDED;
+        return;
+    }
+    const int* order = orders + (size_t)(c / n_tasks) * m;
+    const i8* target = targets + (size_t)(c % n_tasks) * stride;
+    float *count = counts + (size_t)c * stride, *margin = margins + (size_t)c * stride;
+    float* visits = first + (size_t)c * (m - half);
+    const int begin = rank * slice, n_own = max(0, min(slice, stride - begin)) / 4;
+    const float4* kept = (const float4*)(margin + begin);
+    for (int j = tid; j < n_own; j += THREADS) own[j] = kept[j];
+    u32 minus[BATCHES] = {};  // where labels are -1
+#pragma unroll
+    for (int b = 0; b < BATCHES; b++)
+#pragma unroll
+        for (int u = 0; u < BATCH; u++) {
+            const int j = tid + (b * BATCH + u) * THREADS;
+            const char4 t = j < n_own ? ((const char4*)(target + begin))[j] : char4{1, 1, 1, 1};
+            minus[b] |= (u32)((t.x < 0) | (t.y < 0) << 1 | (t.z < 0) << 2 | (t.w < 0) << 3)
+                        << 4 * u;
+        }
+    const u32 margin_address = shared_address(own);
+    const int ahead = rank * THREADS + tid;
+    // The point that this thread looks at next, and its row.
+    int place = a.position + ahead, point = place < m ? order[place] : 0;
+    u64 row_of_point = address[point];
+    int result = PAUSED;
+    synchronize_cluster();
+    for (int turn = 0;; turn ^= 1) {
+        float s = 1.0f, with_slack = 1.0f;
+        if (place < m) {
+            const u32 block = (u32)point / (u32)slice;
+            s = load_from(in_block(margin_address + 4 * (point - block * slice), block));
+            with_slack = s;
+            if (a.epochs == 0 && place >= half) visits[place - half] = s * inverse_length(a);
+            if (has_ridge && s <= 0) with_slack = s + ridge[point] * __ldcg(count + point);
+        }
+        const u32 votes = __ballot_sync(~0u, s <= 0 && with_slack <= 0);
+        const int finder = votes ? __ffs(votes) - 1 : 0;
+        Message mine;
+        mine.place = votes ? __shfl_sync(~0u, place, finder) : NOWHERE;
+        mine.point = __shfl_sync(~0u, point, finder);
+        mine.row = __shfl_sync(~0u, row_of_point, finder);
+        mine.margin = __shfl_sync(~0u, with_slack, finder);
+        if (lane < CLUSTER) {
+            const u32 there = in_block(
+                shared_address(&mail[turn][rank * (THREADS / 32) + tid / 32]), (u32)lane);
+            store_to(there, (u64)(u32)mine.place | ((u64)(u32)mine.point << 32), mine.row);
+            store_to(there + 16, (u64)__float_as_uint(mine.margin), 0);
+        }
+        synchronize_cluster();
+        // Messages are in the order of places: the first that is one is the mistake to correct.
+        const bool is_one =
+            lane < CLUSTER * THREADS / 32 && mail[turn][lane].place != NOWHERE;
+        const u32 ones = __ballot_sync(~0u, is_one);
+        if (!ones) {
+            a.position += CLUSTER * THREADS;
+            if (a.position >= m) {
+                if (!next_pass(a, max_epochs)) {
+                    result = ENDED;
+                    break;
+                }
+                if (a.work >= most_work) break;
+            }
+            place = a.position + ahead;
+            point = place < m ? order[place] : 0;
+            row_of_point = address[point];
+            continue;
+        }
+        const Message mistake = mail[turn][__ffs(ones) - 1];
+        const int i = mistake.point;
+        const float* row = (const float*)mistake.row;
+        if (!row) {
+            a.position = mistake.place;
+            result = i;
+            break;
+        }
+        const float size = has_ridge ? step[i] : 1.0f, slack = has_ridge ? ridge[i] : 0.0f;
+        const float change = target[i] * size;
+        // What the next scan needs is fetched while the row is added.
+        place = mistake.place + 1 + ahead;
+        point = place < m ? order[place] : 0;
+        const float4* part = (const float4*)(row + begin);
+        const u32 bits = __float_as_uint(change);
+#pragma unroll
+        for (int b = 0; b < BATCHES; b++)
+            if (b * BATCH * THREADS < n_own) {
+                u32 signs = minus[b];
+                int last = n_own - 1;  // nothing here is to be computed before the loop, and kept
+                asm volatile("" : "+r"(signs), "+r"(last));
+                float4 r[BATCH];
+#pragma unroll
+                for (int u = 0; u < BATCH; u++) {
+                    const int j = tid + (b * BATCH + u) * THREADS;
+                    r[u] = __ldg(part + min(j, last));
+                }
+#pragma unroll
+                for (int u = 0; u < BATCH; u++) {
+                    const int j = tid + (b * BATCH + u) * THREADS;
+                    if (j <= last) {
+                        float4 s = own[j];
+                        s.x += flipped(bits, signs, 4 * u) * r[u].x;
+                        s.y += flipped(bits, signs, 4 * u + 1) * r[u].y;
+                        s.z += flipped(bits, signs, 4 * u + 2) * r[u].z;
+                        s.w += flipped(bits, signs, 4 * u + 3) * r[u].w;
+                        own[j] = s;
+                    }
+                }
+            }
+        row_of_point = address[point];
+        correct(a, mistake.place, size, mistake.margin, __ldg(row + i), slack);
+        if (rank == 0 && tid == 0) {
+            __stcg(count + i, __ldcg(count + i) + size);
+            used[i] = now;
+        }
+        synchronize_cluster();
+        if (a.work >= most_work) break;
+    }
+    float4* back = (float4*)(margin + begin);
+    for (int j = tid; j < n_own; j += THREADS) back[j] = own[j];
+    if (rank == 0 && tid == 0) {
+        store(a, counters);
+        squares[c] = a.square;
+        missing[c] = result;
+    }
+    synchronize_cluster();  // no block ends while others may read its memory
+}
+#endif
+
+// Scores of points whose rows machines that wait may want: those that look wrong within reach, the
+// more the nearer they are. A row that a machine waits for has the largest score.
+extern "C" __global__ void look_ahead(
+    const int* __restrict__ orders, const float* __restrict__ ridge,
+    const float* __restrict__ counts, const float* __restrict__ margins,
+    const int* __restrict__ progress, const u64* __restrict__ address,
+    const int* __restrict__ missing, int* scores, int m, int stride, int n_tasks, int reach,
+    int has_ridge) {
+    const int c = blockIdx.y;
+    if (missing[c] < 0) return;
+    const int distance = blockIdx.x * blockDim.x + threadIdx.x;
+    if (distance >= reach) return;
+    const int place = (progress[N_COUNTERS * c + POSITION] + distance) % m;
+    const int i = orders[(size_t)(c / n_tasks) * m + place];
+    const float s = margins[(size_t)c * stride + i];
+    if (s > 0 || address[i]) return;
+    if (has_ridge && s + ridge[i] * counts[(size_t)c * stride + i] > 0) return;
+    if (distance == 0) atomicMax(scores + i, 1 << 30);
+    else atomicAdd(scores + i, 1 + (1 << 12) / (16 + distance));
+}
+
+// Kernel values from inner products, in place, for a block of rows: of powers
+// (g a_i b_j + c_i d_j)^degree, of Gaussians (degree 0) exp(min(0, g a_i b_j - c_i - d_j)).
+__device__ float kernel_value(float g, float a, float b, float c, float d, int degree) {
+    const float x = g * (a * b);
+    if (degree == 0) return expf(fminf(0.0f, x - (c + d)));
+    const float base = x + c * d;
+    float power = base;
+    for (int bit = 30 - __clz(degree); bit >= 0; bit--) {
+        power *= power;
+        if (degree >> bit & 1) power *= base;
+    }
+    return power;
+}
+
+extern "C" __global__ void finish(float* values, const float* __restrict__ a,
+                                  const float* __restrict__ b, const float* __restrict__ c,
+                                  const float* __restrict__ d, int n_rows, long long stride,
+                                  int n_columns, int degree) {
+    for (int row = blockIdx.y; row < n_rows; row += gridDim.y) {
+        float4* line = (float4*)(values + row * stride);
+        for (int j = blockIdx.x * blockDim.x + threadIdx.x; j < n_columns / 4;
+             j += gridDim.x * blockDim.x) {
+            float4 v = line[j];
+            const float4 right = ((const float4*)b)[j], side = ((const float4*)d)[j];
+            v.x = kernel_value(v.x, a[row], right.x, c[row], side.x, degree);
+            v.y = kernel_value(v.y, a[row], right.y, c[row], side.y, degree);
+            v.z = kernel_value(v.z, a[row], right.z, c[row], side.z, degree);
+            v.w = kernel_value(v.w, a[row], right.w, c[row], side.w, degree);
+            line[j] = v;
+        }
+    }
+}
+
+// The same for the upper triangle of a symmetric matrix, in tiles of 32 x 32 that are also written
+// transposed. Blocks: tiles of columns x tiles of the rows [first_row, first_row + 32 gridDim.y).
+extern "C" __global__ void finish_symmetric(float* values, const float* __restrict__ a,
+                                            const float* __restrict__ c, long long stride,
+                                            int n, int first_row, int degree) {
+    __shared__ float tile[32][33];
+    const int row = first_row + 32 * blockIdx.y, column = first_row + 32 * blockIdx.x;
+    if (column < row) return;
+    const int x = threadIdx.x, j = column + x;
+    float* at = values + (row + threadIdx.y) * stride + j;
+    float g[4];
+#pragma unroll
+    for (int u = 0; u < 4; u++)
+        if (row + threadIdx.y + 8 * u < n && j < n) g[u] = at[8 * u * stride];
+    const float right = j < n ? a[j] : 0.0f, side = j < n ? c[j] : 0.0f;
+#pragma unroll
+    for (int u = 0; u < 4; u++) {
+        const int i = row + threadIdx.y + 8 * u;
+        if (i < n && j < n)
+            tile[threadIdx.y + 8 * u][x] = at[8 * u * stride] =
+                kernel_value(g[u], a[i], right, c[i], side, degree);
+    }
+    __syncthreads();
+    if (column == row) return;
+    float* mirrored = values + (column + threadIdx.y) * stride + row + x;
+#pragma unroll
+    for (int u = 0; u < 4; u++)
+        if (column + threadIdx.y + 8 * u < n && row + x < n)
+            mirrored[8 * u * stride] = tile[x][threadIdx.y + 8 * u];
+}
+
+// Sums over kernel values: out_it = sum_j value_ij w_jt, for up to 16 columns of w from column
+// `first` on, w being transposed. A block sums up SUM_ROWS rows.
+#define SUM_ROWS 4
+#define SUM_COLUMNS 16
+
+extern "C" __global__ void __launch_bounds__(256)
+multiply(const float* __restrict__ values, const float* __restrict__ a,
+         const float* __restrict__ b, const float* __restrict__ c, const float* __restrict__ d,
+         const float* __restrict__ weights, float* out, int n_rows, long long stride,
+         int n_columns, int degree, int n_weights, int first) {
+    __shared__ float sums[8][SUM_COLUMNS];
+    const int tid = threadIdx.x, begin = blockIdx.x * SUM_ROWS;
+    const int n_here = min(SUM_COLUMNS, n_weights - first);
+    float total[SUM_ROWS][SUM_COLUMNS] = {};
+    for (int j = tid; j < n_columns; j += 256) {
+        float w[SUM_COLUMNS];
+#pragma unroll
+        for (int t = 0; t < SUM_COLUMNS; t++)
+            w[t] = t < n_here ? weights[(size_t)(first + t) * n_columns + j] : 0.0f;
+        float g[SUM_ROWS];  // all are loaded before the first is used
+#pragma unroll
+        for (int r = 0; r < SUM_ROWS; r++)
+            g[r] = values[min(begin + r, n_rows - 1) * stride + j];
+        const float right = b[j], side = d[j];
+#pragma unroll
+        for (int r = 0; r < SUM_ROWS; r++) {
+            const int i = min(begin + r, n_rows - 1);
+            const float value = kernel_value(g[r], a[i], right, c[i], side, degree);
+#pragma unroll
+            for (int t = 0; t < SUM_COLUMNS; t++) total[r][t] += value * w[t];
+        }
+    }
+    for (int r = 0; r < SUM_ROWS; r++) {
+#pragma unroll
+        for (int t = 0; t < SUM_COLUMNS; t++) {
+            float sum = total[0][t];
+#pragma unroll
+            for (int other = 1; other < SUM_ROWS; other++)
+                if (other == r) sum = total[other][t];
+            for (int step = 16; step; step /= 2) sum += __shfl_xor_sync(~0u, sum, step);
+            if (tid % 32 == 0) sums[tid / 32][t] = sum;
+        }
+        __syncthreads();
+        if (tid < n_here && begin + r < n_rows) {
+            float sum = 0.0f;
+            for (int warp = 0; warp < 8; warp++) sum += sums[warp][tid];
+            out[(size_t)(begin + r) * n_weights + first + tid] = sum;
+        }
+        __syncthreads();
+    }
+}
+
+// Multiples of a step as float16 numbers; `off` is raised where an entry is none, or beyond
+// `largest`. Rows of k entries, of which those from n_columns on are 0.
+extern "C" __global__ void to_grid(const float* __restrict__ X, unsigned short* high, float step,
+                                   float near, float largest, int* off, int n_rows,
+                                   long long stride, int n_columns, int k) {
+    bool is_off = false;
+    for (int row = blockIdx.x; row < n_rows; row += gridDim.x)
+        for (int j = threadIdx.x; j < k; j += blockDim.x) {
+            float whole = 0.0f;
+            if (j < n_columns) {
+                const float place = X[row * stride + j] / step;
+                whole = rintf(place);
+                is_off |= !(fabsf(place - whole) <= near * fabsf(whole) && fabsf(whole) <= largest);
+            }
+            unsigned short half;
+            asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(whole));
+            high[(size_t)row * k + j] = half;
+        }
+    if (is_off) *off = 1;
+}
+
+// Loss of multinomial logistic regression, its slope and its curvature, summed over a piece of the
+// points: blocks are pieces x problems. Coefficients are (t, k), points (n, k) with t k <= 112 and
+// t k + k <= 128. With v = sqrt(c) p (x) x and w = sqrt(c) x, `squares` becomes sum v (v, w)^T.
+#define POINTS 32
+#define LEFT 112
+#define RIGHT 128
+
+extern "C" __global__ void __launch_bounds__(256)
+logistic_sums(const double* __restrict__ features, const long long* __restrict__ codes,
+              const double* __restrict__ copies, const double* __restrict__ coefficients,
+              double* losses, double* slopes, float* squares, int n, int n_pieces, int t, int k) {
+    __shared__ float both[POINTS][RIGHT];
+    __shared__ double wrong[POINTS][16], x[POINTS][16];
+    const int piece = blockIdx.x, problem = blockIdx.y, tid = threadIdx.x;
+    const int size = n / n_pieces, begin = piece * size, tk = t * k;
+    const int row = 7 * (tid / 16), column = 8 * (tid % 16);
+    const double* at = coefficients + (size_t)problem * tk;
+    float sums[7][8] = {};
+    double slope = 0.0, loss = 0.0;
+    for (int first = 0; first < size; first += POINTS) {
+        for (int j = tid; j < POINTS * RIGHT; j += 256) ((float*)both)[j] = 0.0f;
+        __syncthreads();
+        if (tid < POINTS) {
+            const int i = begin + first + tid;
+            const bool is_there = first + tid < size;
+            const size_t place = (size_t)problem * n + (is_there ? i : begin);
+            const double c = is_there ? copies[place] : 0.0;
+            const int code = (int)codes[place];
+            double scores[16], top = -1e300, total = 0.0, own = 0.0;
+            for (int j = 0; j < k; j++) x[tid][j] = features[place * k + j];
+            for (int r = 0; r < t; r++) {
+                double s = 0.0;
+                for (int j = 0; j < k; j++) s += at[r * k + j] * x[tid][j];
+                scores[r] = s;
+                top = s > top ? s : top;
+                if (r == code) own = s;
+            }
+            for (int r = 0; r < t; r++) total += scores[r] = exp(scores[r] - top);
+            loss += c * (log(total) + top - own);
+            const float root = sqrtf((float)c);
+            for (int j = 0; j < k; j++) both[tid][tk + j] = root * (float)x[tid][j];
+            for (int r = 0; r < t; r++) {
+                const double p = scores[r] / total;
+                wrong[tid][r] = c * (p - (r == code));
+                for (int j = 0; j < k; j++) both[tid][r * k + j] = (float)p * both[tid][tk + j];
+            }
+        }
+        __syncthreads();
+        if (tid < tk)
+            for (int p = 0; p < POINTS; p++) slope += wrong[p][tid / k] * x[p][tid % k];
+        for (int p = 0; p < POINTS; p++) {
+            float left[7];
+#pragma unroll
+            for (int i = 0; i < 7; i++) left[i] = both[p][row + i];
+#pragma unroll
+            for (int j = 0; j < 8; j++) {
+                const float right = both[p][column + j];
+#pragma unroll
+                for (int i = 0; i < 7; i++) sums[i][j] += left[i] * right;
+            }
+        }
+        __syncthreads();
+    }
+    const size_t place = (size_t)problem * n_pieces + piece;
+    if (tid < tk) slopes[place * tk + tid] = slope;
+    for (int step = 16; step; step /= 2) loss += __shfl_xor_sync(~0u, loss, step);
+    if (tid == 0) losses[place] = loss;
+#pragma unroll
+    for (int i = 0; i < 7; i++)
+#pragma unroll
+        for (int j = 0; j < 8; j++)
+            squares[(place * LEFT + row + i) * RIGHT + column + j] = sums[i][j];
+}

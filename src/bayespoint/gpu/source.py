@@ -1,0 +1,183 @@
+"""The CUDA source: compiled once for each kind of device, and launched."""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+from importlib.resources import files
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+CLUSTER, THREADS, WIDE = 8, 128, 1024  # as in source.cu
+SUM_ROWS, SUM_COLUMNS = 4, 16
+LEFT, RIGHT = 112, 128  # sizes of the sums of logistic regression
+TILE = 32  # rows and columns of a tile of a symmetric matrix
+_compiling = Lock()
+
+
+class TorchStream:
+    """A stream of torch, as cuda.core takes one."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self._handle
+
+
+def launch(name: str, device: Any, grid: Any, block: Any, *arguments: Any, shared: int = 0) -> None:
+    """Queue a kernel of the source: tensors, whole numbers (int32) and NumPy's as arguments."""
+    import torch
+    from cuda.core import launch as queue
+
+    stream = stream_of(device.index, torch.cuda.current_stream(device).cuda_stream)
+    converted = (
+        argument.data_ptr()
+        if isinstance(argument, torch.Tensor)
+        else np.int32(argument)
+        if isinstance(argument, int)
+        else argument
+        for argument in arguments
+    )
+    kernel = compiled(name, device.index, shared)
+    if torch.cuda.current_device() == device.index:
+        queue(stream, config_of(grid, block, shared), kernel, *converted)
+        return
+    with torch.cuda.device(device):
+        queue(stream, config_of(grid, block, shared), kernel, *converted)
+
+
+@lru_cache(100)
+def stream_of(index: int, handle: int) -> Any:
+    """The stream of cuda.core."""
+    from cuda.core import Device
+
+    device = Device(index)
+    device.set_current()
+    return device.create_stream(TorchStream(handle))
+
+
+@lru_cache(1000)
+def config_of(grid: Any, block: Any, shared: int) -> Any:
+    """The sizes of a launch."""
+    from cuda.core import LaunchConfig
+
+    return LaunchConfig(grid=grid, block=block, shmem_size=shared)
+
+
+@cache
+def compiled(name: str, index: int, shared: int) -> Any:
+    """A kernel, ready to be launched with so much dynamic shared memory."""
+    with _compiling:
+        kernel = program(index).get_kernel(name)
+    if shared > 48_000:  # more must be asked for
+        from cuda.bindings import driver
+
+        limit = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        (error,) = driver.cuKernelSetAttribute(
+            limit, shared, driver.CUkernel(int(kernel.handle)), driver.CUdevice(index)
+        )
+        if error != driver.CUresult.CUDA_SUCCESS:
+            raise RuntimeError(f"{shared} bytes of shared memory are not available: {error}")
+    return kernel
+
+
+@cache
+def program(index: int) -> Any:
+    """The compiled source."""
+    import torch
+    from cuda.core import Device, Program, ProgramOptions
+
+    Device(index).set_current()
+    capability = torch.cuda.get_device_capability(index)
+    text = files("bayespoint.gpu").joinpath("source.cu").read_text()
+    options = ProgramOptions(std="c++17", arch=f"sm_{capability[0]}{capability[1]}")
+    return Program(text, "c++", options).compile("cubin")
+
+
+def finish(values: Any, a: Any, b: Any, c: Any, d: Any, degree: int) -> Any:
+    """Kernel values from inner products g, in place: (g a_i b_j + c_i d_j)^degree.
+
+    Degree 0 stands for the Gaussian exp(min(0, g a_i b_j - c_i - d_j)).
+    """
+    n, columns = values.shape
+    if values.device.type == "cuda" and columns % 4 == 0 and values.stride(0) % 4 == 0:
+        grid = (max(1, min(-(-columns // 1024), 64)), min(n, 32_768))
+        launch(
+            "finish", values.device, grid, 256, values, a, b, c, d, n,
+            np.int64(values.stride(0)), columns, degree,
+        )  # fmt: skip
+        return values
+    values.mul_(a[:, None] * b)
+    if degree == 0:
+        return values.sub_(c[:, None] + d).clamp_(max=0).exp_()
+    base = values.add_(c[:, None] * d)
+    result = base.clone()
+    for digit in bin(degree)[3:]:
+        result.mul_(result)
+        if digit == "1":
+            result.mul_(base)
+    return values.copy_(result)
+
+
+def finish_symmetric(values: Any, a: Any, c: Any, first: int, n_rows: int, degree: int) -> None:
+    """The same for some rows of the upper triangle of a symmetric matrix, written twice."""
+    n = len(a)
+    if values.device.type == "cuda":
+        grid = (-(-(n - first) // TILE), -(-n_rows // TILE))
+        launch(
+            "finish_symmetric", values.device, grid, (TILE, 8), values, a, c,
+            np.int64(values.stride(0)), n, first, degree,
+        )  # fmt: skip
+        return
+    rows = slice(first, first + n_rows)
+    finish(values[rows, first:n], a[rows], a[first:], c[rows], c[first:], degree)
+    values[first:n, rows] = values[rows, first:n].T.clone()
+
+
+def multiply(values: Any, a: Any, b: Any, c: Any, d: Any, degree: int, weights: Any) -> Any:
+    """Kernel values, from inner products as in :func:`finish`, times a matrix of weights."""
+    import torch
+
+    n_weights = weights.shape[1]
+    if values.device.type != "cuda" or n_weights > 2 * SUM_COLUMNS:
+        return finish(values, a, b, c, d, degree) @ weights
+    out = torch.empty((len(values), n_weights), device=values.device)
+    columns = weights.T.contiguous()
+    for first in range(0, n_weights, SUM_COLUMNS):
+        launch(
+            "multiply", values.device, -(-len(values) // SUM_ROWS), 256, values, a, b, c, d,
+            columns, out, len(values), np.int64(values.stride(0)), values.shape[1], degree,
+            n_weights, first,
+        )  # fmt: skip
+    return out
+
+
+def to_grid(X: Any, step: float, near: float, largest: float, high: Any) -> bool:
+    """Write multiples of the step as float16 numbers; whether all entries are such."""
+    import torch
+
+    off = torch.zeros(1, dtype=torch.int32, device=X.device)
+    launch(
+        "to_grid", X.device, min(len(X), 65_536), 256, X, high, np.float32(step),
+        np.float32(near), np.float32(largest), off, len(X), np.int64(X.stride(0)), X.shape[1],
+        high.shape[1],
+    )  # fmt: skip
+    return not bool(off)
+
+
+def logistic_sums(features: Any, codes: Any, copies: Any, at: Any, n_pieces: int) -> tuple:
+    """Losses, slopes and squares of each problem, summed over its pieces; see the source."""
+    import torch
+
+    n_batch, n, k = features.shape
+    t = at.shape[1]
+    new = features.new_empty
+    losses, slopes = new((n_batch, n_pieces)), new((n_batch, n_pieces, t, k))
+    squares = torch.empty((n_batch, n_pieces, LEFT, RIGHT), device=features.device)
+    launch(
+        "logistic_sums", features.device, (n_pieces, n_batch), 256, features, codes, copies, at,
+        losses, slopes, squares, n, n_pieces, t, k,
+    )  # fmt: skip
+    return losses.sum(dim=1), slopes.sum(dim=1), squares.sum(dim=1, dtype=torch.float64)

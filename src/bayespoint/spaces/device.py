@@ -1,0 +1,65 @@
+"""The dual space in the memory of a device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint.gpu.arrays import to_device, to_host
+from bayespoint.gpu.kernels import prepare, to_points
+from bayespoint.gpu.rows import DeviceRows
+from bayespoint.spaces.dual import DualSpace
+
+
+class DeviceSpace(DualSpace):
+    """A dual space whose training points are on a device, for the time of a fit.
+
+    Parameters
+    ----------
+    kernel, ridge, n_components
+        As in :class:`DualSpace`.
+    """
+
+    def fit_on_device(self, X: Any) -> DeviceSpace:
+        """Prepare the training points, a tensor."""
+        self.points: Any = prepare(self.kernel, X)
+        self.device = X.device
+        return self
+
+    @property
+    def diagonal(self) -> NDArray[np.float64]:
+        """k(x_i, x_i) in the unit of the prepared points, without the ridge."""
+        return to_host(self.points.norm**2)
+
+    @property
+    def lengths(self) -> NDArray[np.float64]:
+        """Length of phi(x_i) in the unit of the points."""
+        return to_host(self.points.norm)
+
+    @property
+    def device_lengths(self) -> Any:
+        """The same on the device."""
+        return self.points.norm
+
+    @property
+    def device_memory(self) -> float:
+        """Bytes of memory of the device."""
+        import torch
+
+        if self.device.type != "cuda":
+            return 1e9
+        return float(torch.cuda.mem_get_info(self.device)[1])
+
+    def device_rows(self, cache_size: float | str) -> DeviceRows:
+        """A cache of kernel rows on the device: see there."""
+        return DeviceRows(self.kernel, self.points, cache_size)
+
+    def restrict(self, support: NDArray) -> DualSpace:
+        """The space of the training points ``support``, fetched when they are needed."""
+        kept = self.points.take(to_device(support, self.device))
+        space = DualSpace(self.kernel, self.ridge, self.n_components)
+        space.defer(points=lambda: to_points(self.kernel, kept))
+        space.on_device[self.device] = kept
+        return space

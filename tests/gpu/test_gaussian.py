@@ -1,0 +1,91 @@
+"""EP and Laplace on a device: the same fixed points, from sums over the points there."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from bayespoint import BayesPointClassifier
+from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+rng = np.random.default_rng(3)
+X = rng.normal(size=(150, 5)).astype(np.float32)
+y = (X @ rng.normal(size=(5, 3)) + rng.normal(size=(150, 3))).argmax(axis=1)
+weight = rng.integers(1, 3, size=150).astype(float)
+KERNELS = {
+    "linear": {"kernel": "linear"},
+    "rbf": {"kernel": "rbf", "gamma": 0.2},
+    "basis": {"kernel": "rbf", "gamma": 0.2, "n_components": 40},
+}
+ENGINES = {
+    "ep": ExpectationPropagation(prior_scale=1.0, tol=1e-9),
+    "ep, noise and flips": ExpectationPropagation(
+        noise=2.0, label_noise=0.05, prior_scale=1.0, tol=1e-9
+    ),
+    "laplace": LaplaceApproximation(prior_scale=1.0, tol=1e-9),
+}
+
+
+@pytest.mark.parametrize("params", KERNELS.values(), ids=KERNELS)
+@pytest.mark.parametrize("labels", [y, y > 0], ids=["three classes", "two classes"])
+@pytest.mark.parametrize("name", ENGINES)
+def test_the_fixed_point_is_that_of_the_cpu(name, labels, params, device):
+    here, there = (
+        BayesPointClassifier(
+            engine=ENGINES[name], temperature=1.0, multi_class="one_vs_rest", device=where, **params
+        ).fit(X, labels, weight)
+        for where in (None, "cuda")
+    )
+    assert there.run_.converged
+    new = rng.normal(size=(30, 5)).astype(np.float32)
+    for one, other in zip(
+        here.latent_mean_and_variance(new), there.latent_mean_and_variance(new), strict=True
+    ):
+        assert np.allclose(one, other, rtol=1e-6, atol=1e-6)
+    assert np.allclose(here.log_evidence_, there.log_evidence_, rtol=1e-6)
+    assert np.allclose(here.predict_proba(new), there.predict_proba(new), atol=1e-6)
+    assert np.isclose(here.left_out_error_, there.left_out_error_)
+
+
+def test_more_weights_than_points(device):
+    few = X[:4]
+    here, there = (
+        BayesPointClassifier(
+            kernel="linear", engine=ENGINES["ep"], multi_class="one_vs_rest", device=where
+        ).fit(few, y[:4])
+        for where in (None, "cuda")
+    )
+    assert np.allclose(here.coef_, there.coef_, atol=1e-6)
+
+
+def test_the_scale_of_the_largest_evidence(device):
+    here, there = (
+        BayesPointClassifier(
+            kernel="rbf", engine="ep", multi_class="one_vs_rest", device=where
+        ).fit(X, y)
+        for where in (None, "cuda")
+    )
+    assert np.allclose(here.run_.measures["prior_scale"], there.run_.measures["prior_scale"])
+    assert np.allclose(here.predict_proba(X), there.predict_proba(X), atol=1e-5)
+
+
+def test_what_stays_on_the_cpu(device):
+    diagonal = ExpectationPropagation(covariance="diagonal")
+    with pytest.raises(ValueError, match="works on the CPU"):
+        BayesPointClassifier(kernel="linear", engine=diagonal, device="cuda").fit(X, y)
+    with pytest.raises(ValueError, match="learned together on the CPU"):
+        BayesPointClassifier(kernel="linear", engine="ep", multi_class="joint", device="cuda").fit(
+            X, y
+        )
+    with pytest.raises(ValueError, match="Name a kernel"):
+        BayesPointClassifier(device="cuda").fit(X, y)
+
+
+def test_the_space_leaves_the_device(device):
+    clf = BayesPointClassifier(kernel="linear", engine="laplace", device="cuda").fit(X, y)
+    assert clf._space.on_device is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert clf.predict(torch.tensor(X, device=device)).shape == (150,)

@@ -1,0 +1,98 @@
+"""Kernel values on a device are those of NumPy."""
+
+import numpy as np
+import pytest
+
+from bayespoint.gpu import kernels as on_device
+from bayespoint.gpu.rows import UNIT, DeviceRows
+from bayespoint.kernels import ConstantKernel, PolynomialKernel, RadialKernel, SumKernel
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+rng = np.random.default_rng(0)
+KERNELS = {
+    "linear": PolynomialKernel(coef0=1.0),
+    "poly": PolynomialKernel(degree=3, gamma=0.5, coef0=1.0),
+    "normalised poly": PolynomialKernel(degree=5, gamma="scale", normalize=True),
+    "rbf": RadialKernel(gamma="scale"),
+    "rbf by feature": RadialKernel(gamma=[1.0, 2.0, 0.3, 0.1, 0.5]),
+    "sum": RadialKernel(gamma=0.3) + 2 * PolynomialKernel(coef0=1.0) + ConstantKernel(),
+    "linear sum": PolynomialKernel() + ConstantKernel(),
+    "normalised sum": SumKernel([RadialKernel(), PolynomialKernel(degree=2)], normalize=True),
+}
+POINTS = {
+    "any": rng.normal(size=(37, 5)),
+    "on a grid": rng.integers(-30, 30, size=(37, 5)) / 10,
+    "with zeros": rng.normal(size=(37, 5)) * [1, 0, 1, 1, 0],
+}
+
+
+def prepared(name, points, device):
+    X = POINTS[points].astype(np.float32)
+    kernel = KERNELS[name].fitted(X)
+    T = torch.tensor(X, device=device)
+    there = on_device.fitted(KERNELS[name], T)
+    return kernel, kernel.prepare(X, training=True), there, on_device.prepare(there, T)
+
+
+@pytest.mark.parametrize("points", POINTS)
+@pytest.mark.parametrize("name", KERNELS)
+def test_values_between_training_points_and_with_new_ones(name, points, device):
+    kernel, here, there, on = prepared(name, points, device)
+    exact = kernel.block(here, here)
+    values = on_device.block(there, on, on).cpu().numpy()
+    assert np.allclose(values, exact, atol=2e-5)
+    assert np.allclose(on.norm.cpu(), here.norm, atol=1e-6) and on.log_unit == here.log_unit
+    new = rng.normal(size=(11, 5)).astype(np.float32)
+    exact = kernel.block(kernel.prepare(new, unit=True), here)
+    left = on_device.prepare(there, torch.tensor(new, device=device), unit=True)
+    for right in (on, on_device.from_points(there, on_device.to_points(there, on), device)):
+        assert np.allclose(on_device.block(there, left, right).cpu(), exact, atol=2e-5)
+        weights = torch.tensor(rng.normal(size=(37, 3)), dtype=torch.float32, device=device)
+        product = on_device.multiplied(there, left, right, weights).cpu()
+        assert np.allclose(product, exact @ weights.cpu().numpy(), atol=2e-4)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_points_come_back_as_numpy_prepares_them(name, device):
+    kernel, here, there, on = prepared(name, "any", device)
+    back = on_device.to_points(there, on)
+    assert back.rows.shape == here.rows.shape
+    assert np.allclose(back.rows, here.rows, atol=1e-6)
+    assert np.allclose(there.block(back, back), kernel.block(here, here), atol=2e-5)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_rows_all_at_once_and_on_demand(name, device):
+    kernel, here, there, on = prepared(name, "any", device)
+    exact = kernel.block(here, here)
+    every = DeviceRows(there, on, "auto")
+    every.prepare()
+    assert every.n_computed == 37 and (every.address != 0).all()
+    few = DeviceRows(there, on, cache_size=20 * 4 * 48 / 1e6)
+    assert few.capacity == 20 and not few.holds_all
+    few.prepare()
+    assert few.n_computed == 0
+    few.load(torch.arange(18, device=device))
+    few.round = 1
+    few.used[torch.arange(3, 18, device=device)] = 1
+    few.load(torch.tensor([30, 31, 32], device=device))  # two are free, and one gives way
+    there_now = few.address.cpu().numpy() != 0
+    assert there_now.sum() == 20 and there_now[[30, 31, 32]].all() and there_now[3:18].all()
+    for i in (5, 30, 32):
+        for rows in (every, few):
+            assert np.allclose(rows.row(i)[:37].cpu(), exact[i], atol=2e-5)
+
+
+def test_units_of_rows_are_written_where_they_belong(device, monkeypatch):
+    monkeypatch.setattr("bayespoint.gpu.rows.UNIT", 8)
+    kernel, here, there, on = prepared("rbf", "any", device)
+    exact = kernel.block(here, here)
+    rows = DeviceRows(there, on, cache_size=30 * 4 * 48 / 1e6)
+    rows.load(torch.arange(20, device=device))
+    rows.round = 1
+    rows.used[torch.arange(0, 20, 2, device=device)] = 1
+    rows.load(torch.arange(20, 37, device=device))
+    for i in np.flatnonzero(rows.address.cpu().numpy()):
+        assert np.allclose(rows.row(int(i))[:37].cpu(), exact[i], atol=2e-5)
+    assert UNIT == 1024

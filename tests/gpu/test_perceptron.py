@@ -1,0 +1,215 @@
+"""Perceptrons on a device learn what those of the compiled loop learn."""
+
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+from bayespoint import BayesPointClassifier
+from bayespoint.engines import PermutedPerceptron
+from bayespoint.exceptions import CacheTooSmallError, DeviceError, StoppedEarlyWarning
+from bayespoint.gpu import perceptrons
+from bayespoint.gpu.rows import DeviceRows
+from bayespoint.monitor import Monitor, watch
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+rng = np.random.default_rng(1)
+X = rng.integers(0, 4, size=(60, 6)).astype(float)  # kernel values are exact in float32
+y = (X @ rng.normal(size=(6, 3))).argmax(axis=1)
+weight = rng.choice([1.0, 2.0, 4.0], size=60)
+POLY = {"kernel": "poly", "degree": 2, "gamma": 1.0, "coef0": 1.0}
+SETTINGS = {
+    "linear": {"kernel": "linear"},
+    "no intercept": {"kernel": "linear", "fit_intercept": False},
+    "poly": POLY,
+    "ridge": dict(**POLY, ridge=64.0),
+    "weights": {"kernel": "linear", "ridge": 16.0, "class_weight": {0: 2.0, 1: 1.0, 2: 1.0}},
+}
+
+
+def fitted(device, params, X=X, y=y, n_samples=3, sample_weight=None, **engine):
+    engine = PermutedPerceptron(n_samples=n_samples, **{"max_epochs": 8, **engine})
+    clf = BayesPointClassifier(engine=engine, random_state=0, device=device, **params)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return clf.fit(X, y, sample_weight)
+
+
+def assert_same(one, other):
+    """The same coefficients, to the bit; what is divided by lengths in float32 to its accuracy."""
+    assert np.array_equal(one.posterior_.support, other.posterior_.support)
+    assert np.array_equal(one.posterior_.weights, other.posterior_.weights)
+    assert np.allclose(one.posterior_.mean, other.posterior_.mean, rtol=1e-12, atol=1e-15)
+    first, second = one.posterior_.visits, other.posterior_.visits
+    assert np.array_equal(first.counts, second.counts)
+    for name in ("outputs", "first_square", "final_square", "noise"):
+        assert np.allclose(getattr(first, name), getattr(second, name), rtol=1e-5, atol=1e-5)
+    assert np.isclose(one.oob_score_, other.oob_score_)
+    assert np.allclose(one.oob_decision_function_, other.oob_decision_function_, atol=1e-3,
+                       equal_nan=True)  # fmt: skip
+
+
+@pytest.mark.parametrize("labels", [y, y > 0], ids=["three classes", "two classes"])
+@pytest.mark.parametrize("name", SETTINGS)
+def test_coefficients_are_equal_where_kernel_values_are_exact(name, labels, device):
+    params = SETTINGS[name]
+    if name == "weights" and labels.dtype == bool:
+        params = params | {"class_weight": {False: 2.0, True: 1.0}}
+    given = weight if name == "ridge" else None
+    here = fitted(None, params, y=labels, sample_weight=given)
+    there = fitted("cuda", params, y=labels, sample_weight=given)
+    assert_same(here, there)
+    assert here.run_.summary == there.run_.summary and here.n_iter_ == there.n_iter_
+    new = rng.normal(size=(20, 6))
+    assert np.allclose(here.decision_function(new), there.decision_function(new), atol=1e-3)
+    assert np.array_equal(here.predict(X), there.predict(X))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+def test_other_kernel_values_give_nearly_the_same_machine(kernel, device):
+    Z = X + rng.normal(size=X.shape)
+    here, there = (fitted(name, {"kernel": kernel}, X=Z) for name in (None, "cuda"))
+    assert np.mean(here.predict(Z) == there.predict(Z)) > 0.97
+    assert abs(here.oob_score_ - there.oob_score_) < 0.05
+
+
+@pytest.mark.parametrize("rows", [1, 7, 40])
+def test_a_small_cache_changes_nothing(rows, device, monkeypatch):
+    monkeypatch.setattr(perceptrons, "REACH", 20)
+    monkeypatch.setattr(perceptrons, "AHEAD", 4)
+    cache = 4 * 64 * rows / 1e6
+    assert_same(fitted(None, POLY), fitted("cuda", POLY, cache_size=cache))
+
+
+def test_a_cache_without_room_for_a_row(device):
+    with pytest.raises(CacheTooSmallError):
+        fitted("cuda", POLY, cache_size=1e-4)
+
+
+def test_launches_can_be_short_and_samples_go_in_waves(device, monkeypatch):
+    monkeypatch.setattr(perceptrons, "SLICE", 1)
+    monkeypatch.setattr("bayespoint.engines.sampling.waves.DEVICE_SHARE", 1e-12)
+    assert_same(fitted(None, POLY), fitted("cuda", POLY))
+
+
+def test_warm_start_adds_samples(device):
+    clf = fitted("cuda", POLY, n_samples=2)
+    clf.set_params(warm_start=True, engine__n_samples=5).fit(X, y)
+    assert_same(fitted("cuda", POLY, n_samples=5), clf)
+    clf.set_params(engine__n_samples=6)
+    with pytest.raises(ValueError, match="some of these have changed"):
+        clf.fit(X + (X == 3), y)
+
+
+def test_time_limit_and_monitor_leave_a_valid_machine(device, monkeypatch):
+    monkeypatch.setattr(perceptrons, "SLICE", 64)
+
+    class Impatient(Monitor):
+        done: list = []
+
+        def update(self, done):
+            self.done.append(done)
+
+        def should_stop(self):
+            return True
+
+    for params, monitor in (({"max_time": 1e-9}, Monitor()), ({}, Impatient())):
+        engine = PermutedPerceptron(n_samples=4, max_epochs=8, **params)
+        clf = BayesPointClassifier(engine=engine, random_state=0, device="cuda", **POLY)
+        with pytest.warns(StoppedEarlyWarning), watch(monitor):
+            clf.fit(X, y)
+        assert 1 <= clf.posterior_.n_samples < 4
+        n = clf.posterior_.n_samples
+        expected = fitted(None, POLY, n_samples=n).posterior_
+        assert np.array_equal(expected.weights, clf.posterior_.weights)
+    assert Impatient.done == sorted(Impatient.done)
+
+
+def test_an_interrupt_leaves_nothing_behind(device):
+    class Interrupt(Monitor):
+        def update(self, done):
+            raise KeyboardInterrupt
+
+    clf = BayesPointClassifier(engine="perceptron", device="cuda", **POLY)
+    with pytest.raises(KeyboardInterrupt), watch(Interrupt()):
+        clf.fit(X, y)
+    assert not hasattr(clf, "posterior_")
+    assert_same(fitted(None, POLY), fitted("cuda", POLY))
+
+
+def test_two_fits_in_two_threads(device):
+    expected, found = fitted("cuda", POLY), []
+    threads = [threading.Thread(target=lambda: found.append(fitted("cuda", POLY))) for _ in "ab"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 2
+    for one in found:
+        assert_same(expected, one)
+
+
+def test_equal_seeds_give_equal_results(device):
+    one, other = (fitted("cuda", {"kernel": "rbf"}) for _ in range(2))
+    assert np.array_equal(one.posterior_.weights, other.posterior_.weights)
+    assert np.array_equal(one.decision_function(X), other.decision_function(X))
+
+
+@pytest.mark.parametrize("has_ridge", [False, True])
+@pytest.mark.parametrize("m", [1, 2, 63, 1500, 5001])
+def test_both_kernels_of_the_source_agree_to_the_bit(m, has_ridge, gpu, monkeypatch):
+    many = np.random.default_rng(m)
+    points = many.normal(size=(m, 6))
+    labels = (points @ many.normal(size=(6, 3))).argmax(axis=1)
+    if m < 3:
+        labels = np.arange(m)
+    if m == 1:
+        points, labels = np.repeat(points, 2, axis=0) * [[1], [-1]], np.array([0, 1])
+    params = {"kernel": "rbf", "ridge": 0.1 if has_ridge else 0.0}
+    cluster = fitted("cuda", params, X=points, y=labels)
+    monkeypatch.setattr(perceptrons, "LARGEST_SLICE", 0)
+    block = fitted("cuda", params, X=points, y=labels)
+    assert np.array_equal(cluster.posterior_.weights, block.posterior_.weights)
+    assert np.array_equal(cluster.posterior_.visits.outputs, block.posterior_.visits.outputs)
+
+
+def test_too_little_memory_for_all_rows(device, monkeypatch):
+    """The estimate of what is free was wrong: a part of the rows is held instead."""
+
+    def full(self):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 TB")
+
+    monkeypatch.setattr(DeviceRows, "load_all", full)
+    monkeypatch.setattr(perceptrons, "REACH", 20)
+    assert_same(fitted(None, POLY), fitted("cuda", POLY))
+
+
+def test_memory_that_ends_while_rows_are_loaded(device, monkeypatch):
+    monkeypatch.setattr("bayespoint.gpu.rows.UNIT", 8)
+    monkeypatch.setattr(perceptrons, "AHEAD", 4)
+    zeros, calls = torch.zeros, []
+
+    def few(*args, **kwargs):
+        if args and args[0] == (8, 64):
+            calls.append(args)
+            if len(calls) > 2:
+                raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 TB")
+        return zeros(*args, **kwargs)
+
+    monkeypatch.setattr(torch, "zeros", few)
+    cache = 4 * 64 * 59 / 1e6
+    assert_same(fitted(None, POLY), fitted("cuda", POLY, cache_size=cache))
+    assert len(calls) == 3
+
+
+def test_no_memory_at_all_is_an_error_in_words(device, monkeypatch):
+    def full(*args):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 TB")
+
+    monkeypatch.setattr(perceptrons.DeviceRounds, "run", full)
+    clf = BayesPointClassifier(engine="perceptron", device="cuda", **POLY)
+    with pytest.raises(DeviceError, match=r"memory is full .*smaller cache_size"):
+        clf.fit(X, y)
+    assert not hasattr(clf, "posterior_")
