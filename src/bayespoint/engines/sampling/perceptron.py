@@ -117,7 +117,8 @@ class PermutedPerceptron(Engine):
         monitor, sample_weight, start = request.monitor, request.sample_weight, request.start
         m, n_tasks = targets.shape
         step = steps(space, sample_weight)
-        ridge = space.scaled_ridge / step
+        with np.errstate(over="ignore"):
+            ridge = np.minimum(space.scaled_ridge / step, LARGEST)
         parts: list[Weights] = []
         visits = FirstVisits(np.zeros((m, n_tasks)), np.zeros(m, int), 0.0, 0.0, np.zeros(n_tasks))
         if isinstance(start, SampledPosterior):
