@@ -18,7 +18,7 @@ from bayespoint.engines.base import Engine
 from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
 from bayespoint.engines.sampling.rounds import Clock
-from bayespoint.engines.sampling.waves import DeviceTrainer, HostTrainer, Part
+from bayespoint.engines.sampling.waves import LARGEST, DeviceTrainer, HostTrainer, Part
 from bayespoint.exceptions import NotSeparableWarning, StoppedEarlyWarning
 from bayespoint.posteriors import SampledPosterior
 from bayespoint.posteriors.log_odds import learn_log_odds
@@ -118,7 +118,8 @@ class PermutedPerceptron(Engine):
         monitor, sample_weight, start = request.monitor, request.sample_weight, request.start
         n_tasks = targets.shape[1]
         step = steps(space, sample_weight)
-        ridge = space.scaled_ridge / step
+        with np.errstate(over="ignore"):
+            ridge = np.minimum(space.scaled_ridge / step, LARGEST)
         parts: list[Part] = []
         earlier: FirstVisits | None = None
         n_before = n_done = 0
