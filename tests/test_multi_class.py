@@ -165,6 +165,15 @@ def test_a_class_with_one_point_and_points_of_weight_0():
     assert joint().fit(X, Y, weight).classes_.tolist() == [0, 1]
 
 
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_a_point_without_features(kernel):
+    points = X.copy()
+    points[7] = 0.0
+    clf = joint("ep", kernel, fit_intercept=False).fit(points, Y)
+    assert clf.run_.converged
+    assert np.isfinite(clf.predict_proba(points)).all()
+
+
 @pytest.mark.parametrize("weight", [0.01, 0.5])
 def test_points_of_little_weight(weight):
     clf = joint().fit(X, Y, np.full(150, weight))

@@ -240,7 +240,7 @@ def sweep_points(
     V, f, S = np.empty((n_classes * d, n_classes)), np.empty(n_classes), np.empty((0, 0))
     for i in range(n):
         for c in range(n_classes):
-            V[:, c] = Sigma[:, c * d : (c + 1) * d] @ Z[i]
+            V[:, c] = Z[i] @ Sigma[c * d : (c + 1) * d]  # symmetric, and contiguous
             f[c] = Z[i] @ mu[c * d : (c + 1) * d]
         S = np.empty((n_classes, n_classes))
         for c in range(n_classes):

@@ -72,7 +72,7 @@ class JointGaussian(ABC):
             raise LinAlgError("the messages overflow")
         self.centre(shift, rate)
         self.S = self._output_covariances()
-        if not (np.diagonal(self.S, axis1=1, axis2=2) > 0).all():
+        if not (np.diagonal(self.S, axis1=1, axis2=2) >= 0).all():
             raise LinAlgError("the messages leave no posterior")
         self.is_renewed = True
 
