@@ -17,7 +17,7 @@ ONE_THREAD = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 PYTEST = $(ONE_THREAD) $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-bounds lint format docs bench build lock clean
+.PHONY: help venv demo test test-bounds attack lint format docs bench build lock clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1	\2/p' Makefile | expand -t 15
@@ -52,6 +52,11 @@ test: $(DOCS) lint  ## Lint, then all tests and doctests
 # Compiled code with bounds checks is other code, which Numba's cache does not know: it has its own.
 test-bounds: $(DOCS)  ## All tests, with every index into an array checked
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/numba-bounds $(PYTEST) -n $(WORKERS) $(PYTEST_ARGS)
+
+# Arguments of the attack, such as ATTACK="--files 0 --commands 50"; see docs/contributing/hardening.md.
+ATTACK ?=
+attack: $(DEV)  ## Thousands of hostile fits, parameters, model files and commands
+	$(ONE_THREAD) nice -n 15 $(BIN)/python -m tests.attack $(ATTACK)
 
 lint: $(DEV)  ## Style, format, types, import directions and length of files
 	$(BIN)/python -m ruff check .

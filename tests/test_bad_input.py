@@ -109,6 +109,7 @@ def test_one_sample():
         (np.where(np.arange(60) < 3, -1.5, 1), r"not negative\. Got -1\.5 at sample 0 \(3 invalid"),
         (np.where(np.arange(60) == 7, np.nan, 1), r"finite.* Got nan at sample 7 \(1 invalid"),
         (np.where(np.arange(60) == 7, np.inf, 1), r"finite.* Got inf at sample 7 \(1 invalid"),
+        (np.where(np.arange(60) == 7, 1e100, 1), r"at most 1e\+12.*Got 1e\+100 at sample 7"),
         (np.ones((60, 1)), r"must be 1D array\. Got shape \(60, 1\)"),
         (1.0, r"must be 1D array\. Got shape \(\)"),
         (np.zeros(60), "must not be all zero: samples of weight 0 are ignored"),
@@ -116,7 +117,18 @@ def test_one_sample():
         (["a"] * 60, "could not convert string to float: 'a'"),
         (Y.astype(float), r"Got one class, 1, in \d+ samples of positive weight"),
     ],
-    ids=["negative", "NaN", "inf", "2-D", "number", "zero", "length", "words", "one class left"],
+    ids=[
+        "negative",
+        "NaN",
+        "inf",
+        "huge",
+        "2-D",
+        "number",
+        "zero",
+        "length",
+        "words",
+        "one class left",
+    ],
 )
 def test_sample_weights(weight, match):
     fails(match, sample_weight=weight)
@@ -238,6 +250,11 @@ def test_precomputed(change, match):
     fails(match, change(gram()), kernel="precomputed", error=KernelError)
 
 
+def test_precomputed_with_points_of_weight_0():
+    weight = np.arange(60) % 4  # their rows and columns are left out
+    fails("must be square", gram()[:, :5], kernel="precomputed", sample_weight=weight)
+
+
 def test_precomputed_normalised():
     for kernel in ("precomputed", PrecomputedKernel()):
         fails("Divide the matrix by", gram(), kernel=kernel, normalize=True, error=KernelError)
@@ -266,6 +283,7 @@ def test_function_of_the_wrong_shape():
 def test_features_out_of_range():
     fails(r"gamma='scale' .*out of range.*Scale the features", 1e200 * X, kernel="rbf")
     fails(r"overflow.*Scale the features or lower gamma", 1e200 * X, kernel="rbf", gamma=1.0)
+    fails(r"squares overflow.*Scale the features", 1e160 * X, kernel="linear", engine="gibbs")
 
 
 # Prediction ------------------------------------------------------------------------------------

@@ -285,7 +285,7 @@ def failing_batches(X, y):
         ({}, missing, y, "Input X contains NaN"),
         ({}, X, 7 * y, "labels that are not among the classes"),
         ({}, X, y[:3], "inconsistent numbers of samples"),
-        ({}, 1e200 * X, y, "squares, which overflow"),
+        ({}, 1e200 * X, y, "squares.* overflow"),
     ]
 
 
@@ -318,7 +318,7 @@ def test_a_sparse_batch_that_fails_leaves_sparse_predictions():
 def test_a_first_batch_that_fails_leaves_nothing():
     X, y = problem()
     clf = machine()
-    with pytest.raises(ValueError, match="squares, which overflow"):
+    with pytest.raises(ValueError, match=r"squares.* overflow"):
         clf.partial_fit(1e200 * X, y, classes=LABELS)
     assert not hasattr(clf, "posterior_")
     with pytest.raises(ValueError, match="classes must be passed"):

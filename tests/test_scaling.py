@@ -46,3 +46,12 @@ def test_what_cannot_be_scaled_is_refused():
         BayesPointClassifier(kernel="linear", standardize=True).partial_fit(X, y, classes=[0, 1])
     with pytest.raises(ValueError, match="standardize"):
         BayesPointClassifier(standardize="yes").fit(X, y)
+
+
+def test_scales_at_the_ends_of_what_floats_can_represent():
+    X = np.array([[-1.5e308, 1e-310, 1.0], [1.5e308, 3e-310, 3.0]])
+    with np.errstate(all="raise", under="ignore"):
+        scaling = Scaling.of(X)
+        np.testing.assert_allclose(scaling.transform(X)[:, [0, 2]], [[-1, -1], [1, 1]])
+        coef, _ = scaling.weights(np.ones((1, 3)), np.zeros(1))
+    assert np.isfinite(coef).all()

@@ -1,16 +1,19 @@
 """Threads: tasks side by side, and the number of BLAS threads as it was afterwards."""
 
+import signal
 import threading
 import time
+import warnings
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from joblib import parallel_config
+from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from bayespoint import BayesPointClassifier, threads
+from bayespoint.engines import GibbsSampler
 from bayespoint.threads import ThreadPool, blas_threads, in_parallel, stop_if_cancelled, thread_pool
 
 
@@ -213,3 +216,33 @@ def test_joblib_decides_on_jobs_where_the_user_does_not():
         assert threads_used() == [False] * 3
         with parallel_config(n_jobs=3):
             assert threads_used() == [True] * 3
+
+
+# State of the process ----------------------------------------------------------------------------
+
+
+def state_of_process():
+    handler = signal.getsignal(signal.SIGINT)
+    return list(warnings.filters), warnings.showwarning, np.geterr(), handler, threads_of_blas()
+
+
+@pytest.mark.parametrize("engine", ["ep", "laplace", "perceptron", "gibbs", "billiard", "knapsack"])
+def test_fits_in_threads_leave_the_process_as_it_was(four_threads, engine):
+    """Filters of warnings, errors of NumPy, handlers of signals and threads of BLAS."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    y = X[:, 0] > 0
+    chosen = GibbsSampler(directions="adapted", n_samples=20) if engine == "gibbs" else engine
+
+    def fit(n):
+        clf = BayesPointClassifier(kernel="linear", engine=chosen, random_state=n, n_jobs=2)
+        return clf.fit(X[: 20 + n], y[: 20 + n]).predict_proba(X)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        before = state_of_process()
+        with ThreadPoolExecutor(4) as executor:
+            list(executor.map(fit, range(8)))
+        with parallel_config("threading", n_jobs=4):
+            Parallel()(delayed(fit)(n) for n in range(8))
+        assert state_of_process() == before

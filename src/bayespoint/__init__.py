@@ -1,22 +1,23 @@
 """Bayes point machines for scikit-learn."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from bayespoint.classifier import BayesPointClassifier
 from bayespoint.version import __version__
 
 if TYPE_CHECKING:
+    from bayespoint.classifier import BayesPointClassifier
     from bayespoint.storage import load, save
 
 __all__ = ["BayesPointClassifier", "__version__", "load", "save"]
 
+MODULES = {"BayesPointClassifier": "classifier", "load": "storage", "save": "storage"}
+
 
 def __getattr__(name: str) -> Any:
-    """Import ``storage`` on first use, since it loads much of scikit-learn."""
-    if name in ("load", "save"):
-        from bayespoint import storage
-
-        return getattr(storage, name)
+    """Import what is used on first use: NumPy and scikit-learn take most of a second."""
+    if name in MODULES:
+        return getattr(import_module(f"{__name__}.{MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -13,6 +13,7 @@ from bayespoint.state import need, number, shaped
 
 __all__ = ["BinaryCoding", "Coding", "JointCoding", "OneVersusRest", "make_coding"]
 
+TEMPERATURES = (1e-6, 1e6)  # that are allowed: quotients of log-odds stay finite
 LARGEST = 1e300  # bound on log-odds, so that their differences stay finite
 
 
@@ -114,10 +115,10 @@ class Coding(ABC):
         """Raise an error if the stored attributes are invalid."""
         (n_classes,) = shaped(self.classes, "biufUO", "c").values()
         need(n_classes >= 2, "it has fewer than two classes")
+        need((self.classes[:-1] < self.classes[1:]).all(), "its classes are not sorted")
         expected = make_coding(self.classes, joint=self.is_joint)
         need(type(expected) is type(self), "it does not match its classes")
-        number(self.temperature, 0)
-        need(self.temperature > 0, "its temperature is 0")
+        number(self.temperature, *TEMPERATURES)
 
 
 class BinaryCoding(Coding):

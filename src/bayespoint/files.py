@@ -59,6 +59,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file, in UTF-8, completely or not at all."""
+    """Write a text file, in UTF-8, completely or not at all.
+
+    Names of files may contain halves of characters, which UTF-8 has not: these are spelt.
+    """
     with replacing(path) as draft:
-        draft.write_text(text, encoding="utf-8")
+        draft.write_text(text, encoding="utf-8", errors="backslashreplace")

@@ -14,7 +14,7 @@ from scipy.sparse import issparse
 
 from bayespoint.engines import Engine, Run
 from bayespoint.exceptions import TaskWarning, warn_user
-from bayespoint.gpu.arrays import variances
+from bayespoint.gpu.arrays import deviations
 from bayespoint.gpu.devices import is_tensor
 from bayespoint.kernels import Kernel
 from bayespoint.left_out import Estimate, expected_scores
@@ -24,6 +24,7 @@ from bayespoint.problem import Problem
 from bayespoint.training import Trained, Training, left_out_of
 
 ENOUGH = 200  # points at which slopes are computed
+TINY = np.finfo(np.float64).tiny
 # Fitted attributes that not every fit sets.
 OF_SOME_FITS = (
     "coef_",
@@ -99,7 +100,12 @@ class Fitted(Predictions, Training):
         if relevance is not None:
             self.feature_relevance_ = relevance
         if choice is not None:
-            self.chosen_params_ = {"standardize": self._scaling is not None, **choice.params}
+            together = "joint" if self.coding_.is_joint else "one_vs_rest"
+            self.chosen_params_ = {
+                "standardize": self._scaling is not None,
+                "multi_class": together,
+                **choice.params,
+            }
             self.run_ = replace(self.run_, choice=choice.reasons)
         for warning in run.warnings:
             if isinstance(warning, TaskWarning):
@@ -152,7 +158,9 @@ def relevance_in(space: Any, posterior: Posterior, problem: Problem) -> NDArray[
         slopes = [space.feature_slopes(some, weights) for weights in posterior.mean.T]
         if any(one is None for one in slopes):
             return None
-    squares = np.mean([np.square(one).mean(axis=0) for one in slopes], axis=0)
-    relevance = squares * variances(X)
+    steepest = max(max(float(np.abs(one).max()) for one in slopes), TINY)  # squares do not overflow
+    squares = np.mean([np.square(one / steepest).mean(axis=0) for one in slopes], axis=0)
+    share = np.sqrt(squares) * deviations(X)
+    relevance = np.square(share / max(share.max(), TINY))
     total = relevance.sum()
     return relevance / total if total > 0 else np.full(len(relevance), 1 / len(relevance))

@@ -20,10 +20,11 @@ def validated(
     device = find_device(estimator.device, X)
     if device is not None:
         return device_points(estimator, X, device, reset=reset), device_labels(estimator, X, y)
-    return validate_data(
-        estimator, to_numpy(X), to_numpy(y), dtype=(np.float64, np.float32), order="C",
-        reset=reset, accept_sparse="csr" if takes_sparse else False,
-    )  # fmt: skip
+    with np.errstate(over="ignore", invalid="ignore"):  # of a sum that looks for infinity
+        return validate_data(
+            estimator, to_numpy(X), to_numpy(y), dtype=(np.float64, np.float32), order="C",
+            reset=reset, accept_sparse="csr" if takes_sparse else False,
+        )  # fmt: skip
 
 
 def device_points(estimator: Any, X: Any, device: Any, *, reset: bool) -> Any:

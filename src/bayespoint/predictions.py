@@ -360,18 +360,28 @@ class Predictions:
         device = prediction_device(self.device, X)
         if device is not None and self._space.has_device_form:
             return self._on_device(X, device, function)
-        points: Any = validate_data(
-            self, to_numpy(X), dtype=(np.float64, np.float32), order="C", reset=False,
-            accept_sparse="csr" if self._accepts_sparse else False,
-        )  # fmt: skip
+        with np.errstate(over="ignore", invalid="ignore"):  # of a sum that looks for infinity
+            points: Any = validate_data(
+                self, to_numpy(X), dtype=(np.float64, np.float32), order="C", reset=False,
+                accept_sparse="csr" if self._accepts_sparse else False,
+            )  # fmt: skip
         if not isinstance(self._columns, slice):
             points = points[:, self._columns]
         if self._scaling is not None:
             points = scaled(self._scaling, points)
         chunks = [points[begin : begin + CHUNK] for begin in range(0, points.shape[0], CHUNK)]
-        return np.concatenate(
-            [function(self._space.transform(chunk)) for chunk in chunks], dtype=np.float64
-        )
+        with np.errstate(over="ignore", invalid="ignore"):  # what becomes NaN is an error
+            answers = np.concatenate(
+                [function(self._space.transform(chunk)) for chunk in chunks], dtype=np.float64
+            )
+        lost: NDArray[np.bool_] = np.isnan(answers).reshape(len(answers), -1).max(axis=1)
+        if lost.any():
+            raise ValueError(
+                f"Predictions for {lost.sum()} of {len(lost)} points overflow, beginning with "
+                f"point {lost.argmax()}. Scale the features; new points must have about the scale "
+                "of the training points."
+            )
+        return answers
 
     def _on_device(self, X: Any, device: Any, function: Callable[[Any], NDArray]) -> NDArray:
         """Apply a function of points that are transformed on a device, chunk by chunk."""

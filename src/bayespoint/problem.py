@@ -15,6 +15,9 @@ from sklearn.utils.validation import check_consistent_length
 from bayespoint.coding import Coding, make_coding
 from bayespoint.gpu.arrays import checksum
 from bayespoint.gpu.devices import is_tensor
+from bayespoint.kernels.custom import check_square
+
+MOST_COPIES = 1e12  # largest weight: beyond, sums over all points lose the lighter ones
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,8 @@ class Problem:
         columns: slice | NDArray[np.int64] = slice(None)
         given = np.ones(len(labels), dtype=bool) if weight is None else weight > 0
         if weight is not None and not given.all():
+            if precomputed:
+                check_square(points)
             kept = np.flatnonzero(given)
             columns = kept if precomputed else columns
             points, labels, weight = points[kept][:, columns], labels[kept], weight[kept]
@@ -173,12 +178,17 @@ def weights(
 
 
 def check_weights(name: str, weight: NDArray[np.float64]) -> None:
-    """Raise an error unless the weights are finite, not negative and not all zero."""
+    """Raise an error unless the weights are not negative, not too large and not all zero."""
     bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
     if len(bad):
         raise ValueError(
             f"{name} must be finite and not negative. Got {weight[bad[0]]} at sample {bad[0]} "
             f"({len(bad)} invalid weights in all)."
+        )
+    if weight.max(initial=0.0) > MOST_COPIES:
+        raise ValueError(
+            f"{name} must be at most {MOST_COPIES:g}: a sample of weight k counts as k copies. Got "
+            f"{weight.max():g} at sample {weight.argmax()}. Divide them by their mean."
         )
     if not weight.any():
         raise ValueError(f"{name} must not be all zero: samples of weight 0 are ignored.")

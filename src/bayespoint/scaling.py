@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from bayespoint.state import finite, need
 
+SMALLEST = 1e-250  # scale; weights of features divide by it
+
 
 @dataclass(frozen=True)
 class Scaling:
@@ -38,12 +40,13 @@ class Scaling:
         part = X / largest  # squares of this do not overflow
         mean = np.average(part, axis=0, weights=weight)
         scale = np.sqrt(np.average((part - mean) ** 2, axis=0, weights=weight))
-        constant = scale <= 10 * np.finfo(X.dtype).eps
+        constant = (scale <= 10 * np.finfo(X.dtype).eps) | (scale * largest < SMALLEST)
         return cls(mean * largest, np.where(constant, 1.0, scale * largest))
 
     def transform(self, X: NDArray) -> NDArray:
         """Features less their mean, over their scale."""
-        return ((X - self.mean) / self.scale).astype(X.dtype, copy=False)
+        half = X * 0.5 - self.mean * 0.5  # the difference of two large numbers may overflow
+        return (half / (0.5 * self.scale)).astype(X.dtype, copy=False)
 
     def weights(self, coef: NDArray, intercept: NDArray) -> tuple[NDArray, NDArray]:
         """Weights of the given features, from those of the scaled ones."""

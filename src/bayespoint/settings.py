@@ -12,6 +12,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 
+from bayespoint.coding import TEMPERATURES
 from bayespoint.engines import Engine, get_engine
 from bayespoint.engines.base import ENGINES
 from bayespoint.engines.gaussian.evidence_gradient import has_gradient
@@ -114,12 +115,16 @@ class Settings(BaseEstimator):
         check_number(self, "coef0", low=0)
         check_number(self, "ridge", low=0, also=("mean",))
         check_number(self, "n_components", low=1, integer=True, also=(None, "auto"))
+        check_number(self, "n_jobs", low=-np.inf, integer=True, also=(None,))
+        if self.n_jobs == 0:
+            raise parameter_error(self, "n_jobs", "None, or an int that is not 0")
         for name in ("normalize", "fit_intercept", "warm_start"):
             check_flag(self, name)
         check_choice(self, "decision", ("bayes_point", "vote"))
         check_choice(self, "multi_class", ("auto", "joint", "one_vs_rest"))
         check_number(self, "max_time", low=0, closed="neither", also=(None,))
-        check_number(self, "temperature", low=0, closed="neither", also=("auto",))
+        low, high = TEMPERATURES
+        check_number(self, "temperature", low=low, high=high, closed="both", also=("auto",))
         if not isinstance(self.standardize, bool | np.bool_) and self.standardize != "auto":
             raise parameter_error(self, "standardize", "'auto' or a bool")
         if not is_device_name(self.device):

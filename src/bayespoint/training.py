@@ -56,6 +56,12 @@ class Training(Settings):
         with watch(monitor):
             space = self._make_space(engine, problem)
         posterior, run = self._solve(engine, problem, space, start, monitor)
+        if not np.isfinite(posterior.mean).all():
+            raise ValueError(
+                f"The weights that {type(engine).__name__} found are not finite numbers. Scale the "
+                "features, for example with StandardScaler, and use parameters nearer to the "
+                "defaults."
+            )
         temperature = self._find_temperature(posterior, problem, start)
         space = space if posterior.support is None else space.restrict(posterior.support)
         space.forget()

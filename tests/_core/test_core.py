@@ -1,10 +1,16 @@
 """The compiled layer: how it compiles, and its small functions against plain loops."""
 
+import os
+import subprocess
+import sys
+
 import numba
 import numpy as np
 import pytest
 
 from bayespoint import _core
+from bayespoint._core import gibbs, regions
+from bayespoint._core.calls import guarded
 from bayespoint._core.compiler import compiled
 
 
@@ -69,3 +75,47 @@ def test_look_ahead_lists_the_next_missing_points_that_look_wrong(reach, depth):
         expected = [i for i in places if margin[i] <= 0 and slot_of[i] < 0][:depth]
         assert ahead[: len(expected)].tolist() == expected
         assert (ahead[len(expected) :] == -1).all()
+
+
+FULL_DISK = """
+import resource, signal
+import numpy as np
+from bayespoint import BayesPointClassifier
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))  # larger files cannot be written
+X = np.random.default_rng(0).normal(size=(30, 2))
+clf = BayesPointClassifier(kernel="linear", engine="perceptron", random_state=0)
+print(clf.fit(X, X[:, 0] > 0).score(X, X[:, 0] > 0))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no limits on files")
+def test_compiled_code_that_cannot_be_saved_is_used(tmp_path):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", FULL_DISK]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.stdout == "1.0\n", done.stderr
+
+
+def test_an_error_names_the_cache():
+    def python_function():  # it may have begun its work, so it is not called again
+        calls.append(1)
+        raise OSError(28, "No space left on device")
+
+    calls = []
+    with pytest.raises(OSError, match=r"Numba cannot save .* NUMBA_CACHE_DIR") as caught:
+        guarded(python_function)()
+    assert caught.value.errno == 28 and len(calls) == 1
+
+
+def test_nan_is_no_index():
+    """Places that are NaN or out of range: a sort that trusts them writes outside of its arrays."""
+    m = 50
+    for bad in (np.nan, np.inf, 1e300):
+        path = gibbs.new_path(m, 2)
+        path.place[:] = bad
+        gibbs.sort_places(path, 1.0)
+        assert sorted(path.order) == list(range(m))
+    curve = regions.Curve(np.array([0.0, 1.0]), np.array([0.0, 2.0]))
+    assert regions.read_one(curve, np.nan, 5.0) == regions.read_one(curve, 2.0, 5.0) == 5.0

@@ -118,3 +118,20 @@ def test_an_interrupt_in_disguise(how, arguments, code, capsys):
         assert ended.value.exit_code == code
         expected = "error: interrupted\n" if code == 130 else "error: bad\n"
         assert capsys.readouterr() == ("", expected)
+
+
+@needs_sigint
+@pytest.mark.parametrize("module", ["numpy", "sklearn", "pandas"])
+def test_control_c_while_libraries_are_imported(module):
+    """``bayespoint`` imports nothing large before it can handle an interrupt."""
+    patch = f"""
+class Asleep:
+    def find_spec(name, path=None, target=None):
+        if name == {module!r}:
+            sleep()
+
+sys.meta_path.insert(0, Asleep)
+"""
+    process, printed, said = interrupt(RESET + ASLEEP + patch + MAIN, ["--version"], "asleep")
+    assert process.returncode == ExitCode.INTERRUPTED
+    assert (printed, said) == ("", "error: interrupted\n")

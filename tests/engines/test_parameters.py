@@ -27,7 +27,7 @@ REFUSED = {
         "burn_in": [-1], "target_ess": [0, 1001], "max_steps": [0], "directions": ["all"],
         "evidence": [1],
     },
-    BilliardSampler: {"refresh": [0], "burn_in": [0], "n_samples": [3], "thin": [1.5]},
+    BilliardSampler: {"refresh": [0, 1e-300], "burn_in": [0], "n_samples": [3], "thin": [1.5]},
     PermutedPerceptron: {
         "n_samples": [0, 2.5, True], "max_epochs": [0], "max_time": [0, "1 s", np.nan],
         "cache_size": [-1, np.inf, "all"],

@@ -222,3 +222,18 @@ def test_modes_with_sparse_priors_have_zeros_and_means_do_not(run):
     zeros = {row.name: row.values[1] for row in table.rows}
     assert zeros["knapsack, l1, mode"] > 2 + zeros["knapsack, l1, mean"]
     assert zeros["LASSO"] > zeros["ridge"]
+
+
+@pytest.mark.parametrize("cut", [1, 10, 100])
+def test_a_line_cut_short_costs_no_other_split(tmp_path, cut):
+    """A run that was killed while it wrote: the next line begins anew."""
+    path, (first, second, third) = tmp_path / "state", made_up(3, ["a"])
+    splits.write_state(path, "key", first)
+    splits.write_state(path, "key", second)
+    path.write_bytes(path.read_bytes()[:-cut])
+    splits.write_state(path, "key", third)
+    assert splits.read_state(path, "key") == {
+        (one.data, one.split): one for one in (first, third)
+    } | ({("a", 1): second} if cut == 1 else {})
+    path.write_bytes(b'[1, [], {}]\n["key", [2], 0, {}, {}]\n\xff\n' + path.read_bytes())
+    assert len(splits.read_state(path, "key")) == (3 if cut == 1 else 2)

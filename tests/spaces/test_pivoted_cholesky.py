@@ -117,9 +117,9 @@ def test_the_first_of_equal_points_is_chosen_whatever_rounding_does():
 @pytest.mark.parametrize("space", [BasisSpace, ProcessSpace, PrincipalSpace])
 def test_a_kernel_that_is_zero_everywhere(space):
     zero = FunctionKernel(lambda A, B: np.zeros((len(A), len(B))))
-    fitted, whole = (space(zero, 0.0, most).fit(points(9)) for most in (3, None))
-    assert fitted.Z_.shape == whole.Z_.shape
-    assert not fitted.transform(points(2)).any()
+    for most in (3, None):
+        with pytest.raises(KernelError, match=r"All kernel values are 0.*constant feature"):
+            space(zero, 0.0, most).fit(points(9))
 
 
 def test_as_many_components_as_points_are_all_points():
@@ -185,3 +185,18 @@ def test_coordinates_that_do_not_fit_are_not_begun(monkeypatch):
     monkeypatch.setattr("bayespoint.memory.available_memory", lambda: 2 * 50 * 10 * 8)
     assert BasisSpace(RADIAL, 0.0, 10).fit(points(50)).Z_.shape == (50, 10)
     assert basis.LARGE == 2000
+
+
+@pytest.mark.parametrize("n_components", [None, 60])
+@pytest.mark.parametrize("shift", [0, 10])
+@pytest.mark.parametrize("seed", range(3))
+def test_float32_matrices_of_low_rank_are_positive_semi_definite(seed, shift, n_components):
+    """Their rounding is far larger than that of float64, and must not look like a wrong kernel."""
+    X = (points(300, d=20, seed=seed) + shift).astype(np.float32)
+    space = BasisSpace(PrecomputedKernel(), 0.0, n_components).fit(X @ X.T)
+    assert space.Z_.shape == (300, 20)
+    rounding = 1e-5 * np.square(X).sum(axis=1).max()
+    np.testing.assert_allclose(space.Z_ @ space.Z_.T, X @ X.T, atol=rounding)
+    indefinite = X @ X.T - np.float32(0.01) * np.outer(X[:, 0] ** 2, X[:, 0] ** 2)
+    with pytest.raises(KernelError, match=r"not positive semi-definite|must not be negative"):
+        BasisSpace(PrecomputedKernel(), 0.0, n_components).fit(indefinite)

@@ -3,16 +3,24 @@
 import io
 import json
 import pickle
+import time
+import tracemalloc
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.preprocessing import OneHotEncoder
-from tests.helpers.model_files import archive, forged, judge, members, mutable_models
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import FeatureUnion
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from tests.helpers.model_files import archive, forged, judge, members, mutable_models, points
 
 import bayespoint
 from bayespoint.exceptions import ModelFileError
-from bayespoint.storage.archive import MANIFEST
+from bayespoint.storage.archive import MANIFEST, check_density
+from bayespoint.storage.content import OBJECTS
 
 
 @pytest.fixture(scope="module")
@@ -187,3 +195,154 @@ def test_columns_that_are_not_there(tmp_path, change):
     path.write_bytes(forged(contents, manifest))
     with pytest.raises(ModelFileError, match="model is invalid"):
         bayespoint.load(path)
+
+
+# More memory or time than the file is worth ------------------------------------------------------
+
+
+def with_model(data, text):
+    """A file whose model is this JSON."""
+    contents = members(data)
+    whole = json.dumps({**json.loads(contents[MANIFEST]), "model": "HERE"})
+    contents[MANIFEST] = whole.replace('"HERE"', text).encode()
+    return archive(contents)
+
+
+@pytest.mark.parametrize("item", ["[]", "{}", '{"a":1}', "[[]]", "0", '""'])
+def test_json_that_swells(models, outcome, item):
+    """Of 3 bytes of text each, lists take 64 bytes of memory, and dicts 184."""
+    data, X, expected = models["linear"]
+    attack = with_model(data, "[" + ",".join([item] * (2_000_000 // len(item))) + "]")
+    tracemalloc.start()
+    assert outcome(attack, X, expected) == "refused"
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 10 * len(attack)
+
+
+def test_ordinary_manifests_are_not_dense():
+    names = np.array([f"a{number}" for number in range(20_000)], dtype=object)
+    text = json.dumps({"objects": list(names), "shape": [len(names)]}, indent=1).encode()
+    check_density(text)
+    check_density(b"[]" * 10_000)  # small anyway
+
+
+def seconds_to_refuse(outcome, models, length):
+    data, X, expected = models["linear"]
+    run = {"object": "bayespoint.engines.Run", "number": 0}
+    run["state"] = {"a" * length: [0] * length}
+    attack = with_model(data, json.dumps(run))
+    began = time.perf_counter()
+    assert outcome(attack, X, expected) == "refused"
+    return time.perf_counter() - began
+
+
+def test_a_long_name_takes_no_time(models, outcome):
+    """It is not repeated in the place of each value: 200 kB took seconds."""
+    assert seconds_to_refuse(outcome, models, 200_000) < 1.0
+
+
+def test_arrays_are_not_used_without_end(models, outcome):
+    """Each use of an array is a check of all its numbers."""
+    data, X, expected = models["linear"]
+    run = {"object": "bayespoint.scaling.Scaling", "state": {}}
+    run["state"] = {name: {"array": "arrays/1.npy"} for name in ("mean", "scale")}
+    nodes = [{**run, "number": number} for number in range(2000)]
+    assert outcome(with_model(data, json.dumps(nodes)), X, expected) == "refused"
+
+
+def test_too_many_objects(models, outcome):
+    data, X, expected = models["linear"]
+    one = {"object": "sklearn.preprocessing.MaxAbsScaler", "state": {}}
+    nodes = [{**one, "number": number} for number in range(OBJECTS + 1)]
+    attack = with_model(data, json.dumps(nodes, indent=4))
+    assert outcome(attack, X, expected) == "refused"
+
+
+@pytest.mark.parametrize("name", ["ColumnTransformer", "FeatureUnion"])
+def test_processes_that_a_file_asks_for(tmp_path, name):
+    step = ("a", StandardScaler(), [0]) if name == "ColumnTransformer" else ("a", StandardScaler())
+    cls = {"ColumnTransformer": ColumnTransformer, "FeatureUnion": FeatureUnion}[name]
+    bayespoint.save(cls([step]), tmp_path / "model")
+    contents = members((tmp_path / "model").read_bytes())
+    manifest = json.loads(contents[MANIFEST])
+    manifest["model"]["state"]["n_jobs"] = 5000
+    (tmp_path / "model").write_bytes(forged(contents, manifest))
+    with pytest.raises(ModelFileError, match="n_jobs is 5000: set n_jobs=None"):
+        bayespoint.load(tmp_path / "model")
+
+
+# Values that would be found out at the first prediction, or never --------------------------------
+
+
+def classes_changed(path, change, dtype=None):
+    """A file with other classes, and what loading it says."""
+    X, y = points(3)
+    labels = np.array(["a", "b", "c"])[np.unique(y, return_inverse=True)[1]]
+    clf = bayespoint.BayesPointClassifier(kernel="linear").fit(X, labels)
+    bayespoint.save(clf, path)
+    contents = members(path.read_bytes())
+    for name, content in contents.items():
+        if name != MANIFEST and b"<U1" in content[:128]:
+            classes = np.load(io.BytesIO(content))
+            buffer = io.BytesIO()
+            np.save(buffer, change(classes.copy()), allow_pickle=False)
+            contents[name] = buffer.getvalue()
+    path.write_bytes(forged(contents))
+    with pytest.raises(ModelFileError) as caught:
+        bayespoint.load(path)
+    return str(caught.value)
+
+
+def test_classes_that_are_not_sorted(tmp_path):
+    path = tmp_path / "model"
+    assert "classes are not sorted" in classes_changed(path, lambda classes: classes[::-1].copy())
+    assert "classes are not sorted" in classes_changed(path, lambda classes: classes[[0, 0, 1]])
+    assert "not sorted" in classes_changed(path, lambda classes: np.array([0.0, 1.0, np.nan]))
+
+
+def test_text_that_is_not_unicode(tmp_path):
+    """NumPy would raise a SystemError when the label is read."""
+
+    def change(classes):
+        classes.view(np.uint32)[-1] = 0x110000
+        return classes
+
+    assert "not Unicode characters" in classes_changed(tmp_path / "model", change)
+
+
+@pytest.mark.parametrize("name", ["knapsack", "sum", "ep", "perceptron", "gibbs", "linear"])
+def test_what_loads_predicts_numbers(tmp_path, name):
+    """Each array in turn is full of NaN, infinity or numbers that overflow."""
+    [(data, X, _)] = mutable_models(tmp_path / "model", name).values()
+    contents = members(data)
+    for member in contents.keys() - {MANIFEST}:
+        array = np.load(io.BytesIO(contents[member]))
+        if array.dtype.kind != "f":
+            continue
+        for value in (np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324):
+            buffer = io.BytesIO()
+            np.save(buffer, np.full_like(array, value), allow_pickle=False)
+            (tmp_path / "mutant").write_bytes(forged({**contents, member: buffer.getvalue()}))
+            try:
+                found = bayespoint.load(tmp_path / "mutant").predict_proba(X)
+            except ValueError:  # a ModelFileError, or predictions that overflow
+                continue
+            assert np.isfinite(found).all(), (member, value)
+            np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-6)
+
+
+# State of the process ----------------------------------------------------------------------------
+
+
+def test_loading_in_threads_leaves_warnings_as_they_were(models, tmp_path):
+    """``warnings.catch_warnings`` in threads can leave all warnings of a process silenced."""
+    (tmp_path / "model").write_bytes(models["ep"][0])
+    before, state = list(warnings.filters), np.geterr()
+    with ThreadPoolExecutor(4) as executor:
+        list(executor.map(lambda _: bayespoint.load(tmp_path / "model"), range(40)))
+    assert warnings.filters == before and np.geterr() == state
+    source = Path(bayespoint.__file__).parent
+    for folder in ("storage", "engines", "posteriors", "spaces", "kernels", "_core"):
+        for file in (source / folder).rglob("*.py"):
+            assert "catch_warnings" not in file.read_text(), file

@@ -63,10 +63,13 @@ def play(
     spacing: float,
     most_bounces: int,
     most_arc: float,
+    most_events: int,
     rng: np.random.Generator,
     samples: NDArray,
-) -> None:
+) -> bool:
     """Move the ball until all samples are taken, or it has bounced often or come far enough.
+
+    Returns whether that is so; if not, ``most_events`` have happened, and there is more to do.
 
     Rows of ``Y`` are the unit normals of the walls, ``gram`` = Y Y^T or empty. Samples are taken
     every ``spacing`` of arc length, and the velocity is drawn anew every ``refresh``: at times that
@@ -78,7 +81,10 @@ def play(
     event, taken, bounces = ball.counts[0], ball.counts[1], ball.counts[2]
     m, d = Y.shape
     cotangent, column = np.empty(m), np.empty(m)
+    last_event = event + most_events
     while taken < len(samples) and bounces < most_bounces and arc < most_arc:
+        if event == last_event:
+            break
         if event % RENEW == 0:
             straighten(w, v)
             np.dot(Y, w, f)
@@ -125,3 +131,4 @@ def play(
             until_launch = refresh
     ball.clock[0], ball.clock[1], ball.clock[2] = arc, until_sample, until_launch
     ball.counts[0], ball.counts[1], ball.counts[2] = event, taken, bounces
+    return not (taken < len(samples) and bounces < most_bounces and arc < most_arc)

@@ -11,6 +11,12 @@ from typing import Any
 
 from bayespoint.threads import stop_if_cancelled
 
+UNSAVED = 100  # functions that one call compiles at most
+NOT_SAVED = (
+    "Numba cannot save compiled code in its cache. Free disk space, or set the environment "
+    "variable NUMBA_CACHE_DIR to another folder"
+)
+
 
 class Slices:
     """Splits work that is counted in steps into calls of some tens of milliseconds.
@@ -79,13 +85,22 @@ def guarded(function: Any) -> Callable[..., Any]:
     compiles and while it wraps arrays into results, and does not ask whether that raised
     something: an exception there is a SystemError, a function left half compiled, or a
     segmentation fault. A task of a pool that is cancelled ends here.
+
+    Code that cannot be saved, because a disk is full, is used all the same: Numba raises an error
+    after it has compiled one function, and the next call goes on from there.
     """
+    n_calls = UNSAVED if hasattr(function, "py_func") else 1  # others may have begun their work
 
     @wraps(function, updated=())
     def call(*arguments: Any, **named: Any) -> Any:
         stop_if_cancelled()
         with interrupts_later():
-            return function(*arguments, **named)
+            for left in reversed(range(n_calls)):
+                try:
+                    return function(*arguments, **named)
+                except OSError as error:
+                    if not left:
+                        raise OSError(error.errno, NOT_SAVED) from error
 
     return call
 

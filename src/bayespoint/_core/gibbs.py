@@ -125,7 +125,8 @@ def sort_places(path: Path, span: float) -> None:
     scale = (m - 0.5) / span
     edge[0], edge[m + 1], first[:] = 0.0, span, 0
     for i in range(m):
-        bucket[i] = np.uint32(place[i] * scale)
+        b = place[i] * scale
+        bucket[i] = np.uint32(b) if b < m else np.uint32(m - 1)  # NaN, too, is an index then
     for i in range(m):
         first[bucket[i] + np.uint32(1)] += np.uint32(1)
     for b in range(1, m + 1):

@@ -220,7 +220,7 @@ def join_convex(one: Curve, other: Curve, cost: float) -> Curve:
 def read_one(curve: Curve, t: float, cost: float) -> float:
     """A curve at a gain t, at most C."""
     gain, loss = curve
-    if t > gain[-1]:
+    if not (t <= gain[-1]):  # beyond the last, or NaN
         return cost
     k = np.searchsorted(gain, t)  # the first breakpoint from t on
     if k == 0:

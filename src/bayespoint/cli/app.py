@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import os
+import sys
 from typing import Annotated
 
 import typer
@@ -9,7 +12,7 @@ import typer
 from bayespoint import __version__
 from bayespoint.cli.crossvalidate import cross_validate
 from bayespoint.cli.diagnose import diagnose
-from bayespoint.cli.errors import ExitCode, errors_in_words, say_error
+from bayespoint.cli.errors import SPELT, ExitCode, errors_in_words, say_error
 from bayespoint.cli.evaluate import evaluate
 from bayespoint.cli.incremental import train_incremental
 from bayespoint.cli.info import info
@@ -71,8 +74,13 @@ def bayespoint(
 
 def run() -> int:
     """Run the command line and return the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # characters that it cannot write are spelt
+            stream.reconfigure(errors=SPELT)
     try:
-        return app(standalone_mode=False) or 0
+        code = app(standalone_mode=False) or 0
+        flush()
+        return code
     except typer.Abort:
         raise KeyboardInterrupt from None
     except Exception as error:
@@ -81,3 +89,14 @@ def run() -> int:
             raise
         say_error(f"{error.format_message().rstrip('.')}. See bayespoint --help.")
         return ExitCode.USAGE
+
+
+def flush() -> None:
+    """Write what is left to write, and end with an error if that fails: a disk may be full."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        say_error(f"cannot write to standard output: {error.strerror}")
+        raise SystemExit(ExitCode.FAILED) from None

@@ -9,18 +9,35 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import NoReturn
+from unicodedata import category
 
 import typer
 
 from bayespoint.cli import ExitCode
 from bayespoint.exceptions import DataUnavailableError, one_line
 
+UNSAFE = ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")  # Unicode: controls, none, halves, line ends
+SPELT = "backslashreplace"  # how characters are written that an encoding has not
 PARAMETER_ERROR = re.compile(r"The '\w+' parameter of \w+ must ")  # scikit-learn's wording
 
 
 def say_error(message: str) -> None:
     """Write one line to standard error."""
-    typer.echo(f"error: {' '.join(message.split())}", err=True)
+    typer.echo(f"error: {printable(' '.join(message.split()))}", err=True)
+
+
+def printable(text: str) -> str:
+    r"""Text that does nothing to a terminal: control characters, such as ESC, are spelt ``\x1b``.
+
+    So are marks that reverse the direction of text, and halves of characters, which no encoding
+    has. Line ends stay.
+    """
+    return "".join(char if char == "\n" else spelt(char) for char in text)
+
+
+def spelt(char: str) -> str:
+    """A character, or its number in Python's spelling if it is unsafe."""
+    return ascii(char)[1:-1] if category(char) in UNSAFE else char
 
 
 def fail(message: str, code: ExitCode) -> NoReturn:

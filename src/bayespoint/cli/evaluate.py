@@ -9,8 +9,9 @@ import typer
 from rich.console import RenderableType
 
 from bayespoint.cli import guarantees, options
+from bayespoint.cli.errors import printable
 from bayespoint.cli.messages import Notes, facts, numbers_table
-from bayespoint.cli.models import read_labelled, read_model
+from bayespoint.cli.models import model_errors, read_labelled, read_model
 from bayespoint.cli.outputs import check_place
 from bayespoint.cli.progress import ProgressMonitor
 from bayespoint.extras import require
@@ -45,12 +46,13 @@ def evaluate(
     column = target or read.target or ""
     kept, X, y, _ = read_labelled(data, read, column, encoding, notes)
     with ProgressMonitor("evaluating") as progress:
-        found = measure(read.estimator, X, y)
+        with model_errors(model):
+            found = measure(read.estimator, X, y)
         if report is not None:
             progress.tell("drawing")
-            details = {"model file": model.name, "table": data.name}
+            details = {"model file": printable(model.name), "table": printable(data.name)}
             rows = kept.drop(columns=column)
-            write_evaluation(found, report, title=model.stem, rows=rows, details=details)
+            write_evaluation(found, report, title=printable(model.stem), rows=rows, details=details)
     document = {"report": None if report is None else str(report), **found.to_dict()}
     end = [] if report is None else [f"Page written to {report}."]
     notes.end(document, *tables(found), *end)

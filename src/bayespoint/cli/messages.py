@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from rich.console import Console, JustifyMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from bayespoint.cli.errors import ExitCode, fail, printable
 from bayespoint.cli.progress import ProgressMonitor
 from bayespoint.monitor import watch
 
@@ -67,7 +69,7 @@ class Notes(list[str]):
     def _say(self, words: str, style: str) -> None:
         if self._aloud:
             console = Console(stderr=True, highlight=False, markup=False)
-            console.print(words, style=style, soft_wrap=not console.is_terminal)
+            console.print(printable(words), style=style, soft_wrap=not console.is_terminal)
 
 
 @contextmanager
@@ -84,8 +86,10 @@ def warnings_in_words() -> Iterator[list[str]]:
 
 
 def print_json(document: Mapping[str, Any]) -> None:
-    """Write a document to standard output, for programs."""
-    typer.echo(json.dumps(plain(document), indent=2, ensure_ascii=False, allow_nan=False))
+    """Write a document to standard output, for programs: ASCII, which passes everywhere."""
+    if sys.stdout is None:
+        fail("standard output is closed, and --json writes to it", ExitCode.FAILED)
+    typer.echo(json.dumps(plain(document), indent=2, allow_nan=False))
 
 
 def plain(value: Any) -> Any:
@@ -107,7 +111,10 @@ def show(*parts: RenderableType, to_stderr: bool = False) -> None:
         is_table = isinstance(part, Table) and part.box is not None
         if place and (is_table or after_table):
             console.print()
-        console.print(part, soft_wrap=isinstance(part, str) and not console.is_terminal)
+        if isinstance(part, str):
+            console.print(printable(part), soft_wrap=not console.is_terminal)
+        else:
+            console.print(part)
         after_table = is_table
 
 
@@ -117,7 +124,7 @@ def facts(rows: Iterable[tuple[str, str]]) -> Table:
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
     for name, words in rows:
-        grid.add_row(name, Text(words))
+        grid.add_row(name, Text(printable(words)))
     return grid
 
 
@@ -137,9 +144,9 @@ def numbers_table(
     for place, head in enumerate(heads):
         is_words = place in (0, last)
         justify: JustifyMethod = "left" if is_words else "right"
-        table.add_column(head, justify=justify, no_wrap=words_last and place != last)
+        table.add_column(printable(head), justify=justify, no_wrap=words_last and place != last)
     for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
+        table.add_row(*(cell if isinstance(cell, Text) else Text(printable(cell)) for cell in row))
     return table
 
 

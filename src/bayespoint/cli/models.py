@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,13 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from bayespoint import BayesPointClassifier
-from bayespoint.cli.columns import CATEGORY, prepare, tell_missing
+from bayespoint.cli.columns import CATEGORY, NUMBER, prepare, tell_missing
 from bayespoint.cli.errors import bad_data, did_you_mean
 from bayespoint.cli.labels import check_column, known_labels, rows_with_labels
 from bayespoint.cli.messages import Notes, listed, plain, warnings_in_words
 from bayespoint.cli.reading import read_table
 from bayespoint.cli.recipe import MISSING
-from bayespoint.exceptions import ModelFileError
+from bayespoint.exceptions import ModelFileError, one_line
 from bayespoint.pipelines import split_pipeline
 from bayespoint.reject import Guarantee, SelectiveClassifier
 from bayespoint.storage import describe, load, save
@@ -106,15 +107,42 @@ def read_model(path: Path, notes: Notes, needs_table: bool = True) -> Model:
     except ModelFileError as error:
         bad_data(f"cannot read --model {error}")
     about = metadata.get(KEY) or {}
+    check_about(about, path)
     selective = estimator if isinstance(estimator, SelectiveClassifier) else None
     pipeline = getattr(selective, "estimator_", estimator)
     kinds, summary = about.get("kinds", {}), about.get("summary", {})
     model = Model(path, pipeline, about.get("target"), kinds, summary, selective)
-    if not hasattr(model.machine, "posterior_"):
-        bad_data(f"{path} holds no Bayes point machine")
+    with model_errors(path):
+        if not hasattr(model.machine, "posterior_"):
+            bad_data(f"{path} holds no Bayes point machine")
+        model._categories()
     if needs_table and not model.kinds:
         bad_data(f"{path} was not made by bayespoint train: it does not say which columns it needs")
     return model
+
+
+def check_about(about: Any, path: Path) -> None:
+    """End the command if what the file says of its table is not what ``write_model`` writes."""
+    kinds = about.get("kinds", {}) if isinstance(about, dict) else None
+    summary = about.get("summary", {}) if isinstance(about, dict) else None
+    counts = ("batches", "rows", "rows_of_all_batches")
+    if not (
+        isinstance(kinds, dict)
+        and all(kind in (NUMBER, CATEGORY) for kind in kinds.values())
+        and isinstance(about.get("target"), str | None)
+        and isinstance(summary, dict)
+        and all(isinstance(summary.get(name, 0), int) for name in counts)
+    ):
+        bad_data(f"cannot read --model {path}: its description of the table is invalid")
+
+
+@contextmanager
+def model_errors(path: Path) -> Iterator[None]:
+    """End the command if a model fails: only one that another program wrote can."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, AssertionError) as error:
+        bad_data(f"the model in {path} does not work: {one_line(error):.200}")
 
 
 def read_labelled(

@@ -70,5 +70,13 @@ TABLES = "CSV, or .csv.gz or .parquet by its name, or - for standard output."
 Out = Annotated[Path, typer.Option(metavar="FILE", help=f"Where to write: {TABLES}")]
 OptionalOut = Annotated[Path | None, typer.Option(metavar="FILE", help=f"Where to write: {TABLES}")]
 ArrayOut = Annotated[Path, typer.Option(metavar="FILE", help=f"Where to write: .npy, {TABLES}")]
+ForSpreadsheet = Annotated[
+    bool,
+    typer.Option(
+        "--for-spreadsheet",
+        help="Write an apostrophe before text in CSV that a spreadsheet would run as a formula "
+        "(=, +, -, @). By default text stays as it is, for programs.",
+    ),
+]
 Encoding = Annotated[str, typer.Option(metavar="NAME", help="How CSV files are encoded.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from bayespoint.cli.errors import bad_usage
+from bayespoint.cli.errors import SPELT, bad_usage
 from bayespoint.extras import require
 from bayespoint.files import replacing
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters of cells that are run
 PARQUET = {".parquet", ".pq"}
 STDOUT = Path("-")
 
@@ -21,6 +23,8 @@ def check_output(path: Path | None, *inputs: Path, as_json: bool, arrays: bool =
     """End the command now, not after a long run, if a file cannot be written later."""
     if as_json and path == STDOUT:
         bad_usage("--json and --out - would both write to standard output")
+    if path == STDOUT and sys.stdout is None:
+        bad_usage("--out - writes to standard output, which is closed")
     if path is None or path == STDOUT:
         return
     if path.suffix.lower() in PARQUET:
@@ -49,10 +53,17 @@ def is_csv(path: Path) -> bool:
     return path.name.lower().endswith((".csv", ".csv.gz"))
 
 
-def write_table(frame: pd.DataFrame, path: Path) -> None:
-    """Write a table in the format that the name of the file says; "-" is CSV on the terminal."""
+def write_table(frame: pd.DataFrame, path: Path, *, for_spreadsheet: bool = False) -> None:
+    """Write a table in the format that the name of the file says; "-" is CSV on standard output.
+
+    CSV is UTF-8. ``for_spreadsheet`` marks text that a spreadsheet would run as a formula.
+    """
+    if for_spreadsheet and (path == STDOUT or is_csv(path)):
+        frame = frame.rename(columns=without_formula).map(without_formula)
     if path == STDOUT:
-        frame.to_csv(sys.stdout, index=False)
+        sys.stdout.flush()
+        sys.stdout.buffer.write(frame.to_csv(index=False).encode("utf-8", SPELT))
+        sys.stdout.buffer.flush()
         return
     with replacing(path) as draft:
         if path.suffix.lower() in PARQUET:
@@ -61,4 +72,10 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
             with draft.open("wb") as file:  # given a name, numpy would add .npy to .NPY
                 np.save(file, frame.to_numpy())
         else:
-            frame.to_csv(draft, index=False)
+            frame.to_csv(draft, index=False, errors=SPELT)
+
+
+def without_formula(cell: Any) -> Any:
+    """A cell with an apostrophe before text that a spreadsheet would run, such as =1+1."""
+    is_formula = isinstance(cell, str) and cell.startswith(FORMULA)
+    return f"'{cell}" if is_formula else cell

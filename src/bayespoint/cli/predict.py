@@ -13,7 +13,7 @@ from bayespoint.cli import guarantees, options
 from bayespoint.cli.errors import bad_usage
 from bayespoint.cli.labels import check_column
 from bayespoint.cli.messages import Notes, class_words, count, facts
-from bayespoint.cli.models import Model, read_labelled, read_model, read_rows
+from bayespoint.cli.models import Model, model_errors, read_labelled, read_model, read_rows
 from bayespoint.cli.outputs import STDOUT, check_output, write_table
 from bayespoint.cli.progress import ProgressMonitor
 from bayespoint.reject import RejectionCurve, SelectiveClassifier
@@ -54,6 +54,7 @@ def predict(
     max_error: guarantees.MaxError = None,
     confidence: guarantees.Confidence = None,
     keep: Keep = None,
+    for_spreadsheet: options.ForSpreadsheet = False,
     encoding: options.Encoding = "utf-8",
     as_json: options.AsJson = False,
 ) -> None:
@@ -92,7 +93,7 @@ def predict(
         check_column(frame, name, "--keep")
         if name in answers:
             bad_usage(f"--keep {name}: the answers have a column of this name")
-    with ProgressMonitor("predicting"):
+    with ProgressMonitor("predicting"), model_errors(model):
         p = machine.pipeline.predict_proba(X)
         table = frame[list(dict.fromkeys(keep or []))].assign(label=machine.pipeline.predict(X))
     for column, label in zip(p.T, machine.classes, strict=True):
@@ -102,7 +103,7 @@ def predict(
     if reject_rate is not None or reject_below is not None:
         table["rejected"] = rejected(p, reject_rate, reject_below)
     guarantee = getattr(selective, "guarantee_", None)
-    write_table(table, out)
+    write_table(table, out, for_spreadsheet=for_spreadsheet)
     labels = table["label"].value_counts().sort_index().to_dict()
     refused = int(table["rejected"].sum()) if "rejected" in table else None
     found = {"out": str(out), "rows": len(table), "labels": labels, "rejected": refused}

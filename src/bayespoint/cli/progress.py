@@ -8,6 +8,7 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
+from bayespoint.cli.errors import printable
 from bayespoint.monitor import Monitor
 
 
@@ -23,7 +24,7 @@ class ProgressMonitor(Monitor):
     """
 
     def __init__(self, title: str, console: Console | None = None) -> None:
-        self._title = title
+        self._title = title = printable(title)
         self._console = console or Console(stderr=True, highlight=False, markup=False)
         self._progress = Progress(
             TextColumn("{task.description}", markup=False),
@@ -38,7 +39,7 @@ class ProgressMonitor(Monitor):
 
     def tell(self, message: str) -> None:
         """Show what comes next; how long it takes is not known yet."""
-        description = f"{self._title}: {message}"
+        description = f"{self._title}: {printable(message)}"
         self._progress.remove_task(self._task)
         self._task = self._progress.add_task(description, total=None)
         if not self._console.is_terminal:

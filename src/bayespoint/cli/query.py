@@ -15,7 +15,7 @@ from bayespoint.cli import options
 from bayespoint.cli.errors import bad_data, bad_usage, check_name
 from bayespoint.cli.labels import read_labels
 from bayespoint.cli.messages import Notes, count, numbers_table
-from bayespoint.cli.models import Model, read_model, read_rows
+from bayespoint.cli.models import Model, model_errors, read_model, read_rows
 from bayespoint.cli.outputs import STDOUT, check_output, write_table
 from bayespoint.cli.progress import ProgressMonitor
 from bayespoint.pipelines import split_pipeline
@@ -33,6 +33,7 @@ def query(
     ] = "entropy",
     out: options.OptionalOut = None,
     seed: options.Seed = 0,
+    for_spreadsheet: options.ForSpreadsheet = False,
     encoding: options.Encoding = "utf-8",
     as_json: options.AsJson = False,
 ) -> None:
@@ -53,13 +54,13 @@ def query(
     pool = unlabelled(frame, machine, notes)
     if n > len(pool):
         bad_usage(f"--n {n} is more than the {count(len(pool), 'row')} to choose from")
-    with ProgressMonitor("choosing"):
+    with ProgressMonitor("choosing"), model_errors(model):
         chosen, scores = choose(machine, X.iloc[pool], n, strategy, seed)
     rows = pool[chosen]
     told = pd.DataFrame({"row": rows + 1, "score": scores})
     if out is not None:
         own = frame.iloc[rows].reset_index(drop=True)
-        write_table(pd.concat([told, own], axis=1), out)
+        write_table(pd.concat([told, own], axis=1), out, for_spreadsheet=for_spreadsheet)
     found = {"out": None if out is None else str(out), "strategy": strategy}
     lines = zip(map(str, told["row"]), (f"{s:.3f}" for s in scores), strict=True)
     shown = numbers_table(["row", strategy], list(lines)[:SHOWN])

@@ -10,7 +10,7 @@ import typer
 
 from bayespoint.cli import options
 from bayespoint.cli.messages import Notes, count, facts
-from bayespoint.cli.models import Model, read_model
+from bayespoint.cli.models import Model, model_errors, read_model
 from bayespoint.cli.outputs import STDOUT, check_output, write_table
 from bayespoint.cli.progress import ProgressMonitor
 from bayespoint.pipelines import split_pipeline
@@ -23,6 +23,7 @@ def sample_weights(
     out: options.ArrayOut,
     n: Annotated[int, typer.Option(metavar="N", min=1, help="How many draws.")] = 100,
     seed: options.Seed = 0,
+    for_spreadsheet: options.ForSpreadsheet = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Draw weight vectors from the posterior of a model.
@@ -36,13 +37,13 @@ def sample_weights(
     check_output(out, model, as_json=as_json, arrays=True)
     notes = Notes(aloud=not as_json)
     read = read_model(model, notes, needs_table=False)
-    with ProgressMonitor("drawing"):
+    with ProgressMonitor("drawing"), model_errors(model):
         weights = read.machine.draw_weights(n, random_state=seed)
     names = weight_names(read, weights.shape[2], notes)
     table = pd.DataFrame(weights.reshape(-1, weights.shape[2]), columns=names)
     if out.suffix.lower() != ".npy":
         table = numbered(table, read, n)
-    write_table(table, out)
+    write_table(table, out, for_spreadsheet=for_spreadsheet)
     found = {"out": str(out), "draws": n, "rows": len(table), "weights": names}
     told = facts([("drawn", f"{count(n, 'draw')} of {count(len(names), 'weight')}")])
     notes.end(found, told, f"Written to {out}.", to_stderr=out == STDOUT)

@@ -146,9 +146,9 @@ def scaled(scaling: Any, X: Any) -> Any:
     return ((X - mean) / scale).to(X.dtype)
 
 
-def variances(X: Any) -> NDArray[np.float64]:
-    """Variance of each feature, of an array or a tensor."""
-    if not is_tensor(X):
-        return X.var(axis=0, dtype=np.float64)
-    mean = X.double().mean(dim=0)
-    return to_host((X.double() - mean).square().mean(dim=0))
+def deviations(X: Any) -> NDArray[np.float64]:
+    """Standard deviation of each feature, of an array or a tensor; squares do not overflow."""
+    if is_tensor(X):
+        return to_host(X.double().std(dim=0, correction=0))
+    size = np.maximum(np.abs(X).max(axis=0), np.finfo(np.float64).tiny).astype(np.float64)
+    return size * np.std(X / size, axis=0, dtype=np.float64)

@@ -161,13 +161,18 @@ class PrecomputedKernel(Kernel):
         return values
 
 
-def check_gram(K: NDArray) -> None:
-    """Raise a :class:`KernelError` unless K is square and symmetric."""
+def check_square(K: NDArray) -> None:
+    """Raise a :class:`KernelError` unless K has as many columns as rows."""
     if K.shape[0] != K.shape[1]:
         raise KernelError(
             f"A precomputed kernel must be square for training. Got shape {K.shape}: pass "
             "k(x_i, x_j) between all training points (and k(new, training) to predict)."
         )
+
+
+def check_gram(K: NDArray) -> None:
+    """Raise a :class:`KernelError` unless K is square and symmetric."""
+    check_square(K)
     size = np.abs(np.diagonal(K)).max(initial=0.0)
     for start in range(0, len(K), CHUNK):
         part = slice(start, start + CHUNK)

@@ -51,7 +51,7 @@ def scale_gamma(X: NDArray) -> float:
     """1 / (n_features * Var X), as scikit-learn's SVC; 1 for constant data."""
     if X.min() == X.max():
         return 1.0
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         variance = float(X.var(dtype=np.float64))
     if not 1e-300 < variance < 1e300:
         raise KernelError(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.exceptions import KernelError
-from bayespoint.state import finite, need, number, optional, shaped
+from bayespoint.state import finite, need, number, shaped
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,8 @@ class Points:
         shaped(self.index, "iu", "n", n=n)
         need((self.index >= 0).all(), "a position is negative")
         number(self.log_unit, -1e5, 1e5)
-        optional(self.side, "n", n=n)
+        if self.side is not None:
+            finite(self.side, "n", n=n)
         for part in self.parts:
             need(isinstance(part, Points) and len(part) == n, "a term has different points")
 

@@ -65,7 +65,8 @@ class RadialKernel(Kernel):
         """Return a new kernel with gamma and the mean of the training points."""
         kernel = super().fitted(X)
         kernel.gamma = gamma_from_data(self.gamma, X)
-        kernel.centre_ = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
+        with np.errstate(over="ignore"):  # `prepare` raises the error
+            kernel.centre_ = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
         return kernel
 
     @property

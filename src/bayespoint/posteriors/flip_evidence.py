@@ -70,11 +70,17 @@ class FlipEvidence:
         return float(log_evidence(self.log_shares, q)) - self.n_coins * np.log(2)
 
     def error_at(self, q: float) -> float:
-        """Jackknife standard error of log Z(q) over the chains; NaN for a single chain."""
+        """Jackknife standard error of log Z(q) over the chains; NaN for a single chain.
+
+        It is infinite where a single chain has met the errors that q allows.
+        """
         n = len(self.histograms)
         if n < 2:
             return np.nan
-        return float(np.sqrt((n - 1) ** 2 / n) * log_evidence(self._without_one, q).std(ddof=1))
+        left_out = log_evidence(self._without_one, q)
+        if not np.isfinite(left_out).all():
+            return np.inf
+        return float(np.sqrt((n - 1) ** 2 / n) * left_out.std(ddof=1))
 
     def most_likely(self, smallest: float) -> float:
         """The q in [``smallest``, 1/2] with the largest evidence."""

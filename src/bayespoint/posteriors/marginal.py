@@ -13,7 +13,7 @@ from bayespoint.exceptions import CutMarginalsWarning, warn_user
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.likelihoods.probit import HARD
 from bayespoint.posteriors.base import Posterior
-from bayespoint.state import finite, number, optional, shaped
+from bayespoint.state import finite, number, shaped
 
 CUT = 0.01  # height of a marginal at an end of its grid at which the mean is off by about 1 %
 TINY = np.finfo(np.float64).tiny
@@ -192,12 +192,13 @@ class MarginalPosterior(Posterior):
     def check_state(self) -> None:
         """Raise an error if the stored attributes are invalid."""
         sizes = finite(self.grids, "tdb")
-        shaped(self.log_marginals, "f", "tdb", **sizes)
+        finite(self.log_marginals, "tdb", **sizes)
         number(self.beta, 0)
         Z, targets, weight = self._training
         n_points = finite(Z, "nd", d=sizes["d"])["n"]
         shaped(targets, "i", "nt", n=n_points, t=sizes["t"])
-        optional(weight, "n", n=n_points)
+        if weight is not None:
+            finite(weight, "n", n=n_points)
 
 
 def heights(beta: float, log_marginals: NDArray) -> NDArray[np.float64]:

@@ -375,6 +375,7 @@ class SelectiveClassifier(WrapsClassifier):
         need(self.confidence in SCORES, "its confidence is unknown")
         need(isinstance(self.threshold_, (float, np.floating)), "its threshold is not a number")
         shaped(self.classes_, "biufUO", "c")
+        need((self.classes_[:-1] < self.classes_[1:]).all(), "its classes are not sorted")
         label = self.reject_label_
         need(label is None or np.isscalar(label), "its reject label is not a single value")
         guarantee = vars(self).get("guarantee_")

@@ -17,13 +17,18 @@ from bayespoint.kernels import Kernel, Points, in_plain_units
 from bayespoint.memory import check_fits
 from bayespoint.monitor import current_monitor
 from bayespoint.spaces.coordinates import Coordinates
-from bayespoint.spaces.pivoted_cholesky import PSD_TOLERANCE, RANK_TOLERANCE, partial_cholesky
+from bayespoint.spaces.pivoted_cholesky import (
+    check_not_zero,
+    partial_cholesky,
+    tolerances,
+)
 from bayespoint.state import finite, integer, need, number
 from bayespoint.threads import useful_threads
 
 MATRICES = 6  # of the size of K that a fit holds at least: K, its factors, and the engine's own
 LARGE = 2000  # points from which the matrix takes a second or more
 AUTO_COMPONENTS = 1000  # of "auto", where a table of n x M numbers stays below the next number
+LARGEST = 1e100  # coordinate: squares of outputs, and their sums, must not overflow
 AUTO_NUMBERS, FEWEST = 10**8, 100  # 0.8 GB; but at least so many components
 
 
@@ -88,6 +93,7 @@ class BasisSpace(Coordinates):
         """
         if self.is_linear:
             self.Z_ = self._features(X.astype(np.float64, copy=False))
+            check_range(self.Z_)
             return self
         if sparse.issparse(X):
             raise KernelError(
@@ -101,6 +107,7 @@ class BasisSpace(Coordinates):
                 self.kernel, X, most, pivots
             )
             self._factor = self.Z_[self.pivots]
+            check_factor(self._factor)
             return self
         points = self.kernel.prepare(X.astype(np.float64, copy=False), training=True)
         check_room(len(points))
@@ -109,9 +116,10 @@ class BasisSpace(Coordinates):
             K = in_plain_units(self.kernel.block(points, points), unit, unit)
             ridge = K.trace() / len(K) if self.ridge == "mean" else float(self.ridge)
             K[np.diag_indices_from(K)] += ridge
-            self.Z_, every = gram_schmidt(K)
+            self.Z_, every = gram_schmidt(K, *tolerances(self.kernel, X))
         self._points = points.take(every)
         self._factor = self.Z_[every]
+        check_factor(self._factor)
         self._private = (ridge, every) if ridge > 0 else None
         if self.keeps_gram and len(every) == len(K):
             self._gram = K
@@ -153,9 +161,9 @@ class BasisSpace(Coordinates):
     def transform(self, X: NDArray) -> NDArray:
         """Coordinates z(x) of new points."""
         X = X.astype(np.float64, copy=False)
-        if self.is_linear:
-            return self._features(X)
-        return self._project(self.kernel.prepare(X))
+        Z = self._features(X) if self.is_linear else self._project(self.kernel.prepare(X))
+        check_range(Z)
+        return Z
 
     def _project(self, new: Points) -> NDArray:
         values = self.kernel.block(new, self._points)
@@ -303,6 +311,25 @@ def check_room(n_points: int) -> None:
         )
 
 
+def check_range(Z: Any) -> None:
+    """Raise an error if squares of outputs would overflow."""
+    largest = max(Z.max(), -Z.min()) if min(Z.shape) else 0.0
+    if not largest <= LARGEST:
+        raise KernelError(
+            f"Features in the space of the kernel are as large as {largest:.3g}, and their squares "
+            "overflow. Scale the features, or use normalize=True."
+        )
+
+
+def check_factor(factor: NDArray[np.float64]) -> None:
+    """Raise an error if points of the basis have no length of their own."""
+    if not (factor.diagonal() > 0).all():
+        raise KernelError(
+            "Kernel values are rounding errors: k(x, x') of equal points is not k(x, x). Scale the "
+            "features, or lower gamma."
+        )
+
+
 def check_basis(n_points: int, n_components: int) -> None:
     """Raise an error if the coordinates do not fit in memory; report that many are computed."""
     check_fits(
@@ -335,21 +362,24 @@ def with_constant(X: Any, constant: float) -> Any:
     return sparse.csr_array((data, column, begin), shape=(n, d + 1))
 
 
-def gram_schmidt(K: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def gram_schmidt(
+    K: NDArray[np.float64], rank_tolerance: float, psd_tolerance: float
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Z with Z Z^T = K, and the pivots p, for which Z[p] is lower triangular.
 
     One triangle of K decides, so that rounding cannot make it asymmetric. Raises a KernelError if
     K is not positive semi-definite.
     """
     largest = np.abs(K.diagonal()).max()
-    factor, pivots, rank, _ = lapack.dpstrf(K, tol=RANK_TOLERANCE * largest, lower=1)
+    check_not_zero(largest)
+    factor, pivots, rank, _ = lapack.dpstrf(K, tol=rank_tolerance * largest, lower=1)
     order = pivots - 1  # LAPACK counts from 1
     Z = np.empty((len(K), rank))
     Z[order] = np.tril(factor)[:, :rank]
     rest = order[rank:]
     if len(rest):
         left = K[np.ix_(rest, rest)] - Z[rest] @ Z[rest].T
-        if np.abs(np.tril(left)).max() > PSD_TOLERANCE * largest:
+        if np.abs(np.tril(left)).max() > psd_tolerance * largest:
             values = eigvalsh(K)
             raise KernelError(
                 f"The kernel is not positive semi-definite: its matrix has the eigenvalue "

@@ -14,7 +14,10 @@ MANIFEST = "manifest.json"
 FORMAT = "bayespoint model"
 VERSION = 2  # of the format; raised when older releases cannot read new files
 SEAL = "bayespoint model, manifest sha256 "  # comment of the archive, followed by the digits
-LARGEST_MANIFEST = 64 * 2**20  # bytes; parsed JSON takes up to thirty times as much memory
+LARGEST_MANIFEST = 64 * 2**20  # bytes
+# Bytes of memory for each of these characters, in JSON and in the values that are made of it.
+PARSED = {b"[": 160, b"{": 400, b",": 64}
+GROWTH, SMALL = 8, 4 * 2**20  # most memory, as a multiple of the manifest; what is always allowed
 THE_SAME_DAY = (1980, 1, 1, 0, 0, 0)  # of all members, so that equal models give equal bytes
 
 # How pickles begin, plain or as joblib compresses them (zlib, gzip, bz2, xz).
@@ -49,6 +52,7 @@ class Writer:
         data = json.dumps(whole, indent=1, allow_nan=False).encode("ascii")
         if len(data) > LARGEST_MANIFEST:
             raise ContentError(f"its manifest would have {len(data)} bytes, too many to load")
+        check_density(data)
         self._put(MANIFEST, data)
         self._zip.comment = (SEAL + digest(data)).encode("ascii")
 
@@ -68,11 +72,13 @@ class Reader:
     ----------
     manifest : dict
         The manifest, in a format that this release can read.
+    size : int
+        Bytes of the file.
     """
 
     def __init__(self, file: BinaryIO) -> None:
         self._zip = open_zip(file)
-        size = file.seek(0, os.SEEK_END)
+        self.size = size = file.seek(0, os.SEEK_END)
         self._members: dict[str, zipfile.ZipInfo] = {}
         for member in self._zip.infolist():
             if member.filename in self._members:
@@ -114,7 +120,8 @@ class Reader:
         if member.file_size > LARGEST_MANIFEST:
             raise ContentError(f"its manifest of {member.file_size} bytes is too large to load")
         data = self._zip.read(member)
-        manifest = json.loads(data, parse_constant=refuse_constant)
+        check_density(data)
+        manifest = json.loads(data.decode("ascii"), parse_constant=refuse_constant)
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             raise ContentError(f"its manifest is not that of a bayespoint model file. {AGAIN}")
         check_version(manifest)
@@ -135,6 +142,15 @@ def digest(data: bytes | memoryview) -> str:
 def is_intact(data: bytes, expected: str) -> bool:
     """Whether the bytes have the expected SHA-256."""
     return digest(data) == expected
+
+
+def check_density(data: bytes) -> None:
+    """Refuse JSON that would take far more memory than its text: thousands of empty lists."""
+    parsed = sum(size * data.count(character) for character, size in PARSED.items())
+    if parsed > max(GROWTH * len(data), SMALL):
+        raise ContentError(
+            f"its manifest of {len(data)} bytes would take about {parsed} bytes of memory. {AGAIN}"
+        )
 
 
 def open_zip(file: BinaryIO) -> zipfile.ZipFile:

@@ -15,6 +15,7 @@ from bayespoint.state import ContentError
 KINDS = "biufU"  # bool, integers, floats and strings of fixed width: nothing to unpickle
 VERSION = (1, 0)  # of the .npy format
 HEADER = 10_000  # largest header in bytes, NumPy's limit; a typical one has 118
+LAST_LETTER = 0x10FFFF  # of Unicode
 LARGEST = 8  # bytes of a number; wider floats differ between platforms
 
 
@@ -60,4 +61,8 @@ def from_bytes(data: bytes, order: Sequence[int] | None = None) -> NDArray:
     if n_bytes != len(data) - buffer.tell():
         raise ContentError(f"its {len(data)} bytes do not match shape {shape} and type {dtype}")
     array: NDArray = np.ndarray(shape, dtype, buffer=data, offset=buffer.tell()).copy()
+    if dtype.kind == "U" and array.size:
+        letters = np.frombuffer(array.tobytes(), np.dtype("u4").newbyteorder(dtype.byteorder))
+        if letters.max() > LAST_LETTER:
+            raise ContentError("its text contains numbers that are not Unicode characters")
     return array.transpose(np.argsort(order)) if len(shape) else array

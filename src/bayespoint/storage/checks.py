@@ -7,7 +7,6 @@ indices, a crash.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.coding import Coding
 from bayespoint.engines import Engine, Run
-from bayespoint.exceptions import one_line
+from bayespoint.exceptions import held_warnings, one_line
 from bayespoint.posteriors import Posterior
 from bayespoint.scaling import Scaling
 from bayespoint.spaces import BasisSpace, DualSpace, StackedSpace
@@ -79,14 +78,17 @@ def classifier(value: BayesPointClassifier) -> None:
 
 
 def trial(value: BayesPointClassifier, X: np.ndarray, n_tasks: int) -> None:
-    """Predict one point, and check the number of answers."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+    """Predict one point, and check the number of answers.
+
+    Nothing here may change the warnings of the process: other threads may load models as well.
+    """
+    with held_warnings(), np.errstate(all="ignore"):
         points = X if isinstance(value._columns, slice) else X[:, value._columns]
         Z = value._space.transform(points)
         posterior = value.posterior_
         answers = [posterior.decision(Z, value.decision), *posterior.latent(Z)]
     need(all(one.shape == (1, n_tasks) for one in answers), "it does not predict its classes")
+    need(not any(np.isnan(one).any() for one in answers), "it predicts NaN")
 
 
 SPACES = (BasisSpace, DualSpace, StackedSpace)

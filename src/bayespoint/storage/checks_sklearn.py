@@ -30,14 +30,21 @@ def pipeline(value: Pipeline) -> None:
         step(name, one)
 
 
+def one_job(value: ColumnTransformer | FeatureUnion) -> None:
+    """No processes: scikit-learn would start as many as a file says, at every prediction."""
+    need(value.n_jobs in (None, 1), f"its n_jobs is {value.n_jobs!r:.40}: set n_jobs=None")
+
+
 def columns(value: ColumnTransformer) -> None:
     """Named transformers."""
+    one_job(value)
     for name, one, _ in [*value.transformers, *vars(value).get("transformers_", ())]:
         step(name, one)
 
 
 def union(value: FeatureUnion) -> None:
     """Named transformers."""
+    one_job(value)
     for name, one in value.transformer_list:
         step(name, one)
 

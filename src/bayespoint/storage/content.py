@@ -9,6 +9,8 @@ import numpy as np
 
 from bayespoint.state import ContentError
 
+OBJECTS = 10_000  # most objects of a file; 1 000 columns with a pipeline each have 4 000
+LONGEST_NAME = 100  # characters of an attribute
 DEPTH = 100  # deepest nesting; a pipeline in a pipeline has about 20
 SINGLE = (bool, int, float, str, type(None), np.generic)  # allowed entries of object arrays
 
@@ -18,7 +20,12 @@ def check_names(cls: type, names: Iterable[str], place: str) -> None:
 
     No attribute may hide code of the class: only new names, and names with a plain default.
     """
+    fields = getattr(cls, "_fields", ())  # of a NamedTuple, which takes no other names
     for name in names:
+        if name in fields:
+            continue
+        if len(name) > LONGEST_NAME:
+            raise ContentError(f"{place} has an attribute with a name of {len(name)} characters")
         default = of_class(cls, name)
         is_fine = name.isidentifier() and not name.startswith("__")
         if not is_fine or not isinstance(default, (bool, int, float, str, tuple, type(None))):

@@ -12,7 +12,7 @@ import numpy as np
 from bayespoint.state import ContentError
 from bayespoint.storage.arrays import from_bytes, is_plain
 from bayespoint.storage.checks import check
-from bayespoint.storage.content import DEPTH, SINGLE, check_names
+from bayespoint.storage.content import DEPTH, OBJECTS, SINGLE, check_names
 from bayespoint.storage.registry import CLASSES, TYPES
 
 NOT_FINITE = {"nan", "inf", "-inf"}
@@ -28,6 +28,8 @@ class Decoder:
     ----------
     get : callable
         Takes the name of an array in the file and returns its bytes.
+    most_bytes : float, optional
+        Most bytes of all arrays, each counted as often as it is used: every use is checked.
 
     Attributes
     ----------
@@ -35,10 +37,13 @@ class Decoder:
         Top-level packages of all classes in the tree.
     """
 
-    def __init__(self, get: Callable[[str], bytes]) -> None:
+    def __init__(self, get: Callable[[str], bytes], most_bytes: float = np.inf) -> None:
         self._get = get
         self._arrays: dict[str, tuple[Any, np.ndarray]] = {}
         self._objects: dict[int, Any] = {}
+        self._n_objects = 0
+        self._n_bytes = 0  # of arrays, each time that they are used
+        self._most_bytes = most_bytes
         self.libraries: set[str] = set()
         # First key of a node -> the other keys it may have, and its reader.
         self._readers: dict[str, tuple[set[str], Callable[[dict, str, int], Any]]] = {
@@ -123,6 +128,7 @@ class Decoder:
             known, array = self._arrays[name]
             if known != layout:
                 raise ContentError(f"{place} uses the array {name!r} in another layout")
+            self._count(array, place)
             return array
         try:
             array = from_bytes(self._get(name), axes)
@@ -130,7 +136,13 @@ class Decoder:
             raise ContentError(f"{place} cannot be read: {error}") from error
         array.flags.writeable = not readonly
         self._arrays[name] = layout, array
+        self._count(array, place)
         return array
+
+    def _count(self, array: np.ndarray, place: str) -> None:
+        self._n_bytes += array.nbytes
+        if self._n_bytes > self._most_bytes:
+            raise ContentError(f"{place} uses an array once more, and arrays are used too often")
 
     def _object_array(self, node: dict, place: str, depth: int) -> np.ndarray:
         values = self._items(node["objects"], place, depth)
@@ -152,22 +164,25 @@ class Decoder:
             raise ContentError(f"{place} is of class {name!r:.80}, which is not allowed")
         if type(number) is not int or number in self._objects:
             raise ContentError(f"{place} has the number {number!r:.80}, which is invalid or in use")
+        self._n_objects += 1
+        if self._n_objects > OBJECTS:
+            raise ContentError(f"it contains more than {OBJECTS} objects")
+        check_names(cls, nodes, place)  # before the values, whose places contain these names
         state = {
             attribute: self.decode(part, f"{place}.{attribute}", depth + 1)
             for attribute, part in nodes.items()
         }
-        value = build(cls, state, place)
+        value = build(cls, state)
         check(value, place)
         self._objects[number] = value
         self.libraries.add(name.split(".")[0])
         return value
 
 
-def build(cls: Any, state: dict[str, Any], place: str) -> Any:
+def build(cls: Any, state: dict[str, Any]) -> Any:
     """An object of the class with these attributes."""
     if issubclass(cls, tuple):
         return cls(**state)
-    check_names(cls, state, place)
     value = cls.__new__(cls)
     for name, default in defaults(cls).items():
         state.setdefault(name, default)  # a parameter newer than the file

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bayespoint.deferred import Deferred
 from bayespoint.state import ContentError
 from bayespoint.storage.arrays import axis_order, is_plain, to_bytes
 from bayespoint.storage.checks import check
@@ -105,15 +106,14 @@ class Encoder:
             return self._done[id(value)]
         if id(value) in self._open:
             raise ContentError(f"{place} contains itself")
-        check(value, place)
         self._open.append(id(value))
         parts = state_of(value)
         state = {
             name: self.encode(part, f"{place}.{name}", depth + 1) for name, part in parts.items()
         }
         self._open.pop()
-        if not isinstance(value, tuple):
-            check_names(type(value), state, place)
+        check(value, place)  # after its parts, whose errors are more precise
+        check_names(type(value), state, place)
         number = self._n_objects
         self._n_objects += 1
         self._keep(value, {"same": number})
@@ -128,6 +128,8 @@ def state_of(value: Any) -> dict[str, Any]:
     """The attributes of an object, without cached properties."""
     if isinstance(value, tuple):
         return value._asdict()  # type: ignore[attr-defined]
+    if isinstance(value, Deferred):
+        value.fetch()
     left_out = {CALLBACKS, *getattr(type(value), "not_stored", ())}
     return {
         name: part

@@ -22,6 +22,8 @@ from bayespoint.storage.decode import Decoder
 from bayespoint.storage.encode import Encoder
 from bayespoint.version import __version__
 
+SHARED = 10  # how often the arrays of a file may be used, on average
+
 
 @dataclass(frozen=True)
 class ModelFile:
@@ -154,7 +156,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     with opened(path) as reader:
         reader.check_members()
-        decoder = Decoder(reader.array)
+        decoder = Decoder(reader.array, most_bytes=SHARED * reader.size)
         model = decoder.decode(reader.manifest["model"], "model")
         if not hasattr(model, "get_params"):
             raise ContentError("it contains no estimator")

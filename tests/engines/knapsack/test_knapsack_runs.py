@@ -92,6 +92,28 @@ def test_points_without_common_features_form_a_tree():
     assert np.abs(both - wrong).max() > 2e-3
 
 
+def chain_error(seed, C=8.0, bins=33, **how):
+    """Mean distance to the max-marginals of four weights, where points share one with the next."""
+    rng = np.random.default_rng(seed)
+    x = np.zeros((3, 4))
+    for point in range(3):
+        x[point, point : point + 2] = rng.normal(size=2)
+    beliefs = beliefs_of(x, C, low=-4.0, high=4.0, bins=bins, **how)
+    found, changes = passes(beliefs, 8)
+    assert changes[-1] < 1e-9  # a tree: messages stay after as many passes as it is long
+    w = np.stack(np.meshgrid(*beliefs.grid, indexing="ij"), axis=-1)
+    log_p = -0.5 * np.square(w).sum(axis=-1) - C * (w @ x.T < 1 - 1e-9).sum(axis=-1)
+    exact = np.array([log_p.max(axis=tuple({0, 1, 2, 3} - {d})) for d in range(4)])
+    return np.abs(found - (exact - exact.max(axis=1, keepdims=True))).mean()
+
+
+def test_on_a_chain_only_exact_messages_give_max_marginals():
+    exact = [chain_error(seed, exact=True) for seed in range(3)]
+    envelope = [chain_error(seed) for seed in range(3)]
+    assert np.mean(exact) < np.mean(envelope)
+    assert all(one <= other + 1e-3 for one, other in zip(exact, envelope, strict=True))
+
+
 # Loops: fixed points -----------------------------------------------------------------------------
 
 

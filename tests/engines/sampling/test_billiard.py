@@ -6,9 +6,11 @@ from tests.helpers.sphere import integrate, problem
 
 from bayespoint import BayesPointClassifier, _core
 from bayespoint.engines import BilliardSampler, GibbsSampler
-from bayespoint.engines.sampling.billiard import ENDLESS
+from bayespoint.engines.progress import StepProgress
+from bayespoint.engines.sampling.billiard import ENDLESS, Billiard
 from bayespoint.engines.sampling.halfspaces import Halfspaces
 from bayespoint.exceptions import EmptyVersionSpaceError
+from bayespoint.monitor import Monitor
 from bayespoint.posteriors.diagnostics import effective_sample_size
 
 TRAP = 56  # seed of a problem whose billiard goes to and fro between two walls for ever
@@ -39,7 +41,7 @@ def played(X, y, n_bounces, refresh, seed=0):
     halfspaces, rng = Halfspaces.of(X, y, None), np.random.default_rng(seed)
     Y, ball = halfspaces.normals, launched(halfspaces, rng, refresh)
     nothing = np.empty((1, X.shape[1]))
-    _core.billiard.play(Y, Y @ Y.T, ball, refresh, np.inf, n_bounces, np.inf, rng, nothing)
+    _core.billiard.play(Y, Y @ Y.T, ball, refresh, np.inf, n_bounces, np.inf, ENDLESS, rng, nothing)
     arc = ball.clock[0]
     return ball.integral / arc, arc / n_bounces
 
@@ -82,7 +84,8 @@ def test_bounce_points_are_biased():
     for _ in range(20_000):
         _core.billiard.launch(ball.w, ball.v, rng)
         _core.billiard.count_anew(ball, np.inf)
-        _core.billiard.play(Y, Y @ Y.T, ball, np.inf, np.inf, 1, np.inf, rng, np.empty((1, 3)))
+        nothing = np.empty((1, 3))
+        _core.billiard.play(Y, Y @ Y.T, ball, np.inf, np.inf, 1, np.inf, ENDLESS, rng, nothing)
         bounces += ball.w
     assert degrees(bounces, centre) > 0.6
 
@@ -96,7 +99,7 @@ def test_with_and_without_inner_products():
     for gram in (Y @ Y.T, np.empty((0, 0))):
         rng = np.random.default_rng(1)
         ball, samples = launched(halfspaces, rng, 1.0, 0.01), np.empty((50, 8))
-        _core.billiard.play(Y, gram, ball, 1.0, 0.01, ENDLESS, np.inf, rng, samples)
+        _core.billiard.play(Y, gram, ball, 1.0, 0.01, ENDLESS, np.inf, ENDLESS, rng, samples)
         results.append(samples)
     np.testing.assert_allclose(*results, atol=1e-6)
 
@@ -108,7 +111,7 @@ def test_samples_are_equally_far_apart_on_a_free_flight():
     ball.v[:] = 0.0, 1.0, 0.0
     samples, rng = np.empty((7, 3)), np.random.default_rng(0)
     _core.billiard.count_anew(ball, 0.2)
-    _core.billiard.play(Y, Y @ Y.T, ball, np.inf, 0.2, ENDLESS, np.inf, rng, samples)
+    _core.billiard.play(Y, Y @ Y.T, ball, np.inf, 0.2, ENDLESS, np.inf, ENDLESS, rng, samples)
     t = 0.2 * np.arange(1, 8)
     expected = np.stack([np.cos(t), np.sin(t), 0 * t], axis=1)
     np.testing.assert_allclose(samples, expected, atol=1e-14)
@@ -116,7 +119,7 @@ def test_samples_are_equally_far_apart_on_a_free_flight():
     assert (ball.clock[0], ball.clock[2]) == (pytest.approx(1.4), np.inf)
     samples = np.empty((1, 3))  # to the wall at pi/2 and back: 1.4 + 0.3 is as far as pi - 1.7
     _core.billiard.count_anew(ball, 0.3)
-    _core.billiard.play(Y, Y @ Y.T, ball, np.inf, 0.3, ENDLESS, np.inf, rng, samples)
+    _core.billiard.play(Y, Y @ Y.T, ball, np.inf, 0.3, ENDLESS, np.inf, ENDLESS, rng, samples)
     np.testing.assert_allclose(samples[0], [np.cos(np.pi - 1.7), np.sin(1.7), 0], atol=1e-14)
 
 
@@ -141,3 +144,17 @@ def test_classes_that_cannot_be_separated():
         machine().fit(X, [0, 1, 1])
     assert caught.value.n_points == 3
     assert caught.value.n_wrong >= 1
+
+
+def test_a_call_ends_after_some_events():
+    """However often the velocity is drawn anew, so that an interrupt can be heard."""
+    rng = np.random.default_rng(0)
+    halfspaces = Halfspaces.of(rng.normal(size=(5, 3)) + 3, np.ones(5), None)
+    Y, ball = halfspaces.normals, launched(halfspaces, rng, refresh=1e-300, spacing=1.0)
+    samples = np.empty((5, 3))
+    done = _core.billiard.play(Y, Y @ Y.T, ball, 1e-300, 1.0, ENDLESS, np.inf, 1000, rng, samples)
+    assert not done and ball.counts[0] == 1000
+    ball.clock[0] = 1.0  # which 1e-300 does not change
+    engine = Billiard(halfspaces, 10, 1e-300, StepProgress(Monitor(), 100))
+    with pytest.raises(ValueError, match="The ball does not move"):
+        engine._play(ball, 1e-300, 1.0, ENDLESS, np.inf, rng, samples)

@@ -322,3 +322,35 @@ def test_the_exact_mean_of_many_seeds():
         z.append((draws.mean(axis=(0, 1)) - expected) / error)
     assert 0.6 < np.std(z) < 1.5
     assert np.abs(np.mean(z, axis=0)).max() < 5 / np.sqrt(20)
+
+
+# Extremes ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("burn_in", range(9))
+@pytest.mark.parametrize("n_chains", [1, 2])
+def test_directions_are_adapted_to_any_number_of_draws(burn_in, n_chains):
+    """The covariance of a single draw is NaN, which was an index of an array then."""
+    X, y = problem(30, n_flips=3)
+    clf = machine(directions="adapted", burn_in=burn_in, n_chains=n_chains, n_samples=4, thin=1)
+    assert np.isfinite(clf.fit(X, y).predict_proba(X)).all()
+
+
+SHIFTS = {"centred": (0, 1), "far": (1e4, 1), "farther": (1e6, 1), "scaled": (0, [1, 1e12])}
+
+
+@pytest.mark.parametrize("name", SHIFTS)
+def test_version_spaces_that_are_thin_because_of_scales(name):
+    """Whether classes are separable depends neither on the origin nor on units of features."""
+    shift, scale = SHIFTS[name]
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = X.sum(axis=1) > 0
+    X = (X + 0.3 * np.where(y, 1, -1)[:, None]) * scale + shift
+    for directions in ("isotropic", "adapted"):
+        clf = machine(label_noise=0, directions=directions).set_params(fit_intercept=True)
+        assert clf.fit(X, y).score(X, y) == 1
+    y[0] = ~y[0]
+    X[:3] = X[0]  # the same point with both labels
+    with pytest.raises(EmptyVersionSpaceError):
+        machine(label_noise=0).set_params(fit_intercept=True).fit(X, y)

@@ -153,3 +153,21 @@ def test_bad_questions():
     assert posterior.log_evidence is None
     with pytest.raises(ValueError, match="set evidence=True"):
         posterior.log_evidence_at(0.1)
+
+
+def test_many_copies_are_refused_before_memory_is_taken():
+    X, y = problem(20)
+    weight = np.full(20, 10**6)
+    clf = BayesPointClassifier(kernel="linear", engine=GibbsSampler(evidence=True, n_samples=20))
+    with pytest.raises(ValueError, match=r"sample weights sum to 2e\+07: take smaller ones"):
+        clf.fit(X, y, sample_weight=weight)
+
+
+def test_error_where_one_chain_alone_has_met_version_space():
+    """With hard labels the others say that the evidence is 0, and that its error is not known."""
+    histograms = np.zeros((3, 1, 6))
+    histograms[:, 0, 2:4] = 5.0
+    histograms[0, 0, 0] = 1.0
+    evidence = FlipEvidence(np.zeros(1), histograms)
+    assert np.isfinite(evidence.at(0.0)) and evidence.error_at(0.0) == np.inf
+    assert np.isfinite(evidence.error_at(0.1))

@@ -152,7 +152,7 @@ def test_dual_basis():
     """Rows at right angles to all points but their own, of a kernel (triangular) and of any."""
     rng = np.random.default_rng(0)
     A = rng.normal(size=(12, 12))
-    triangular, _ = gram_schmidt(A @ A.T)
+    triangular, _ = gram_schmidt(A @ A.T, 1e-10, 1e-6)
     for normals in (triangular, A):
         point, rows = dual_basis(normals)
         np.testing.assert_allclose(rows @ normals[point].T, np.eye(12), atol=1e-8)

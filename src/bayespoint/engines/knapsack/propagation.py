@@ -103,8 +103,10 @@ class KnapsackPropagation(Engine):
     A pass costs about n d ``bins`` operations, d times less than in the paper: the items of
     all incoming messages are merged once for all outgoing ones.
 
-    On a tree (one point, or points without common features) beliefs are the exact max-marginals up
-    to the bins; otherwise they are not, but their means point in nearly the right direction.
+    For one point, or points without common features, beliefs are the exact max-marginals up to the
+    bins. On other trees, such as points that each share one feature with the next, they are so with
+    ``nonconcave="exact"``; the default "envelope" can be off by a good part of C. Elsewhere neither
+    is exact, but their means point in nearly the right direction.
 
     The defaults of C, beta and ``schedule`` have the least mean error on ten data sets
     (``benchmarks/knapsack_defaults.py``), about that of pairs of C and beta chosen by five folds.

@@ -29,6 +29,7 @@ from bayespoint.threads import thread_pool
 from bayespoint.validation import check_number
 
 LARGEST_GRAM = 5000  # points whose inner products are kept, 200 MB; else a bounce costs O(m d)
+EVENTS, FEWEST_EVENTS = 10**7, 100  # of one call: for each of the numbers that an event changes
 LAUNCHES = 10  # velocities that the first bounces are played with
 ENDLESS = sys.maxsize
 
@@ -75,9 +76,7 @@ class Billiard:
             core.launch(ball.w, ball.v, rng)
             core.count_anew(ball, np.inf)
             for begin, end in self._slices.of(bounces):
-                core.play(
-                    self._normals, self._gram, ball, np.inf, np.inf, end, np.inf, rng, nothing
-                )
+                self._play(ball, np.inf, np.inf, end, np.inf, rng, nothing)
                 n_bounces += end - begin
                 self._progress.add(end - begin)
                 if self._progress.stopped:
@@ -101,11 +100,24 @@ class Billiard:
             before[:] = total
             _core.billiard.count_anew(ball, spacing)
         most_arc = end * free_path if end < thin * len(samples) else np.inf
-        _core.billiard.play(
-            self._normals, self._gram, ball, self._refresh * free_path, spacing, ENDLESS, most_arc,
-            rng, samples,
-        )  # fmt: skip
+        refresh = self._refresh * free_path
+        self._play(ball, refresh, spacing, ENDLESS, most_arc, rng, samples)
         total[:] = before + ball.integral / free_path
+
+    def _play(self, ball: Any, *rules: Any) -> None:
+        """Play on, in calls that are short, until the rules say that it is enough."""
+        *limits, rng, samples = rules
+        events = max(FEWEST_EVENTS, EVENTS // sum(self._normals.shape))
+        arc = -1.0
+        while not _core.billiard.play(
+            self._normals, self._gram, ball, *limits, events, rng, samples
+        ):
+            if ball.clock[0] == arc:
+                raise ValueError(
+                    "The ball does not move: version space is too thin for floating-point numbers. "
+                    "Scale the features, or set a ridge."
+                )
+            arc = ball.clock[0]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -127,7 +139,7 @@ class BilliardSampler(Engine):
     thin : int, default=10
         Mean free paths from one sample to the next.
     refresh : float or None, default=10
-        Mean free paths after which a new velocity is drawn; None means never.
+        Mean free paths, at least 0.01, after which a new velocity is drawn; None means never.
     n_chains : int, default=4
         Number of independent balls, which run on ``n_jobs`` threads.
 
@@ -169,7 +181,7 @@ class BilliardSampler(Engine):
         check_sizes(self)
         check_number(self, "thin", low=1, integer=True)
         check_number(self, "burn_in", low=1, integer=True)
-        check_number(self, "refresh", low=0, closed="neither", also=(None,))
+        check_number(self, "refresh", low=0.01, also=(None,))
 
     def run(
         self, space: BasisSpace, targets: NDArray[np.int8], request: Request

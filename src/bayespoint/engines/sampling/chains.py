@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from bayespoint._core.calls import Slices
 from bayespoint.engines.progress import StepProgress
 from bayespoint.engines.sampling.moves import Moves, Record
+from bayespoint.memory import check_fits
 from bayespoint.threads import ThreadPool
 
 PARTS = 10  # of a run, each of which begins with w alone
@@ -52,7 +53,12 @@ class Chains:
         Fewer draws come back if the monitor stops the run, but at least one of each chain.
         """
         n_chains, d = len(self._states), len(self.mean)
-        samples, totals = np.empty((n_chains, n_draws, d)), np.zeros((n_chains, d))
+        check_fits(
+            8 * n_chains * n_draws * d,
+            f"{n_chains * n_draws} samples of {d} coordinates",
+            "take fewer samples (n_samples), or fewer coordinates (n_components)",
+        )
+        samples, totals = np.full((n_chains, n_draws, d), np.nan), np.zeros((n_chains, d))
         size = -(-n_draws // PARTS)
         n_steps = 0
         for begin in range(0, n_draws, size):

@@ -19,6 +19,7 @@ AGREE = 1.05  # R-hat up to which chains agree, and target_ess may end a run
 DISAGREE = 1.1  # R-hat above which a warning is due; independent chains of 100 draws stay below
 ENOUGH = 100  # independent samples from which a second digit of a probability means something
 MONITORED = 100  # training points whose outputs tell whether chains agree
+LEAST = -1e300  # log-probability, so that differences stay finite
 SHORT = 1_000_000  # outputs that are sorted at once, between two chances to interrupt
 
 
@@ -91,7 +92,8 @@ def left_out_log_probability(
 
     A sample w of the posterior given all labels counts 1 / p(y_i | w) without the i-th.
     """
-    weight = np.exp(-likelihood.log_likelihood(margins)[0])
+    log_p = np.maximum(likelihood.log_likelihood(margins)[0], LEAST)
+    weight = np.exp(log_p.min(axis=1, keepdims=True) - log_p)
     weight /= weight.sum(axis=1, keepdims=True)
     mean = (weight * margins).sum(axis=1)
     variance = (weight * (margins - mean[:, None]) ** 2).sum(axis=1)

@@ -12,7 +12,9 @@ from scipy.optimize import linprog
 from bayespoint.exceptions import EmptyVersionSpaceError
 
 MISTAKES = 2000  # that the perceptron may correct before a linear program decides
-THINNEST = 1e-10  # margin, as a cosine, below which version space is rounding error
+THINNEST = 1e-10  # margin, as a cosine, below which a linear program decides
+EPSILON, TINY = np.finfo(np.float64).eps, np.finfo(np.float64).tiny
+ROUNDING = 100 * EPSILON  # share of the terms of an output, below which its sign is uncertain
 
 
 class Halfspaces(NamedTuple):
@@ -77,17 +79,27 @@ class Halfspaces(NamedTuple):
         return self._largest_margin()
 
     def _largest_margin(self) -> NDArray[np.float64]:
-        """The w in a box whose smallest output is largest; an error if that is not positive."""
-        m, d = self.normals.shape
+        """The w in a box whose smallest output is largest; an error if that is not positive.
+
+        The linear program is posed in coordinates in which all directions of the points are equally
+        long: its solver has an absolute tolerance, below which features of a small scale, or
+        points far from 0, would fall.
+        """
+        Y = self.normals
+        m = len(Y)
+        points, lengths, directions = np.linalg.svd(Y, full_matrices=False)
+        rank = int((lengths > lengths[0] * max(Y.shape) * EPSILON).sum())
         found = linprog(
-            np.append(np.zeros(d), -1.0),
-            A_ub=np.hstack([-self.normals, np.ones((m, 1))]),
+            np.append(np.zeros(rank), -1.0),
+            A_ub=np.hstack([-points[:, :rank], np.full((m, 1), m**-0.5)]),  # outputs are that small
             b_ub=np.zeros(m),
-            bounds=[(-1, 1)] * d + [(None, 1)],
+            bounds=[(-1, 1)] * rank + [(None, 1)],
         )
-        w = found.x[:d] if found.x is not None else np.zeros(d)
-        length = np.linalg.norm(w)
-        if (self.normals @ w).min() <= THINNEST * (1 + length):
-            wrong = int((self.normals @ self.centre() <= 0).sum())
+        w = np.zeros(Y.shape[1])
+        if found.x is not None:
+            w = (found.x[:rank] / lengths[:rank]) @ directions[:rank]
+            w /= max(np.abs(w).max(), TINY)
+        if not (Y @ w > ROUNDING * (np.abs(Y) @ np.abs(w))).all():
+            wrong = int((Y @ self.centre() <= 0).sum())
             raise EmptyVersionSpaceError(m, wrong)
-        return w / length
+        return w / np.linalg.norm(w)

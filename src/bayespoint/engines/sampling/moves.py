@@ -130,6 +130,8 @@ class Lines(Circles):
         """Take new directions from draws: their covariance, and the guess while they are few."""
         flat = draws.reshape(-1, draws.shape[2])
         n, d = flat.shape
+        if n < 2:  # one draw has no covariance
+            return
         centre = flat.mean(axis=0)
         # Length of a Gaussian vector: mean square d, variance 1/2.
         seen = d * np.cov(flat.T) + 0.5 * np.outer(centre, centre) / (centre @ centre)

@@ -10,6 +10,7 @@ from bayespoint.engines.sampling.halfspaces import Halfspaces
 from bayespoint.posteriors import FlipEvidence
 
 RUNGS = 25  # their laws overlap for some hundred points
+MOST_COUNTS = 10**6  # errors in all copies: every rung of every chain has a histogram of them
 STEEPEST = 7.0  # theta of q = 0.001, to which every ladder leads at least
 
 
@@ -37,10 +38,16 @@ def climb_steps(n_steps: int) -> int:
 
 
 def check_counts(weight: NDArray[np.float64]) -> None:
-    """Raise an error for weights that are not integers: errors are counted in a histogram."""
+    """Raise an error for weights that are not integers, or too many, for a histogram of errors."""
     if (weight % 1).any():
         raise ValueError(
             "The evidence counts errors, and needs sample weights that are whole numbers. Got "
             f"{weight[weight % 1 > 0][0]:g} among them: round the weights (class_weight included), "
             "or set evidence=False and a number as label_noise."
+        )
+    if weight.sum() > MOST_COUNTS:
+        raise ValueError(
+            f"The evidence counts errors, of at most {MOST_COUNTS} copies of points. The sample "
+            f"weights sum to {weight.sum():g}: take smaller ones, or set evidence=False and a "
+            "number as label_noise."
         )

@@ -20,6 +20,7 @@ from bayespoint.threads import ThreadPool
 STATE_BYTES = 20  # per point and classifier: a coefficient, an output, half of the first outputs
 STATE_SIZE = 256e6  # bytes of coefficients and outputs held at a time; more samples go in waves
 DEVICE_SHARE = 0.15  # of the device memory, for the same
+LARGEST = 1e150  # output of a ridge, whose square is finite; outliers make other points that small
 TOGETHER = 50  # samples whose first visits are summed up at a time
 
 
@@ -135,6 +136,7 @@ def first_visits(
     first = trained.first_outputs[n] * inverse[late]  # (n_tasks, late points)
     final = trained.outputs[n][:, late] / length * inverse[late]
     unlearned = trained.alphas[n][:, late] == 0
+    private = np.minimum(np.abs(ridge * inverse * trained.alphas[n] / length), LARGEST)
     outputs, counts = np.zeros((len(order), len(length))), np.zeros(len(order), dtype=np.int64)
     outputs[late], counts[late] = first.T, 1
     return FirstVisits(
@@ -142,7 +144,7 @@ def first_visits(
         counts,
         first_square=float(np.square(first[unlearned]).sum()),
         final_square=float(np.square(final[unlearned]).sum()),
-        noise=np.square(ridge * inverse * trained.alphas[n] / length).mean(axis=1),
+        noise=np.square(private).mean(axis=1),
     )
 
 

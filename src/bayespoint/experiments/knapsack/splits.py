@@ -6,6 +6,7 @@ Many splits survive an interruption: each is written down when it is done.
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -184,22 +185,27 @@ def read_state(path: Path, key: str) -> dict[tuple[str, int], SplitErrors]:
     done: dict[tuple[str, int], SplitErrors] = {}
     if not path.is_file():
         return done
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
             own_key, *fields = json.loads(line)
             errors = SplitErrors(*fields)
+            if own_key == key:
+                done[errors.data, errors.split] = errors
         except (ValueError, TypeError):
             continue
-        if own_key == key:
-            done[errors.data, errors.split] = errors
     return done
 
 
 def write_state(path: Path, key: str, errors: SplitErrors) -> None:
     """Add a line for one split."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps([key, *errors], default=float) + "\n")
+    line = json.dumps([key, *errors], default=float) + "\n"
+    with path.open("ab+") as file:
+        if file.tell():
+            file.seek(-1, os.SEEK_END)
+            if file.read() != b"\n":  # an earlier run was killed while it wrote
+                line = "\n" + line
+        file.write(line.encode("ascii"))
 
 
 def error_matrix(results: Sequence[SplitErrors], data: str, methods: Sequence[str]) -> np.ndarray:

@@ -355,7 +355,7 @@ def test_it_converges_for_other_priors_and_noises(parameters, recwarn):
 
 def test_numbers_whose_squares_overflow_are_refused():
     X, y = sparse_problem()
-    with pytest.raises(ValueError, match="works with squares, which overflow"):
+    with pytest.raises(ValueError, match=r"squares.* overflow"):
         machine().fit(1e150 * X, y)
-    with pytest.raises(ValueError, match="works with squares, which overflow"):
+    with pytest.raises(ValueError, match=r"squares.* overflow"):
         machine(prior_mean=np.full(8, 1e150), prior_scale=1e-10).fit(X, y)

@@ -1,0 +1,47 @@
+"""A small version of the attack; ``make attack`` runs all of it."""
+
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+from tests.attack import files, fits
+from tests.attack.judge import CLEAR, FINE, WRONG, judged
+
+FIRST = 10**6  # seeds that the large attack does not use
+
+
+@pytest.mark.parametrize("kind", ["fits", "parameters"])
+@pytest.mark.parametrize("part", range(4))
+def test_fits(kind, part):
+    for seed in range(FIRST + 15 * part, FIRST + 15 * (part + 1)):
+        name, outcome = fits.attack(kind, seed)
+        assert outcome.kind != WRONG, f"{kind}:{seed} {name}: {outcome.reason}"
+
+
+def test_files():
+    seen = set()
+    for seed in range(FIRST, FIRST + 150):
+        name, outcome = files.attack("files", seed)
+        assert outcome.kind != WRONG, f"{name}: {outcome.reason}"
+        seen.add(outcome.kind)
+    assert seen == {FINE, CLEAR}
+
+
+def test_what_is_wrong_is_seen():
+    """The negative control."""
+    assert judged(lambda: "").kind == FINE
+    assert judged(lambda: "it is wrong").kind == WRONG
+    assert judged(lambda: str(np.linalg.cholesky(-np.eye(2)))).reason.startswith("unhelpful")
+    assert judged(lambda: str([][1])).kind == WRONG
+    assert judged(lambda: str(np.zeros(0).max())).reason.startswith("unhelpful ValueError")
+    raw = partial(warnings.warn, "overflow", RuntimeWarning, stacklevel=1)
+    assert judged(lambda: raw() or "").reason.startswith("raw RuntimeWarning")
+    assert judged(lambda: np.seterr(all="ignore") and "").kind == WRONG
+    np.seterr(all="warn")
+
+    def forever():
+        while True:
+            pass
+
+    assert judged(forever, seconds=1).reason == "more than 1 s"

@@ -1,0 +1,65 @@
+"""Numbers near the ends of what floats can represent: right results, or an error that helps."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from bayespoint import BayesPointClassifier
+
+X = np.random.default_rng(0).normal(size=(60, 2))
+Y = (X[:, 0] > 0).astype(int)
+
+
+def fitted(X=X, y=Y, **parameters):
+    """A classifier, fitted without a raw warning of NumPy."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        return BayesPointClassifier(kernel="linear", random_state=0, **parameters).fit(X, y)
+
+
+@pytest.mark.parametrize("engine", ["ep", "laplace", "gibbs", "billiard", "knapsack"])
+def test_new_points_out_of_range(engine):
+    """Not p = 0.5, as squares that overflow would have it."""
+    clf = fitted(engine=engine)
+    with pytest.raises(ValueError, match=r"squares overflow.*Scale the features"):
+        clf.predict_proba(1e160 * X)
+
+
+@pytest.mark.filterwarnings("ignore::bayespoint.exceptions.NotSeparableWarning")
+def test_the_perceptron_needs_no_squares():
+    clf = fitted(1e160 * X, engine="perceptron")
+    assert clf.score(1e160 * X, Y) > 0.9
+    assert clf.feature_relevance_[0] > 0.8
+
+
+@pytest.mark.parametrize("weight", [1e-300, 1e-12, 1e12])
+def test_weights_of_any_size(weight):
+    clf = fitted()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clf.fit(X, Y, sample_weight=np.full(60, weight))
+    assert np.isfinite(clf.predict_proba(X)).all()
+
+
+def test_predictions_that_are_no_numbers_are_an_error():
+    clf = fitted(engine="laplace")
+    clf.posterior_.mean[:] = np.nan
+    with pytest.raises(ValueError, match=r"Predictions for 60 of 60 points overflow"):
+        clf.predict_proba(X)
+
+
+def test_weights_that_are_no_numbers_are_an_error(monkeypatch):
+    engine = type(fitted(engine="laplace")._make_engine(X))
+    run = engine.run
+
+    def broken(self, *arguments):
+        posterior, how = run(self, *arguments)
+        posterior.mean[0] = np.nan
+        return posterior, how
+
+    monkeypatch.setattr(engine, "run", broken)
+    clf = BayesPointClassifier(kernel="linear", engine="laplace")
+    with pytest.raises(ValueError, match=r"LaplaceApproximation found are not finite.*Scale"):
+        clf.fit(X, Y)
+    assert not hasattr(clf, "posterior_")
