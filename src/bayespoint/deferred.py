@@ -9,7 +9,7 @@ from typing import Any
 class Deferred:
     """An object with attributes that may be functions of nothing, until somebody wants them.
 
-    Pickles contain the values; model files do as well, since checks come first and ask for them.
+    Pickles and model files contain the values.
 
     Examples
     --------
@@ -32,7 +32,11 @@ class Deferred:
         functions.pop(name, None)
         return value
 
-    def __getstate__(self) -> dict[str, Any]:
+    def fetch(self) -> None:
+        """Compute all attributes that are not there yet."""
         for name in list(vars(self).get("_deferred", {})):
             getattr(self, name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        self.fetch()
         return {name: value for name, value in vars(self).items() if name != "_deferred"}

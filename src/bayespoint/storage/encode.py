@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bayespoint.deferred import Deferred
 from bayespoint.state import ContentError
 from bayespoint.storage.arrays import axis_order, is_plain, to_bytes
 from bayespoint.storage.checks import check
@@ -127,6 +128,8 @@ def state_of(value: Any) -> dict[str, Any]:
     """The attributes of an object, without cached properties."""
     if isinstance(value, tuple):
         return value._asdict()  # type: ignore[attr-defined]
+    if isinstance(value, Deferred):
+        value.fetch()
     left_out = {CALLBACKS, *getattr(type(value), "not_stored", ())}
     return {
         name: part

@@ -21,6 +21,7 @@ STATE_BYTES = 20  # per point and classifier: a coefficient, an output, half of 
 LARGEST = 1e150  # output of a ridge, whose square is finite; outliers make other points that small
 STATE_SIZE = 256e6  # bytes of coefficients and outputs held at a time; more samples go in waves
 DEVICE_SHARE = 0.15  # of the device memory, for the same
+LARGEST = 1e150  # output of a ridge, whose square is finite; outliers make other points that small
 TOGETHER = 50  # samples whose first visits are summed up at a time
 
 
