@@ -37,8 +37,8 @@ def test_what_is_wrong_is_seen():
     assert judged(lambda: str(np.zeros(0).max())).reason.startswith("unhelpful ValueError")
     raw = partial(warnings.warn, "overflow", RuntimeWarning, stacklevel=1)
     assert judged(lambda: raw() or "").reason.startswith("raw RuntimeWarning")
-    assert judged(lambda: np.seterr(all="ignore") and "").kind == WRONG
-    np.seterr(all="warn")
+    with np.errstate():  # the state is restored
+        assert judged(lambda: np.seterr(all="ignore") and "").kind == WRONG
 
     def forever():
         while True:

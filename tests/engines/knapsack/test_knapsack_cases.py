@@ -83,7 +83,7 @@ def test_features_of_zeros_keep_their_prior():
     assert abs(clf.coef_[0, 2]) < 1e-12
 
 
-@pytest.mark.parametrize("unit", [1e-100, 1e-6, 1e6, 1e100])
+@pytest.mark.parametrize("unit", [1e-100, 1e-6, 1e6, 1e70])
 def test_features_in_strange_units_give_numbers(unit):
     X, y = problem(40, 3)
     clf = machine().fit(unit * X, y)
@@ -95,7 +95,7 @@ def test_features_in_strange_units_give_numbers(unit):
 
 def test_features_that_would_overflow_are_refused():
     X, y = problem(20, 2)
-    with pytest.raises(ValueError, match=r"overflows for features up to .*Scale the features"):
+    with pytest.raises(ValueError, match=r"squares overflow. Scale the features"):
         machine().fit(1e200 * X, y)
 
 
