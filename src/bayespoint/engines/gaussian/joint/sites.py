@@ -93,10 +93,6 @@ class JointSites:
         """The largest move that the next sweep would make, from an exact posterior."""
         return self._left
 
-    def variance_ratio(self) -> float:
-        """Predictive variance over that of a full covariance, which this one is."""
-        return 1.0
-
     def _renew(self, before: tuple[NDArray, NDArray]) -> None:
         """Compute the posterior from the sites, going back towards those before if need be."""
         for _ in range(HALVINGS):
