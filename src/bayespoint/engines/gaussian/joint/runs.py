@@ -113,7 +113,7 @@ def run_jointly(
     """
     n_points, n_classes = targets.shape
     codes, weight = targets.argmax(axis=1), request.weights(n_points)
-    with useful_threads(min(n_points, space.n_coordinates) ** 2):
+    with useful_threads((n_classes * min(n_points, space.n_coordinates)) ** 2):
         where = place(engine, space, n_classes, request.start, type(likelihood))
         with request.monitor.running(engine.max_iter, unit):
             learned, ending = learn(where.gaussian, codes, weight, Progress(request.monitor))

@@ -15,10 +15,10 @@ from bayespoint.posteriors import Messages
 INNER = 10  # visits of the sites of a point to each other, before other points are told
 STILL = 1e-10  # move at which they end
 MEANS = 8  # steps with the cavities' covariances of the last exact posterior
-LESS = 0.3  # share of the first move at which these end
+LESS, LESS_OF_MANY = 0.3, 0.05  # share of the first move at which these end
 HALVINGS = 30  # of a step that left no posterior, before the run is given up
 FAST = 1.0  # share of the moves of two sweeps before, below which there is no damping
-HESITANT = 0.2  # smallest share of a move
+HESITANT = 0.4  # smallest share of a move
 TINY = np.finfo(np.float64).tiny
 ACCURATE = 1e-2  # error of the mean, as a share of the last moves
 
@@ -55,7 +55,9 @@ class JointSites:
         self.likelihood, self._noise = likelihood, float(likelihood.noise) ** 2
         self.shift, self.rate = np.zeros(shape), np.zeros(shape)
         self._share = 1.0  # of the last move that was taken
-        self._last: NDArray | None = None  # this move, once moves have not shrunk fast
+        self._last: NDArray | None = None  # this move, if moves may not shrink fast
+        # Points that share few weights turn back together.
+        self._many_points = isinstance(gaussian, WeightJoint)
         self._largest: list[float] = []  # of the moves of each sweep
         self._removed = np.ones(len(codes))  # copies of its sites that the cavity of a point lacks
         variances = np.diagonal(gaussian.S, axis1=1, axis2=2)
@@ -105,7 +107,7 @@ class JointSites:
         raise LinAlgError("no step leaves a posterior")
 
     def _damp(self, before: tuple[NDArray, NDArray], first: float) -> None:
-        """Go less far, from the time on when moves do not shrink fast.
+        """Go less far if there are many points for each weight, or if moves do not shrink fast.
 
         If all moves r shrank by the same factor c = (r . last) / (last . last) after the share s of
         the last, the share s / (1 - c) would make the next moves 0.
@@ -114,9 +116,10 @@ class JointSites:
         changes = self.shift - before[0], self.rate - before[1]
         move = np.concatenate([np.sqrt(variance) * changes[0], variance * changes[1]])
         self._largest.append(first)
-        if self._last is None and first > FAST * self._largest[max(0, len(self._largest) - 3)]:
-            self._last = move if len(self._largest) > 2 else None
-        elif self._last is not None:
+        is_slow = len(self._largest) > 2 and first > FAST * self._largest[-3]
+        if self._last is None:
+            self._last = move if is_slow or self._many_points else None
+        else:
             shrunk = np.vdot(move, self._last) / max(np.vdot(self._last, self._last), TINY)
             self._share = float(np.clip(self._share / max(1 - shrunk, TINY), HESITANT, 1.0))
             self._last = move
@@ -143,7 +146,8 @@ class JointSites:
             gaussian.S = np.linalg.solve(identity + cavity @ own, cavity)
             last = self._left
             self._expect()
-            if not self._left < last or self._left < LESS * first:
+            less = LESS_OF_MANY if self._many_points else LESS
+            if not self._left < last or self._left < less * first:
                 return
             self._step(share)
 
