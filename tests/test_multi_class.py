@@ -1,5 +1,7 @@
 """Several classes together, from the classifier's side."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import scale
 
 import bayespoint
@@ -195,6 +198,24 @@ def test_what_cannot_be_joined_says_so(engine, words):
     with pytest.raises(ValueError, match=words) as caught:
         clf.fit(X, Y)
     assert "multi_class='one_vs_rest'" in str(caught.value)
+
+
+@pytest.mark.parametrize("engine", ["ep", "laplace"])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_a_prior_too_wide(engine, kernel):
+    """One against the rest bears it, and is what "auto" takes."""
+    wide = {"engine__prior_scale": 1e9}
+    clf = joint(engine, kernel, **wide)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            clf.fit(X, Y)
+    except ValueError as error:
+        assert "Set a smaller prior_scale" in str(error)
+    else:
+        assert np.isfinite(clf.predict_proba(X)).all()
+    clf = BayesPointClassifier(kernel="linear", engine=engine).set_params(**wide)
+    assert not clf.fit(X, Y).coding_.is_joint
 
 
 def test_a_name_that_is_none():

@@ -24,6 +24,7 @@ from bayespoint.kernels.gamma import NAMED, check_gamma
 from bayespoint.validation import check_choice, check_flag, check_number, parameter_error
 
 KERNEL_PARAMETERS = ("kernel", "degree", "gamma", "coef0", "normalize", "fit_intercept")
+WIDEST_JOINT = 1e3  # prior scale up to which a joint posterior keeps enough digits
 MOST_JOINT_WEIGHTS = 1000  # of all classes, up to which a joint posterior takes seconds
 OF_A_MACHINE = (*KERNEL_PARAMETERS, "ridge", "n_components", "engine", "temperature")
 
@@ -237,6 +238,9 @@ class Settings(BaseEstimator):
         # all others gain much; with other kernels both are as good, and one after another faster.
         is_linear = self.kernel_is_named and self._kernel_is("is_linear")
         is_full = getattr(engine, "covariance", "full") == "full"
+        scale = getattr(engine, "prior_scale", 1.0)
+        if not isinstance(scale, str) and np.max(scale) > WIDEST_JOINT:
+            return False  # rounding errors
         return is_linear and is_full and self.ridge == 0 and n_weights <= MOST_JOINT_WEIGHTS
 
     def _takes_sparse(self, engine: Engine) -> bool:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import LinAlgError
 
 from bayespoint.engines.gaussian.joint.gaussians import JointGaussian, OutputJoint, WeightJoint
 from bayespoint.engines.gaussian.joint.prior import DependentPrior, IndependentPrior
@@ -97,6 +98,15 @@ def check_start(engine: Any, start: Any, kind: type[JointLikelihood], space: Bas
         )
 
 
+def lost(n_classes: int) -> ValueError:
+    """What to say where rounding errors leave no posterior."""
+    return ValueError(
+        f"One posterior of {n_classes} classes is lost in rounding errors: the prior is too wide "
+        "for these features. Set a smaller prior_scale, scale the features, or set "
+        "multi_class='one_vs_rest'."
+    )
+
+
 def run_jointly(
     engine: Any,
     space: BasisSpace,
@@ -115,13 +125,18 @@ def run_jointly(
     codes, weight = targets.argmax(axis=1), request.weights(n_points)
     with useful_threads((n_classes * min(n_points, space.n_coordinates)) ** 2):
         where = place(engine, space, n_classes, request.start, type(likelihood))
-        with request.monitor.running(engine.max_iter, unit):
-            learned, ending = learn(where.gaussian, codes, weight, Progress(request.monitor))
         gaussian = where.gaussian
+        try:
+            with request.monitor.running(engine.max_iter, unit):
+                learned, ending = learn(gaussian, codes, weight, Progress(request.monitor))
+            if not gaussian.is_renewed:
+                raise LinAlgError("there is no posterior")
+            mean, own, shared = where.lift(gaussian.mean, *gaussian.factors())
+        except LinAlgError as error:
+            raise lost(n_classes) from error
         evidence = learned.log_evidence()
         if request.start is not None and request.start.log_evidence is not None:
             evidence += float(request.start.log_evidence[0])
-        mean, own, shared = where.lift(gaussian.mean, *gaussian.factors())
         wrong = float((gaussian.f.argmax(axis=1) != codes).mean())
         posterior = JointPosterior(
             mean,
