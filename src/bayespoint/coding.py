@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax, ndtr, softmax
 
-from bayespoint.likelihoods.quadrature import TINY, share_of_largest
+from bayespoint.likelihoods.quadrature import TINY, log_rest, share_of_largest
 from bayespoint.state import need, number, shaped
 
 __all__ = ["BinaryCoding", "Coding", "JointCoding", "OneVersusRest", "make_coding"]
@@ -107,7 +107,7 @@ class Coding(ABC):
             Class index of each point.
         """
         right = np.minimum(log_probability, 0.0)
-        wrong = np.log(np.maximum(-np.expm1(right), TINY))
+        wrong = log_rest(right)
         is_yes = self.encode(codes) > 0
         return np.where(is_yes, right, wrong), np.where(is_yes, wrong, right)
 
@@ -283,7 +283,7 @@ class JointCoding(OneVersusRest):
     def left_out(self, log_probability: NDArray, codes: NDArray) -> tuple[NDArray, NDArray]:
         """Log-probabilities of each class and of all others, given all other labels."""
         log_p = np.minimum(log_probability, 0.0)
-        return log_p, np.log(np.maximum(-np.expm1(log_p), TINY))
+        return log_p, log_rest(log_p)
 
 
 def make_coding(classes: NDArray, temperature: float = 1.0, *, joint: bool = False) -> Coding:

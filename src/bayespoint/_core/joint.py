@@ -42,11 +42,7 @@ def with_noise(m: NDArray, S: NDArray, shift: NDArray, rate: NDArray, noise: flo
     k sum_j (shift_j - rate_j T_j).
     """
     size = len(m)
-    total, pull = 0.0, 0.0
-    for j in range(size):
-        total += rate[j]
-        pull += shift[j]
-    k = noise / (1.0 + noise * total)
+    k, pull = noise / (1.0 + noise * rate.sum()), shift.sum()
     held, spread = 0.0, 0.0
     row = np.zeros(size)
     for j in range(size):
@@ -71,11 +67,7 @@ def without_copies(
     False if there is no such posterior.
     """
     size = len(m)
-    total, pull = 0.0, 0.0
-    for j in range(size):
-        total += rate[j]
-        pull += shift[j]
-    k = noise / (1.0 + noise * total)
+    k, pull = noise / (1.0 + noise * rate.sum()), shift.sum()
     more = 1.0 - removed
     system, right = np.eye(size), np.empty((size, size + 1))
     P = np.diag(rate) - k * np.outer(rate, rate)
@@ -86,6 +78,33 @@ def without_copies(
     m[:] = solved[:, 0]
     S[:] = 0.5 * (solved[:, 1:] + solved[:, 1:].T)
     return bool(np.diag(S).min() > 0)
+
+
+@compiled
+def with_sites(
+    mean: NDArray,
+    covariance: NDArray,
+    y: int,
+    shift: NDArray,
+    rate: NDArray,
+    removed: float,
+    noise: float,
+) -> tuple[NDArray, NDArray, NDArray, NDArray, NDArray, bool]:
+    """Mean and covariance of t with one copy of the sites of a point.
+
+    Also the sites, without that of the own class, the rivals they belong to, and whether there is
+    such a posterior.
+    """
+    size = len(mean) - 1
+    rivals = np.empty(size, dtype=np.int64)
+    m, S = np.empty(size), np.empty((size, size))
+    leads(mean, covariance, y, m, S, rivals)
+    a, b = shift[rivals], rate[rivals]
+    sound = True
+    if removed != 1.0:
+        sound = without_copies(m, S, a, b, noise, removed)
+    with_noise(m, S, a, b, noise)
+    return m, S, a, b, rivals, sound
 
 
 @compiled
@@ -164,19 +183,12 @@ def wanted(
     A move is the larger of |shift' - shift| s and |rate' - rate| s^2, s^2 being the variance of
     t_j + noise without the site; infinite where a site has no cavity.
     """
-    size = len(mean) - 1
-    rivals = np.empty(size, dtype=np.int64)
-    m, S, s = np.empty(size), np.empty((size, size)), np.empty(size)
-    leads(mean, covariance, y, m, S, rivals)
-    a, b = shift[rivals], rate[rivals]
-    sound = True
-    if removed != 1.0:
-        sound = without_copies(m, S, a, b, noise, removed)
-    with_noise(m, S, a, b, noise)
+    m, S, a, b, rivals, sound = with_sites(mean, covariance, y, shift, rate, removed, noise)
+    s = np.empty(len(m))
     new_shift, new_rate, moved = shift.copy(), rate.copy(), 0.0
     if not sound or not agree(m, S, a, b, s, noise, sweeps, tol):
         return new_shift, new_rate, np.inf
-    for p in range(size):
+    for p in range(len(m)):
         j = rivals[p]
         step = max(abs(a[p] - shift[j]) * math.sqrt(s[p]), abs(b[p] - rate[j]) * s[p])
         if step > moved or math.isnan(step):
@@ -237,12 +249,12 @@ def sweep_points(
     n, d = Z.shape
     n_classes = shift.shape[1]
     largest, identity = 0.0, np.eye(n_classes)
-    V, f, S = np.empty((n_classes * d, n_classes)), np.empty(n_classes), np.empty((0, 0))
+    V, f = np.empty((n_classes * d, n_classes)), np.empty(n_classes)
+    S = np.empty((n_classes, n_classes))
     for i in range(n):
         for c in range(n_classes):
             V[:, c] = Z[i] @ Sigma[c * d : (c + 1) * d]  # symmetric, and contiguous
             f[c] = Z[i] @ mu[c * d : (c + 1) * d]
-        S = np.empty((n_classes, n_classes))
         for c in range(n_classes):
             S[c] = Z[i] @ V[c * d : (c + 1) * d]
         new_shift, new_rate, moved = wanted(
@@ -276,24 +288,14 @@ def constants(
     noise: float,
 ) -> NDArray:
     """Logarithms of the constants of each point's sites, the integral over u among them."""
-    n, n_classes = mean.shape
-    size = n_classes - 1
-    rivals = np.empty(size, dtype=np.int64)
-    m, S, a, b = np.empty(size), np.empty((size, size)), np.empty(size), np.empty(size)
-    constant = np.empty(n)
-    for i in range(n):
-        leads(mean[i], covariance[i], label[i], m, S, rivals)
-        total, pull = 0.0, 0.0
-        for p in range(size):
-            a[p], b[p] = shift[i, rivals[p]], rate[i, rivals[p]]
-            total += b[p]
-            pull += a[p]
-        if removed[i] != 1.0:
-            without_copies(m, S, a, b, noise, removed[i])
-        with_noise(m, S, a, b, noise)
-        d = 1.0 + noise * total
-        constant[i] = 0.5 * noise * pull**2 / d - 0.5 * math.log(d)
-        for p in range(size):
+    constant = np.empty(len(label))
+    for i in range(len(label)):
+        m, S, a, b, _, _ = with_sites(
+            mean[i], covariance[i], label[i], shift[i], rate[i], removed[i], noise
+        )
+        d = 1.0 + noise * b.sum()
+        constant[i] = 0.5 * noise * a.sum() ** 2 / d - 0.5 * math.log(d)
+        for p in range(len(m)):
             q = S[p, p]
             c = 1.0 - b[p] * q
             if not (c > SMALLEST):  # no cavity: the posterior itself stands in

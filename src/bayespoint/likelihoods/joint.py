@@ -11,7 +11,7 @@ from scipy.special import log_softmax, ndtr, ndtri, owens_t
 from scipy.stats import qmc
 
 from bayespoint import _core
-from bayespoint.likelihoods.quadrature import NODES, STEP, TINY, WEIGHTS, share_of_largest
+from bayespoint.likelihoods.quadrature import NODES, STEP, TINY, log_rest, share_of_largest
 from bayespoint.state import need, number
 
 N_POINTS = 256  # quasi-random points of an integral: probabilities are good to 1e-3
@@ -46,7 +46,7 @@ class JointLikelihood(ABC):
     def log_likelihood(self, outputs: NDArray) -> tuple[NDArray, NDArray]:
         """Logarithms of the probabilities of each class and of all others."""
         log_p = self.log_probability(outputs)
-        return log_p, np.log(np.maximum(-np.expm1(np.minimum(log_p, 0.0)), TINY))
+        return log_p, log_rest(log_p)
 
 
 class ArgmaxLikelihood(JointLikelihood):
@@ -201,13 +201,8 @@ def grid_of(dimensions: int, factor: int) -> tuple[NDArray[np.float64], NDArray[
         return points, np.full(len(points), 1 / len(points))
     step = STEP / factor
     nodes = np.arange(NODES[0], NODES[-1] + step / 2, step)
-    weights = np.interp(nodes, NODES, WEIGHTS) if factor == 1 else density(nodes) * step
+    weights = step * np.exp(-(nodes**2) / 2) / np.sqrt(2 * np.pi)
     if dimensions == 1:
         return nodes[:, None], weights
     points = np.stack(np.meshgrid(nodes, nodes), axis=-1).reshape(-1, 2)
     return points, np.outer(weights, weights).ravel()
-
-
-def density(x: NDArray) -> NDArray[np.float64]:
-    """Of the standard normal distribution."""
-    return np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)

@@ -19,6 +19,11 @@ GRID = np.arange(-40, 40 + STEP, STEP)  # outputs; exp(-40) = 4e-18
 TINY = np.finfo(np.float64).tiny  # replaces a variance of 0, so that nothing is divided by 0
 
 
+def log_rest(log_p: NDArray) -> NDArray[np.float64]:
+    """Logarithm of 1 - p, from log p; finite also where p is 1."""
+    return np.log(np.maximum(-np.expm1(np.minimum(log_p, 0.0)), TINY))
+
+
 def expectation_of_bump(
     bump: Callable[[NDArray], NDArray], mean: NDArray, variance: NDArray
 ) -> NDArray[np.float64]:

@@ -10,11 +10,11 @@ from scipy.linalg import helmert
 
 from bayespoint.coding import Coding
 from bayespoint.likelihoods.joint import JointLikelihood, log_share_of_largest
+from bayespoint.likelihoods.quadrature import log_rest
 from bayespoint.posteriors.base import Posterior
 from bayespoint.posteriors.gaussian import Messages
 from bayespoint.state import finite, need, optional, shaped
 
-TINY = np.finfo(np.float64).tiny
 BYTES = 2**26  # memory for a part of some points
 
 
@@ -171,7 +171,7 @@ class JointPosterior(Posterior):
 
     def log_probability(self, decision: NDArray, rule: str) -> tuple[NDArray, NDArray]:
         """The decision, and the logarithm of the probability of all other classes."""
-        return decision, np.log(np.maximum(-np.expm1(np.minimum(decision, 0.0)), TINY))
+        return decision, log_rest(decision)
 
     def class_shares(self, Z: NDArray, coding: Coding) -> NDArray[np.float64]:
         """Share of the classifiers that predict each class."""

@@ -179,11 +179,7 @@ def as_priors(
             f"only: other models have other weights. The last fit left a "
             f"{type(posterior).__name__} with a {type(posterior.likelihood).__name__}: fit anew."
         )
-    if len(posterior.mean) != space.n_coordinates:
-        raise ValueError(
-            f"The weights so far are {len(posterior.mean)}, those of this batch "
-            f"{space.n_coordinates}: fit_intercept must not change between batches."
-        )
+    check_same_weights(posterior, space)
     if getattr(engine, "covariance", "full") == "diagonal" and not posterior.is_diagonal:
         raise ValueError(
             "covariance='diagonal' cannot go on from a posterior with a full covariance: fit anew."
@@ -192,6 +188,15 @@ def as_priors(
         GaussianPrior(mean, root)
         for mean, root in zip(posterior.mean.T, posterior.factor, strict=True)
     ]
+
+
+def check_same_weights(posterior: Any, space: BasisSpace) -> None:
+    """Raise an error unless a batch has as many weights as those before it."""
+    if len(posterior.mean) != space.n_coordinates:
+        raise ValueError(
+            f"The weights so far are {len(posterior.mean)}, those of this batch "
+            f"{space.n_coordinates}: fit_intercept must not change between batches."
+        )
 
 
 def prior_root(engine: Any, d: int, has_intercept: bool) -> NDArray[np.float64]:

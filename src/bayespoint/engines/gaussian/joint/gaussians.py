@@ -140,10 +140,9 @@ class WeightJoint(JointGaussian):
         d, n_classes = self.prior.mean.shape
         precision = self.prior.precision().T  # symmetric, and in Fortran's order
         root = rate / np.sqrt(rate.sum(axis=1, keepdims=True))
-        for own, rows in self.space.parts():
-            for here, some in split(own, rows, 8 * n_classes * d):
-                coupling = (root[here][:, :, None] * some[:, None, :]).reshape(len(some), -1)
-                precision = blas.dsyrk(-1.0, coupling.T, 1.0, precision, lower=1, overwrite_c=True)
+        for here, some in small_parts(self.space, 8 * n_classes * d):
+            coupling = (root[here][:, :, None] * some[:, None, :]).reshape(len(some), -1)
+            precision = blas.dsyrk(-1.0, coupling.T, 1.0, precision, lower=1, overwrite_c=True)
         for c in range(n_classes):
             here = slice(c * d, (c + 1) * d)
             precision[here, here] += self.space.curvature(rate[:, c])
@@ -166,16 +165,13 @@ class WeightJoint(JointGaussian):
     def _output_covariances(self) -> NDArray[np.float64]:
         d, n_classes = self.prior.mean.shape
         S = np.empty((self.space.n_points, n_classes, n_classes))
-        for own, rows in self.space.parts():
-            for here, some in split(own, rows, 8 * n_classes * n_classes * d):
-                # The factor is triangular: class c has nothing to do with columns before its own.
-                spread = [
-                    some @ self._factor[c * d : (c + 1) * d, c * d :] for c in range(n_classes)
-                ]
-                for c in range(n_classes):
-                    for k in range(c + 1):
-                        both = spread[k][:, (c - k) * d :], spread[c]
-                        S[here, c, k] = S[here, k, c] = np.einsum("nr,nr->n", *both)
+        for here, some in small_parts(self.space, 8 * n_classes * n_classes * d):
+            # The factor is triangular: class c has nothing to do with columns before its own.
+            spread = [some @ self._factor[c * d : (c + 1) * d, c * d :] for c in range(n_classes)]
+            for c in range(n_classes):
+                for k in range(c + 1):
+                    both = spread[k][:, (c - k) * d :], spread[c]
+                    S[here, c, k] = S[here, k, c] = np.einsum("nr,nr->n", *both)
         return S
 
     def factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -283,9 +279,10 @@ class OutputJoint(JointGaussian):
         return own, shared
 
 
-def split(own: slice, rows: NDArray, bytes_a_row: float) -> Iterator[tuple[slice, NDArray]]:
-    """Rows in parts that take little memory, each with the slice of its points."""
+def small_parts(space: Coordinates, bytes_a_row: float) -> Iterator[tuple[slice, NDArray]]:
+    """Rows of all points in parts that take little memory, each with the slice of its points."""
     step = max(16, int(BYTES // bytes_a_row))
-    for begin in range(0, len(rows), step):
-        some = rows[begin : begin + step]
-        yield slice(own.start + begin, own.start + begin + len(some)), some
+    for own, rows in space.parts():
+        for begin in range(0, len(rows), step):
+            some = rows[begin : begin + step]
+            yield slice(own.start + begin, own.start + begin + len(some)), some

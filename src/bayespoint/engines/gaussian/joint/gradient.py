@@ -13,12 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
-from bayespoint.engines.gaussian.joint.gaussians import OutputJoint, coupled, precisions
+from bayespoint.engines.gaussian.joint.gaussians import (
+    OutputJoint,
+    coupled,
+    precisions,
+    small_parts,
+)
 from bayespoint.engines.gaussian.joint.prior import IndependentPrior
 from bayespoint.engines.gaussian.prior import priors
 from bayespoint.posteriors import JointPosterior
-
-BYTES = 2**26  # memory for a part of the points
 
 
 class JointTask:
@@ -72,14 +75,10 @@ class JointTask:
         n_classes, d, rank = shared.shape
         pull = self.alpha @ (mean + self.by_weight).T + self.v @ mean.T
         flat = shared.transpose(1, 0, 2).reshape(d, -1)
-        step = max(16, BYTES // (8 * n_classes * max(rank, 1)))
-        for here, rows in self.space.parts():
-            for begin in range(0, len(rows), step):
-                part = slice(here.start + begin, min(here.start + begin + step, here.stop))
-                some = rows[begin : begin + step]
-                spread = (some @ flat).reshape(len(some), n_classes, rank)
-                held = coupled(self.rate[part], spread)
-                pull[part] -= held.reshape(len(some), -1) @ flat.T
+        for here, some in small_parts(self.space, 8 * n_classes * max(rank, 1)):
+            spread = (some @ flat).reshape(len(some), n_classes, rank)
+            held = coupled(self.rate[here], spread)
+            pull[here] -= held.reshape(len(some), -1) @ flat.T
         if own.shape[2]:
             hold = np.diagonal(precisions(self.rate), axis1=1, axis2=2)
             for c, part in enumerate(own):

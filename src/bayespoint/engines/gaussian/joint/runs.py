@@ -11,7 +11,7 @@ from scipy.linalg import LinAlgError
 
 from bayespoint.engines.gaussian.joint.gaussians import JointGaussian, OutputJoint, WeightJoint
 from bayespoint.engines.gaussian.joint.prior import DependentPrior, IndependentPrior
-from bayespoint.engines.gaussian.prior import GaussianPrior, priors
+from bayespoint.engines.gaussian.prior import GaussianPrior, check_same_weights, priors
 from bayespoint.engines.gaussian.span import Span
 from bayespoint.engines.gaussian.tasks import Ending, TaskResult, run_of
 from bayespoint.engines.progress import Progress
@@ -85,11 +85,7 @@ def check_start(engine: Any, start: Any, kind: type[JointLikelihood], space: Bas
             f"posterior only. The last fit left a {type(start).__name__} with a "
             f"{type(start.likelihood).__name__}: fit anew, or keep multi_class as it was."
         )
-    if len(start.mean) != space.n_coordinates:
-        raise ValueError(
-            f"The weights so far are {len(start.mean)}, those of this batch "
-            f"{space.n_coordinates}: fit_intercept must not change between batches."
-        )
+    check_same_weights(start, space)
     wanted = getattr(engine, "covariance", "full")
     if start.is_diagonal != (wanted == "diagonal"):
         raise ValueError(
