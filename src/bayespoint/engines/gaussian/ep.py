@@ -276,8 +276,8 @@ class ExpectationPropagation(Engine):
             kind = SequentialSites if in_turn else JointSites
             sites = kind(gaussian, codes, weight, likelihood)
             changes, reason = self._iterate(sites, progress)
-            wrong = float((gaussian.f.argmax(axis=1) != codes).mean())
-            return sites, Ending(changes, reason, self._remedy(reason, wrong, sites.radius))
+            remedy = self._remedy(reason, gaussian.error(codes), sites.radius)
+            return sites, Ending(changes, reason, remedy)
 
         return run_jointly(self, space, targets, request, likelihood, "sweeps", learn)
 

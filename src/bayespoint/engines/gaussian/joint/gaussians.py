@@ -112,6 +112,10 @@ class JointGaussian(ABC):
         held = coupled(rate, self.space.outputs(weights))
         return self.prior.hold(weights) + self.space.pull(held)
 
+    def error(self, codes: NDArray[np.intp]) -> float:
+        """Share of the points that the mean gets wrong."""
+        return float((self.f.argmax(axis=1) != codes).mean())
+
     @abstractmethod
     def _factorise(self, rate: NDArray) -> None:
         """Prepare products with the covariance that these rates make."""

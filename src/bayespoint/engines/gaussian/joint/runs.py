@@ -133,7 +133,6 @@ def run_jointly(
         evidence = learned.log_evidence()
         if request.start is not None and request.start.log_evidence is not None:
             evidence += float(request.start.log_evidence[0])
-        wrong = float((gaussian.f.argmax(axis=1) != codes).mean())
         posterior = JointPosterior(
             mean,
             own,
@@ -143,5 +142,5 @@ def run_jointly(
             cavities=learned.cavities(),
             messages=learned.messages(),
         )
-    task = TaskResult(mean, own, evidence, np.empty(0), wrong)
+    task = TaskResult(mean, own, evidence, np.empty(0), gaussian.error(codes))
     return posterior, run_of([task], [ending], unit, engine.tol)
