@@ -23,6 +23,7 @@ LAYERS = (
     ("storage",),
     ("reject", "active", "selection"),
     ("classifier",),
+    ("streaming",),
     ("fitted",),
     ("automatic", "points", "predictions", "problem", "settings", "training"),
     ("engines",),

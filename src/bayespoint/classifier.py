@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 
 from bayespoint.callbacks import CallbackSupport, monitor_for, with_callbacks
 from bayespoint.engines import Engine
-from bayespoint.fitted import Fitted, unchanged_on_failure
+from bayespoint.fitted import unchanged_on_failure
 from bayespoint.gpu.arrays import scaled, to_numpy
 from bayespoint.kernels import Kernel
 from bayespoint.monitor import current_monitor
@@ -25,10 +25,11 @@ from bayespoint.posteriors import Posterior
 from bayespoint.problem import Problem, known_classes
 from bayespoint.scaling import Scaling
 from bayespoint.settings import can_update
+from bayespoint.streaming import Streaming
 from bayespoint.training import mixed
 
 
-class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
+class BayesPointClassifier(ClassifierMixin, CallbackSupport, Streaming):
     r"""Bayes point machine: predicts with the mean of all classifiers that fit the data.
 
     A classifier is a weight vector :math:`w` with output :math:`f(x) = \langle w, \phi(x) \rangle`.
@@ -311,6 +312,8 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
         -------
         self : BayesPointClassifier
         """
+        if self._learn_from_stream(X, y, classes, sample_weight):
+            return self
         self._check_parameters()
         if self.ridge != 0:
             raise ValueError(
@@ -348,6 +351,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Fitted):
             began = time.perf_counter()
             trained = self._train(problem, current_monitor(self.verbose), start)
             self._publish(engine, problem, trained, None, time.perf_counter() - began)
+            self._begin_stream(engine)
         return self
 
     def _pose(

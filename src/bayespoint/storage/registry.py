@@ -68,6 +68,7 @@ MODULES: dict[str, tuple[type, ...]] = {
         posteriors.Messages,
         posteriors.MixturePosterior,
         posteriors.SampledPosterior,
+        posteriors.StreamPosterior,
     ),
     "bayespoint.reject": (Guarantee, RejectionCurve, SelectiveClassifier),
     "bayespoint.scaling": (Scaling,),

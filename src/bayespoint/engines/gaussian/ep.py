@@ -7,6 +7,7 @@ R. Herbrich, Introduction to Probabilistic Machine Learning, Unit 9: Bayesian Cl
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -29,15 +30,17 @@ from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior,
 from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
 from bayespoint.engines.gaussian.sites import Sites
 from bayespoint.engines.gaussian.span import Span, spans
+from bayespoint.engines.gaussian.streams import forgets, is_filter, run_filter, run_passes
 from bayespoint.engines.gaussian.tasks import EXHAUSTED, STOPPED, Ending, TaskResult, learn_tasks
+from bayespoint.engines.gaussian.tied import TiedSites
 from bayespoint.engines.progress import Progress
 from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
 from bayespoint.exceptions import FactorisedWarning
 from bayespoint.likelihoods import ArgmaxLikelihood, ProbitLikelihood
-from bayespoint.posteriors import GaussianPosterior, JointPosterior
+from bayespoint.posteriors import GaussianPosterior, JointPosterior, StreamPosterior
 from bayespoint.spaces import BasisSpace, Coordinates, ProcessSpace
-from bayespoint.validation import check_choice, check_number, parameter_error
+from bayespoint.validation import check_choice, check_flag, check_number, parameter_error
 
 COLLAPSE = "the posterior collapsed"
 ROUNDING = 1e-10  # moves below this are rounding errors
@@ -191,6 +194,8 @@ class ExpectationPropagation(Engine):
     prior_mean: ArrayLike | None = None
     prior_covariance: ArrayLike | None = None
     intercept_scale: float | None = None
+    decay: float | str = 1.0
+    tied: bool = False
 
     def check(self) -> None:
         """Raise a ValueError for a parameter that is not allowed."""
@@ -202,6 +207,12 @@ class ExpectationPropagation(Engine):
         check_number(self, "tol", low=0, closed="neither")
         check_number(self, "max_iter", low=1, integer=True)
         check_prior(self)
+        check_number(self, "decay", low=0, high=1, closed="right", also=("auto",))
+        check_flag(self, "tied")
+        if self.covariance != "diagonal":
+            for name, none in (("decay", 1.0), ("tied", False)):
+                if getattr(self, name) != none:
+                    raise parameter_error(self, name, f"{none} unless covariance='diagonal'")
         if self.covariance == "diagonal":
             if self.schedule == "parallel":
                 raise parameter_error(self, "schedule", "'sequential' if covariance='diagonal'")
@@ -222,15 +233,31 @@ class ExpectationPropagation(Engine):
         self, space: BasisSpace, targets: NDArray[np.int8], request: Request
     ) -> tuple[GaussianPosterior | JointPosterior, Run]:
         """Find the sites of each task; see the base class."""
+        if self.covariance == "diagonal" and not request.joint:
+            if is_filter(self) and request.sample_weight is None:
+                return run_filter(self, space, targets, request)
+            if forgets(self) or isinstance(request.start, StreamPosterior):
+                learn = partial(self._run_tasks, space, targets, replace(request, start=None))
+                return run_passes(self, space, targets, request, learn)
         if isinstance(self.prior_scale, str):
             return run_with_best_scale(self, space, targets, request)
         if request.device is not None and self.schedule == "sequential":
             return clone(self).set_params(schedule="parallel").run(space, targets, request)
         if request.joint:
             return self._run_jointly(space, targets, request)
-        n_points, n_tasks = targets.shape
-        before = known_before(self, space, n_tasks, request.start, ProbitLikelihood)
+        before = known_before(self, space, targets.shape[1], request.start, ProbitLikelihood)
         self._check_range(space, before)
+        return self._run_tasks(space, targets, request, before)
+
+    def _run_tasks(
+        self,
+        space: BasisSpace,
+        targets: NDArray[np.int8],
+        request: Request,
+        before: list[GaussianPrior],
+    ) -> tuple[GaussianPosterior, Run]:
+        """Find the sites of each task, given what was known before."""
+        n_points, n_tasks = targets.shape
         weight = request.weights(n_points)
         likelihood = ProbitLikelihood(float(self.noise), float(self.label_noise))
         is_full = self.covariance == "full"
@@ -260,6 +287,8 @@ class ExpectationPropagation(Engine):
             return "noise=0 leaves no noise to integrate over"
         if self.max_iter == 1 and self.covariance == "full":
             return "max_iter=1 is a single pass through separate tasks"
+        if forgets(self) or self.tied:
+            return "weights that forget, and tied sites, are those of separate tasks"
         return None
 
     def _run_jointly(
@@ -313,7 +342,7 @@ class ExpectationPropagation(Engine):
     def _sites(self, space: Coordinates, prior: GaussianPrior, *data: Any) -> SiteKeeper:
         """The sites of one task, before the first sweep."""
         if self.covariance == "diagonal":
-            return FactorisedSites(space, prior, *data)
+            return (TiedSites if self.tied else FactorisedSites)(space, prior, *data)
         many = space.on_device is None and space.n_coordinates >= MOSTLY * space.n_points
         gaussian = OutputGaussian if many else WeightGaussian
         return Sites(gaussian(space, prior), *data, at_once=self.schedule == "parallel")

@@ -93,11 +93,7 @@ class FactorisedSites:
 
     def result(self) -> TaskResult:
         """The posterior, from sums of messages computed anew, its evidence and its cavities."""
-        prior, weight = self.prior, np.repeat(self.weight, np.diff(self.Z.indptr))
-        shift, rate = (
-            np.bincount(self.Z.indices, weight * message, len(prior.mean))
-            for message in (self.a, self.b)
-        )
+        prior, (shift, rate) = self.prior, self._totals()
         self.pull, self.precision = prior.pull + shift, prior.root**-2.0 + rate
         left_out, constant, *_ = self._summary
         move = (shift - rate * prior.mean) / self.precision
@@ -112,6 +108,15 @@ class FactorisedSites:
             left_out,
             float((self.y * outputs <= 0).mean()),
         )
+
+    def _totals(self) -> tuple[NDArray, NDArray]:
+        """Sums of all messages to each weight."""
+        weight = np.repeat(self.weight, np.diff(self.Z.indptr))
+        d = len(self.prior.mean)
+        shift, rate = (
+            np.bincount(self.Z.indices, weight * message, d) for message in (self.a, self.b)
+        )
+        return shift, rate
 
     def variance_ratio(self) -> float:
         """Predictive variance over that of a full covariance, the one furthest from 1.

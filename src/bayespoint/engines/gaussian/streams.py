@@ -1,0 +1,272 @@
+"""Streams: independent weights, visited row by row, that forget.
+
+T. Graepel, J. Quinonero Candela, T. Borchert and R. Herbrich, Web-Scale Bayesian Click-Through Rate
+Prediction for Sponsored Search Advertising in Microsoft's Bing Search Engine, ICML 2010: the filter,
+forgetting towards the prior and pruning. R. Kulhavy and M. B. Zarrop, On a General Concept of
+Forgetting, International Journal of Control 58, 1993.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr
+
+from bayespoint import _core
+from bayespoint._core.calls import Slices, interrupts_later
+from bayespoint.engines.gaussian.factorised import sparse_rows
+from bayespoint.engines.gaussian.prior import (
+    LARGE,
+    GaussianPrior,
+    as_priors,
+    check_same_weights,
+    priors,
+)
+from bayespoint.engines.gaussian.prior_scale import with_scale
+from bayespoint.engines.request import Request
+from bayespoint.engines.run import Run
+from bayespoint.likelihoods import ProbitLikelihood
+from bayespoint.posteriors import GaussianPosterior, StreamPosterior
+from bayespoint.posteriors.stream import MEAN, PRIOR, STEEPEST, VARIANCE, VISITED
+from bayespoint.spaces import BasisSpace, Coordinates
+
+# Chosen on the first 300 000 rows of the flights (docs/how-to/streams.md): one visit forgets at
+# most as much as so many rows. Common weights thus follow the clock and rare ones their visits.
+LONGEST = 100
+HALF_LIVES = (np.inf, 30_000, 10_000, 3_000, 1_000, 300)  # rows, of the rates of decay="auto"
+CHUNK = 1_000  # rows that are predicted, and then learned from, where rates are compared
+MEMORY = 10_000  # rows: half-life of the evidence of rates, and of the recalibration
+CALIBRATION = np.array([1.0, 0.0, 1.0, 0.0, 0.0, 0.01])  # slope 1 +- 1 and offset 0 +- 0.1 at first
+IN_PLACE = 200_000  # visits of rows, some tens of milliseconds, during which interrupts wait
+
+
+def forgets(engine: Any) -> bool:
+    """Whether an engine's weights forget."""
+    return isinstance(engine.decay, str) or engine.decay < 1
+
+
+def is_filter(engine: Any) -> bool:
+    """Whether an engine visits each point once, for each class by itself."""
+    return (
+        getattr(engine, "covariance", "full") == "diagonal"
+        and engine.max_iter == 1
+        and engine.damping in (None, 1)
+    )
+
+
+def safe_entry(posterior: StreamPosterior) -> float:
+    """An entry of a row that is far from overflow."""
+    return float(LARGE**0.5 / (1 + np.sqrt(posterior.records[..., VARIANCE].max())))
+
+
+def shares_kept(engine: Any) -> list[NDArray[np.float64]]:
+    """What a weight keeps 0, 1, 2, ... rows after its last visit, at each rate; empty: all."""
+    rows = np.arange(LONGEST + 1)
+    if not isinstance(engine.decay, str):
+        return [float(engine.decay) ** rows if engine.decay < 1 else np.empty(0)]
+    return [0.5 ** (rows / half) if half < np.inf else np.empty(0) for half in HALF_LIVES]
+
+
+def run_filter(
+    engine: Any, space: BasisSpace, targets: NDArray[np.int8], request: Request
+) -> tuple[StreamPosterior, Run]:
+    """Visit each row once, in the order in which they are given."""
+    rows = sparse_rows(space).rows()
+    posterior = begin_stream(engine, space, rows, targets.shape[1], request.start)
+    with request.monitor.running(1, "sweeps"):
+        posterior = learn_rows(engine, posterior, rows, 0.0, targets)
+        request.monitor.update(1)
+    return posterior, Run("sweeps", 1, "a single pass, as asked")
+
+
+def run_passes(
+    engine: Any,
+    space: BasisSpace,
+    targets: NDArray[np.int8],
+    request: Request,
+    run_tasks: Callable[[list[GaussianPrior]], tuple[GaussianPosterior, Run]],
+) -> tuple[StreamPosterior, Run]:
+    """Several passes over a batch, before which its weights forget once, at each rate."""
+    rows = sparse_rows(space).rows()
+    begun = begin_stream(engine, space, rows, targets.shape[1], request.start)
+    posterior = copied(begun)
+    likelihood, runs, now = begun.likelihood, [], begun.n_rows + len(targets)
+    prior_mean = broadcast_prior(posterior)
+    if len(posterior.records) > 1:
+        judge(posterior, (rows.indptr, rows.indices, rows.data, 0.0), targets.T.astype(np.float64))
+    found = []
+    for keep, records in zip(shares_kept(engine), posterior.records, strict=True):
+        for record, mean in zip(records, prior_mean, strict=True):
+            if len(keep):
+                _core.filters.forget_once(rows.indices, record, float(now), mean, keep)
+        before = [GaussianPrior(one[:, MEAN].copy(), np.sqrt(one[:, VARIANCE])) for one in records]
+        gaussian, run = run_tasks(before)
+        records[:, rows.indices, VISITED] = now
+        records[..., MEAN], records[..., VARIANCE] = gaussian.mean.T, gaussian.factor**2
+        found.append(gaussian)
+        runs.append(run)
+    best = int(posterior.evidence.argmax())
+    posterior.n_rows, posterior.likelihood = now, likelihood
+    posterior.left_out_log_probability = found[best].left_out_log_probability
+    posterior.log_evidence = begun.log_evidence + found[best].log_evidence
+    return posterior, runs[best]
+
+
+def begin_stream(
+    engine: Any, space: BasisSpace, rows: Any, n_tasks: int, start: Any
+) -> StreamPosterior:
+    """The posterior before a batch, at each rate of the engine."""
+    likelihood = ProbitLikelihood(float(engine.noise), float(engine.label_noise))
+    n_rates = len(HALF_LIVES) if isinstance(engine.decay, str) else 1
+    if isinstance(start, StreamPosterior):
+        check_same_weights(start, space)
+        posterior = with_rates(start, n_rates)
+        posterior.likelihood = likelihood
+        check_numbers(engine, space, posterior)
+        return posterior
+    if isinstance(engine.prior_scale, str):
+        engine = with_scale(engine, unit_scale(engine, rows))
+    prior = priors(engine, space, n_tasks)
+    before = prior if start is None else as_priors(engine, start, ProbitLikelihood, space)
+    records = np.zeros((n_rates, n_tasks, space.n_coordinates, 4))
+    for t, (first, now) in enumerate(zip(prior, before, strict=True)):
+        records[:, t, :, PRIOR], records[:, t, :, VARIANCE] = first.root**-2.0, now.root**2
+        records[:, t, :, MEAN] = now.mean
+    is_centred = not any(one.mean.any() for one in prior)
+    means = np.zeros((1, 1)) if is_centred else np.stack([one.mean for one in prior])
+    posterior = StreamPosterior(
+        records,
+        means,
+        likelihood,
+        calibration=np.tile(CALIBRATION, (n_tasks, 1)) if n_rates > 1 else None,
+        log_evidence=np.zeros(n_tasks) if start is None else start.log_evidence.copy(),
+    )
+    check_numbers(engine, space, posterior)
+    return posterior
+
+
+def unit_scale(engine: Any, rows: Any) -> float:
+    """The scale at which outputs of these rows have the variance 1; 1 if nothing is forgotten."""
+    if not forgets(engine) or rows.nnz == 0:
+        return 1.0
+    return float(1 / np.sqrt(np.square(rows.data).sum() / rows.shape[0]))
+
+
+def with_rates(posterior: StreamPosterior, n_rates: int) -> StreamPosterior:
+    """The posterior with so many rates, which begin alike."""
+    known = len(posterior.records)
+    if known == n_rates:
+        return posterior
+    if known > 1:
+        raise ValueError(
+            f"The batches so far were learned with decay='auto', at {known} rates of forgetting. "
+            f"They cannot go on with one rate: set decay='auto' again, or fit anew."
+        )
+    more = copy(posterior)
+    more.records = np.repeat(posterior.records, n_rates, axis=0)
+    more.evidence = np.zeros(n_rates)
+    more.calibration = np.tile(CALIBRATION, (posterior.records.shape[1], 1))
+    return more
+
+
+def copied(posterior: StreamPosterior) -> StreamPosterior:
+    """The same in arrays of its own."""
+    other = copy(posterior)
+    other.records, other.evidence = posterior.records.copy(), posterior.evidence.copy()
+    if posterior.calibration is not None:
+        other.calibration = posterior.calibration.copy()
+    return other
+
+
+def check_numbers(engine: Any, space: Coordinates, posterior: StreamPosterior) -> None:
+    """Refuse numbers whose squares overflow."""
+    known = [GaussianPrior(one[:, MEAN], np.sqrt(one[:, VARIANCE])) for one in posterior.records[0]]
+    engine._check_range(space, known)
+
+
+def broadcast_prior(posterior: StreamPosterior) -> NDArray[np.float64]:
+    """The mean of the prior of every weight of every task."""
+    return np.broadcast_to(posterior.prior_mean, posterior.records.shape[1:3])
+
+
+def learn_rows(
+    engine: Any, posterior: StreamPosterior, rows: Any, constant: float, targets: NDArray
+) -> StreamPosterior:
+    """Visit each row once; the posterior is changed in place, unless there is much to learn.
+
+    Then a copy is, since an interrupt may come in between, and is returned.
+
+    Parameters
+    ----------
+    engine : ExpectationPropagation
+        Its forgetting; the noise is that of the posterior.
+    posterior : StreamPosterior
+        What is known.
+    rows : CSR array of shape (n, n_coordinates), or one column less
+        Each weight at most once in a row.
+    constant : float
+        Entry of all rows at the last weight; 0 if it is in ``rows``.
+    targets : ndarray of shape (n, n_tasks)
+        Labels -1 and +1.
+    """
+    y = np.ascontiguousarray(targets.T, dtype=np.float64)
+    if y.size * len(posterior.records) <= IN_PLACE:
+        with interrupts_later():
+            visit(engine, posterior, rows, constant, y, [(0, len(targets))])
+        return posterior
+    posterior = copied(posterior)
+    visit(engine, posterior, rows, constant, y, Slices().of(len(targets)))
+    return posterior
+
+
+def visit(
+    engine: Any,
+    posterior: StreamPosterior,
+    rows: Any,
+    constant: float,
+    y: NDArray[np.float64],
+    slices: Iterable[tuple[int, int]],
+) -> None:
+    """Learn from all rows, a slice after the other; y has shape (n_tasks, n)."""
+    prior_mean, kept = broadcast_prior(posterior), shares_kept(engine)
+    compares, log_p = len(kept) > 1, np.empty(y.shape)
+    for begin, end in slices:
+        for first in range(begin, end, CHUNK if compares else max(end - begin, 1)):
+            own = slice(first, min(first + CHUNK, end) if compares else end)
+            part = rows.indptr[own.start : own.stop + 1], rows.indices, rows.data, constant
+            if compares:
+                log_p[:, own] = judge(posterior, part, y[:, own])
+            for k, t in np.ndindex(posterior.records.shape[:2]):
+                _core.filters.learn(
+                    *part, y[t, own], posterior.records[k, t], posterior.n_rows, prior_mean[t],
+                    kept[k], *posterior.likelihood.constants,
+                    np.empty(own.stop - own.start) if compares else log_p[t, own],
+                )  # fmt: skip
+            posterior.n_rows += own.stop - own.start
+    posterior.log_evidence = posterior.log_evidence + log_p.sum(axis=1)
+    posterior.left_out_log_probability = log_p.T
+
+
+def judge(
+    posterior: StreamPosterior, part: tuple[Any, ...], y: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Predict rows before they are learned from: log p(label) of each task, shape (n_tasks, n).
+
+    The evidence of all rates and the recalibration follow.
+    """
+    keep = 0.5 ** (y.shape[1] / MEMORY)
+    means, variances = posterior.sparse_moments(*part)
+    answers = posterior.likelihood.log_predictive(posterior.likelihood.predictive(means, variances))
+    is_yes = y.T > 0
+    gained = np.where(is_yes, *answers).sum(axis=(1, 2))
+    z = np.clip(posterior.score(*answers), -STEEPEST, STEEPEST)
+    forecast = posterior.recalibrated(z)
+    for t, known in enumerate(posterior.calibration):
+        _core.filters.calibrate(z[:, t].copy(), y[t], known, keep, CALIBRATION)
+    evidence = keep * posterior.evidence + gained
+    posterior.evidence = evidence - evidence.max()
+    return np.where(is_yes, log_ndtr(forecast), log_ndtr(-forecast)).T
