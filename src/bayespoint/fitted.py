@@ -122,7 +122,7 @@ class Fitted(Predictions, Training, Deferred):
         """Drop what an earlier fit has set, and this one may not set."""
         for name in ("_deferred", *OF_SOME_FITS):
             if name not in keep:
-                vars(self).pop(name, None)
+                self.__dict__.pop(name, None)
 
     def _html_repr(self) -> str:
         """scikit-learn's diagram, and below it what was chosen."""

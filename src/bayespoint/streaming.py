@@ -36,7 +36,8 @@ def parameter_names(cls: type) -> list[str]:
 
 def parameters_of(classifier: Any) -> list[Any]:
     """The parameters of a classifier and of its engine."""
-    values = [vars(classifier)[name] for name in parameter_names(type(classifier))]
+    cls: Any = type(classifier)
+    values = [vars(classifier)[name] for name in parameter_names(cls)]
     engine = classifier.engine
     return values + list(vars(engine).values()) if isinstance(engine, Engine) else values
 
@@ -54,13 +55,16 @@ class Streaming(Fitted):
     def _begin_stream(self, engine: Engine) -> None:
         """After a batch: note what need not be checked for the next one."""
         self._stream = None
-        form = self.kernel_.linear_form
-        is_plain = form is not None and form[0] == 1 and not self.kernel_.normalize
-        if is_filter(engine) and is_plain and self.class_weight is None and self.device is None:
-            posterior: Any = self.posterior_
-            self._stream = Stream(
-                parameters_of(self), engine, float(np.sqrt(form[1])), safe_entry(posterior)
-            )
+        posterior, form = self.posterior_, self.kernel_.linear_form
+        if (
+            is_filter(engine)
+            and isinstance(posterior, StreamPosterior)
+            and form is not None
+            and (form.gamma == 1 and not self.kernel_.normalize)
+            and (self.class_weight is None and self.device is None)
+        ):
+            constant = float(np.sqrt(form.coef0))
+            self._stream = Stream(parameters_of(self), engine, constant, safe_entry(posterior))
 
     def _learn_from_stream(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> bool:
         """Learn from a batch like the last one; False, and nothing is done, if it is unlike it."""
@@ -89,6 +93,10 @@ class Streaming(Fitted):
         labels = np.asarray(y)
         if labels.shape != (n,) or labels.dtype.kind not in "biuU":
             return None
+        if len(self.classes_) == 2:
+            is_yes = labels == self.classes_[1]
+            known = is_yes | (labels == self.classes_[0])
+            return is_yes.astype(np.intp) if known.all() else None
         codes = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
         return codes if (self.classes_[codes] == labels).all() else None
 

@@ -141,7 +141,7 @@ def calibrate(z: NDArray, y: NDArray, known: NDArray, keep: float, prior: NDArra
 
 @compiled
 def natural(known: NDArray) -> tuple[NDArray, NDArray]:
-    """Precision times mean, and the three numbers of the precision, of a two-dimensional Gaussian."""
+    """Precision times mean, and three numbers of the precision, of a Gaussian of two numbers."""
     a, b, aa, ab, _, bb = known
     (pa, pb), precision = solved(np.array([aa, ab, bb]), np.array([a, b]))
     return np.array([pa, pb]), np.array([precision[0], precision[1], precision[2]])

@@ -12,7 +12,7 @@ from scipy.special import log_ndtr, log_softmax, ndtr, ndtri_exp
 from bayespoint import _core
 from bayespoint.likelihoods import Likelihood
 from bayespoint.posteriors.base import Posterior
-from bayespoint.state import finite, integer, need, optional, shaped
+from bayespoint.state import finite, integer, need, shaped
 
 MEAN, VARIANCE, VISITED, PRIOR = 0, 1, 2, 3  # places in a record, as in _core.filters
 TINY = np.finfo(np.float64).tiny
@@ -45,7 +45,7 @@ class StreamPosterior(Posterior):
         Discounted log evidence :math:`e_k` of each rate; 0 by default.
     calibration : ndarray of shape (n_tasks, 6), optional
         Mean and covariance (row by row) of slope and offset of each task. None: no recalibration.
-    log_evidence : ndarray of shape (n_tasks,), optional
+    log_evidence : ndarray of shape (n_tasks,), default=0.0
         Sum of log p(label | all earlier labels).
     left_out_log_probability : ndarray of shape (n_points, n_tasks), optional
         log p(label | all earlier labels) of the points of the last batch.
@@ -75,7 +75,7 @@ class StreamPosterior(Posterior):
         n_rows: int = 0,
         evidence: NDArray[np.float64] | None = None,
         calibration: NDArray[np.float64] | None = None,
-        log_evidence: NDArray[np.float64] | None = None,
+        log_evidence: NDArray[np.float64] | float = 0.0,
         left_out_log_probability: NDArray[np.float64] | None = None,
     ) -> None:
         self.records = records
@@ -84,7 +84,7 @@ class StreamPosterior(Posterior):
         self.n_rows = n_rows
         self.evidence = np.zeros(len(records)) if evidence is None else evidence
         self.calibration = calibration
-        self.log_evidence = log_evidence
+        self.log_evidence = np.zeros(records.shape[1]) + log_evidence
         self.left_out_log_probability = left_out_log_probability
 
     @property
@@ -98,6 +98,7 @@ class StreamPosterior(Posterior):
         return len(self.records) == 1
 
     is_diagonal = True
+    log_evidence: NDArray[np.float64]
 
     @property
     def mean(self) -> NDArray[np.float64]:
@@ -131,7 +132,7 @@ class StreamPosterior(Posterior):
     def sparse_moments(
         self, begin: NDArray, column: NDArray, x: NDArray, constant: float = 0.0
     ) -> tuple[NDArray, NDArray]:
-        """The same of the rows of a CSR array; all have an entry ``constant`` at the last weight."""
+        """The same of rows of a CSR array, which have the entry ``constant`` at the last weight."""
         shape = *self.records.shape[:2], len(begin) - 1
         means, variances = np.empty(shape), np.empty(shape)
         for at in np.ndindex(shape[:2]):
@@ -195,7 +196,7 @@ class StreamPosterior(Posterior):
         prior. With :math:`D \le \epsilon` for every weight of a row of L entries, whose output has
         the variance V before any label, the output's mean changes by at most
         :math:`\sqrt{2 \epsilon L V}`, and its variance by at most :math:`2 \sqrt{\epsilon} V`.
-        Weights at their prior compress to nearly nothing in a model file.
+        Files of models with many weights at their prior compress well.
 
         Parameters
         ----------
@@ -247,7 +248,7 @@ class StreamPosterior(Posterior):
         finite(self.evidence, "k", k=sizes["k"])
         if self.calibration is not None:
             finite(self.calibration, "tc", t=sizes["t"], c=6)
-        optional(self.log_evidence, "t", t=sizes["t"])
+        finite(self.log_evidence, "t", t=sizes["t"])
         if self.left_out_log_probability is not None:
             shaped(self.left_out_log_probability, "f", "nt", t=sizes["t"])
         need(isinstance(self.likelihood, Likelihood), "its likelihood is not a Likelihood")

@@ -1,9 +1,9 @@
 """Streams: independent weights, visited row by row, that forget.
 
 T. Graepel, J. Quinonero Candela, T. Borchert and R. Herbrich, Web-Scale Bayesian Click-Through Rate
-Prediction for Sponsored Search Advertising in Microsoft's Bing Search Engine, ICML 2010: the filter,
-forgetting towards the prior and pruning. R. Kulhavy and M. B. Zarrop, On a General Concept of
-Forgetting, International Journal of Control 58, 1993.
+Prediction for Sponsored Search Advertising in Microsoft's Bing Search Engine, ICML 2010: the
+filter, forgetting towards the prior, and pruning. R. Kulhavy and M. B. Zarrop, On a General Concept
+of Forgetting, International Journal of Control 58, 1993.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from bayespoint.engines.gaussian.prior_scale import with_scale
 from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
 from bayespoint.likelihoods import ProbitLikelihood
-from bayespoint.posteriors import GaussianPosterior, StreamPosterior
+from bayespoint.posteriors import StreamPosterior
 from bayespoint.posteriors.stream import MEAN, PRIOR, STEEPEST, VARIANCE, VISITED
 from bayespoint.spaces import BasisSpace, Coordinates
 
@@ -65,9 +65,9 @@ def safe_entry(posterior: StreamPosterior) -> float:
 
 def shares_kept(engine: Any) -> list[NDArray[np.float64]]:
     """What a weight keeps 0, 1, 2, ... rows after its last visit, at each rate; empty: all."""
-    rows = np.arange(LONGEST + 1)
+    rows = np.arange(LONGEST + 1.0)
     if not isinstance(engine.decay, str):
-        return [float(engine.decay) ** rows if engine.decay < 1 else np.empty(0)]
+        return [np.power(float(engine.decay), rows) if engine.decay < 1 else np.empty(0)]
     return [0.5 ** (rows / half) if half < np.inf else np.empty(0) for half in HALF_LIVES]
 
 
@@ -88,32 +88,30 @@ def run_passes(
     space: BasisSpace,
     targets: NDArray[np.int8],
     request: Request,
-    run_tasks: Callable[[list[GaussianPrior]], tuple[GaussianPosterior, Run]],
+    run_tasks: Callable[[list[GaussianPrior]], tuple[Any, Run]],
 ) -> tuple[StreamPosterior, Run]:
     """Several passes over a batch, before which its weights forget once, at each rate."""
     rows = sparse_rows(space).rows()
-    begun = begin_stream(engine, space, rows, targets.shape[1], request.start)
-    posterior = copied(begun)
-    likelihood, runs, now = begun.likelihood, [], begun.n_rows + len(targets)
-    prior_mean = broadcast_prior(posterior)
+    posterior = copied(begin_stream(engine, space, rows, targets.shape[1], request.start))
+    prior_mean, now = broadcast_prior(posterior), posterior.n_rows + len(targets)
     if len(posterior.records) > 1:
-        judge(posterior, (rows.indptr, rows.indices, rows.data, 0.0), targets.T.astype(np.float64))
+        part = rows.indptr, rows.indices, rows.data, 0.0
+        judge(posterior, part, targets.T.astype(np.float64))
     found = []
     for keep, records in zip(shares_kept(engine), posterior.records, strict=True):
         for record, mean in zip(records, prior_mean, strict=True):
             if len(keep):
                 _core.filters.forget_once(rows.indices, record, float(now), mean, keep)
         before = [GaussianPrior(one[:, MEAN].copy(), np.sqrt(one[:, VARIANCE])) for one in records]
-        gaussian, run = run_tasks(before)
+        found.append(run_tasks(before))
+        gaussian, _ = found[-1]
         records[:, rows.indices, VISITED] = now
         records[..., MEAN], records[..., VARIANCE] = gaussian.mean.T, gaussian.factor**2
-        found.append(gaussian)
-        runs.append(run)
-    best = int(posterior.evidence.argmax())
-    posterior.n_rows, posterior.likelihood = now, likelihood
-    posterior.left_out_log_probability = found[best].left_out_log_probability
-    posterior.log_evidence = begun.log_evidence + found[best].log_evidence
-    return posterior, runs[best]
+    gaussian, run = found[int(posterior.evidence.argmax())]
+    posterior.n_rows = now
+    posterior.log_evidence = posterior.log_evidence + gaussian.log_evidence
+    posterior.left_out_log_probability = gaussian.left_out_log_probability
+    return posterior, run
 
 
 def begin_stream(
@@ -143,7 +141,7 @@ def begin_stream(
         means,
         likelihood,
         calibration=np.tile(CALIBRATION, (n_tasks, 1)) if n_rates > 1 else None,
-        log_evidence=np.zeros(n_tasks) if start is None else start.log_evidence.copy(),
+        log_evidence=0.0 if start is None or start.log_evidence is None else start.log_evidence,
     )
     check_numbers(engine, space, posterior)
     return posterior
@@ -214,13 +212,19 @@ def learn_rows(
         Labels -1 and +1.
     """
     y = np.ascontiguousarray(targets.T, dtype=np.float64)
-    if y.size * len(posterior.records) <= IN_PLACE:
+    n, n_rates = len(targets), len(posterior.records)
+    if y.size * n_rates <= IN_PLACE:
         with interrupts_later():
-            visit(engine, posterior, rows, constant, y, [(0, len(targets))])
+            visit(engine, posterior, rows, constant, y, [(0, n)] if n_rates == 1 else chunks(n))
         return posterior
     posterior = copied(posterior)
-    visit(engine, posterior, rows, constant, y, Slices().of(len(targets)))
+    visit(engine, posterior, rows, constant, y, Slices().of(n) if n_rates == 1 else chunks(n))
     return posterior
+
+
+def chunks(n: int) -> Iterable[tuple[int, int]]:
+    """Begin and end of the rows that are predicted before they are learned from."""
+    return ((begin, min(begin + CHUNK, n)) for begin in range(0, n, CHUNK))
 
 
 def visit(
@@ -235,18 +239,16 @@ def visit(
     prior_mean, kept = broadcast_prior(posterior), shares_kept(engine)
     compares, log_p = len(kept) > 1, np.empty(y.shape)
     for begin, end in slices:
-        for first in range(begin, end, CHUNK if compares else max(end - begin, 1)):
-            own = slice(first, min(first + CHUNK, end) if compares else end)
-            part = rows.indptr[own.start : own.stop + 1], rows.indices, rows.data, constant
-            if compares:
-                log_p[:, own] = judge(posterior, part, y[:, own])
-            for k, t in np.ndindex(posterior.records.shape[:2]):
-                _core.filters.learn(
-                    *part, y[t, own], posterior.records[k, t], posterior.n_rows, prior_mean[t],
-                    kept[k], *posterior.likelihood.constants,
-                    np.empty(own.stop - own.start) if compares else log_p[t, own],
-                )  # fmt: skip
-            posterior.n_rows += own.stop - own.start
+        part = rows.indptr[begin : end + 1], rows.indices, rows.data, constant
+        if compares:
+            log_p[:, begin:end] = judge(posterior, part, y[:, begin:end])
+        for k, t in np.ndindex(posterior.records.shape[:2]):
+            _core.filters.learn(
+                *part, y[t, begin:end], posterior.records[k, t], posterior.n_rows, prior_mean[t],
+                kept[k], *posterior.likelihood.constants,
+                np.empty(end - begin) if compares else log_p[t, begin:end],
+            )  # fmt: skip
+        posterior.n_rows += end - begin
     posterior.log_evidence = posterior.log_evidence + log_p.sum(axis=1)
     posterior.left_out_log_probability = log_p.T
 
@@ -265,8 +267,9 @@ def judge(
     gained = np.where(is_yes, *answers).sum(axis=(1, 2))
     z = np.clip(posterior.score(*answers), -STEEPEST, STEEPEST)
     forecast = posterior.recalibrated(z)
-    for t, known in enumerate(posterior.calibration):
-        _core.filters.calibrate(z[:, t].copy(), y[t], known, keep, CALIBRATION)
+    if posterior.calibration is not None:
+        for t, known in enumerate(posterior.calibration):
+            _core.filters.calibrate(z[:, t].copy(), y[t], known, keep, CALIBRATION)
     evidence = keep * posterior.evidence + gained
     posterior.evidence = evidence - evidence.max()
     return np.where(is_yes, log_ndtr(forecast), log_ndtr(-forecast)).T

@@ -35,7 +35,7 @@ class TiedSites(FactorisedSites):
         super().__init__(*arguments)
         d = len(self.prior.mean)
         self.a, self.b = np.zeros(d), np.zeros(d)  # sums of the messages
-        self._copies = np.zeros(d)
+        self._copies: NDArray = np.zeros(d)
 
     def sweep(self, share: float) -> float:
         """Visit all points, one after another; the largest move."""
