@@ -74,11 +74,11 @@ def slow_filter(X, y, decay, scale, *, prior_mean=0.0, noise=1.0, flip=0.0, long
 
 
 def slow_rates(X, y, members, chunk, memory, calibration):
-    """Evidence of rates, recalibrated scores and what is known of slope and offset at the end.
+    """Evidence of rates, log p(label | earlier rows), and slope and offset at the end.
 
     ``members`` have the methods ``partial_fit`` and ``predict_proba``; ``y`` is 0 or 1.
     """
-    evidence, scores = np.zeros(len(members)), []
+    evidence, log_p = np.zeros(len(members)), []
     mean, covariance = calibration[:2].copy(), calibration[2:].reshape(2, 2).copy()
     prior_precision = np.linalg.inv(covariance)
     prior_pull = prior_precision @ mean
@@ -92,7 +92,6 @@ def slow_rates(X, y, members, chunk, memory, calibration):
         v = np.exp(evidence - evidence.max())
         z = ndtri(v @ p / v.sum())
         h = np.column_stack([z, np.ones(len(z))])
-        scores.append(h @ mean / np.sqrt(1 + np.einsum("ni,ij,nj->n", h, covariance, h)))
         evidence = keep * evidence + np.log(np.where(labels, p, 1 - p)).sum(axis=1)
         precision = np.linalg.inv(covariance)
         pull = keep * precision @ mean + (1 - keep) * prior_pull
@@ -107,7 +106,9 @@ def slow_rates(X, y, members, chunk, memory, calibration):
             covariance = covariance - slope * (slope + t) / s**2 * np.outer(along, along)
         for member in members:
             member.partial_fit(rows, labels, classes=[0, 1])
-    return evidence, np.concatenate(scores), mean, covariance
+        each = [member.posterior_.left_out_log_probability[:, 0] for member in members]
+        log_p.append(np.log(v @ np.exp(each) / v.sum()))
+    return evidence, np.concatenate(log_p), mean, covariance
 
 
 def slow_tied(X, y, scale, n_sweeps):

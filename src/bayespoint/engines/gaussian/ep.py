@@ -230,7 +230,8 @@ class ExpectationPropagation(Engine):
     ) -> tuple[GaussianPosterior | JointPosterior | StreamPosterior, Run]:
         """Find the sites of each task; see the base class."""
         if self.covariance == "diagonal" and not request.joint:
-            if is_filter(self) and request.sample_weight is None:
+            weight = request.sample_weight
+            if is_filter(self) and (weight is None or (weight == 1).all()):
                 return run_filter(self, space, targets, request)
             if forgets(self) or isinstance(request.start, StreamPosterior):
                 learn = partial(self._run_tasks, space, targets, replace(request, start=None))

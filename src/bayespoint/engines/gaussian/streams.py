@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
+from scipy.special import log_softmax, logsumexp
 
 from bayespoint import _core
 from bayespoint._core.calls import Slices, interrupts_later
@@ -237,39 +237,37 @@ def visit(
 ) -> None:
     """Learn from all rows, a slice after the other; y has shape (n_tasks, n)."""
     prior_mean, kept = broadcast_prior(posterior), shares_kept(engine)
-    compares, log_p = len(kept) > 1, np.empty(y.shape)
+    log_p = np.empty((len(kept), *y.shape))
     for begin, end in slices:
+        own = np.s_[begin:end]
         part = rows.indptr[begin : end + 1], rows.indices, rows.data, constant
-        if compares:
-            log_p[:, begin:end] = judge(posterior, part, y[:, begin:end])
-        for k, t in np.ndindex(posterior.records.shape[:2]):
+        share = log_softmax(posterior.evidence)
+        if len(kept) > 1:
+            judge(posterior, part, y[:, own])
+        for k, t in np.ndindex(log_p.shape[:2]):
             _core.filters.learn(
-                *part, y[t, begin:end], posterior.records[k, t], posterior.n_rows, prior_mean[t],
-                kept[k], *posterior.likelihood.constants,
-                np.empty(end - begin) if compares else log_p[t, begin:end],
+                *part, y[t, own], posterior.records[k, t], posterior.n_rows, prior_mean[t],
+                kept[k], *posterior.likelihood.constants, log_p[k, t, own],
             )  # fmt: skip
+        if len(kept) > 1:
+            log_p[0, :, own] = logsumexp(log_p[..., own] + share[:, None, None], axis=0)
         posterior.n_rows += end - begin
-    posterior.log_evidence = posterior.log_evidence + log_p.sum(axis=1)
-    posterior.left_out_log_probability = log_p.T
+    posterior.log_evidence = posterior.log_evidence + log_p[0].sum(axis=1)
+    posterior.left_out_log_probability = log_p[0].T
 
 
-def judge(
-    posterior: StreamPosterior, part: tuple[Any, ...], y: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Predict rows before they are learned from: log p(label) of each task, shape (n_tasks, n).
+def judge(posterior: StreamPosterior, part: tuple[Any, ...], y: NDArray[np.float64]) -> None:
+    """Predict rows before they are learned from; evidence and recalibration follow.
 
-    The evidence of all rates and the recalibration follow.
+    So both tell how good predictions of so many rows at once are, not of each next row.
     """
     keep = 0.5 ** (y.shape[1] / MEMORY)
     means, variances = posterior.sparse_moments(*part)
     answers = posterior.likelihood.log_predictive(posterior.likelihood.predictive(means, variances))
-    is_yes = y.T > 0
-    gained = np.where(is_yes, *answers).sum(axis=(1, 2))
+    gained = np.where(y.T > 0, *answers).sum(axis=(1, 2))
     z = np.clip(posterior.score(*answers), -STEEPEST, STEEPEST)
-    forecast = posterior.recalibrated(z)
     if posterior.calibration is not None:
         for t, known in enumerate(posterior.calibration):
             _core.filters.calibrate(z[:, t].copy(), y[t], known, keep, CALIBRATION)
     evidence = keep * posterior.evidence + gained
     posterior.evidence = evidence - evidence.max()
-    return np.where(is_yes, log_ndtr(forecast), log_ndtr(-forecast)).T
