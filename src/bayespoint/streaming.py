@@ -16,7 +16,8 @@ from bayespoint.fitted import Fitted
 from bayespoint.left_out import expected_scores
 from bayespoint.monitor import Monitor, current_monitor
 from bayespoint.posteriors import StreamPosterior
-from bayespoint.problem import known_classes
+from bayespoint.problem import Problem, known_classes
+from bayespoint.training import Trained
 
 
 class Stream(NamedTuple):
@@ -52,17 +53,16 @@ class Streaming(Fitted):
     not_stored = ("_deferred", "_stream")
     _stream: Stream | None = None
 
-    def _begin_stream(self, engine: Engine) -> None:
-        """After a batch: note what need not be checked for the next one."""
-        self._stream = None
-        posterior, form = self.posterior_, self.kernel_.linear_form
-        if (
-            is_filter(engine)
-            and isinstance(posterior, StreamPosterior)
-            and form is not None
-            and (form.gamma == 1 and not self.kernel_.normalize)
-            and (self.class_weight is None and self.device is None)
-        ):
+    def _publish(
+        self, engine: Engine, problem: Problem, trained: Trained, choice: Any, seconds: float
+    ) -> None:
+        """Set the fitted attributes, and note what need not be checked for the next batch."""
+        super()._publish(engine, problem, trained, choice, seconds)
+        self._stream, posterior = None, trained.posterior
+        if not isinstance(posterior, StreamPosterior) or not is_filter(engine):
+            return
+        form, is_changed = self.kernel_.linear_form, self.kernel_.normalize or self._scaling
+        if form is not None and form.gamma == 1 and not is_changed and self.class_weight is None:
             constant = float(np.sqrt(form.coef0))
             self._stream = Stream(parameters_of(self), engine, constant, safe_entry(posterior))
 
