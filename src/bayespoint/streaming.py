@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from bayespoint import _core
 from bayespoint.engines import Engine, Run
 from bayespoint.engines.gaussian.streams import is_filter, learn_rows, safe_entry
 from bayespoint.fitted import Fitted
@@ -123,6 +124,6 @@ def is_plain(X: Any, largest: float) -> bool:
     """Whether X is CSR rows of float64, canonical, finite and not huge."""
     if not isinstance(X, (sparse.csr_array, sparse.csr_matrix)) or X.dtype != np.float64:
         return False
-    if X.nnz == 0 or not X.has_canonical_format:
+    if not X.has_canonical_format:
         return False
-    return bool(X.data.max() <= largest and X.data.min() >= -largest)  # NaN is neither
+    return _core.filters.are_within(X.data, largest)
