@@ -14,7 +14,7 @@ from rich.console import Console
 from tests.helpers.running import error_line, invoke
 
 from bayespoint import __version__, cli, extras
-from bayespoint.cli import reproduce
+from bayespoint.cli import reproduction
 from bayespoint.cli.app import EXIT_CODES, app
 from bayespoint.cli.errors import ExitCode
 from bayespoint.cli.progress import ProgressMonitor
@@ -93,8 +93,8 @@ def test_reproduce_for_people(tmp_path):
 
 
 def test_all_means_all():
-    assert reproduce.choose(["ep", "all"]) == list(EXPERIMENTS)
-    assert reproduce.choose(["ep", "large-scale", "ep"]) == ["ep", "large-scale"]
+    assert reproduction.choose(["ep", "all"]) == list(EXPERIMENTS)
+    assert reproduction.choose(["ep", "large-scale", "ep"]) == ["ep", "large-scale"]
 
 
 def test_reproduce_for_programs(tmp_path):

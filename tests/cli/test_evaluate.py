@@ -74,8 +74,8 @@ def test_a_metric_is_declared_once(trained, tmp_path, monkeypatch):
     data, page = trained / "new.csv", tmp_path / "page.html"
     files = ["evaluate", data, "--target", "repaid", "--model", trained / "loans.bpm"]
     shown = " ".join(succeed(*files, "--report", page).stdout.split())
-    assert "share of zeros 0.125 0.000 to 0.500" in shown
-    cells = '<th scope="row">Share of zeros</th><td>0.125</td><td>0.000–0.500</td>'
+    assert "share of zeros 0.125 0.000 to 0.500 0.125" in shown
+    cells = '<th scope="row">Share of zeros</th><td>0.125</td><td>0.125</td><td>0.000–0.500</td>'
     assert cells in page.read_text(encoding="utf-8")
     assert ask_json(*files)["intervals"]["zeros"] == [0.0, 0.5]
     folds = ["cross-validate", data, "--target", "repaid", "--engine", "laplace", "--folds", 2]

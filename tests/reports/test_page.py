@@ -117,7 +117,8 @@ def test_page_tells_all(tmp_path):
     assert problems_in_source(page) == []
     for name in ("accuracy", "balanced_accuracy", "log_loss", "brier_score", "auc"):
         value, (low, high) = evaluation.metrics[name]
-        cells = f"<td>{value:.3f}</td><td>{low:.3f}–{high:.3f}</td>"
+        baseline = evaluation.baseline[name]
+        cells = f"<td>{value:.3f}</td><td>{baseline:.3f}</td><td>{low:.3f}–{high:.3f}</td>"
         assert cells in page
     assert page.count('alt="row ') == 24  # twelve of each kind, as pictures
     assert "LogisticRegression(C=0.01" in page

@@ -10,17 +10,17 @@ from typing import Annotated
 import typer
 
 from bayespoint import __version__
-from bayespoint.cli.crossvalidate import cross_validate
-from bayespoint.cli.diagnose import diagnose
+from bayespoint.cli.commands.cross_validate import cross_validate
+from bayespoint.cli.commands.diagnose import diagnose
+from bayespoint.cli.commands.evaluate import evaluate
+from bayespoint.cli.commands.info import info
+from bayespoint.cli.commands.predict import predict
+from bayespoint.cli.commands.query import query
+from bayespoint.cli.commands.reproduce import reproduce
+from bayespoint.cli.commands.sample_weights import sample_weights
+from bayespoint.cli.commands.train import train
+from bayespoint.cli.commands.train_incremental import train_incremental
 from bayespoint.cli.errors import SPELT, ExitCode, errors_in_words, say_error
-from bayespoint.cli.evaluate import evaluate
-from bayespoint.cli.incremental import train_incremental
-from bayespoint.cli.info import info
-from bayespoint.cli.predict import predict
-from bayespoint.cli.query import query
-from bayespoint.cli.reproduce import reproduce
-from bayespoint.cli.train import train
-from bayespoint.cli.weights import sample_weights
 
 EXIT_CODES = (
     "Exit codes: 0 all is well, 1 a run failed, 2 wrong usage, 3 data not found or broken, "

@@ -6,7 +6,14 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from bayespoint.cli.errors import printable
 from bayespoint.monitor import Monitor
@@ -31,6 +38,8 @@ class ProgressMonitor(Monitor):
             BarColumn(),
             TaskProgressColumn(),
             TimeElapsedColumn(),
+            TextColumn("left:"),
+            TimeRemainingColumn(),
             console=self._console,
             transient=True,
             disable=not self._console.is_terminal,
