@@ -10,8 +10,8 @@ from tests.helpers.running import ask_json, error_line, invoke, loans, succeed, 
 from bayespoint import extras
 from bayespoint.cli import reading
 from bayespoint.cli.columns import judge
-from bayespoint.cli.number_formats import as_numbers, as_text
 from bayespoint.cli.messages import Notes
+from bayespoint.cli.number_formats import as_numbers, as_text
 from bayespoint.cli.reading import find_delimiter, read_table
 
 HEADER = "a,b,class\n"

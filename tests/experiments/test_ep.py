@@ -7,7 +7,6 @@ from math import erfc, exp, pi, prod, sqrt
 
 import numpy as np
 import pytest
-from bayespoint.cli.reproduction import result_table
 from numpy.testing import assert_allclose
 from rich.console import Console
 from scipy.integrate import dblquad, quad
@@ -16,6 +15,7 @@ from scipy.special import log_expit, log_ndtr, ndtr
 from scipy.stats import entropy, multivariate_normal, norm
 
 from bayespoint import BayesPointClassifier
+from bayespoint.cli.reproduction import result_table
 from bayespoint.engines import ExpectationPropagation
 from bayespoint.experiments import Context, ep, perform, write_index, write_run
 from bayespoint.experiments.base import Column, Row, Table

@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import Annotated
+from shutil import get_terminal_size
+from typing import Annotated, Literal
 
 import typer
 
@@ -33,8 +34,11 @@ def flowing(text: str) -> str:
     return "\n\n".join(" ".join(part.split()) for part in text.strip().split("\n\n"))
 
 
+# Panels need room: on a narrow terminal they would cut words.
+STYLE: Literal["rich"] | None = "rich" if get_terminal_size().columns >= 80 else None
 app = typer.Typer(
     name="bayespoint",
+    rich_markup_mode=STYLE,
     help="Bayes point machines: classifiers that average over all classifiers the data allow.",
     epilog=EXIT_CODES,
     add_completion=False,

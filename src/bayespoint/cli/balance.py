@@ -28,5 +28,6 @@ def say_balance(found: dict[str, Any], machine: BayesPointClassifier, notes: Not
         more = f" and {len(rare) - FEW} more" if rare[FEW:] else ""
         notes.add(
             f"rare classes are seldom predicted: {', '.join(rare[:FEW])}{more}; --param "
-            "class_weight=balanced finds more of them, with more mistakes in other classes"
+            "class_weight=balanced finds more of them, with more mistakes in other classes, and "
+            "probabilities as if all classes were equally frequent"
         )

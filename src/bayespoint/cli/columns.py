@@ -21,6 +21,7 @@ VARIED = 10  # different numbers from which a word among them is a mistake, not 
 MANY_CATEGORIES = 100  # from here on, nearly different values are names, not categories
 ENOUGH = 20  # rows from which different whole numbers may be identifiers
 NO_CHANCE = 1e-3  # probability of a coincidence that is not taken for one
+LONG = 1e6  # whole numbers from here on may be identifiers, however few rows there are
 SHOWN = 6  # columns that a remark on missing values names
 DATE = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})([T ].*)?")
 CODE = re.compile(r"0\d+")  # no quantity is written with a zero before other digits
@@ -79,7 +80,8 @@ def judge(series: pd.Series, name: str = "") -> tuple[str, str]:
         return kind, "; it ".join(filter(None, [reason if kind else "", remark]))
     if share == 1 or (share >= MOSTLY and different > VARIED):
         return judge_numbers(numbers, different, name)
-    return judge_words(as_text(series), share)
+    mixed = 0.0 if numbers.remarks else share  # "0%" among "1 - 10%" is no number among words
+    return judge_words(as_text(series), mixed)
 
 
 def code_words(series: pd.Series, numbers: Numbers, name: str) -> str:
@@ -87,7 +89,7 @@ def code_words(series: pd.Series, numbers: Numbers, name: str) -> str:
     if (numbers.values.dropna() % 1 != 0).any() or types.is_bool_dtype(series):
         return ""
     if POSTAL.fullmatch(spaced(name)):
-        return f"has postal codes, taken as categories; --number {quote(name)} takes numbers"
+        return f"has postal codes, taken as categories (as numbers with --number {quote(name)})"
     if not types.is_numeric_dtype(series) and as_text(series).dropna().map(is_code).any():
         return "has codes with zeros in front, taken as categories"
     return ""
@@ -115,6 +117,9 @@ def judge_numbers(numbers: Numbers, different: int, name: str) -> tuple[str, str
             return "", f"it counts the rows, {to_use}"
         if NAMED_ID.fullmatch(spaced(name)) or would_repeat(present):
             return "", f"every value is another whole number, {to_use}"
+        if present.abs().max() >= LONG:
+            remark = "has another large whole number in every row; --drop it if it is an identifier"
+            return NUMBER, "; it ".join([*numbers.remarks, remark])
     return NUMBER, "; it ".join(numbers.remarks)
 
 

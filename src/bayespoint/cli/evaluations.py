@@ -69,7 +69,9 @@ def cost_table(found: Evaluation) -> list[RenderableType]:
         (way.words, f"{way.cost:.4g}", " to ".join(f"{end:.4g}" for end in way.interval or []))
         for way in found.expected_costs
     ]
-    return [numbers_table(["", "mean cost", "95 % interval"], rows, caption=cost_words(found))]
+    return [
+        numbers_table(["answers", "mean cost", "95 % interval"], rows, caption=cost_words(found))
+    ]
 
 
 def parse_costs(given: Sequence[str], classes: NDArray) -> NDArray[np.float64] | None:

@@ -23,8 +23,6 @@ from bayespoint.exceptions import in_bytes
 from bayespoint.reports.drift import words
 from bayespoint.storage import describe
 
-N_FEATURES = 10  # most relevant ones that are named
-
 
 def describe_file(path: Path, notes: Notes) -> dict[str, Any]:
     """What a model file holds, ready for JSON."""
@@ -79,7 +77,7 @@ def tables(found: dict[str, Any]) -> list[RenderableType]:
         *baseline_lines(found),
         ("convergence", found["run"]["summary"]),
         *found["guarantee_lines"],
-        *(("done", sentence) for sentence in found["preparation"]),
+        ("preparation", "\n".join(found["preparation"])),
     ]
     parts: list[RenderableType] = [facts([(name, words) for name, words in lines if words])]
     rows = [(name, one["kind"], one["training"]) for name, one in found["columns"].items()]

@@ -95,9 +95,9 @@ def expenses(
     paid = costs[answers.truth]
     best = int((answers.weight @ paid).argmin())
     ways = {
-        "answers as they are": answers.predicted,
-        "answers of least expected cost": cheapest(answers.probabilities, costs),
-        f"baseline, always {classes[best]}": np.full(len(answers.truth), best),
+        "as they are": answers.predicted,
+        "of least expected cost": cheapest(answers.probabilities, costs),
+        f"always {classes[best]}": np.full(len(answers.truth), best),
     }
     rows = np.arange(len(answers.truth))
     return tuple(

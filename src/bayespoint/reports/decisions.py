@@ -33,29 +33,26 @@ def curves(evaluation: Evaluation) -> str:
     drawn = pictures.drawn_curves(evaluation)
     if not drawn:
         return "<p>There are test points of one class only, so there is nothing to tell apart.</p>"
-    named = [short(evaluation.classes[of]) for of in drawn]
-    areas = ", ".join(
-        f"{name} {number(evaluation.per_class[of].auc)}"
-        for of, name in zip(drawn, named, strict=True)
-    )
-    means = ", ".join(
-        f"{name} {number(found.average_precision)}"
-        for name, found in zip(named, drawn.values(), strict=True)
-    )
+    several = len(evaluation.classes) > 2
+    mean = "Mean area" if several else "Area"
+    areas = [area for of in drawn if (area := evaluation.per_class[of].auc) is not None]
+    area = f"{mean}: {number(float(np.mean(areas)))}."
+    mean = "Mean of the average precisions" if several else "Average precision"
+    precisions = [one.average_precision for one in drawn.values()]
+    average = f"{mean}: {number(float(np.mean(precisions)))}."
     left_out = len(shown_classes(evaluation)) - len(drawn)
-    more = f" The {len(drawn)} most frequent classes." if left_out else ""
-    against = "" if len(evaluation.classes) == 2 else " of each class against the rest"
+    more = f" The {len(drawn)} most frequent classes are drawn." if left_out else ""
+    against = " of each class against the rest" if several else ""
+    guess = "" if several else " Dotted: the share of the class, the precision of guessing."
     roc = pictures.picture(
-        pictures.draw_roc, evaluation, f"ROC curves. Areas: {areas}.",
+        pictures.draw_roc, evaluation, f"ROC curves. {area}",
         f"<strong>ROC curve{against}</strong>: share of the class that is found, over the share of "
-        f"the other points that is taken for it. Areas: {text(areas)}.{more}",
+        f"the other points that is taken for it. {area}{more}",
     )  # fmt: skip
     precision = pictures.picture(
-        pictures.draw_precision_recall, evaluation,
-        f"Precision-recall curves. Average precision: {means}.",
+        pictures.draw_precision_recall, evaluation, f"Precision-recall curves. {average}",
         "<strong>Precision over recall</strong>: how many of those that are taken for the class "
-        f"belong to it. Average precision: {text(means)}. Dotted: the share of the class, which is "
-        "the precision of guessing.",
+        f"belong to it. {average}{guess}",
     )  # fmt: skip
     return f'<div class="figures">{roc}{precision}</div>'
 
@@ -82,7 +79,7 @@ def threshold_table(evaluation: Evaluation, of: int, label: str) -> str:
     """The consequences of thresholds for one class."""
     rows = thresholds(evaluation.answers, of, evaluation.costs)
     least = min(one.cost for one in rows)
-    heads = ["threshold", "answered", "precision", "recall", "false alarms", "mean cost"]
+    heads = ["threshold", "share", "precision", "recall", "false\nalarms", "mean\ncost"]
     cells = [threshold_row(one, one.cost == least) for one in rows]
     return table(heads, cells, label=f"Thresholds for {label}")
 
@@ -92,9 +89,9 @@ def threshold_row(one: Threshold, is_least: bool) -> list[str | Cell]:
     shares = (one.precision, one.recall, one.false_alarms)
     return [
         f"{one.threshold:g}",
-        percent(one.answered),
-        *(NOTHING if share is None else percent(share) for share in shares),
-        Cell(f"{one.cost:.4g}", "hit" if is_least else ""),
+        percent(one.answered, 1),
+        *(NOTHING if share is None else percent(share, 1) for share in shares),
+        Cell(f"{one.cost:.3g}", "hit" if is_least else ""),
     ]
 
 
@@ -121,8 +118,7 @@ def cost_words(evaluation: Evaluation) -> str:
 def expected_costs(evaluation: Evaluation) -> str:
     """The mean cost of ways to answer, and of thresholds."""
     rows = [
-        [f"{way.words[0].upper()}{way.words[1:]}", f"{way.cost:.4g}", cost_ends(way.interval)]
-        for way in evaluation.expected_costs
+        [way.words, f"{way.cost:.3g}", cost_ends(way.interval)] for way in evaluation.expected_costs
     ]
     given = "" if has_own_costs(evaluation) else (
         " Give your own costs (in Python <code>measure(..., costs=...)</code>, on the command line "
@@ -136,7 +132,7 @@ def expected_costs(evaluation: Evaluation) -> str:
         "<strong>Mean cost over the threshold</strong>. Dashed: answers of least expected cost, "
         "which weigh the costs by the probabilities, point by point.",
     )  # fmt: skip
-    shown = table(["", "mean cost", "95 % interval"], rows, label="Mean costs")
+    shown = table(["answers", "mean cost", "95 % interval"], rows, label="Mean costs")
     return (
         f'<p class="quiet">{text(cost_words(evaluation))}{given}</p>'
         f'<div class="beside">{drawn}{shown}</div>'
@@ -145,4 +141,4 @@ def expected_costs(evaluation: Evaluation) -> str:
 
 def cost_ends(interval: Interval | None) -> str:
     """An interval of costs, or a dash."""
-    return NOTHING if interval is None else f"{interval[0]:.4g} to {interval[1]:.4g}"
+    return NOTHING if interval is None else f"{interval[0]:.3g}–{interval[1]:.3g}"

@@ -43,7 +43,7 @@ class Shift(NamedTuple):
     >>> before = profile(pd.DataFrame({"age": range(200)}))
     >>> (age,) = compare(before, pd.DataFrame({"age": range(100, 200)}))
     >>> age.now, age.distance, age.is_shifted
-    ('149 ± 29', 0.5, True)
+    ('150 ± 28.9', 0.5, True)
     """
 
     column: str
@@ -170,7 +170,7 @@ def words(column: Mapping[str, Any]) -> str:
     total = max(column["rows"], 1)
     if column["kind"] == "number":
         there = column["mean"] is not None
-        parts = [f"{column['mean']:.3g} ± {column['deviation']:.2g}"] if there else []
+        parts = [f"{short(column['mean'])} ± {short(column['deviation'])}"] if there else []
     else:
         most = sorted(column["counts"].items(), key=lambda item: -item[1])[:SHOWN]
         parts = [f"{label} {n / total:.0%}" for label, n in most]
@@ -179,3 +179,8 @@ def words(column: Mapping[str, Any]) -> str:
     if column["missing"]:
         parts.append(f"missing {column['missing'] / total:.0%}")
     return ", ".join(parts)
+
+
+def short(number: float) -> str:
+    """Three digits of a number, without an exponent unless it is very large or small."""
+    return f"{float(f'{number:.3g}'):,.12g}"

@@ -10,9 +10,11 @@ from bayespoint.reports.drift import Shift
 from bayespoint.reports.evaluation import Evaluation
 from bayespoint.reports.examples import short
 from bayespoint.reports.features import Features
+from bayespoint.reports.formats import percent
 from bayespoint.reports.html import NOTHING, Cell, table, text
 
 N_FEATURES = 20  # in the table
+N_COLUMNS = 10  # in the table of differences, unless more are worth a remark
 MOST_CLASSES = 6  # with a column of weights each
 FULL_SHADE = 0.45  # of the most relevant feature
 
@@ -54,7 +56,7 @@ def feature_table(found: Features) -> str:
     rows = []
     for j in found.order[:N_FEATURES]:
         relevance = None if found.relevance is None else float(found.relevance[j])
-        shown = NOTHING if relevance is None else f"{100 * relevance:.1f}\u00a0%"
+        shown = NOTHING if relevance is None else percent(relevance, 1)
         shade = None if relevance is None else FULL_SHADE * relevance / largest
         cells = [weight_words(found, task, j) for task in range(len(classes))]
         rows.append([short(found.names[j]), Cell(shown, "shaded", shade), *cells])
@@ -68,7 +70,7 @@ def weight_words(found: Features, task: int, j: int) -> str:
     if found.low is None or found.high is None:
         return f"{found.weights[task, j]:.3g}"
     ends = f"{found.low[task, j]:.2g} to {found.high[task, j]:.2g}"
-    return f"{found.weights[task, j]:.3g} ({ends})"
+    return f"{found.weights[task, j]:.2g} ({ends})"
 
 
 def columns(shifts: Sequence[Shift], preparation: Sequence[str]) -> str:
@@ -84,15 +86,13 @@ def drift(shifts: Sequence[Shift]) -> str:
     """Columns in training and in the test set."""
     if not shifts:
         return ""
-    heads: list[Any] = ["column", "used as", "difference", Cell("in training", "words"),
-                        Cell("here", "words")]  # fmt: skip
+    heads: list[Any] = ["column", "difference", "used as", Cell("in training → here", "words")]
     rows = [
         [
             short(one.column),
+            Cell(percent(one.distance, 0), "worse" if one.is_shifted else ""),
             one.kind,
-            Cell(f"{one.distance:.0%}", "worse" if one.is_shifted else ""),
-            Cell(one.before, "words"),
-            Cell(one.now, "words"),
+            Cell(f"{one.before} → {one.now}", "words"),
         ]
         for one in shifts
     ]
@@ -108,5 +108,9 @@ def drift(shifts: Sequence[Shift]) -> str:
         "distributed as in the training, over tenths of the training rows or over categories. "
         "Some of it is chance where there are few rows."
     )
-    shown = table(heads, rows, label="Columns in training and here")
+    first = max(N_COLUMNS, len(far))
+    shown = table(heads, rows[:first], kind="stacked", label="Columns in training and here")
+    if rows[first:]:
+        rest = table(heads, rows[first:], kind="stacked", label="Columns that differ less")
+        shown += f"<details><summary>{len(rows) - first} more columns</summary>{rest}</details>"
     return f'{verdict}<p class="quiet">{words}</p>{shown}'

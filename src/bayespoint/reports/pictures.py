@@ -163,7 +163,8 @@ def draw_precision_recall(evaluation: Evaluation, colour: str) -> Drawing:
     for place, (of, found) in enumerate(drawn_curves(evaluation).items()):
         style = line_style(evaluation, place, colour)
         ax.plot(found.recall, found.precision, label=short(evaluation.classes[of]), **style)
-        ax.axhline(found.prevalence, color=style["color"], linestyle=":", linewidth=1)
+        if len(evaluation.classes) == 2:
+            ax.axhline(found.prevalence, color=style["color"], linestyle=":", linewidth=1)
     ax.set_ylim(0, 1.02)
     ax.set_xlabel("Recall: share of the class")
     ax.set_ylabel("Precision")
