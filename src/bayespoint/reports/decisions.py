@@ -35,7 +35,7 @@ def curves(evaluation: Evaluation) -> str:
         return "<p>There are test points of one class only, so there is nothing to tell apart.</p>"
     several = len(evaluation.classes) > 2
     mean = "Mean area" if several else "Area"
-    areas = [area for of in drawn if (area := evaluation.per_class[of].auc) is not None]
+    areas = [auc for of in drawn if (auc := evaluation.per_class[of].auc) is not None]
     area = f"{mean}: {number(float(np.mean(areas)))}."
     mean = "Mean of the average precisions" if several else "Average precision"
     precisions = [one.average_precision for one in drawn.values()]
