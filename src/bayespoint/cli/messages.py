@@ -48,11 +48,15 @@ class Notes(list[str]):
     @contextmanager
     def training(self) -> Iterator[None]:
         """Show the progress of a fit, and pass its warnings on."""
-        console = Console(stderr=True, highlight=False, markup=False, quiet=not self._aloud)
-        progress = ProgressMonitor("training", console)
+        progress = self.progress("training")
         with progress, watch(progress), warnings_in_words() as words:
             yield
         self.warn(words)
+
+    def progress(self, title: str) -> ProgressMonitor:
+        """A bar, or nothing if the command speaks to a program."""
+        console = Console(stderr=True, highlight=False, markup=False, quiet=not self._aloud)
+        return ProgressMonitor(title, console)
 
     def end(
         self, document: Mapping[str, Any], *parts: RenderableType, to_stderr: bool = False

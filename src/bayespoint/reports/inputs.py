@@ -112,5 +112,5 @@ def drift(shifts: Sequence[Shift]) -> str:
     shown = table(heads, rows[:first], kind="stacked", label="Columns in training and here")
     if rows[first:]:
         rest = table(heads, rows[first:], kind="stacked", label="Columns that differ less")
-        shown += f"<details><summary>{len(rows) - first} more columns</summary>{rest}</details>"
+        shown += f"<details><summary>{len(rows) - first} more</summary>{rest}</details>"
     return f'{verdict}<p class="quiet">{words}</p>{shown}'

@@ -10,7 +10,6 @@ import typer
 from bayespoint.cli import options
 from bayespoint.cli.errors import printable
 from bayespoint.cli.messages import Notes
-from bayespoint.cli.progress import ProgressMonitor
 
 
 def evaluate(
@@ -56,7 +55,7 @@ def evaluate(
     column = target or read.target or ""
     kept, X, y, _ = read_labelled(data, read, column, encoding, notes)
     shifts = read.compare(X, notes)
-    with ProgressMonitor("evaluating") as progress:
+    with notes.progress("evaluating") as progress:
         with model_errors(model):
             found = measure(read.estimator, X, y, costs=costs)
         if report is not None:

@@ -30,6 +30,7 @@ from bayespoint.validation import check_choice, check_flag, check_number, parame
 SMALLEST_RATE = 1e-3  # least flip rate that label_noise="auto" considers
 ADAPTATIONS = 4  # parts of the burn-in after which directions are adapted
 UNEQUAL = 10  # largest over smallest singular value of the points from which directions matter
+LOOKED_AT = 2000  # points of them
 WORTH = 100  # independent samples that a remedy asks for
 ENOUGH = 250  # draws of each chain that they are adapted to
 FREEDOM = 0.1  # below, an output is held by its neighbours: lines for each do not pay
@@ -159,8 +160,8 @@ class GibbsSampler(Engine):
                 pace = self._pace(moves)
                 progress.planned = n_tasks * self.n_chains * (pace.main_steps + pace.ladder_steps)
                 tasks.append(self._run_task(halfspaces, moves, pace, own, pool, progress))
-        is_long = type(moves) is Circles and np.linalg.cond(halfspaces.normals) > UNEQUAL
-        remedy = self._remedy(is_long)
+        some = halfspaces.normals[:: -(-len(halfspaces.normals) // LOOKED_AT)]
+        remedy = self._remedy(type(moves) is Circles and np.linalg.cond(some) > UNEQUAL)
         return conclude(tasks, space, targets, self._n_draws(), self.target_ess, remedy)
 
     def _remedy(self, is_long: bool) -> str:
