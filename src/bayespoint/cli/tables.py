@@ -87,8 +87,9 @@ class NumbersTable:
         for number, columns in enumerate(self.parts(options.max_width)):
             if number:
                 yield ""
-            width = max(options.max_width, sum(self.least(column) + GAP for column in columns))
-            yield from console.render(self.part(columns), options.update(width=width))
+            widths = self.widths(columns, options.max_width)
+            width = max(options.max_width, sum(widths) + GAP * len(widths))
+            yield from console.render(self.part(columns, widths), options.update(width=width))
         if self.caption:
             yield Text(self.caption, style="italic dim")
 
@@ -111,19 +112,33 @@ class NumbersTable:
     def least(self, column: int) -> int:
         """The width that a column needs: no number is broken, and no word of usual length."""
         cells = [row[column].plain for row in self.rows]
-        words = [word for text in (self.heads[column], *cells) for word in text.split()]
         if not self.is_words(column):
             return max(map(cell_len, [*self.heads[column].split(), *cells]), default=0)
-        full = max(map(cell_len, [self.heads[column], *cells]))
-        return min(full, max(NARROW, min(LONG, max(map(cell_len, words), default=0))))
+        words = [word for text in (self.heads[column], *cells) for word in text.split()]
+        longest = max(map(cell_len, words), default=0)
+        return min(self.full(column), max(NARROW, min(LONG, longest)))
 
-    def part(self, columns: Sequence[int]) -> Table:
+    def full(self, column: int) -> int:
+        """The width of a column without line breaks."""
+        cells = [self.heads[column], *(row[column].plain for row in self.rows)]
+        return max(cell_len(line) for text in cells for line in text.split("\n"))
+
+    def widths(self, columns: Sequence[int], width: int) -> list[int]:
+        """What each column needs; what is left over goes to text first, then to heads."""
+        widths = {column: self.least(column) for column in columns}
+        left = max(0, width - sum(widths.values()) - GAP * (len(columns) - 1))
+        for column in sorted(columns, key=lambda column: not self.is_words(column)):
+            more = min(left, self.full(column) - widths[column])
+            widths[column] += more
+            left -= more
+        return list(widths.values())
+
+    def part(self, columns: Sequence[int], widths: Sequence[int]) -> Table:
         """A table of some of the columns."""
         table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), pad_edge=False)
-        for column in columns:
+        for column, width in zip(columns, widths, strict=True):
             justify: JustifyMethod = "left" if self.is_words(column) else "right"
-            least = self.least(column)
-            table.add_column(self.heads[column], justify=justify, min_width=least, overflow="fold")
+            table.add_column(self.heads[column], justify=justify, width=width, overflow="fold")
         for row in self.rows:
             table.add_row(*(row[column] for column in columns))
         return table
