@@ -159,6 +159,7 @@ def check_about(about: Any, path: Path) -> None:
         and isinstance(about.get("target"), str | None)
         and isinstance(summary, dict)
         and all(isinstance(summary.get(name, 0), int) for name in counts)
+        and isinstance(summary.get("notes", []), list)
         and isinstance(about.get("columns", {}), dict)
         and all(isinstance(one, dict) for one in about.get("columns", {}).values())
     ):

@@ -67,7 +67,8 @@ def numbers_table(
     """A table whose first column is text, as may be the last, and whose others are numbers."""
     cells = [[cell if isinstance(cell, Text) else Text(printable(cell)) for cell in row]
              for row in rows]  # fmt: skip
-    return NumbersTable([printable(head) for head in heads], cells, words_last, title, caption)
+    texts = [printable(text) for text in (title, caption)]
+    return NumbersTable([printable(head) for head in heads], cells, words_last, *texts)
 
 
 @dataclass

@@ -24,7 +24,7 @@ SIZE = 5.6, 4.0  # inches: letters can be read where the picture is as wide as a
 N_RATES = 200  # fractions rejected at which the band is drawn: smooth to the eye
 N_COSTS = 101  # thresholds at which costs are drawn
 N_WEIGHTS = 15  # features whose weights are drawn
-N_LETTERS = 24  # of their names
+N_LETTERS = 24  # of names in pictures
 GREY = "#888888"
 # Colours and dashes of up to ten classes, seen on white and on black.
 LINES = [
@@ -122,6 +122,13 @@ def draw_histogram(ax: Axes, bins: Sequence[Bin], colour: str) -> None:
     ax.legend(fontsize="small", loc="upper left")
 
 
+def plain(label: Any) -> str:
+    """A label that matplotlib shows as it is: no formula, not hidden, no control characters."""
+    shown = "".join(char if char.isprintable() else "?" for char in short(label))
+    shown = shown[:N_LETTERS].replace("$", r"\$")
+    return f" {shown}" if shown.startswith("_") else shown
+
+
 def drawn_classes(evaluation: Evaluation) -> list[int]:
     """The classes with a curve of their own: the second of two, or the most frequent of several."""
     if len(evaluation.classes) == 2:
@@ -148,7 +155,7 @@ def draw_roc(evaluation: Evaluation, colour: str) -> Drawing:
     drawing, ax = new_axes(*SIZE)
     ax.plot([0, 1], [0, 1], color=GREY, linestyle=":", label="guessing")
     for place, (of, found) in enumerate(drawn_curves(evaluation).items()):
-        label = short(evaluation.classes[of])
+        label = plain(evaluation.classes[of])
         ax.plot(found.false_alarms, found.recall, label=label,
                 **line_style(evaluation, place, colour))  # fmt: skip
     ax.set_xlabel("False alarms: share of the other points")
@@ -162,7 +169,7 @@ def draw_precision_recall(evaluation: Evaluation, colour: str) -> Drawing:
     drawing, ax = new_axes(*SIZE)
     for place, (of, found) in enumerate(drawn_curves(evaluation).items()):
         style = line_style(evaluation, place, colour)
-        ax.plot(found.recall, found.precision, label=short(evaluation.classes[of]), **style)
+        ax.plot(found.recall, found.precision, label=plain(evaluation.classes[of]), **style)
         if len(evaluation.classes) == 2:
             ax.axhline(found.prevalence, color=style["color"], linestyle=":", linewidth=1)
     ax.set_ylim(0, 1.02)
@@ -178,7 +185,7 @@ def draw_costs(evaluation: Evaluation, colour: str) -> Drawing:
     at = np.linspace(0, 1, N_COSTS)
     for place, of in enumerate(drawn_classes(evaluation)):
         found = thresholds(evaluation.answers, of, evaluation.costs, at)
-        ax.plot(at, [one.cost for one in found], label=short(evaluation.classes[of]),
+        ax.plot(at, [one.cost for one in found], label=plain(evaluation.classes[of]),
                 **line_style(evaluation, place, colour))  # fmt: skip
     least = evaluation.expected_costs[1].cost
     ax.axhline(least, color=GREY, linestyle="--", linewidth=1.2, label="least expected cost")
@@ -200,7 +207,7 @@ def draw_weights(evaluation: Evaluation, colour: str) -> Drawing:
         ends = np.abs([weights - features.low[0, chosen], features.high[0, chosen] - weights])
     ax.axvline(0, color=GREY, linewidth=1)
     ax.errorbar(weights, range(len(chosen)), xerr=ends, fmt="o", color=colour, capsize=3)
-    names = [short(features.names[j])[:N_LETTERS] for j in chosen]
+    names = [plain(features.names[j]) for j in chosen]
     ax.set_yticks(range(len(chosen)), names)
-    ax.set_xlabel(f"Weight; positive speaks for {short(features.classes[0])}")
+    ax.set_xlabel(f"Weight; positive speaks for {plain(features.classes[0])}")
     return drawing

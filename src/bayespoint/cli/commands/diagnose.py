@@ -17,7 +17,7 @@ def diagnose(model: options.ModelFile, as_json: options.AsJson = False) -> None:
     """
     from bayespoint.cli import guarantees
     from bayespoint.cli.diagnostics import describe, tables, verdict
-    from bayespoint.cli.models import read_model
+    from bayespoint.cli.models import model_errors, read_model
     from bayespoint.cli.training import baseline_lines, chosen_words, expected_lines
 
     notes = Notes(aloud=not as_json)
@@ -30,9 +30,7 @@ def diagnose(model: options.ModelFile, as_json: options.AsJson = False) -> None:
     ]
     if found["choice"]:
         lines.append(("chosen", chosen_words(found)))
-    lines += [
-        *expected_lines(found),
-        *baseline_lines(read.summary),
-        *guarantees.lines(read.guarantee),
-    ]
+    with model_errors(model):
+        lines += [*expected_lines(found), *baseline_lines(read.summary)]
+    lines += guarantees.lines(read.guarantee)
     notes.end(found, facts(lines), *tables(found), facts([("verdict", verdict(found["run"]))]))

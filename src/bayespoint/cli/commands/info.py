@@ -33,6 +33,9 @@ def info(
         notes.end(found, facts(summary(found).items()))
     else:
         from bayespoint.cli.model_facts import describe_file, tables
+        from bayespoint.cli.models import model_errors
 
-        found = describe_file(model, notes)
-        notes.end(found, *tables(found))
+        with model_errors(model):
+            found = describe_file(model, notes)
+            parts = tables(found)
+        notes.end(found, *parts)

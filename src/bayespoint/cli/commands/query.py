@@ -41,7 +41,7 @@ def query(
     from bayespoint.active.strategies import STRATEGIES
     from bayespoint.cli.models import model_errors, read_model, read_rows
     from bayespoint.cli.outputs import STDOUT, check_output, write_table
-    from bayespoint.cli.pool import choose, unlabelled
+    from bayespoint.cli.queries import choose, unlabelled
 
     check_name("strategy", strategy, STRATEGIES)
     check_output(out, data, model, as_json=as_json)
