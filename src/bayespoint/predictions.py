@@ -262,11 +262,10 @@ class Predictions:
         (1000, 3, 5)
         """
         drawn = self._draw(n_samples, random_state)
-        flat = drawn.reshape(len(drawn), -1)
-        is_linear = self._space.kernel.is_linear
+        flat, is_linear = drawn.reshape(len(drawn), -1), self._space.kernel.is_linear
         weights = self._space.primal(flat) if is_linear else flat
         weights = np.moveaxis(weights.reshape(-1, *drawn.shape[1:]), 0, 2)
-        if not is_linear or self._scaling is None:
+        if self._scaling is None or not is_linear:
             return weights
         coef, constant = np.split(weights, [len(self._scaling.scale)], axis=2)
         coef, intercept = self._scaling.weights(coef, constant.sum(axis=2))
