@@ -57,7 +57,7 @@ sphinx_gallery_conf = {
     "doc_module": ("bayespoint",),
     "reference_url": {"bayespoint": None},
     "image_srcset": ["2x"],
-    "thumbnail_size": (480, 336),
+    "thumbnail_size": (800, 480),
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_signature": False,
@@ -87,7 +87,7 @@ html_theme_options = {
         for address in metadata("bayespoint").get_all("Project-URL", [])
     ],
     "navbar_align": "left",
-    "header_links_before_dropdown": 8,
+    "header_links_before_dropdown": 6,
     "navigation_with_keys": False,
     "show_prev_next": False,
     "show_toc_level": 2,
