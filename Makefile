@@ -20,7 +20,7 @@ PYTEST = $(ONE_THREAD) $(BIN)/python -m pytest
 .PHONY: help venv demo test test-bounds attack lint format docs bench build check-release lock clean
 
 help:  ## List the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1	\2/p' Makefile | expand -t 15
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1	\2/p' Makefile | expand -t 18
 
 # Three sets of packages, each on top of the one before: a target installs no more than it needs.
 DEMO := $(VENV)/.demo
