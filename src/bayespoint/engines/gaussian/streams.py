@@ -123,8 +123,8 @@ def begin_stream(
     if isinstance(start, StreamPosterior):
         check_same_weights(start, space)
         posterior = with_rates(start, n_rates)
-        posterior.likelihood = likelihood
         check_numbers(engine, space, posterior)
+        posterior.likelihood = likelihood
         return posterior
     if isinstance(engine.prior_scale, str):
         engine = with_scale(engine, unit_scale(engine, rows))
