@@ -16,6 +16,7 @@ from bayespoint.cli.errors import SPELT, ExitCode, errors_in_words, say_error
 from bayespoint.cli.evaluate import evaluate
 from bayespoint.cli.incremental import train_incremental
 from bayespoint.cli.info import info
+from bayespoint.cli.label import label
 from bayespoint.cli.predict import predict
 from bayespoint.cli.query import query
 from bayespoint.cli.reproduce import reproduce
@@ -48,6 +49,7 @@ COMMANDS = (
     evaluate,
     cross_validate,
     query,
+    label,
     diagnose,
     sample_weights,
     info,

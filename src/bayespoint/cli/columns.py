@@ -5,15 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from pandas.api import types
 
 from bayespoint.cli.errors import bad_data
+from bayespoint.cli.images import pixel_columns
 from bayespoint.cli.messages import Notes, count, listed
 
 NUMBER, CATEGORY = "number", "category"
+TEXT, IMAGE = "text", "image"  # of models that were made by bayespoint label
+FOLDER = "folder"  # attribute of a table: where names of files in it begin
 LARGEST = 1e100  # squares of numbers, and sums of many of them, stay far below 1.8e308
 MOSTLY = 0.9  # share of the values that makes a column of numbers, or of dates
 VARIED = 10  # different numbers from which a word among them is a mistake, not a category
@@ -138,6 +142,12 @@ def prepare(frame: pd.DataFrame, kinds: Mapping[str, str], notes: Notes) -> pd.D
     for name, kind in kinds.items():
         if kind == CATEGORY:
             prepared[name] = as_text(frame[name])
+            continue
+        if kind == TEXT:
+            prepared[name] = as_text(frame[name]).fillna("").astype(object)
+            continue
+        if kind == IMAGE:
+            prepared |= pixel_columns(frame[name], Path(frame.attrs[FOLDER]), notes).items()
             continue
         numbers = as_numbers(frame[name])
         check_range(name, numbers.values)

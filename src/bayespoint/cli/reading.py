@@ -16,6 +16,7 @@ from typing import IO, NoReturn
 
 import pandas as pd
 
+from bayespoint.cli.columns import FOLDER
 from bayespoint.cli.errors import bad_data, bad_usage
 from bayespoint.cli.messages import Notes, count, listed
 from bayespoint.cli.outputs import PARQUET
@@ -45,7 +46,9 @@ def read_table(path: Path, encoding: str, notes: Notes) -> pd.DataFrame:
     unnamed = [name for name in frame if name.startswith("Unnamed: ")]
     if unnamed:
         notes.add(f"{count(len(unnamed), 'column')} without a name left out")
-    return frame.drop(columns=unnamed).reset_index(drop=True)
+    frame = frame.drop(columns=unnamed).reset_index(drop=True)
+    frame.attrs[FOLDER] = str(path.parent)
+    return frame
 
 
 def read_csv(path: Path, encoding: str) -> pd.DataFrame:

@@ -1,0 +1,299 @@
+"""``bayespoint label``: a page on which a person labels the rows that teach a model most."""
+
+from __future__ import annotations
+
+import json
+import threading
+import webbrowser
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+import typer
+from numpy.typing import NDArray
+
+from bayespoint.cli import options
+from bayespoint.cli.errors import bad_data, bad_usage
+from bayespoint.cli.labels import check_column
+from bayespoint.cli.messages import Notes, count, facts, show
+from bayespoint.cli.models import Model, read_model, read_rows, write_model
+from bayespoint.cli.outputs import PARQUET, write_table
+from bayespoint.cli.pool import (
+    Classes,
+    Points,
+    find_classes,
+    find_points,
+    find_view,
+    fingerprint,
+    tell_unusable,
+)
+from bayespoint.cli.reading import read_table
+from bayespoint.cli.training import TrainingData, describe
+from bayespoint.extras import require
+from bayespoint.files import write_text
+from bayespoint.labelling.exports import label_column, label_studio
+from bayespoint.labelling.items import IMAGE, Items
+from bayespoint.labelling.journal import Journal, JournalError
+from bayespoint.labelling.server import LabelServer
+from bayespoint.labelling.session import Session
+
+ClassNames = Annotated[
+    str | None,
+    typer.Option("--classes", metavar="A,B,...", help="The classes, in the order of their keys."),
+]
+LabelColumn = Annotated[
+    str | None,
+    typer.Option("--target", metavar="COL", help="Column with labels, some of them missing."),
+]
+StartModel = Annotated[
+    Path | None,
+    typer.Option("--model", metavar="FILE", help="Model that chooses the first questions."),
+]
+TextColumn = Annotated[
+    str | None, typer.Option("--text", metavar="COL", help="Rows are texts, in this column.")
+]
+ImageColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--image", metavar="COL",
+        help="Rows are pictures, whose files below the folder of POOL this column names.",
+    ),
+]  # fmt: skip
+Pixels = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WxH", help="Rows are pictures of this size, with one column for each pixel."
+    ),
+]
+Table = Annotated[bool, typer.Option("--table", help="Rows are rows, whatever they look like.")]
+JournalFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--journal", metavar="FILE",
+        help="Where answers are kept; by default POOL.labels.jsonl. Results go to its folder.",
+    ),
+]  # fmt: skip
+Port = Annotated[
+    int, typer.Option(metavar="N", min=0, max=65535, help="Port of the page; 0 is a free one.")
+]
+Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")]
+
+
+def label(
+    data: Annotated[
+        Path, typer.Argument(metavar="POOL", help="Table with a header: .csv, .csv.gz or .parquet.")
+    ],
+    classes: ClassNames = None,
+    target: LabelColumn = None,
+    model: StartModel = None,
+    text: TextColumn = None,
+    image: ImageColumn = None,
+    pixels: Pixels = None,
+    table: Table = False,
+    drop: options.Drop = None,
+    journal: JournalFile = None,
+    port: Port = 0,
+    browser: Browser = True,
+    seed: options.Seed = 0,
+    encoding: options.Encoding = "utf-8",
+) -> None:
+    """Label rows on a page in the browser; a model learns meanwhile and chooses the next row.
+
+    Rows may be rows of a table, texts or pictures. The page is for this computer only. Every
+    answer is on disk at once: end it at any moment with Ctrl-C, and the same command goes on.
+
+    At the end the rows with their labels, a model for bayespoint predict, and the tasks of Label
+    Studio are written next to the journal: POOL.labelled.csv (or .parquet), .bpm and .json.
+
+    Example: bayespoint label reviews.csv --classes bad,good
+    """
+    notes = Notes(aloud=True)
+    work = prepare_work(data, classes, target, model, (text, image, pixels, table), drop or [],
+                        journal, seed, encoding, notes)  # fmt: skip
+    try:
+        server = LabelServer(work.session, work.downloads(), port)
+    except OSError as error:
+        bad_usage(f"cannot use port {port}: {error.strerror}. Leave --port away for a free one")
+    show(f"Label at {server.address}", "Ctrl-C ends it; all answers are on disk.")
+    if browser:
+        threading.Thread(target=webbrowser.open, args=(server.address,), daemon=True).start()
+    work.session.learner.start()
+    work.session.learner.wake()
+    try:
+        server.serve_forever(poll_interval=0.1)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        server.server_close()
+    work.end(notes)
+
+
+@dataclass(frozen=True)
+class Work:
+    """A session, and what its results are made of."""
+
+    frame: pd.DataFrame
+    classes: Classes
+    points: Points
+    session: Session
+    stem: Path
+    in_parquet: bool
+
+    def table(self) -> pd.DataFrame:
+        """The rows with their labels."""
+        values = {str(value): value for value in self.classes.values.tolist()}
+        column = label_column(self.session.answers, len(self.frame))
+        labels = pd.Series([values.get(one) for one in column], dtype=object)
+        return self.frame.assign(**{self.classes.target: labels})
+
+    def machine(self) -> Any:
+        """The classifier of all labels, or None."""
+        return self.session.final_machine()
+
+    def write_model(self, path: Path, machine: Any) -> None:
+        """A model for bayespoint predict."""
+        labels = self.table()[self.classes.target]
+        rows = np.flatnonzero(labels.notna())
+        y = np.array(labels.iloc[rows].tolist(), dtype=self.classes.values.dtype)
+        counts = {one: int(np.sum(y == one)) for one in self.classes.values.tolist()}
+        data = TrainingData(self.points.X.iloc[rows], y, self.points.kinds, {}, counts)
+        pipeline = self.points.pipeline(machine)
+        found = {"target": self.classes.target, **describe(pipeline, data)}
+        write_model(pipeline, path, self.points.kinds, found)
+
+    def tasks(self, machine: Any) -> str:
+        """The tasks of Label Studio."""
+        shares: NDArray | None = None
+        names: Any = []
+        if machine is not None:
+            shares, names = machine.predict_proba(self.points.values), machine.classes_
+        own = self.frame.drop(columns=self.classes.target, errors="ignore")
+        tasks = label_studio(own, self.session.answers, names, shares)
+        return json.dumps(tasks, indent=1, ensure_ascii=False)
+
+    def downloads(self) -> dict[str, Any]:
+        """Files that the page offers, and functions that make them."""
+
+        def written(name: str, write: Any) -> bytes:
+            with TemporaryDirectory() as folder:
+                path = Path(folder, name)
+                write(path)
+                return path.read_bytes()
+
+        def model_file(path: Path) -> None:
+            machine = self.machine()
+            if machine is None:
+                raise ValueError("there is no model before two classes have labels")
+            self.write_model(path, machine)
+
+        return {
+            "labelled.csv": lambda: written("labelled.csv", lambda p: write_table(self.table(), p)),
+            "model.bpm": lambda: written("model.bpm", model_file),
+            "labelstudio.json": lambda: self.tasks(self.machine()).encode(errors="replace"),
+        }
+
+    def end(self, notes: Notes) -> None:
+        """Write the results, and say where they are."""
+        n_labels = len(self.session.answers.labels())
+        machine = self.machine()
+        self.session.end()
+        suffix = ".parquet" if self.in_parquet else ".csv"
+        table, model, tasks = (
+            Path(f"{self.stem}.labelled{end}") for end in (suffix, ".bpm", ".json")
+        )
+        write_table(self.table(), table)
+        write_text(tasks, self.tasks(machine))
+        lines = [
+            ("labels", f"{n_labels} of {count(len(self.frame), 'row')}"),
+            ("table", str(table)),
+        ]
+        if machine is None:
+            notes.add("no model: it needs labels of two classes")
+        else:
+            self.write_model(model, machine)
+            lines.append(("model", str(model)))
+        show(facts([*lines, ("Label Studio", str(tasks))]))
+
+
+def prepare_work(
+    data: Path,
+    classes: str | None,
+    target: str | None,
+    model: Path | None,
+    view_options: tuple[str | None, str | None, str | None, bool],
+    drop: list[str],
+    journal: Path | None,
+    seed: int,
+    encoding: str,
+    notes: Notes,
+) -> Work:
+    """Everything that the page needs; ends the command where something is wrong."""
+    start: Model | None = None
+    if model is not None:
+        start = read_model(model, notes)
+        frame = read_rows(data, start, encoding, notes)
+        target, classes = start_classes(start, target, classes)
+    else:
+        frame = read_table(data, encoding, notes)
+    if classes is None and target is None:
+        bad_usage("name the classes: --classes A,B,..., or a column that has some: --target COL")
+    found = find_classes(frame, target, classes)
+    for name in drop:
+        check_column(frame, name, "--drop")
+    own = frame.drop(columns=[found.target, *drop], errors="ignore")
+    view = find_view(own, *view_options)
+    if view.kind == IMAGE:
+        require("PIL", "label", "labelling pictures")
+    shown = Items(own, data.name, data.parent, view.kind, view.columns, view.shape)
+    tell_unusable(shown, notes)
+    points = find_points(own, view, start, notes)
+    stem = data.with_name(data.name.removesuffix(".gz").rpartition(".")[0] or data.name)
+    path = journal or Path(f"{stem}.labels.jsonl")
+    try:
+        kept = open_journal(path, own, found)
+        session = Session(
+            shown, points.values, found.values, found.given, kept,
+            start=None if start is None else start.machine, seed=seed,
+        )  # fmt: skip
+    except JournalError as error:
+        bad_data(str(error))
+    n_before = len(session.answers.standing)
+    if n_before:
+        notes.add(f"{path} has {count(n_before, 'answer')} already; going on")
+    if len(found.values) > 10:
+        notes.add(f"{len(found.values)} classes: ten have a key, others are found by / or mouse")
+    in_parquet = data.suffix.lower() in PARQUET
+    return Work(frame, found, points, session, path.parent / stem.name, in_parquet)
+
+
+def start_classes(start: Model, target: str | None, classes: str | None) -> tuple[str, str]:
+    """Column and classes of a model, which options may repeat but not change."""
+    own = [str(one) for one in start.classes]
+    if target not in (None, start.target):
+        bad_usage(f"the model predicts {start.target!r}, not {target!r} (--target)")
+    if classes is not None and sorted(word.strip() for word in classes.split(",")) != sorted(own):
+        bad_usage(f"the classes of the model are {', '.join(own)}; leave --classes away")
+    return start.target or "label", classes or ",".join(own)
+
+
+def open_journal(path: Path, frame: pd.DataFrame, classes: Classes) -> Journal:
+    """The journal of this pool; one whose first rows are those of the journal may go on."""
+    about = {
+        "rows": len(frame),
+        "pool": fingerprint(frame),
+        "target": classes.target,
+        "classes": [str(one) for one in classes.values],
+    }
+    journal = Journal(path, about)
+    n_rows = journal.about.get("rows")
+    known = type(n_rows) is int and 0 < n_rows <= len(frame)
+    if not known or fingerprint(frame.head(n_rows)) != journal.about.get("pool"):
+        journal.close()
+        raise JournalError(
+            f"the journal {path} belongs to another pool, or the rows of this one have changed. "
+            "Restore the table, or name another journal with --journal FILE"
+        )
+    return journal

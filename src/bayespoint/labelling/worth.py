@@ -1,0 +1,81 @@
+"""What labels are worth: suspect labels, what the next label brings, and when to stop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint.active.classifiers import drawn_outputs, probabilities
+from bayespoint.left_out import Estimate
+
+N_DRAWS = 300  # classifiers of the committee
+SUSPECT = 0.1  # probability below which a label is worth a second look
+EARLY = 20  # labels below which an error says little
+HORIZON = 10  # labels that a person gives before looking up
+LITTLE = 0.001  # a fall of the error that is not worth HORIZON labels
+LITTLE_SHARE = 0.02  # the same as a share of the error
+
+
+def left_out_probabilities(machine: Any, codes: NDArray[np.intp]) -> NDArray[np.float64] | None:
+    """Probabilities of the classes of every training point given all other labels, if known."""
+    log_probability = machine.posterior_.left_out_log_probability
+    if log_probability is None:
+        return None
+    coding = machine.coding_
+    return coding.probabilities(*coding.left_out(log_probability, codes))
+
+
+def suspects(
+    rows: NDArray[np.intp], codes: NDArray[np.intp], left_out: NDArray[np.float64]
+) -> list[int]:
+    """Rows whose label is improbable given all other labels, the least probable first."""
+    own = left_out[np.arange(len(codes)), codes]
+    order = np.argsort(own, kind="stable")
+    return rows[order[own[order] < SUSPECT]].tolist()
+
+
+def expected_fall(machine: Any, asked: NDArray, rest: NDArray, seed: int) -> tuple[float, float]:
+    r"""The error to expect on the rest, and how far one more label is expected to lower it.
+
+    A label y of the point x turns the posterior p(w) into p(w) p(y | x, w) / p(y | x). With a
+    committee of classifiers drawn from the posterior, this is a new weight for each of them. The
+    error to expect is the mean of 1 - max_c p(c | x') over the points x' of the rest, and
+
+    .. math:: \text{fall} = \text{error} - \sum_y p(y | x)\, \text{error given } y .
+
+    Parameters
+    ----------
+    machine : BayesPointClassifier
+        A fitted classifier.
+    asked : ndarray of shape (1, n_features)
+        The point whose label comes next.
+    rest : ndarray of shape (n, n_features)
+        Points without a label.
+    seed : int
+        Seed of the committee.
+    """
+    answers = probabilities(
+        machine, drawn_outputs(machine, np.vstack([asked, rest]), N_DRAWS, seed)
+    )
+    own, others = answers[:, 0], answers[:, 1:]
+    weight = own / np.maximum(own.sum(axis=0), np.finfo(float).tiny)  # of classifiers, for each y
+    after = np.einsum("sy,snc->ync", weight, others).max(axis=2).mean(axis=1)
+    before = others.mean(axis=0).max(axis=1).mean()
+    return float(1 - before), float(max(0.0, own.mean(axis=0) @ after - before))
+
+
+def advice(n_labels: int, n_open: int, error: Estimate | None, fall: float | None) -> str:
+    """Whether to go on, in a sentence."""
+    if n_open == 0:
+        return "Every row has an answer."
+    if error is None or fall is None:
+        return "The model starts when two classes have labels."
+    if n_labels < EARLY:
+        return f"Go on: with fewer than {EARLY} labels it is too early to say."
+    ahead = min(HORIZON, n_open)
+    if ahead * fall < max(LITTLE, LITTLE_SHARE * error.value):
+        return f"You can stop: the next {ahead} labels would hardly lower the error."
+    points = 100 * ahead * fall
+    return f"Go on: the next {ahead} labels may lower the error by about {points:.1f} points."
