@@ -20,6 +20,7 @@ from bayespoint.labelling.learner import Advice, Labels, Learner
 from bayespoint.labelling.worth import advice
 
 AWAY = 300.0  # seconds without a sign of life after which a tab holds its row no longer
+FIRST = 5  # labels from which the error is worth a point of the curve
 EVERY = 10  # questions after which a suspect label gets a second look
 
 
@@ -174,7 +175,8 @@ class Session:
     def _take_advice(self, found: Advice) -> None:
         with self._lock:
             self._advice = found
-            if found.error is None or (self._history and self._history[-1][0] == found.n_labels):
+            is_known = bool(self._history) and self._history[-1][0] == found.n_labels
+            if found.error is None or found.n_labels < FIRST or is_known:
                 return
             point = [found.n_labels, *(round(part, 6) for part in found.error)]
             self._journal.append({"error": point})

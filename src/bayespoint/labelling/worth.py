@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from bayespoint.active.classifiers import drawn_outputs, probabilities
 from bayespoint.left_out import Estimate
 
+TINY = np.finfo(np.float64).tiny
 N_DRAWS = 300  # classifiers of the committee
 SUSPECT = 0.1  # probability below which a label is worth a second look
 EARLY = 20  # labels below which an error says little
@@ -36,34 +37,48 @@ def suspects(
     return rows[order[own[order] < SUSPECT]].tolist()
 
 
-def expected_fall(machine: Any, asked: NDArray, rest: NDArray, seed: int) -> tuple[float, float]:
+def expected_fall(
+    machine: Any, asked: NDArray, rest: NDArray, seed: int
+) -> tuple[float, NDArray[np.float64]]:
     r"""The error to expect on the rest, and how far one more label is expected to lower it.
 
     A label y of the point x turns the posterior p(w) into p(w) p(y | x, w) / p(y | x). With a
     committee of classifiers drawn from the posterior, this is a new weight for each of them. The
     error to expect is the mean of 1 - max_c p(c | x') over the points x' of the rest, and
 
-    .. math:: \text{fall} = \text{error} - \sum_y p(y | x)\, \text{error given } y .
+    .. math:: \text{fall}(x) = \text{error} - \sum_y p(y | x)\, \text{error given } y .
+
+    The committee gives the share of the error by which it falls. The error itself is that of the
+    probabilities of the classifier, whose temperature the committee does not know.
 
     Parameters
     ----------
     machine : BayesPointClassifier
         A fitted classifier.
-    asked : ndarray of shape (1, n_features)
-        The point whose label comes next.
+    asked : ndarray of shape (k, n_features)
+        Points whose label may come next.
     rest : ndarray of shape (n, n_features)
         Points without a label.
     seed : int
         Seed of the committee.
+
+    Returns
+    -------
+    error : float
+        The error to expect on the rest.
+    falls : ndarray of shape (k,)
+        How far the label of each point is expected to lower it.
     """
-    answers = probabilities(
-        machine, drawn_outputs(machine, np.vstack([asked, rest]), N_DRAWS, seed)
-    )
-    own, others = answers[:, 0], answers[:, 1:]
-    weight = own / np.maximum(own.sum(axis=0), np.finfo(float).tiny)  # of classifiers, for each y
-    after = np.einsum("sy,snc->ync", weight, others).max(axis=2).mean(axis=1)
-    before = others.mean(axis=0).max(axis=1).mean()
-    return float(1 - before), float(max(0.0, own.mean(axis=0) @ after - before))
+    outputs = drawn_outputs(machine, np.vstack([asked, rest]), N_DRAWS, seed)
+    own, others = np.split(probabilities(machine, outputs), [len(asked)], axis=1)
+    weight = own / np.maximum(own.sum(axis=0), TINY)  # of each classifier, given a label
+    n_classifiers, *shape = others.shape
+    flat = others.reshape(n_classifiers, -1)
+    shares = np.array([(one.T @ flat).reshape(-1, *shape) for one in np.moveaxis(weight, 1, 0)])
+    after = (own.mean(axis=0) * (1 - shares.max(axis=3).mean(axis=2))).sum(axis=1)
+    before = 1 - others.mean(axis=0).max(axis=1).mean()
+    error = 1 - machine.predict_proba(rest).max(axis=1).mean()
+    return float(error), error * np.maximum(0.0, 1 - after / max(before, TINY))
 
 
 def advice(n_labels: int, n_open: int, error: Estimate | None, fall: float | None) -> str:

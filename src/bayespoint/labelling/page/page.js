@@ -111,6 +111,8 @@ function showState(state) {
   $("fall").textContent = fall === null ? "–" : fall < 5e-5 ? "no change" : `−${(100 * fall).toFixed(2)} points`;
   $("rest").textContent = state.rest === null ? "" : `of an error of ${percent(state.rest)}, expected on the other rows`;
   $("advice").textContent = state.advice;
+  $("brief").textContent = [`${state.labels} labels`, error && `error ${percent(error.value)} (${percent(error.low)} to ${percent(error.high)})`,
+    fall !== null && `next ${$("fall").textContent}`].filter(Boolean).join(" · ") + `. ${state.advice}`;
   $("problem").hidden = !state.problem;
   $("problem").textContent = `The model could not learn: ${state.problem}`;
   $("look").hidden = !state.suspects;
