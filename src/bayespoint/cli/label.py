@@ -6,6 +6,8 @@ import json
 import threading
 import webbrowser
 from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -189,8 +191,12 @@ class Work:
                 raise ValueError("there is no model before two classes have labels")
             self.write_model(path, machine)
 
+        def table_file(path: Path) -> None:
+            write_table(self.table(), path)
+
+        tables = ["labelled.csv", *(["labelled.parquet"] if find_spec("pyarrow") else [])]
         return {
-            "labelled.csv": lambda: written("labelled.csv", lambda p: write_table(self.table(), p)),
+            **{name: partial(written, name, table_file) for name in tables},
             "model.bpm": lambda: written("model.bpm", model_file),
             "labelstudio.json": lambda: self.tasks(self.machine()).encode(errors="replace"),
         }

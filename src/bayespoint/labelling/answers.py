@@ -149,4 +149,8 @@ class Answers:
                 )
             self.add(answer)
         elif "undo" in event:
+            if not any(one.number == event["undo"] for one in self.standing):
+                raise JournalError(
+                    f"line {place} of the journal takes back an answer that is not there"
+                )
             self.undo(event["undo"])

@@ -65,10 +65,11 @@ class Advice:
 
 @dataclass(frozen=True)
 class Labels:
-    """The labels at one moment, and the rows that may be asked for."""
+    """The labels at one moment, the rows that may be asked for, and those that are shown."""
 
     codes: Mapping[int, int]
     open: NDArray[np.intp]
+    shown: list[int] = field(default_factory=list)
 
 
 class Learner(threading.Thread):
@@ -242,9 +243,8 @@ class Learner(threading.Thread):
         rest, falls = expected_fall(machine, first, others, seed)
         best = int(falls.argmax())
         queue[: len(falls)] = np.roll(queue[: len(falls)], -best)  # begins with the best
-        opinions = self._opinions(
-            machine, queue.tolist(), machine.predict_proba(self.points[queue])
-        )
+        rows = [*queue.tolist(), *labels.shown]
+        opinions = self._opinions(machine, rows, machine.predict_proba(self.points[rows]))
         self._publish_with(
             queue=queue.tolist(), opinions=opinions, rest=rest, fall=float(falls[best])
         )

@@ -30,11 +30,12 @@ class RequestError(ValueError):
 
 @dataclass
 class Tab:
-    """One tab of a browser: the row that it shows, and whether that is a second look."""
+    """One tab of a browser: its row, whether that is a second look, and what the model thinks."""
 
     seen: float
     row: int | None = None
     second: bool = False
+    shares: list[float] | None = None
     n_asked: int = 0
 
 
@@ -103,7 +104,7 @@ class Session:
             answer = Answer(number, row, label, tab, here.second, now)
             self._journal.append(answer.event())
             self.answers.add(answer)
-            last = {"number": row + 1, "label": label, "opinion": self._opinion(row)}
+            last = {"number": row + 1, "label": label, "opinion": self._opinion(here)}
             here.row, here.n_asked = None, here.n_asked + 1
             here.second = False
             self.learner.wake()
@@ -116,7 +117,7 @@ class Session:
             if answer is not None:
                 self._journal.append({"undo": answer.number})
                 self.answers.undo(answer.number)
-                here.row, here.second = answer.row, answer.second
+                self._give(here, answer.row, answer.second)
                 self.learner.wake()
             return self._shown(tab)
 
@@ -135,7 +136,7 @@ class Session:
     def state(self, tab: str) -> dict[str, Any]:
         """The numbers that are always in view."""
         with self._lock:
-            self._tab(tab)
+            here = self._tab(tab)
             found, open_rows = self._advice, int(self._is_open().sum())
             labels = self.answers.labels()
             return {
@@ -146,10 +147,13 @@ class Session:
                 "history": self._history,
                 "rest": found.rest,
                 "fall": found.fall,
-                "advice": advice(len(labels), open_rows, found.error, found.fall),
+                "advice": advice(
+                    len(labels), len(set(labels.values())), open_rows, found.error, found.fall
+                ),
                 "suspects": len(self._suspects()),
                 "problem": found.problem,
                 "can_undo": self._last_of(tab) is not None,
+                "opinion": self._opinion(here),
             }
 
     # What others need ---------------------------------------------------------------------------
@@ -158,7 +162,10 @@ class Session:
         """The labels of now, for the learner."""
         with self._lock:
             codes = {row: self.classes.index(y) for row, y in self.answers.labels().items()}
-            return Labels(codes, np.flatnonzero(self._is_open()))
+            shown = self._held("")
+            is_open = self._is_open()
+            is_open[list(shown)] = False
+            return Labels(codes, np.flatnonzero(is_open), sorted(shown))
 
     def final_machine(self) -> BayesPointClassifier | None:
         """The classifier of all labels; None if they are of one class only."""
@@ -175,6 +182,9 @@ class Session:
     def _take_advice(self, found: Advice) -> None:
         with self._lock:
             self._advice = found
+            for tab in self._tabs.values():
+                if tab.row in found.opinions and not tab.second:
+                    tab.shares = found.opinions[tab.row]
             is_known = bool(self._history) and self._history[-1][0] == found.n_labels
             if found.error is None or found.n_labels < FIRST or is_known:
                 return
@@ -195,7 +205,7 @@ class Session:
             "row": row,
             "before": self.answers.label(row) if here.second else None,
             "second": here.second,
-            "opinion": self._opinion(row),
+            "opinion": self._opinion(here),
         }
         return {"item": item, "state": self.state(tab)}
 
@@ -209,7 +219,7 @@ class Session:
         if best is None:
             left = self._order[is_free[self._order]]
             best = int(left[0]) if len(left) else None
-        here.row, here.second = best, False
+        self._give(here, best)
         if best is None:
             self._ask_suspect(here, tab)
 
@@ -218,8 +228,12 @@ class Session:
         row = next((row for row in self._suspects() if row not in held), None)
         if row is None:
             return False
-        here.row, here.second = row, True
+        self._give(here, row, second=True)
         return True
+
+    def _give(self, here: Tab, row: int | None, second: bool = False) -> None:
+        here.row, here.second = row, second
+        here.shares = None if row is None else self._advice.opinions.get(row)
 
     def _suspects(self) -> list[int]:
         done = self.answers.looked_at_twice()
@@ -235,12 +249,11 @@ class Session:
             return row is not None and row == here.row
         return row in np.flatnonzero(self._is_open()) and row not in self._held(tab)
 
-    def _opinion(self, row: int) -> list[tuple[str, float]] | None:
+    def _opinion(self, here: Tab) -> list[tuple[str, float]] | None:
         """Classes and their probabilities, the most probable first; None if nobody knows."""
-        shares = self._advice.opinions.get(row)
-        if shares is None:
+        if here.shares is None:
             return None
-        pairs = zip(self.classes, shares, strict=True)
+        pairs = zip(self.classes, here.shares, strict=True)
         return sorted(((name, round(p, 4)) for name, p in pairs), key=lambda pair: -pair[1])
 
     def _is_open(self) -> NDArray[np.bool_]:

@@ -81,12 +81,16 @@ def expected_fall(
     return float(error), error * np.maximum(0.0, 1 - after / max(before, TINY))
 
 
-def advice(n_labels: int, n_open: int, error: Estimate | None, fall: float | None) -> str:
-    """Whether to go on, in a sentence."""
+def advice(
+    n_labels: int, n_classes: int, n_open: int, error: Estimate | None, fall: float | None
+) -> str:
+    """Whether to go on, in a sentence; ``n_classes`` is how many classes have labels."""
     if n_open == 0:
         return "Every row has an answer."
-    if error is None or fall is None:
+    if n_classes < 2:
         return "The model starts when two classes have labels."
+    if error is None or fall is None:
+        return "The model is learning."
     if n_labels < EARLY:
         return f"Go on: with fewer than {EARLY} labels it is too early to say."
     ahead = min(HORIZON, n_open)

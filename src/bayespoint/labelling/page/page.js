@@ -101,6 +101,10 @@ function showOpinion() {
 // The numbers ------------------------------------------------------------------------------------
 
 function showState(state) {
+  if (item && state.opinion) {
+    item.opinion = state.opinion;
+    showOpinion();
+  }
   $("labels").textContent = state.labels;
   $("left").textContent = `${state.open} rows left` + (state.skipped ? `, ${state.skipped} cannot be said` : "");
   const error = state.error;
@@ -213,7 +217,7 @@ async function end() {
   await ask("end", {}).catch(() => {});
   gone = true;
   document.body.replaceChildren(element("main", {}, element("h1", { textContent: "The session has ended" }),
-    element("p", { textContent: "The command has written the labels, the model and the tasks. You can close this page." })));
+    element("p", { textContent: "The command writes the labels, the model and the tasks now. You can close this page." })));
 }
 
 for (const [id, action] of Object.entries({ skip: () => answer(null), undo, look,
@@ -227,7 +231,7 @@ $("opinion").addEventListener("change", () => {
 });
 $("search").addEventListener("input", filterClasses);
 $("search").addEventListener("keydown", onSearchKey);
-$("finish").addEventListener("close", () => { if ($("finish").returnValue === "end") end(); });
+$("end").addEventListener("click", end);
 addEventListener("keydown", onKey);
 addEventListener("pagehide", () => gone || navigator.sendBeacon("close", new Blob([JSON.stringify({ tab })], { type: "application/json" })));
 addEventListener("pageshow", event => { if (event.persisted) location.reload(); });
