@@ -106,6 +106,11 @@ class Command:
 
     def end(self):
         """Ctrl-C; returns the exit code."""
-        if self._process.poll() is None:
-            self._process.send_signal(signal.SIGINT)
-        return self._process.wait(120)
+        self._process.send_signal(signal.SIGINT)
+        return self.wait()
+
+    def wait(self):
+        """The exit code, once it has ended by itself."""
+        code = self._process.wait(120)
+        self._log.close()
+        return code

@@ -177,7 +177,7 @@ def test_two_tabs_and_a_narrow_screen(browser, tmp_path):
     assert found.splitlines()[0].endswith("pixel_7_7,label")
     one.click("#end")
     one.wait("document.body.innerText.includes('The session has ended')")
-    assert command.end() == 0
+    assert command.wait() == 0
     assert (tmp_path / "digits.labelled.bpm").exists()
     for tab in (one, two):
         tab.close()

@@ -260,12 +260,16 @@ def prepare_work(
     path = journal or Path(f"{stem}.labels.jsonl")
     try:
         kept = open_journal(path, own, found)
+    except JournalError as error:
+        bad_data(str(error))
+    try:
         session = Session(
             shown, points.values, found.values, found.given, kept,
             start=None if start is None else start.machine, seed=seed,
         )  # fmt: skip
     except JournalError as error:
-        bad_data(str(error))
+        kept.close()
+        bad_data(f"{path}: {error}")
     n_before = len(session.answers.standing)
     if n_before:
         notes.add(f"{path} has {count(n_before, 'answer')} already; going on")
