@@ -60,6 +60,8 @@ def test_left_out_probabilities_are_those_of_the_classifier():
 def test_suspects():
     p = np.array([[0.95, 0.05], [0.05, 0.95], [0.98, 0.02], [0.5, 0.5]])
     assert suspects(np.array([7, 8, 9, 4]), np.array([1, 1, 1, 0]), p) == [9, 7]
+    unsure = np.array([[0.5, 0.05, 0.45], [0.8, 0.05, 0.15]])
+    assert suspects(np.array([3, 6]), np.array([1, 1]), unsure) == [6]
 
 
 ERROR = Estimate(0.2, 0.1, 0.3)

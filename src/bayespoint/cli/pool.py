@@ -27,7 +27,7 @@ from bayespoint.labelling.pictures import SUFFIXES
 from bayespoint.pipelines import split_pipeline
 
 LABEL = "label"  # the column of the labels, if none is named
-MOSTLY = 0.9  # share of the values that makes a column of pictures, or of texts
+MOSTLY = 0.9  # share of the values that makes a column of pictures
 LONG = 30  # characters of a text, on average
 PIXELS = 49  # columns of a square picture, at least
 NUMBERED = re.compile(r"(.*?)\d+(?:[_x,.-]\d+)?")
@@ -132,7 +132,7 @@ def recognised(frame: pd.DataFrame, numbers: list[str]) -> View:
             continue
         if words.map(lambda word: Path(word).suffix.lower() in SUFFIXES).mean() >= MOSTLY:
             return View(items.IMAGE, [name])
-        if words.nunique() >= MOSTLY * len(words) and words.map(len).mean() >= LONG:
+        if words.nunique() >= len(words) / 2 and words.map(len).mean() >= LONG:
             return View(items.TEXT, [name])
     return View()
 

@@ -12,7 +12,7 @@ from bayespoint.left_out import Estimate
 
 TINY = np.finfo(np.float64).tiny
 N_DRAWS = 300  # classifiers of the committee
-SUSPECT = 0.1  # probability below which a label is worth a second look
+SUSPECT, SURE = 0.1, 0.7  # a label below the first is suspect if another is above the second
 EARLY = 20  # labels below which an error says little
 HORIZON = 10  # labels that a person gives before looking up
 LITTLE = 0.001  # a fall of the error that is not worth HORIZON labels
@@ -31,10 +31,14 @@ def left_out_probabilities(machine: Any, codes: NDArray[np.intp]) -> NDArray[np.
 def suspects(
     rows: NDArray[np.intp], codes: NDArray[np.intp], left_out: NDArray[np.float64]
 ) -> list[int]:
-    """Rows whose label is improbable given all other labels, the least probable first."""
+    """Rows whose label is improbable given all other labels, the least probable first.
+
+    Another class must be probable: a model of few labels finds all classes improbable.
+    """
     own = left_out[np.arange(len(codes)), codes]
+    is_suspect = (own < SUSPECT) & (left_out.max(axis=1) > SURE)
     order = np.argsort(own, kind="stable")
-    return rows[order[own[order] < SUSPECT]].tolist()
+    return rows[order[is_suspect[order]]].tolist()
 
 
 def expected_fall(
