@@ -128,7 +128,7 @@ def test_a_half_labelled_table(person, tmp_path):
 
 
 def test_digits_in_parquet_with_whole_numbers_as_classes(person, tmp_path):
-    pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
     truth = digits_pool(tmp_path / "digits.csv")
     pd.read_csv(tmp_path / "digits.csv").head(300).to_parquet(tmp_path / "digits.parquet")
     person.truth, person.n = truth.astype(str).tolist(), 30
@@ -141,6 +141,10 @@ def test_digits_in_parquet_with_whole_numbers_as_classes(person, tmp_path):
     assert images[0][0] == 200 and images[0][2].startswith(b"\x89PNG")
     found = pd.read_parquet(tmp_path / "digits.labelled.parquet")["label"].dropna()
     assert (found.astype(int) == truth[found.index]).all() and len(found) == 30
+    assert str(tmp_path) not in str(pq.read_schema(tmp_path / "digits.labelled.parquet").metadata)
+    task = json.loads((tmp_path / "digits.labelled.json").read_text())[0]
+    assert task["data"].keys() == {"image"}
+    assert task["data"]["image"].startswith("data:image/png;base64,iVBOR")
     model = tmp_path / "digits.labelled.bpm"
     succeed("predict", tmp_path / "digits.csv", "--model", model, "--out", tmp_path / "out.csv")
     right = pd.read_csv(tmp_path / "out.csv")["label"].to_numpy() == truth

@@ -147,7 +147,7 @@ class Work:
     def table(self) -> pd.DataFrame:
         """The rows with their labels."""
         values = {str(value): value for value in self.classes.values.tolist()}
-        column = label_column(self.session.answers, len(self.frame))
+        column = label_column(self.session.answers_now(), len(self.frame))
         labels = pd.Series([values.get(one) for one in column], dtype=object)
         return self.frame.assign(**{self.classes.target: labels})
 
@@ -172,8 +172,7 @@ class Work:
         names: Any = []
         if machine is not None:
             shares, names = machine.predict_proba(self.points.values), machine.classes_
-        own = self.frame.drop(columns=self.classes.target, errors="ignore")
-        tasks = label_studio(own, self.session.answers, names, shares)
+        tasks = label_studio(self.session.items, self.session.answers_now(), names, shares)
         return json.dumps(tasks, indent=1, ensure_ascii=False)
 
     def downloads(self) -> dict[str, Any]:

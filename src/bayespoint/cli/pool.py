@@ -177,7 +177,9 @@ def find_points(frame: pd.DataFrame, view: View, model: Model | None, notes: Not
 
 def fingerprint(frame: pd.DataFrame) -> str:
     """A number for the contents of a table."""
-    hashed = pd.util.hash_pandas_object(frame.astype(str), index=False).to_numpy()
+    # Whole numbers become others if a value is missing in a later row.
+    kinds = {name: float if types.is_numeric_dtype(frame[name]) else str for name in frame}
+    hashed = pd.util.hash_pandas_object(frame.astype(kinds), index=False).to_numpy()
     names = "\0".join(map(str, frame.columns)).encode("utf-8", "surrogatepass")
     return hashlib.sha256(names + hashed.tobytes()).hexdigest()
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.labelling.answers import Answers
-from bayespoint.labelling.items import words
+from bayespoint.labelling.items import Items
 from bayespoint.version import __version__
 
 
@@ -22,7 +22,7 @@ def label_column(answers: Answers, n_rows: int) -> NDArray[np.object_]:
 
 
 def label_studio(
-    frame: Any,
+    items: Items,
     answers: Answers,
     classes: Sequence[Any],
     shares: NDArray[np.float64] | None = None,
@@ -34,8 +34,8 @@ def label_studio(
 
     Parameters
     ----------
-    frame : DataFrame
-        The pool, without the column of the labels.
+    items : Items
+        The rows.
     answers : Answers
         The answers.
     classes : sequence
@@ -45,8 +45,7 @@ def label_studio(
     """
     skipped = answers.skipped()
     tasks = []
-    for row in range(len(frame)):
-        cells = frame.iloc[row]
+    for row, data in enumerate(items.records()):
         label, answer = answers.label(row), answers.of(row)
         annotations = []
         if label is not None or row in skipped:
@@ -67,7 +66,7 @@ def label_studio(
         tasks.append(
             {
                 "id": row + 1,
-                "data": {name: words(cells[name]) for name in frame},
+                "data": data,
                 "annotations": annotations,
                 "predictions": predictions,
             }

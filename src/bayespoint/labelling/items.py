@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,17 @@ class Items:
             shown["image"] = f"image/{row}"
         shown["fields"] = [(name, words(cells[name])) for name in self._others]
         return shown
+
+    def records(self) -> Iterator[dict[str, str]]:
+        """All rows as texts by name; pictures of pixels as addresses that hold all of them."""
+        pixels = self.kind == PIXELS
+        names = self._others if pixels else list(self._frame)
+        for row, cells in enumerate(self._frame[names].itertuples(index=False, name=None)):
+            record = dict(zip(names, map(words, cells), strict=True))
+            if pixels:
+                content = base64.b64encode(png(self._pixels[row])).decode("ascii")
+                record["image"] = f"data:image/png;base64,{content}"
+            yield record
 
     def picture(self, row: int) -> tuple[str, bytes]:
         """Media type and content of the picture of a row."""

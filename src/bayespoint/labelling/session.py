@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -166,6 +167,11 @@ class Session:
             is_open = self._is_open()
             is_open[list(shown)] = False
             return Labels(codes, np.flatnonzero(is_open), sorted(shown))
+
+    def answers_now(self) -> Answers:
+        """The answers of now, to read while others go on."""
+        with self._lock:
+            return deepcopy(self.answers)
 
     def final_machine(self) -> BayesPointClassifier | None:
         """The classifier of all labels; None if they are of one class only."""

@@ -126,7 +126,7 @@ function showState(state) {
 }
 
 async function refresh() {
-  if (busy || gone || document.hidden) return;
+  if (busy || gone) return;
   try {
     showState(await ask("state"));
   } catch (error) {
