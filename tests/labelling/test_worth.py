@@ -15,7 +15,6 @@ from bayespoint.labelling.worth import (
     left_out_probabilities,
     suspects,
 )
-from bayespoint.left_out import Estimate
 
 X, Y = load_iris(return_X_y=True)
 SOME = np.random.default_rng(0).permutation(150)[:40]
@@ -64,19 +63,18 @@ def test_suspects():
     assert suspects(np.array([3, 6]), np.array([1, 1]), unsure) == [6]
 
 
-ERROR = Estimate(0.2, 0.1, 0.3)
-
-
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ((5, 2, 0, ERROR, 0.1), "Every row has an answer"),
+        ((5, 2, 0, 0.2, 0.1), "Every row has an answer"),
         ((3, 1, 9, None, None), "two classes"),
         ((3, 2, 9, None, None), "learning"),
-        ((12, 2, 100, ERROR, 0.01), "too early"),
-        ((50, 2, 100, ERROR, 0.01), "Go on: the next 10 labels .* about 10.0 points"),
-        ((50, 2, 4, ERROR, 0.01), "the next 4 labels .* about 4.0 points"),
-        ((50, 2, 100, ERROR, 0.0003), "You can stop"),
+        ((12, 2, 100, 0.2, 0.01), "too early"),
+        ((50, 2, 100, 0.2, 0.01), "Go on: the next 10 labels .* up to 8.0 points"),
+        ((50, 2, 4, 0.2, 0.01), "the next 4 labels .* up to 3.7 points"),
+        ((50, 2, 100, 0.2, 0.2), "up to 20.0 points"),
+        ((50, 2, 100, 0.2, 0.0003), "You can stop"),
+        ((50, 2, 100, 0.0, 0.0), "You can stop"),
     ],
 )
 def test_advice(given, words):

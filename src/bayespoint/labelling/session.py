@@ -149,7 +149,7 @@ class Session:
                 "rest": found.rest,
                 "fall": found.fall,
                 "advice": advice(
-                    len(labels), len(set(labels.values())), open_rows, found.error, found.fall
+                    len(labels), len(set(labels.values())), open_rows, found.rest, found.fall
                 ),
                 "suspects": len(self._suspects()),
                 "problem": found.problem,

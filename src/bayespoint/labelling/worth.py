@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.active.classifiers import drawn_outputs, probabilities
-from bayespoint.left_out import Estimate
 
 TINY = np.finfo(np.float64).tiny
 N_DRAWS = 300  # classifiers of the committee
@@ -86,19 +85,28 @@ def expected_fall(
 
 
 def advice(
-    n_labels: int, n_classes: int, n_open: int, error: Estimate | None, fall: float | None
+    n_labels: int,
+    n_classes: int,
+    n_open: int,
+    rest: float | None,
+    fall: float | None,
 ) -> str:
-    """Whether to go on, in a sentence; ``n_classes`` is how many classes have labels."""
+    """Whether to go on, in a sentence.
+
+    ``n_classes`` is how many classes have labels, ``rest`` and ``fall`` are those of
+    :func:`expected_fall`. Further labels are taken to lower the error by the same share each, which
+    is more than they do.
+    """
     if n_open == 0:
         return "Every row has an answer."
     if n_classes < 2:
         return "The model starts when two classes have labels."
-    if error is None or fall is None:
+    if rest is None or fall is None:
         return "The model is learning."
     if n_labels < EARLY:
         return f"Go on: with fewer than {EARLY} labels it is too early to say."
     ahead = min(HORIZON, n_open)
-    if ahead * fall < max(LITTLE, LITTLE_SHARE * error.value):
+    total = rest * (1 - (1 - fall / rest) ** ahead) if rest > 0 else 0.0
+    if total < max(LITTLE, LITTLE_SHARE * rest):
         return f"You can stop: the next {ahead} labels would hardly lower the error."
-    points = 100 * ahead * fall
-    return f"Go on: the next {ahead} labels may lower the error by about {points:.1f} points."
+    return f"Go on: the next {ahead} labels may lower it by up to {100 * total:.1f} points."
