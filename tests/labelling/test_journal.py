@@ -59,9 +59,16 @@ def test_damage_in_the_middle_is_said(path):
     path.write_bytes(b"".join([*lines[:2], b'{"row": 1, "la\n', *lines[3:]]))
     with pytest.raises(JournalError, match=r"line 3 of the journal .* is damaged"):
         Journal(path, ABOUT)
-    path.write_bytes(b'{"a": 1}\n')
+
+
+@pytest.mark.parametrize(
+    "content", [b'{"a": 1}\n', b"x,y\n1,2", b"x", b'{"format": 2, "rows": 9}\n']
+)
+def test_another_file_is_left_as_it_is(path, content):
+    path.write_bytes(content)
     with pytest.raises(JournalError, match="not a journal"):
         Journal(path, ABOUT)
+    assert path.read_bytes() == content
 
 
 def test_two_cannot_have_it(path):

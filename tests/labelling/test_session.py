@@ -3,9 +3,11 @@
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 from tests.helpers.labelling import line_pool, make_session
 
+from bayespoint import BayesPointClassifier
 from bayespoint.labelling import session as module
 from bayespoint.labelling.session import RequestError
 
@@ -212,6 +214,60 @@ def test_labels_of_the_pool_count(tmp_path):
     assert shown["state"]["labels"] == 20 and shown["item"]["row"] >= 20
     assert shown["state"]["error"]["n"] == 20
     assert not shown["state"]["can_undo"]  # nobody gave them here
+    session.end()
+
+
+def test_one_more_label_is_one_more_site(session, monkeypatch):
+    """Between two choices of kernels, every label is learned once, by partial_fit."""
+    go(session, 10)
+    learned = []
+    real = BayesPointClassifier.partial_fit
+
+    def noted(self, X, y, **parameters):
+        learned.append(len(X))
+        return real(self, X, y, **parameters)
+
+    monkeypatch.setattr(BayesPointClassifier, "partial_fit", noted)
+    monkeypatch.setattr(BayesPointClassifier, "fit", None)  # would fail
+    for _ in range(3):
+        row = session.begin("one")["item"]["row"]
+        session.answer("one", row, TRUTH[row])
+        session.learner.step(session.labels(), idle=False)
+    assert learned == [1, 1, 1] and session.state("one")["problem"] == ""
+    session.undo("one")
+    session.learner.step(session.labels(), idle=False)
+    assert learned[3:] == [12]  # an undo is learned anew
+
+
+def test_batches_are_diverse(tmp_path):
+    copies, truth = line_pool(30)
+    frame = pd.concat([copies] * 5, ignore_index=True)
+    session = make_session(tmp_path, frame)
+    go(session, 10, truth=np.tile(truth, 5))
+    queue = session._advice.queue
+    assert len(queue) == 12
+    values = frame["x"].iloc[queue]
+    assert len(set(values)) == 12  # no copies of each other, nor of labelled ones
+    assert not set(values) & set(frame["x"].iloc[list(session.answers.answered())])
+    session.end()
+
+
+@pytest.mark.parametrize("kernel", ["linear", "auto"])
+def test_a_model_to_begin_with(tmp_path, kernel):
+    other, truth = line_pool(100, seed=1)
+    start = BayesPointClassifier(kernel=kernel, random_state=0).fit(other.to_numpy(), truth)
+    session = make_session(tmp_path, FRAME, start=start)
+    session.learner.step(session.labels(), idle=False)
+    shown = session.begin("one")["item"]
+    assert abs(FRAME["x"][shown["row"]]) < 0.5  # it knows where the border is
+    assert shown["opinion"] is not None
+    go(session, 6)
+    X = FRAME.to_numpy()
+    final = session.final_machine()
+    assert np.mean(final.predict(X) == TRUTH) > 0.85
+    if kernel == "linear":  # six more labels change little
+        np.testing.assert_allclose(final.predict_proba(X), start.predict_proba(X), atol=0.2)
+    assert not np.array_equal(final.predict_proba(X), start.predict_proba(X))
     session.end()
 
 

@@ -238,6 +238,8 @@ def prepare_work(
     """Everything that the page needs; ends the command where something is wrong."""
     start: Model | None = None
     if model is not None:
+        if drop:
+            bad_usage("--drop and --model exclude each other: the model says what it learns from")
         start = read_model(model, notes)
         frame = read_rows(data, start, encoding, notes)
         target, classes = start_classes(start, target, classes)

@@ -12,6 +12,7 @@ from typing import Any
 fcntl: Any = import_module("fcntl") if find_spec("fcntl") else None  # Windows has none
 
 FORMAT = 1
+START = f'{{"format": {FORMAT}, '.encode()  # of every journal
 PRIVATE = 0o600  # labels are the user's
 
 
@@ -111,18 +112,17 @@ class Journal:
     def _read(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """The first line and the others, without a torn last line."""
         content = self.path.read_bytes()
-        whole = content.rfind(b"\n") + 1
-        if whole < len(content):
-            os.ftruncate(self._file, whole)
-        lines = [self._parsed(n, line) for n, line in enumerate(content[:whole].splitlines(), 1)]
-        if not lines:
-            return {}, []
-        if lines[0].get("format") != FORMAT:
+        if content[: len(START)] != START[: len(content)]:  # nothing of another file is changed
             raise JournalError(
                 f"{self.path} is not a journal of this version of bayespoint label. Name another "
                 "with --journal FILE"
             )
-        return lines[0], lines[1:]
+        whole = content.rfind(b"\n") + 1
+        lines = content[:whole].split(b"\n")[:-1]
+        events = [self._parsed(number, line) for number, line in enumerate(lines, 1)]
+        if whole < len(content):
+            os.ftruncate(self._file, whole)
+        return (events[0], events[1:]) if events else ({}, [])
 
     def _parsed(self, number: int, line: bytes) -> dict[str, Any]:
         try:

@@ -25,6 +25,7 @@ CANDIDATES = 1000  # rows among which questions are chosen
 REST = 300  # rows on which the error is expected
 IDLE = 0.3  # seconds without an answer after which kernels are tried
 BEHIND = 1.25  # labels, as a multiple of those that the last choice of kernels has seen
+ENOUGH = 30  # labels after which a model that cannot learn more is left
 WIDE = 500  # features from which one more site has a diagonal covariance
 MAX_TIME = 20.0  # seconds for a choice of kernels
 
@@ -178,10 +179,14 @@ class Learner(threading.Thread):
             self._publish_with(queue=[], opinions={}, rest=None, fall=None)
 
     def _machine(self, codes: Mapping[int, int]) -> BayesPointClassifier | None:
-        """The machine that chooses questions."""
+        """The machine that chooses questions: first the one that was given, if any."""
+        if is_updatable(self._start):
+            return self._quick
+        if self._start is not None and len(codes) < ENOUGH:
+            return self._start
         if self._best is not None and len(codes) <= BEHIND * len(self._best_codes):
             return self._best
-        return self._quick if self._quick is not None else self._start
+        return self._quick
 
     def _learn_quickly(self, codes: Mapping[int, int]) -> None:
         """One more site for each new label; after an undo, all of them again."""
@@ -237,8 +242,11 @@ class Learner(threading.Thread):
         """Choose questions, and say what the next one brings."""
         some = self._rng.permutation(labels.open)[:CANDIDATES]
         seed = int(self._rng.integers(2**31))
+        done = np.array([*labels.codes, *labels.shown], dtype=np.intp)
+        both = self.points[np.concatenate([some, done])]
+        taken = np.arange(len(some), len(both))  # copies of these are asked for last
         n = min(BATCH, len(some))
-        queue = some[query(machine, self.points[some], n, random_state=seed)]
+        queue = some[query(machine, both, n, exclude=taken, random_state=seed)]
         first, others = self.points[queue[:FIRST]], self.points[some[:REST]]
         rest, falls = expected_fall(machine, first, others, seed)
         best = int(falls.argmax())
