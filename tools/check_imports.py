@@ -20,7 +20,7 @@ PACKAGE = "bayespoint"
 LAYERS = (
     ("cli", "experiments", "labelling", "plots", "reports", "testing"),
     ("datasets",),
-    ("storage",),
+    ("onnx", "storage"),
     ("reject", "active", "selection"),
     ("classifier",),
     ("fitted",),

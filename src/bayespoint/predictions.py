@@ -248,9 +248,9 @@ class Predictions:
         Returns
         -------
         ndarray of shape (n_samples, n_tasks, n_weights)
-            With a linear kernel, one weight for each feature, followed by the intercept, if there
-            is one. With other kernels, coordinates in the engine's basis, which do not correspond
-            to features.
+            With a linear kernel, one weight for each feature (as in ``coef_``, of features before
+            they are standardized), followed by the intercept, if there is one. With other kernels,
+            coordinates in the engine's basis, which do not correspond to features.
 
         Examples
         --------
@@ -262,9 +262,14 @@ class Predictions:
         (1000, 3, 5)
         """
         drawn = self._draw(n_samples, random_state)
-        flat = drawn.reshape(len(drawn), -1)
-        weights = self._space.primal(flat) if self._space.kernel.is_linear else flat
-        return np.moveaxis(weights.reshape(-1, *drawn.shape[1:]), 0, 2)
+        flat, is_linear = drawn.reshape(len(drawn), -1), self._space.kernel.is_linear
+        weights = self._space.primal(flat) if is_linear else flat
+        weights = np.moveaxis(weights.reshape(-1, *drawn.shape[1:]), 0, 2)
+        if self._scaling is None or not is_linear:
+            return weights
+        coef, constant = np.split(weights, [len(self._scaling.scale)], axis=2)
+        coef, intercept = self._scaling.weights(coef, constant.sum(axis=2))
+        return np.concatenate([coef, intercept[:, :, None]], axis=2)
 
     def _draw(self, n_samples: int, random_state: int | np.random.RandomState | None) -> NDArray:
         """Classifiers drawn from the posterior, (n_coordinates, n_samples, n_tasks)."""

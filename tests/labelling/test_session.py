@@ -259,14 +259,15 @@ def test_a_model_to_begin_with(tmp_path, kernel):
     session = make_session(tmp_path, FRAME, start=start)
     session.learner.step(session.labels(), idle=False)
     shown = session.begin("one")["item"]
-    assert abs(FRAME["x"][shown["row"]]) < 0.5  # it knows where the border is
+    if kernel == "linear":
+        assert abs(FRAME["x"][shown["row"]]) < 0.5  # it knows where the border is
     assert shown["opinion"] is not None
     go(session, 6)
     X = FRAME.to_numpy()
     final = session.final_machine()
     assert np.mean(final.predict(X) == TRUTH) > 0.85
     if kernel == "linear":  # six more labels change little
-        np.testing.assert_allclose(final.predict_proba(X), start.predict_proba(X), atol=0.2)
+        assert np.mean(final.predict(X) == start.predict(X)) > 0.9
     assert not np.array_equal(final.predict_proba(X), start.predict_proba(X))
     session.end()
 

@@ -46,6 +46,7 @@ def test_expected_fall():
     assert falls[0] < 0.01 * error < falls[1]
 
 
+@pytest.mark.filterwarnings("ignore::bayespoint.exceptions.NotSeparableWarning")
 def test_left_out_probabilities_are_those_of_the_classifier():
     p = left_out_probabilities(CLF, Y[SOME])
     np.testing.assert_allclose(p.sum(axis=1), 1)

@@ -16,15 +16,18 @@ from numpy.typing import NDArray
 from pandas.api import types
 from sklearn.pipeline import Pipeline
 
-from bayespoint.cli.columns import IMAGE, TEXT, as_text, prepare, sort_columns
+from bayespoint.cli.columns import CATEGORY, IMAGE, NUMBER, TEXT, prepare, sort_columns
 from bayespoint.cli.errors import bad_data, bad_usage
 from bayespoint.cli.labels import MANY, check_column, class_array, read_labels
 from bayespoint.cli.messages import Notes, count, listed
 from bayespoint.cli.models import Model
+from bayespoint.cli.number_formats import as_text
 from bayespoint.cli.recipe import TOPICS, make_columns
+from bayespoint.cli.training import column_format
 from bayespoint.labelling import items
 from bayespoint.labelling.pictures import SUFFIXES
 from bayespoint.pipelines import split_pipeline
+from bayespoint.reports import profile
 
 LABEL = "label"  # the column of the labels, if none is named
 MOSTLY = 0.9  # share of the values that makes a column of pictures
@@ -146,12 +149,27 @@ class Points:
     steps: list[tuple[str, Any]]
     values: NDArray[np.float64]
 
+    def columns(self, frame: pd.DataFrame) -> dict[str, dict[str, Any]]:
+        """How each column of the pool is written, and its profile, for new rows."""
+        own = [name for name, kind in self.kinds.items() if kind in (NUMBER, CATEGORY)]
+        profiles = profile(self.X[own])
+        return {
+            name: {**column_format(frame[name], self.kinds[name]), **profiles[name]} for name in own
+        }
+
     def pipeline(self, machine: Any) -> Pipeline:
         """The model that takes rows of the table."""
         return Pipeline([*self.steps, ("machine", machine)])
 
 
-def find_points(frame: pd.DataFrame, view: View, model: Model | None, notes: Notes) -> Points:
+def find_points(
+    frame: pd.DataFrame,
+    view: View,
+    model: Model | None,
+    notes: Notes,
+    numbers: Sequence[str] = (),
+    categories: Sequence[str] = (),
+) -> Points:
     """Numbers for every row; scales and topics are those of the whole pool, labelled or not."""
     if model is not None:
         X, _ = model.prepare(frame, notes)
@@ -168,7 +186,7 @@ def find_points(frame: pd.DataFrame, view: View, model: Model | None, notes: Not
         height, width = view.shape or (0, 0)
         notes.add(f"{len(view.columns)} columns are the pixels of pictures, {width} x {height}")
     else:
-        kinds = sort_columns(frame, notes)
+        kinds = sort_columns(frame, notes, numbers, categories)
     X = prepare(frame, kinds, notes)
     columns = make_columns(kinds, n_topics=max(1, min(TOPICS, len(X) - 1)))
     values = np.asarray(columns.fit_transform(X), dtype=np.float64)

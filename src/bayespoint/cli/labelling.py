@@ -1,26 +1,21 @@
-"""``bayespoint label``: a page on which a person labels the rows that teach a model most."""
+"""A labelling session on a pool, and the files that it ends with."""
 
 from __future__ import annotations
 
 import json
-import threading
-import webbrowser
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
-import typer
 from numpy.typing import NDArray
 
-from bayespoint.cli import options
 from bayespoint.cli.errors import bad_data, bad_usage
-from bayespoint.cli.labels import check_column
-from bayespoint.cli.messages import Notes, count, facts, show
+from bayespoint.cli.messages import Notes, count
 from bayespoint.cli.models import Model, read_model, read_rows, write_model
 from bayespoint.cli.outputs import PARQUET, write_table
 from bayespoint.cli.pool import (
@@ -33,104 +28,13 @@ from bayespoint.cli.pool import (
     tell_unusable,
 )
 from bayespoint.cli.reading import read_table
-from bayespoint.cli.training import TrainingData, describe
+from bayespoint.cli.training import TrainingData, check_roles, describe
 from bayespoint.extras import require
 from bayespoint.files import write_text
 from bayespoint.labelling.exports import label_column, label_studio
 from bayespoint.labelling.items import IMAGE, Items
 from bayespoint.labelling.journal import Journal, JournalError
-from bayespoint.labelling.server import LabelServer
 from bayespoint.labelling.session import Session
-
-ClassNames = Annotated[
-    str | None,
-    typer.Option("--classes", metavar="A,B,...", help="The classes, in the order of their keys."),
-]
-LabelColumn = Annotated[
-    str | None,
-    typer.Option("--target", metavar="COL", help="Column with labels, some of them missing."),
-]
-StartModel = Annotated[
-    Path | None,
-    typer.Option("--model", metavar="FILE", help="Model that chooses the first questions."),
-]
-TextColumn = Annotated[
-    str | None, typer.Option("--text", metavar="COL", help="Rows are texts, in this column.")
-]
-ImageColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--image", metavar="COL",
-        help="Rows are pictures, whose files below the folder of POOL this column names.",
-    ),
-]  # fmt: skip
-Pixels = Annotated[
-    str | None,
-    typer.Option(
-        metavar="WxH", help="Rows are pictures of this size, with one column for each pixel."
-    ),
-]
-Table = Annotated[bool, typer.Option("--table", help="Rows are rows, whatever they look like.")]
-JournalFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--journal", metavar="FILE",
-        help="Where answers are kept; by default POOL.labels.jsonl. Results go to its folder.",
-    ),
-]  # fmt: skip
-Port = Annotated[
-    int, typer.Option(metavar="N", min=0, max=65535, help="Port of the page; 0 is a free one.")
-]
-Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")]
-
-
-def label(
-    data: Annotated[
-        Path, typer.Argument(metavar="POOL", help="Table with a header: .csv, .csv.gz or .parquet.")
-    ],
-    classes: ClassNames = None,
-    target: LabelColumn = None,
-    model: StartModel = None,
-    text: TextColumn = None,
-    image: ImageColumn = None,
-    pixels: Pixels = None,
-    table: Table = False,
-    drop: options.Drop = None,
-    journal: JournalFile = None,
-    port: Port = 0,
-    browser: Browser = True,
-    seed: options.Seed = 0,
-    encoding: options.Encoding = "utf-8",
-) -> None:
-    """Label rows on a page in the browser; a model learns meanwhile and chooses the next row.
-
-    Rows may be rows of a table, texts or pictures. The page is for this computer only. Every
-    answer is on disk at once: end it at any moment with Ctrl-C, and the same command goes on.
-
-    At the end the rows with their labels, a model for bayespoint predict, and the tasks of Label
-    Studio are written next to the journal: POOL.labelled.csv (or .parquet), .bpm and .json.
-
-    Example: bayespoint label reviews.csv --classes bad,good
-    """
-    notes = Notes(aloud=True)
-    work = prepare_work(data, classes, target, model, (text, image, pixels, table), drop or [],
-                        journal, seed, encoding, notes)  # fmt: skip
-    try:
-        server = LabelServer(work.session, work.downloads(), port)
-    except OSError as error:
-        bad_usage(f"cannot use port {port}: {error.strerror}. Leave --port away for a free one")
-    show(f"Label at {server.address}", "Ctrl-C ends it; all answers are on disk.")
-    if browser:
-        threading.Thread(target=webbrowser.open, args=(server.address,), daemon=True).start()
-    work.session.learner.start()
-    work.session.learner.wake()
-    try:
-        server.serve_forever(poll_interval=0.1)
-    except KeyboardInterrupt:
-        pass
-    finally:
-        server.server_close()
-    work.end(notes)
 
 
 @dataclass(frozen=True)
@@ -164,7 +68,7 @@ class Work:
         data = TrainingData(self.points.X.iloc[rows], y, self.points.kinds, {}, counts)
         pipeline = self.points.pipeline(machine)
         found = {"target": self.classes.target, **describe(pipeline, data)}
-        write_model(pipeline, path, self.points.kinds, found)
+        write_model(pipeline, path, self.points.kinds, found, self.points.columns(self.frame))
 
     def tasks(self, machine: Any) -> str:
         """The tasks of Label Studio."""
@@ -200,8 +104,8 @@ class Work:
             "labelstudio.json": lambda: self.tasks(self.machine()).encode(errors="replace"),
         }
 
-    def end(self, notes: Notes) -> None:
-        """Write the results, and say where they are."""
+    def end(self, notes: Notes) -> list[tuple[str, str]]:
+        """Write the results, and return what they are and where."""
         n_labels = len(self.session.answers.labels())
         machine = self.machine()
         self.session.end()
@@ -220,7 +124,7 @@ class Work:
         else:
             self.write_model(model, machine)
             lines.append(("model", str(model)))
-        show(facts([*lines, ("Label Studio", str(tasks))]))
+        return [*lines, ("Label Studio", str(tasks))]
 
 
 def prepare_work(
@@ -230,6 +134,8 @@ def prepare_work(
     model: Path | None,
     view_options: tuple[str | None, str | None, str | None, bool],
     drop: list[str],
+    numbers: list[str],
+    categories: list[str],
     journal: Path | None,
     seed: int,
     encoding: str,
@@ -238,8 +144,10 @@ def prepare_work(
     """Everything that the page needs; ends the command where something is wrong."""
     start: Model | None = None
     if model is not None:
-        if drop:
-            bad_usage("--drop and --model exclude each other: the model says what it learns from")
+        if drop or numbers or categories:
+            bad_usage(
+                "--drop, --number and --category exclude --model, which knows what it learns from"
+            )
         start = read_model(model, notes)
         frame = read_rows(data, start, encoding, notes)
         target, classes = start_classes(start, target, classes)
@@ -248,15 +156,15 @@ def prepare_work(
     if classes is None and target is None:
         bad_usage("name the classes: --classes A,B,..., or a column that has some: --target COL")
     found = find_classes(frame, target, classes)
-    for name in drop:
-        check_column(frame, name, "--drop")
+    roles = {"target": [found.target] if found.target in frame else [], "drop": drop}
+    check_roles(frame, {**roles, "number": numbers, "category": categories})
     own = frame.drop(columns=[found.target, *drop], errors="ignore")
     view = find_view(own, *view_options)
     if view.kind == IMAGE:
         require("PIL", "label", "labelling pictures")
     shown = Items(own, data.name, data.parent, view.kind, view.columns, view.shape)
     tell_unusable(shown, notes)
-    points = find_points(own, view, start, notes)
+    points = find_points(own, view, start, notes, numbers, categories)
     stem = data.with_name(data.name.removesuffix(".gz").rpartition(".")[0] or data.name)
     path = journal or Path(f"{stem}.labels.jsonl")
     try:
