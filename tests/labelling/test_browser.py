@@ -36,12 +36,14 @@ def press(tab, key, row):
 
 
 def label(tab, truth, n):
-    """Answer n questions by keyboard; returns rows and what was answered."""
+    """Answer n questions by keyboard, and second looks; returns rows and what was answered."""
     given = {}
-    for _ in range(n):
+    while len(given) < n:
         row = row_of(tab)
+        is_second = not tab.js("document.querySelector('#second').hidden")
         press(tab, str(truth[row]), row)
-        given[row] = str(truth[row])
+        if not is_second:
+            given[row] = str(truth[row])
     return given
 
 
@@ -76,7 +78,6 @@ def test_digits_by_keyboard_with_a_kill(browser, tmp_path):
 
     # Undo, twice, and the other way round; a mistake is corrected.
     second, first = list(given)[-1], list(given)[-2]
-    here = row_of(tab)
     tab.press("Backspace")
     tab.wait(f"{ROW} === '{second}'")
     press(tab, "Backspace", second)
@@ -114,12 +115,11 @@ def test_digits_by_keyboard_with_a_kill(browser, tmp_path):
     assert tab.js("document.querySelectorAll('#chart svg').length") == 1
 
     # Undo goes back beyond the restart.
-    for _ in range(n_left + 1):
-        row = row_of(tab)
-        tab.press("Backspace")
-        tab.wait(f"{ROW} !== '{row}' || document.querySelector('#undo').disabled")
-    assert len(answers(tmp_path)) == len(before) - 1
-    assert here in range(1797)
+    for _ in range(2 * n_left):
+        if len(answers(tmp_path)) < len(before):
+            break
+        press(tab, "Backspace", row_of(tab))
+    assert answers(tmp_path).items() < before.items()
     tab.close()
     assert command.end() == 0
     table = pd.read_csv(tmp_path / "digits.labelled.csv")

@@ -58,10 +58,14 @@ def test_left_out_probabilities_are_those_of_the_classifier():
 
 
 def test_suspects():
-    p = np.array([[0.95, 0.05], [0.05, 0.95], [0.98, 0.02], [0.5, 0.5]])
-    assert suspects(np.array([7, 8, 9, 4]), np.array([1, 1, 1, 0]), p) == [9, 7]
-    unsure = np.array([[0.5, 0.05, 0.45], [0.8, 0.05, 0.15]])
-    assert suspects(np.array([3, 6]), np.array([1, 1]), unsure) == [6]
+    rows, codes = np.arange(20), np.tile([1, 1, 1, 0], 5)
+    p = np.tile([[0.5, 0.5]], (20, 1))
+    p[3], p[5], p[8] = (0.06, 0.94), (0.95, 0.05), (0.98, 0.02)
+    assert suspects(rows, codes, p) == [8, 5, 3]
+    assert suspects(rows[:19], codes[:19], p[:19]) == []  # too early
+    p = np.tile([[0.5, 0.05, 0.45]], (20, 1))  # of several classes, none is probable
+    p[2] = 0.8, 0.05, 0.15
+    assert suspects(rows, codes, p) == [2]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from bayespoint.active.classifiers import drawn_outputs, probabilities
 TINY = np.finfo(np.float64).tiny
 N_DRAWS = 300  # classifiers of the committee
 SUSPECT, SURE = 0.1, 0.7  # a label below the first is suspect if another is above the second
-EARLY = 20  # labels below which an error says little
+EARLY = 20  # labels below which an error says little, and a suspicion as well
 HORIZON = 10  # labels that a person gives before looking up
 LITTLE = 0.001  # a fall of the error that is not worth HORIZON labels
 LITTLE_SHARE = 0.02  # the same as a share of the error
@@ -32,8 +32,11 @@ def suspects(
 ) -> list[int]:
     """Rows whose label is improbable given all other labels, the least probable first.
 
-    Another class must be probable: a model of few labels finds all classes improbable.
+    Another class must be probable: a model of few labels finds all classes improbable. Below
+    ``EARLY`` labels there are no suspects.
     """
+    if len(rows) < EARLY:
+        return []
     own = left_out[np.arange(len(codes)), codes]
     is_suspect = (own < SUSPECT) & (left_out.max(axis=1) > SURE)
     order = np.argsort(own, kind="stable")
