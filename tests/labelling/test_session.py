@@ -151,6 +151,7 @@ def test_answers_that_come_twice_or_late_are_not_counted_twice(session, monkeypa
     assert "last" not in shown and session.answers.labels() == {row: "yes"}
     assert session.answer("one", None, "yes")["item"]["row"] == shown["item"]["row"]
     assert session.answer("one", "x", "yes")["item"]["row"] == shown["item"]["row"]
+    assert "last" not in session.answer("one", float(shown["item"]["row"]), "yes")
     # A tab that slept answers its row, if nobody else has it.
     row = shown["item"]["row"]
     later = time.monotonic() + 2 * module.AWAY

@@ -143,6 +143,7 @@ def prepare_work(
 ) -> Work:
     """Everything that the page needs; ends the command where something is wrong."""
     start: Model | None = None
+    named = None if classes is None else [word.strip() for word in classes.split(",")]
     if model is not None:
         if drop or numbers or categories:
             bad_usage(
@@ -150,12 +151,12 @@ def prepare_work(
             )
         start = read_model(model, notes)
         frame = read_rows(data, start, encoding, notes)
-        target, classes = start_classes(start, target, classes)
+        target, named = start_classes(start, target, named)
     else:
         frame = read_table(data, encoding, notes)
-    if classes is None and target is None:
+    if named is None and target is None:
         bad_usage("name the classes: --classes A,B,..., or a column that has some: --target COL")
-    found = find_classes(frame, target, classes)
+    found = find_classes(frame, target, named)
     roles = {"target": [found.target] if found.target in frame else [], "drop": drop}
     check_roles(frame, {**roles, "number": numbers, "category": categories})
     own = frame.drop(columns=[found.target, *drop], errors="ignore")
@@ -188,14 +189,16 @@ def prepare_work(
     return Work(frame, found, points, session, path.parent / stem.name, in_parquet)
 
 
-def start_classes(start: Model, target: str | None, classes: str | None) -> tuple[str, str]:
+def start_classes(
+    start: Model, target: str | None, named: list[str] | None
+) -> tuple[str, list[str]]:
     """Column and classes of a model, which options may repeat but not change."""
     own = [str(one) for one in start.classes]
     if target not in (None, start.target):
         bad_usage(f"the model predicts {start.target!r}, not {target!r} (--target)")
-    if classes is not None and sorted(word.strip() for word in classes.split(",")) != sorted(own):
+    if named is not None and sorted(named) != sorted(own):
         bad_usage(f"the classes of the model are {', '.join(own)}; leave --classes away")
-    return start.target or "label", classes or ",".join(own)
+    return start.target or "label", named or own
 
 
 def open_journal(path: Path, frame: pd.DataFrame, classes: Classes) -> Journal:

@@ -55,22 +55,21 @@ class Classes:
     given: dict[int, str]
 
 
-def find_classes(frame: pd.DataFrame, target: str | None, classes: str | None) -> Classes:
+def find_classes(frame: pd.DataFrame, target: str | None, named: list[str] | None) -> Classes:
     """The classes that are named, or those in the column; ends the command without two of them."""
     if target is None and LABEL in frame:
         bad_usage(
             f"the table has a column {LABEL!r}. Take its labels with --target {LABEL}, or name a "
             "new column with --target NAME"
         )
-    if target is not None and classes is None:
+    if target is not None and named is None:
         check_column(frame, target, "--target")
     name = target or LABEL
-    named = [] if classes is None else [word.strip() for word in classes.split(",")]
     column = as_text(frame[name]) if name in frame else pd.Series(dtype=object)
-    both = read_labels(pd.concat([column, pd.Series(named, dtype=object)], ignore_index=True))
+    both = read_labels(pd.concat([column, pd.Series(named or [], dtype=object)], ignore_index=True))
     labels, listed_first = both[: len(column)], both[len(column) :].dropna()
     present = sorted(labels.dropna().unique())
-    if len(present) > MANY and classes is None:
+    if len(present) > MANY and named is None:
         bad_usage(f"column {name!r} has {len(present)} different values; name the classes")
     order = list(dict.fromkeys(listed_first)) or present
     unknown = [label for label in present if label not in order]

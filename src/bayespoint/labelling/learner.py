@@ -222,9 +222,8 @@ class Learner(threading.Thread):
             return
         rows = np.fromiter(codes, dtype=np.intp)
         y = self._labels_of(codes)
-        self._best = BayesPointClassifier(max_time=MAX_TIME, random_state=self._seed)
-        self._best.fit(self.points[rows], y)
-        self._best_codes = dict(codes)
+        machine = BayesPointClassifier(max_time=MAX_TIME, random_state=self._seed)
+        self._best, self._best_codes = machine.fit(self.points[rows], y), dict(codes)
         known = np.searchsorted(self._best.classes_, y)
         left_out = left_out_probabilities(self._best, known)
         scores = getattr(self._best, "expected_scores_", None)

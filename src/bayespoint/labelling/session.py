@@ -252,7 +252,7 @@ class Session:
     def _may_answer(self, here: Tab, tab: str, row: Any) -> bool:
         """Whether this is the row of the tab, or that of a tab which was away for long."""
         if here.row is not None or type(row) is not int:
-            return row is not None and row == here.row
+            return type(row) is int and row == here.row
         return row in np.flatnonzero(self._is_open()) and row not in self._held(tab)
 
     def _opinion(self, here: Tab) -> list[tuple[str, float]] | None:

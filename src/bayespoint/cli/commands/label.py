@@ -53,6 +53,9 @@ JournalFile = Annotated[
 Port = Annotated[
     int, typer.Option(metavar="N", min=0, max=65535, help="Port of the page; 0 is a free one.")
 ]
+Seed = Annotated[
+    int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Seed of the first questions.")
+]
 Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")]
 
 
@@ -73,7 +76,7 @@ def label(
     journal: JournalFile = None,
     port: Port = 0,
     browser: Browser = True,
-    seed: options.Seed = 0,
+    seed: Seed = 0,
     encoding: options.Encoding = "utf-8",
 ) -> None:
     """Label rows on a page in the browser; a model learns meanwhile and chooses the next row.
