@@ -55,6 +55,11 @@ class Browser:
         os.close(self._answers)
         self._folder.cleanup()
 
+    def kill(self):
+        """End it as a crash does."""
+        self._process.kill()
+        self._process.wait()
+
     def call(self, method, session=None, **parameters):
         """Call a method of the protocol, and return its result."""
         self._number += 1

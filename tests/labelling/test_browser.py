@@ -128,6 +128,20 @@ def test_digits_by_keyboard_with_a_kill(browser, tmp_path):
     assert len(labelled) == sum(one is not None for one in answers(tmp_path).values())
 
 
+def test_a_browser_that_dies(browser, tmp_path):
+    truth = digits_pool(tmp_path / "digits.csv")
+    command = Command(tmp_path, "digits.csv", "--classes", DIGITS)
+    with Browser(find_browser()) as other:
+        given = label(other.tab(command.address), truth, 4)
+        other.kill()
+    tab = browser.tab(command.address)
+    more = label(tab, truth, 3)
+    assert not set(given) & set(more)
+    assert answers(tmp_path) == given | more
+    tab.close()
+    assert command.end() == 0
+
+
 def test_two_tabs_and_a_narrow_screen(browser, tmp_path):
     truth = digits_pool(tmp_path / "digits.csv")
     command = Command(tmp_path, "digits.csv", "--classes", DIGITS)

@@ -20,7 +20,9 @@ from bayespoint.labelling.journal import Journal
 from bayespoint.labelling.learner import Advice, Labels, Learner
 from bayespoint.labelling.worth import advice
 
-AWAY = 300.0  # seconds without a sign of life after which a tab holds its row no longer
+# Seconds without a sign of life after which a tab holds its row no longer. Browsers let hidden tabs
+# give one a minute.
+AWAY = 90.0
 FIRST = 5  # labels from which the error is worth a point of the curve
 EVERY = 10  # questions after which a suspect label gets a second look
 
