@@ -125,7 +125,7 @@ class Tab:
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
-    def wait(self, expression, seconds=30):
+    def wait(self, expression, seconds=60):
         """Wait until an expression is true, and return its value."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
