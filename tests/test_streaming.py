@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.feature_extraction import FeatureHasher
+from sklearn.pipeline import make_pipeline
 from tests.helpers.streams import filtering, stream
 
 from bayespoint import BayesPointClassifier
@@ -224,7 +225,7 @@ def test_pruning_more_than_said_would_break_the_bound():
 # Hashing -----------------------------------------------------------------------------------------
 
 
-def test_hashed_features():
+def test_hashed_features(tmp_path):
     """Words that say something, and a batch with words that were never seen."""
     rng = np.random.default_rng(0)
     hasher = FeatureHasher(2**12, input_type="string", alternate_sign=False)
@@ -236,8 +237,14 @@ def test_hashed_features():
             for label in y
         ]
         clf.partial_fit(hasher.transform(words), y, classes=[0, 1])
-    p = clf.predict_proba(hasher.transform([["class=0"], ["class=1"], ["never=seen"]]))[:, 1]
+    new = [["class=0"], ["class=1"], ["never=seen"]]
+    p = clf.predict_proba(hasher.transform(new))[:, 1]
     assert p[0] < 0.2 < 0.3 < p[2] < 0.7 < 0.8 < p[1]
+    save(make_pipeline(hasher, clf), tmp_path / "model.bpm")
+    assert_array_equal(load(tmp_path / "model.bpm").predict_proba(new)[:, 1], p)
+    hasher.input_type = "file"
+    with pytest.raises(ValueError, match="its input_type is unknown"):
+        save(make_pipeline(hasher, clf), tmp_path / "model.bpm")
 
 
 # Bad input ---------------------------------------------------------------------------------------

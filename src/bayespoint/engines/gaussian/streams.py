@@ -149,9 +149,11 @@ def begin_stream(
 
 def unit_scale(engine: Any, rows: Any) -> float:
     """The scale at which outputs of these rows have the variance 1; 1 if nothing is forgotten."""
-    if not forgets(engine) or rows.nnz == 0:
+    largest = float(np.abs(rows.data).max(initial=0.0))
+    if not forgets(engine) or largest == 0:
         return 1.0
-    return float(1 / np.sqrt(np.square(rows.data).sum() / rows.shape[0]))
+    square = np.square(rows.data / largest).sum() / rows.shape[0]  # neither 0 nor infinite
+    return float(1 / max(largest * np.sqrt(square), 1 / LARGE))
 
 
 def with_rates(posterior: StreamPosterior, n_rates: int) -> StreamPosterior:
