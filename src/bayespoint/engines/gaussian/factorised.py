@@ -91,9 +91,15 @@ class FactorisedSites:
         """The largest move of the last sweep: sums of messages need no computing afresh."""
         return self._change
 
+    def totals(self) -> NDArray[np.float64]:
+        """Shifts and rates of all messages to each weight, (2, d), computed anew."""
+        weight = np.repeat(self.weight, np.diff(self.Z.indptr))
+        d = len(self.prior.mean)
+        return np.stack([np.bincount(self.Z.indices, weight * m, d) for m in (self.a, self.b)])
+
     def result(self) -> TaskResult:
         """The posterior, from sums of messages computed anew, its evidence and its cavities."""
-        prior, (shift, rate) = self.prior, self._totals()
+        prior, (shift, rate) = self.prior, self.totals()
         self.pull, self.precision = prior.pull + shift, prior.root**-2.0 + rate
         left_out, constant, *_ = self._summary
         move = (shift - rate * prior.mean) / self.precision
@@ -108,15 +114,6 @@ class FactorisedSites:
             left_out,
             float((self.y * outputs <= 0).mean()),
         )
-
-    def _totals(self) -> tuple[NDArray, NDArray]:
-        """Sums of all messages to each weight."""
-        weight = np.repeat(self.weight, np.diff(self.Z.indptr))
-        d = len(self.prior.mean)
-        shift, rate = (
-            np.bincount(self.Z.indices, weight * message, d) for message in (self.a, self.b)
-        )
-        return shift, rate
 
     def variance_ratio(self) -> float:
         """Predictive variance over that of a full covariance, the one furthest from 1.

@@ -60,8 +60,9 @@ class TiedSites(FactorisedSites):
         self._copies = np.bincount(columns, weight, len(self.a))
         return self._change
 
-    def _totals(self) -> tuple[NDArray, NDArray]:
-        return self.a, self.b
+    def totals(self) -> NDArray[np.float64]:
+        """Shifts and rates of all messages to each weight, (2, d)."""
+        return np.stack([self.a, self.b])
 
     @cached_property
     def _summary(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
