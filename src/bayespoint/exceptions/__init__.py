@@ -12,6 +12,7 @@ from bayespoint.exceptions.convergence import (
 from bayespoint.exceptions.convergence import TaskWarning as TaskWarning
 from bayespoint.exceptions.errors import (
     CacheTooSmallError,
+    ClusterError,
     DataUnavailableError,
     DeviceError,
     EmptyVersionSpaceError,
@@ -36,6 +37,7 @@ __all__ = [
     "BoundReachedWarning",
     "CacheTooSmallError",
     "ChainsDisagreeWarning",
+    "ClusterError",
     "CutMarginalsWarning",
     "DataUnavailableError",
     "DeviceError",

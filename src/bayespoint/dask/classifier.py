@@ -1,0 +1,122 @@
+"""The classifier of dask arrays and data frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from dask.array import Array
+from distributed import Client
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from bayespoint.classifier import BayesPointClassifier
+from bayespoint.dask.cluster import Cluster
+from bayespoint.dask.inputs import divide
+from bayespoint.dask.perceptrons import fit_perceptrons
+from bayespoint.dask.predictions import lazily
+from bayespoint.engines import Engine
+from bayespoint.kernels import Kernel
+from bayespoint.monitor import current_monitor
+from bayespoint.settings import Settings
+
+
+class DaskBayesPointClassifier(ClassifierMixin, Settings):
+    r"""Bayes point machine of data on a Dask cluster.
+    """
+
+    # Parameters of the local classifier that have no meaning here.
+    mixture = None
+    device = None
+    max_time = None
+    n_jobs = None
+    warm_start = False
+    n_components: int | str | None = "auto"
+
+    def __init__(
+        self,
+        *,
+        client: Client | None = None,
+        kernel: str | Kernel = "auto",
+        standardize: bool | str = "auto",
+        degree: int = 3,
+        gamma: ArrayLike | str = "auto",
+        coef0: float = 1.0,
+        normalize: bool = False,
+        ridge: float | str = 0.0,
+        engine: Engine | str = "auto",
+        temperature: float | str = "auto",
+        decision: str = "bayes_point",
+        multi_class: str = "auto",
+        fit_intercept: bool = True,
+        class_weight: dict | str | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.client = client
+        self.kernel = kernel
+        self.standardize = standardize
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.normalize = normalize
+        self.ridge = ridge
+        self.engine = engine
+        self.temperature = temperature
+        self.decision = decision
+        self.multi_class = multi_class
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DaskBayesPointClassifier:
+        monitor = current_monitor(self.verbose)
+        self._check_parameters()
+        cluster = Cluster(self.client, monitor)
+        self._model = fit_perceptrons(self._params(), cluster, divide(X, y, sample_weight))
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Labels of points, as a lazy dask array."""
+        check_is_fitted(self)
+        return lazily(self._model, "predict", X, self.classes_[:0])
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the classes, as a lazy dask array of shape (n_samples, n_classes)."""
+        check_is_fitted(self)
+        return lazily(self._model, "predict_proba", X, np.empty((0, len(self.classes_))))
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores of the classes, as a lazy dask array."""
+        check_is_fitted(self)
+        shape = (0,) if self._model.coding_.n_tasks == 1 else (0, len(self.classes_))
+        return lazily(self._model, "decision_function", X, np.empty(shape))
+
+    def to_local(self) -> BayesPointClassifier:
+        """The fitted classifier as an ordinary one, which needs no Dask."""
+        check_is_fitted(self)
+        return self._model
+
+    def _params(self) -> dict[str, Any]:
+        """Parameters of the local classifier."""
+        params = self.get_params(deep=False)
+        params.pop("client")
+        return params
+
+    def __getattr__(self, name: str) -> Any:
+        model = vars(self).get("_model")
+        if model is not None and name.endswith("_") and not name.startswith("_"):
+            return getattr(model, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_model" in vars(self)
+
+    def __sklearn_clone__(self) -> DaskBayesPointClassifier:
+        params = {name: clone(value, safe=False) for name, value in self._params().items()}
+        return type(self)(client=self.client, **params)  # a connection is not copied
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "client": None}

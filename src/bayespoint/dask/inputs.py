@@ -1,0 +1,97 @@
+"""Dask arrays and data frames as numbered blocks of rows."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+from dask import delayed
+from dask.delayed import Delayed
+
+ROWS = 65_536  # of a block, where an array of another kind is divided
+
+
+class Given(NamedTuple):
+    """Rows as they were given: a delayed (X, y, weight) for each block."""
+
+    blocks: list[Delayed]
+    n_features: int
+    names: np.ndarray | None  # of the columns of a data frame
+
+
+def divide(X: Any, y: Any, sample_weight: Any = None) -> Given:
+    """The blocks of dask collections, or of arrays, which are divided here.
+
+    Labels and weights follow the blocks of X.
+    """
+    X = as_table(X)
+    if X.ndim != 2:
+        raise ValueError(f"X must have rows and columns. Got shape {X.shape}.")
+    names = None
+    if isinstance(X, dd.DataFrame):
+        names = check_columns(X)
+        rows = X.to_delayed()
+        sizes: tuple = (np.nan,) * len(rows)
+    else:
+        X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+        rows, sizes = list(X.to_delayed().ravel()), X.chunks[0]
+    if y is None:
+        raise ValueError(
+            "DaskBayesPointClassifier requires y to be passed, but the target y is None."
+        )
+    labels = follow(y, "y", sizes)
+    weights = follow(sample_weight, "sample_weight", sizes)
+    blocks = [delayed(tuple)(list(one)) for one in zip(rows, labels, weights, strict=True)]
+    return Given(blocks, X.shape[1], names)
+
+
+def as_table(X: Any) -> Any:
+    """X as a dask array or data frame."""
+    if isinstance(X, (da.Array, dd.DataFrame)):
+        return X
+    if isinstance(X, dd.Series):
+        raise TypeError("X must be a dask data frame, and is a single column. Pass X.to_frame().")
+    if hasattr(X, "columns"):  # pandas
+        return dd.from_pandas(X, npartitions=max(1, -(-len(X) // ROWS)), sort=False)
+    array = np.asarray(X)
+    if array.ndim != 2:
+        raise ValueError(f"X must have rows and columns. Got shape {array.shape}.")
+    return da.from_array(array, chunks=(ROWS, -1))
+
+
+def check_columns(X: dd.DataFrame) -> np.ndarray:
+    """The names of the columns of a data frame, all of which must hold numbers."""
+    for name, dtype in X.dtypes.items():
+        if getattr(dtype, "kind", "O") not in "biuf":
+            raise TypeError(
+                f"Column {name!r} of X has dtype {dtype}, and features must be numbers. Encode it "
+                "(for example with dask's categorize and get_dummies), or drop it."
+            )
+    return np.array(X.columns, dtype=object)
+
+
+def follow(column: Any, name: str, sizes: tuple) -> list[Any]:
+    """The parts of labels or weights that belong to blocks of X of these sizes (NaN: unknown)."""
+    if column is None:
+        return [None] * len(sizes)
+    if isinstance(column, dd.DataFrame) or getattr(column, "ndim", 1) != 1:
+        raise ValueError(f"{name} must be one column. Got shape {np.shape(column)}.")
+    if isinstance(column, dd.Series):
+        column = column.to_dask_array()
+    elif not isinstance(column, da.Array):
+        column = da.from_array(np.asarray(column), chunks=-1)
+    chunks = column.chunks[0]
+    known = not np.isnan([*sizes, *chunks]).any()
+    if known and sum(sizes) != sum(chunks):
+        raise ValueError(f"X has {sum(sizes)} rows, and {name} has {sum(chunks)}.")
+    if known and chunks != sizes:
+        column = column.rechunk((sizes,))
+    elif not known and len(chunks) != len(sizes):
+        raise ValueError(
+            f"X has {len(sizes)} blocks, and {name} has {len(chunks)}, and not all of their sizes "
+            "are known, so that rows cannot be matched. Take both from one data frame, or call "
+            "compute_chunk_sizes() on dask arrays."
+        )
+    return list(column.to_delayed())
