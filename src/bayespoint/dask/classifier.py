@@ -16,7 +16,7 @@ from bayespoint.dask.cluster import Cluster
 from bayespoint.dask.inputs import divide
 from bayespoint.dask.perceptrons import fit_perceptrons
 from bayespoint.dask.predictions import lazily
-from bayespoint.engines import Engine
+from bayespoint.engines import Engine, PermutedPerceptron, get_engine
 from bayespoint.kernels import Kernel
 from bayespoint.monitor import current_monitor
 from bayespoint.settings import Settings
@@ -75,6 +75,17 @@ class DaskBayesPointClassifier(ClassifierMixin, Settings):
         monitor = current_monitor(self.verbose)
         self._check_parameters()
         cluster = Cluster(self.client, monitor)
+        engine = get_engine(self.engine)
+        if not isinstance(engine, PermutedPerceptron):
+            raise ValueError(
+                f"{type(engine).__name__} does not run on a cluster. Use one of the engines 'ep', "
+                "'laplace' and 'perceptron', or BayesPointClassifier."
+            )
+        if self._kernel_is("is_precomputed"):
+            raise ValueError(
+                "kernel='precomputed' needs the whole matrix in one place: use "
+                "BayesPointClassifier, or name another kernel."
+            )
         self._model = fit_perceptrons(self._params(), cluster, divide(X, y, sample_weight))
         return self
 

@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from itertools import count
 from typing import Any
 from uuid import uuid4
 
+from dask import config
 from distributed import Client, Future, KilledWorker, get_client, wait
-from distributed.client import FutureCancelledError
+from distributed.client import ClosedClientError
 from distributed.comm import CommClosedError
 
-from bayespoint.exceptions import ClusterError, one_line
+from bayespoint.exceptions import ClusterError
 from bayespoint.monitor import Monitor
 from bayespoint.threads import blas_threads
 
 RETRIES = 2  # times that a task which raises is run again: a file server may fail once
 POLL = 0.5  # seconds between two looks at the monitor
 NO_WORKERS = 300.0  # seconds after which a cluster without workers is an error
+LARGE_GRAPHS = {"distributed.admin.large-graph-warning-threshold": "1 TB"}  # arrays, as intended
+
+Describe = Callable[[int, BaseException], BaseException]
+
+
+def as_it_is(k: int, error: BaseException) -> BaseException:
+    """The error of task k itself."""
+    return error
 
 
 class Cluster:
@@ -37,7 +48,8 @@ class Cluster:
 
     Examples
     --------
-    >>> from distributed import Client
+    >>> from dask import config
+from distributed import Client
     >>> from bayespoint.dask.cluster import Cluster
     >>> options = {"processes": False, "n_workers": 1, "dashboard_address": None}
     >>> with Client(**options) as client:
@@ -50,108 +62,102 @@ class Cluster:
         self.client = find_client(client)
         self.monitor = monitor or Monitor()
         self.address = self.client.scheduler.address if self.client.scheduler else "?"
+        self._alone_since: float | None = None
         self._names = (f"{uuid4().hex[:12]}-{n}" for n in count())
 
     def submit(self, function: Callable, *arguments: Any) -> Future:
         """The future of ``function(*arguments)``; arguments may be futures, or lists of them."""
-        key = f"{getattr(function, '__name__', 'task')}-{next(self._names)}"
-        try:
-            return self.client.submit(
-                on_one_thread, function, *arguments, key=key, retries=RETRIES
-            )
-        except (OSError, RuntimeError) as error:
-            raise self._error(error) from error
+        key = f"{function.__name__}-{next(self._names)}"
+        with self._clear_errors(), config.set(LARGE_GRAPHS):
+            return self.client.submit(on_one_thread, function, *arguments, key=key, retries=RETRIES)
 
     def compute(self, delayed: Sequence[Any]) -> list[Future]:
         """The futures of several delayed values, which workers keep in memory."""
-        try:
+        with self._clear_errors(), config.set(LARGE_GRAPHS):
             return self.client.compute(list(delayed), retries=RETRIES)
-        except (OSError, RuntimeError) as error:
-            raise self._error(error) from error
 
-    def results(self, futures: Sequence[Future]) -> list[Any]:
-        """The results, in order; errors of the tasks are raised."""
+    def results(self, futures: Sequence[Future], describe: Describe = as_it_is) -> list[Any]:
+        """The results, in order; the first error of a task is raised as ``describe`` says."""
         try:
-            while not self.done(futures):
+            while not self.done(futures, describe):
                 pass
-            return self.client.gather(futures)
-        except (FutureCancelledError, CommClosedError) as error:
-            raise self._error(error) from error
+            with self._clear_errors():
+                return self.client.gather(futures)
         except BaseException:
             self.cancel(futures)
             raise
 
-    def done(self, futures: Sequence[Future], seconds: float = POLL) -> bool:
-        """Whether all tasks have ended, after waiting for at most some seconds.
+    def done(self, futures: Sequence[Future], describe: Describe = as_it_is) -> bool:
+        """Whether all tasks have ended, after waiting for half a second if they have not.
 
-        Raises the error of a task as soon as one has failed, and one of its own if the cluster is
+        Raises the error of a task as soon as one has failed, and a ClusterError if the cluster is
         lost.
         """
-        self._check_connection()
-        try:
-            wait(futures, timeout=seconds)
-        except TimeoutError:
-            self._look_for_workers()
-        except FutureCancelledError as error:
-            raise self._error(error) from error
-        pending = False
-        for future in futures:
-            if future.status == "error":
-                self._raise(future)
-            pending = pending or future.status == "pending"
-        self._check_connection()
-        return not pending
+        with self._clear_errors():
+            try:
+                wait(futures, timeout=POLL)
+            except TimeoutError:
+                self._look_for_workers()
+            status = [future.status for future in futures]
+            failed = status.index("error") if "error" in status else None
+            error: Any = None if failed is None else futures[failed].exception()
+        if isinstance(error, KilledWorker):
+            raise self._too_large(error) from error
+        if failed is not None:
+            raise describe(failed, error)
+        return "pending" not in status
 
     def cancel(self, futures: Sequence[Future]) -> None:
         """Forget tasks; those that run on a worker end there."""
-        if self.client.status == "running":
+        if futures and self.client.status == "running":
             self.client.cancel(futures, force=True)
 
-    def _raise(self, future: Future) -> None:
-        error = future.exception()
-        if isinstance(error, KilledWorker):
-            raise ClusterError(
-                self.address,
-                f"one task has ended {error.allowed_failures + 1} workers, probably for want of "
-                "memory",
-                "use smaller blocks, or workers with more memory (memory_limit)",
-            ) from error
-        raise error
-
-    def _check_connection(self) -> None:
+    @contextmanager
+    def _clear_errors(self) -> Iterator[None]:
+        """Turn errors of a lost connection into one that says so."""
+        try:
+            yield
+        except (CancelledError, ClosedClientError, CommClosedError, TimeoutError) as error:
+            raise self._lost(error) from error
+        except Exception as error:
+            if self.client.status == "running" or isinstance(error, ClusterError):
+                raise
+            raise self._lost(error) from error
         if self.client.status != "running":
-            raise self._error(None)
+            raise self._lost(None)
 
     def _look_for_workers(self) -> None:
         """Raise an error if there has been no worker for a long time."""
-        try:
-            if self.client.nthreads():
-                self._alone_since = None
-                return
-        except (OSError, RuntimeError) as error:
-            raise self._error(error) from error
         now = time.monotonic()
-        if self._alone_since is None:
+        if self.client.nthreads():
+            self._alone_since = None
+        elif self._alone_since is None:
             self._alone_since = now
-            self.monitor.tell("the Dask cluster has no workers; waiting")
+            self.monitor.tell("the Dask cluster has no workers; waiting for some")
         elif now - self._alone_since > NO_WORKERS:
             raise ClusterError(
                 self.address,
                 f"it has had no workers for {NO_WORKERS:.0f} s",
-                "start workers (dask worker ADDRESS), and fit again",
+                f"start some (dask worker {self.address}), and fit again",
             )
 
-    _alone_since: float | None = None
+    def _too_large(self, error: KilledWorker) -> ClusterError:
+        return ClusterError(
+            self.address,
+            f"{error.allowed_failures + 1} workers were lost while they ran the same task, which "
+            "probably needs more memory than a worker has",
+            "use smaller blocks of rows, or give workers more memory (memory_limit)",
+        )
 
-    def _error(self, error: BaseException | None) -> ClusterError:
-        reason = "the connection to the scheduler is lost"
+    def _lost(self, error: BaseException | None) -> ClusterError:
+        reason = "the connection to its scheduler is lost"
         if error is not None:
-            reason += f" ({one_line(error)})"
+            reason += f" ({type(error).__name__})"
         return ClusterError(
             self.address,
             reason,
-            "start the cluster again, connect a new client and fit again; with a checkpoint, a fit "
-            "continues where it was",
+            "start the cluster again, connect a new client and fit again. With a checkpoint the "
+            "fit continues where it was",
         )
 
 

@@ -26,12 +26,11 @@ def divide(X: Any, y: Any, sample_weight: Any = None) -> Given:
 
     Labels and weights follow the blocks of X.
     """
-    X = as_table(X)
+    names = check_columns(X) if hasattr(X, "columns") else None
+    X = as_collection(X)
     if X.ndim != 2:
         raise ValueError(f"X must have rows and columns. Got shape {X.shape}.")
-    names = None
     if isinstance(X, dd.DataFrame):
-        names = check_columns(X)
         rows = X.to_delayed()
         sizes: tuple = (np.nan,) * len(rows)
     else:
@@ -47,21 +46,19 @@ def divide(X: Any, y: Any, sample_weight: Any = None) -> Given:
     return Given(blocks, X.shape[1], names)
 
 
-def as_table(X: Any) -> Any:
-    """X as a dask array or data frame."""
+def as_collection(X: Any) -> Any:
+    """X as a dask array or data frame; others become arrays, in blocks of a fixed size."""
     if isinstance(X, (da.Array, dd.DataFrame)):
         return X
     if isinstance(X, dd.Series):
         raise TypeError("X must be a dask data frame, and is a single column. Pass X.to_frame().")
-    if hasattr(X, "columns"):  # pandas
-        return dd.from_pandas(X, npartitions=max(1, -(-len(X) // ROWS)), sort=False)
     array = np.asarray(X)
     if array.ndim != 2:
         raise ValueError(f"X must have rows and columns. Got shape {array.shape}.")
     return da.from_array(array, chunks=(ROWS, -1))
 
 
-def check_columns(X: dd.DataFrame) -> np.ndarray:
+def check_columns(X: Any) -> np.ndarray:
     """The names of the columns of a data frame, all of which must hold numbers."""
     for name, dtype in X.dtypes.items():
         if getattr(dtype, "kind", "O") not in "biuf":

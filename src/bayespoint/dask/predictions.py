@@ -9,6 +9,7 @@ import dask.dataframe as dd
 import numpy as np
 from dask import delayed
 
+from bayespoint.dask.inputs import as_collection
 from bayespoint.threads import blas_threads
 
 
@@ -22,7 +23,7 @@ def lazily(model: Any, method: str, X: Any, like: np.ndarray) -> da.Array:
     method : str
         Which of its methods.
     X : dask array, data frame, or array-like
-        Points. Other arrays become dask arrays of one block.
+        Points. Others become dask arrays.
     like : ndarray
         Answers for no points.
 
@@ -35,7 +36,7 @@ def lazily(model: Any, method: str, X: Any, like: np.ndarray) -> da.Array:
     if isinstance(X, dd.DataFrame):
         return X.map_partitions(answers, known, method, meta=like)
     if not isinstance(X, da.Array):
-        X = da.from_array(np.asarray(X), chunks=-1)
+        X = as_collection(X)
     if X.ndim != 2:
         raise ValueError(f"X must have rows and columns. Got a dask array of shape {X.shape}.")
     if X.numblocks[1] > 1:
