@@ -79,7 +79,7 @@ def test_a_client_of_another_kind():
 
 
 def test_a_closed_client():
-    with Client(processes=False, n_workers=1, dashboard_address=None, set_as_default=False) as one:
+    with Client(processes=False, n_workers=1, dashboard_address=":0", set_as_default=False) as one:
         pass
     with pytest.raises(Exception, match="connection to its scheduler is lost"):
         DaskBayesPointClassifier(client=one, **PARAMS).fit(X, y)

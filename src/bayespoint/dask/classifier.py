@@ -13,13 +13,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.dask.cluster import Cluster
-from bayespoint.dask.inputs import divide
+from bayespoint.dask.executor import DaskExecutor, as_blocks
 from bayespoint.dask.perceptrons import fit_perceptrons
 from bayespoint.dask.predictions import lazily
-from bayespoint.engines import Engine, PermutedPerceptron, get_engine
+from bayespoint.engines import (
+    Engine,
+    ExpectationPropagation,
+    LaplaceApproximation,
+    PermutedPerceptron,
+    get_engine,
+)
 from bayespoint.kernels import Kernel
 from bayespoint.monitor import current_monitor
 from bayespoint.settings import Settings
+
+ABLE = ExpectationPropagation, LaplaceApproximation, PermutedPerceptron
 
 
 class DaskBayesPointClassifier(ClassifierMixin, Settings):
@@ -71,22 +79,45 @@ class DaskBayesPointClassifier(ClassifierMixin, Settings):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DaskBayesPointClassifier:
-        monitor = current_monitor(self.verbose)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DaskBayesPointClassifier:
+        """Fit the classifier; returns when the cluster has done its work.
+
+        Parameters
+        ----------
+        X : dask array, dask data frame, Blocks or array-like
+            Training points. A block of a dask collection stays in the memory of a worker; one of
+            :class:`~bayespoint.blocks.Blocks` is read by a worker, from a path that all workers
+            know, whenever it is needed. Other arrays are divided, and sent to the cluster.
+        y : dask array, dask series or array-like of shape (n_samples,)
+            Labels; None for Blocks, which bring them along.
+        sample_weight : dask array, dask series or array-like of shape (n_samples,), optional
+            Sample weights.
+
+        Returns
+        -------
+        self : DaskBayesPointClassifier
+        """
         self._check_parameters()
-        cluster = Cluster(self.client, monitor)
         engine = get_engine(self.engine)
-        if not isinstance(engine, PermutedPerceptron):
+        engine.check()
+        if not isinstance(engine, ABLE):
             raise ValueError(
                 f"{type(engine).__name__} does not run on a cluster. Use one of the engines 'ep', "
                 "'laplace' and 'perceptron', or BayesPointClassifier."
             )
         if self._kernel_is("is_precomputed"):
             raise ValueError(
-                "kernel='precomputed' needs the whole matrix in one place: use "
-                "BayesPointClassifier, or name another kernel."
+                "kernel='precomputed' needs the whole matrix in one place. Name another kernel, or "
+                "use BayesPointClassifier."
             )
-        self._model = fit_perceptrons(self._params(), cluster, divide(X, y, sample_weight))
+        cluster = Cluster(self.client, current_monitor(self.verbose))
+        blocks = as_blocks(cluster, X, y, sample_weight)
+        if isinstance(engine, PermutedPerceptron):
+            self._model = fit_perceptrons(self._params(), cluster, blocks)
+        else:
+            model = BayesPointClassifier(**self._params())
+            model._fit_blocks(blocks, executor=DaskExecutor(cluster))
+            self._model = model
         return self
 
     def predict(self, X: Any) -> Array:

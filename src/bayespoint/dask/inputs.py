@@ -10,7 +10,7 @@ import numpy as np
 from dask import delayed
 from dask.delayed import Delayed
 
-ROWS = 65_536  # of a block, where an array of another kind is divided
+from bayespoint.blocks.base import rows_of_block
 
 
 class Given(NamedTuple):
@@ -18,7 +18,7 @@ class Given(NamedTuple):
 
     blocks: list[Delayed]
     n_features: int
-    names: np.ndarray | None  # of the columns of a data frame
+    names: list[str] | None  # of the columns of a data frame
 
 
 def divide(X: Any, y: Any, sample_weight: Any = None) -> Given:
@@ -47,7 +47,8 @@ def divide(X: Any, y: Any, sample_weight: Any = None) -> Given:
 
 
 def as_collection(X: Any) -> Any:
-    """X as a dask array or data frame; others become arrays, in blocks of a fixed size."""
+    """X as a dask array or data frame; others are divided as
+    :func:`bayespoint.blocks.from_arrays` does."""
     if isinstance(X, (da.Array, dd.DataFrame)):
         return X
     if isinstance(X, dd.Series):
@@ -55,10 +56,10 @@ def as_collection(X: Any) -> Any:
     array = np.asarray(X)
     if array.ndim != 2:
         raise ValueError(f"X must have rows and columns. Got shape {array.shape}.")
-    return da.from_array(array, chunks=(ROWS, -1))
+    return da.from_array(array, chunks=(rows_of_block(array.shape[1], None), -1))
 
 
-def check_columns(X: Any) -> np.ndarray:
+def check_columns(X: Any) -> list[str] | None:
     """The names of the columns of a data frame, all of which must hold numbers."""
     for name, dtype in X.dtypes.items():
         if getattr(dtype, "kind", "O") not in "biuf":
@@ -66,7 +67,8 @@ def check_columns(X: Any) -> np.ndarray:
                 f"Column {name!r} of X has dtype {dtype}, and features must be numbers. Encode it "
                 "(for example with dask's categorize and get_dummies), or drop it."
             )
-    return np.array(X.columns, dtype=object)
+    names = list(X.columns)
+    return names if all(isinstance(name, str) for name in names) else None
 
 
 def follow(column: Any, name: str, sizes: tuple) -> list[Any]:

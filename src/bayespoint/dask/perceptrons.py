@@ -10,9 +10,10 @@ import numpy as np
 from distributed import Future, get_worker
 from numpy.typing import NDArray
 
+from bayespoint.blocks.base import Block, Blocks, check_finite, checked
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.dask.cluster import Cluster
-from bayespoint.dask.inputs import Given
+from bayespoint.dask.executor import ClusterBlocks, identity, read_here, with_block
 from bayespoint.engines import Engine, Request, Run
 from bayespoint.engines.sampling.rounds import Clock
 from bayespoint.engines.sampling.waves import HostTrainer, Wave
@@ -168,27 +169,39 @@ def cache_of_worker(cache_size: float | str) -> float | str:
 
 
 def fit_perceptrons(
-    params: dict[str, Any], cluster: Cluster, given: Given
+    params: dict[str, Any], cluster: Cluster, blocks: Blocks
 ) -> BayesPointClassifier:
     """The classifier with these parameters, its perceptrons trained on a cluster."""
     trained = OnCluster(**params)
-    blocks = cluster.compute(given.blocks)
     trained._cluster = cluster
-    trained._rows = cluster.submit(stack, blocks)
-    X, y, weight = cluster.results([trained._rows])[0]
-    del blocks
-    trained.fit(X, y, weight)
+    numbers = range(len(blocks))
+    if isinstance(blocks, ClusterBlocks):
+        parts = [cluster.submit(checked_rows, k, blocks.futures[k], blocks) for k in numbers]
+    else:
+        where = cluster.submit(identity, blocks)
+        parts = [cluster.submit(checked_rows, k, None, where) for k in numbers]
+    trained._rows = cluster.submit(stack, parts)
+    cluster.results(parts, with_block)
+    del parts
+    trained.fit(*cluster.results([trained._rows])[0])
     del trained._cluster, trained._rows
     local = BayesPointClassifier(**params)
     vars(local).update(vars(trained))
-    if given.names is not None:
-        local.feature_names_in_ = given.names
+    if blocks.feature_names is not None:
+        local.feature_names_in_ = np.array(blocks.feature_names, dtype=object)
     return local
 
 
-def stack(blocks: list[tuple]) -> tuple[NDArray, NDArray, NDArray | None]:
+def checked_rows(k: int, rows: tuple | None, blocks: Blocks) -> Block:
+    """Block k in float64: of float32, some products of BLAS round by the place in a block."""
+    block = read_here(blocks, k) if rows is None else Block(*rows)
+    block = checked(block, k, blocks.n_features)
+    check_finite(block, k)
+    return block._replace(X=np.asarray(block.X, dtype=np.float64))
+
+
+def stack(blocks: list[Block]) -> tuple[NDArray, NDArray, NDArray | None]:
     """Points, labels and weights of all blocks together."""
     X, y, weight = zip(*blocks, strict=True)
     weights = None if weight[0] is None else np.concatenate(weight)
-    points = np.concatenate([np.asarray(part, dtype=np.float64) for part in X])
-    return points, np.concatenate(y), weights
+    return np.concatenate(X), np.concatenate(y), weights

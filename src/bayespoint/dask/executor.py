@@ -1,0 +1,162 @@
+"""Functions of blocks on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from socket import gethostname
+from typing import Any
+
+from distributed import Future
+
+from bayespoint.blocks.base import Block, Blocks, checked, sampled_print
+from bayespoint.blocks.executor import BlockFunction, read, run_on_read
+from bayespoint.dask.cluster import Cluster
+from bayespoint.dask.inputs import Given, divide
+from bayespoint.exceptions import BlockError, BlocksChangedError, one_line
+
+
+class ClusterBlocks(Blocks):
+    """Blocks of a dask collection, which lie in the memory of workers.
+
+    Those that are lost with a worker are computed again from their source.
+    """
+
+    def __init__(self, cluster: Cluster, given: Given) -> None:
+        self._cluster = cluster
+        self.n_features = given.n_features
+        self.feature_names = given.names
+        self.futures = cluster.compute(given.blocks)
+        prints = [
+            cluster.submit(print_of, k, rows, self.n_features)
+            for k, rows in enumerate(self.futures)
+        ]
+        self._prints = cluster.results(prints, with_block)
+
+    def __len__(self) -> int:
+        return len(self._prints)
+
+    def read(self, k: int) -> Block:
+        """The rows, brought to this process."""
+        return Block(*self._cluster.results([self.futures[k]])[0])
+
+    def fingerprint(self, k: int) -> tuple:
+        """A checksum of a few rows, taken when the block was first computed."""
+        return self._prints[k]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_cluster": None, "futures": None}  # tasks get their rows as argument
+
+
+def as_blocks(cluster: Cluster, X: Any, y: Any, sample_weight: Any) -> Blocks:
+    """Blocks that workers can read, or that lie in their memory."""
+    if not isinstance(X, Blocks):
+        return ClusterBlocks(cluster, divide(X, y, sample_weight))
+    if y is not None or sample_weight is not None:
+        raise ValueError(
+            "Blocks bring their labels and weights with them. Pass y and sample_weight to the "
+            "function that made the blocks, and not to fit."
+        )
+    if X.in_order_only:
+        raise ValueError(
+            "These blocks can only be read one after another, and not by several workers. Store "
+            "them as .npy or Parquet files, or pass a dask collection."
+        )
+    return X
+
+
+class DaskExecutor:
+    """Runs functions of blocks on a cluster, with the bits of a ``LocalExecutor``.
+
+    A block is read by the worker that needs it, or lies in the memory of workers if it is one of
+    a dask collection. Results are merged by workers, in the same tree as elsewhere.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Where to run them.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+
+    def run(
+        self,
+        function: BlockFunction,
+        blocks: Blocks,
+        arguments: Sequence[Any],
+        shared: Any,
+        expected: Sequence[tuple] | None = None,
+    ) -> tuple[list[Any], Any]:
+        """Run the function on all blocks; see :class:`bayespoint.blocks.Executor`."""
+        submit = self.cluster.submit
+        known = [None] * len(blocks) if expected is None else expected
+        # What all tasks have in common is a task itself, so that it travels to a worker once.
+        common = submit(identity, (function, shared))
+        where = submit(identity, blocks)
+        rows = blocks.futures if isinstance(blocks, ClusterBlocks) else [None] * len(blocks)
+        found = [
+            submit(on_block, rows[k], where, k, common, arguments[k], known[k])
+            for k in range(len(blocks))
+        ]
+        kept = [submit(first, pair) for pair in found]
+        merged = [submit(second, pair) for pair in found]
+        while len(merged) > 1:
+            pairs = zip(merged[::2], merged[1::2], strict=False)
+            last = merged[-1:] if len(merged) % 2 else []
+            merged = [submit(merge, *pair) for pair in pairs] + last
+        *result, total = self.cluster.results([*kept, *merged], with_block)
+        return result, total
+
+
+def identity(value: Any) -> Any:
+    """The value, as the result of a task."""
+    return value
+
+
+def print_of(k: int, rows: tuple, n_features: int) -> tuple:
+    """The fingerprint of block k."""
+    return sampled_print(*checked(Block(*rows), k, n_features))
+
+
+def on_block(
+    rows: tuple | None, blocks: Blocks, k: int, common: tuple, argument: Any, expected: tuple | None
+) -> tuple[Any, Any]:
+    """Run a function on block k, which is read here unless its rows are given."""
+    block = read_here(blocks, k) if rows is None else Block(*rows)
+    function, shared = common
+    return run_on_read(block, blocks, k, function, argument, shared, expected)
+
+
+def read_here(blocks: Blocks, k: int) -> Block:
+    """Read block k on this worker."""
+    try:
+        return read(blocks, k)
+    except BlockError as error:
+        if not isinstance(error.__cause__, OSError):
+            raise
+        problem = f"{error.problem}, on {gethostname()}. Every worker must be able to read the data"
+        raise BlockError(k, f"{problem}: put them where all computers see them") from error
+
+
+def first(pair: tuple[Any, Any]) -> Any:
+    """What is kept of a block."""
+    return pair[0]
+
+
+def second(pair: tuple[Any, Any]) -> Any:
+    """What is merged."""
+    return pair[1]
+
+
+def merge(earlier: Any, later: Any) -> Any:
+    """What was found in neighbouring blocks, together."""
+    return earlier.merge(later)
+
+
+def with_block(k: int, error: BaseException) -> BaseException:
+    """The error of block k, with its number."""
+    if isinstance(error, (BlockError, BlocksChangedError)):
+        return error
+    raised = BlockError(k, f"cannot be computed: {one_line(error)}")
+    raised.__cause__ = error
+    return raised
