@@ -18,13 +18,15 @@ PACKAGE = "bayespoint"
 
 # Top to bottom. A room (one file or folder of the package) may import the rooms of lower lines.
 LAYERS = (
-    ("cli", "experiments", "plots", "reports", "testing"),
+    ("cli", "dask", "experiments", "plots", "reports", "testing"),
     ("datasets",),
     ("storage",),
     ("reject", "active", "selection"),
     ("classifier",),
+    ("out_of_core",),
     ("fitted",),
     ("automatic", "points", "predictions", "problem", "settings", "training"),
+    ("blocks",),
     ("engines",),
     ("posteriors", "likelihoods", "coding"),
     ("spaces", "gpu", "kernels"),
@@ -32,7 +34,7 @@ LAYERS = (
 )
 # Within one layer, who may import whom.
 SIDEWAYS = {
-    "cli": {"experiments", "plots", "reports"},
+    "cli": {"dask", "experiments", "plots", "reports"},
     "experiments": {"plots", "reports"},
     "reports": {"plots"},
     "posteriors": {"coding", "likelihoods"},

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from bayespoint.blocks import Blocks
 from bayespoint.coding import Coding
 from bayespoint.gpu.arrays import like, scaled, to_numpy
 from bayespoint.gpu.devices import (
@@ -354,9 +355,11 @@ class Predictions:
             scores[given] = known
         self.oob_decision_function_ = scores[:, 0] if self.coding_.n_tasks == 1 else scores
 
-    def _in_chunks(self, X: ArrayLike, function: Callable[[NDArray], NDArray]) -> NDArray:
+    def _in_chunks(self, X: Any, function: Callable[[NDArray], NDArray]) -> NDArray:
         """Apply a function of transformed points, chunk by chunk."""
         check_is_fitted(self)
+        if isinstance(X, Blocks):
+            return np.concatenate([self._in_chunks(block.X, function) for block in X])
         device = prediction_device(self.device, X)
         if device is not None and self._space.has_device_form:
             return self._on_device(X, device, function)

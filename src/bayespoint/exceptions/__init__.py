@@ -11,7 +11,10 @@ from bayespoint.exceptions.convergence import (
 )
 from bayespoint.exceptions.convergence import TaskWarning as TaskWarning
 from bayespoint.exceptions.errors import (
+    BlockError,
+    BlocksChangedError,
     CacheTooSmallError,
+    CheckpointError,
     ClusterError,
     DataUnavailableError,
     DeviceError,
@@ -34,9 +37,12 @@ from bayespoint.exceptions.warnings import (
 )
 
 __all__ = [
+    "BlockError",
+    "BlocksChangedError",
     "BoundReachedWarning",
     "CacheTooSmallError",
     "ChainsDisagreeWarning",
+    "CheckpointError",
     "ClusterError",
     "CutMarginalsWarning",
     "DataUnavailableError",

@@ -1,0 +1,202 @@
+"""Expectation propagation over blocks: all sites change at once, in rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError
+from sklearn.base import clone
+
+from bayespoint.blocks.fit import BlockFit, Learned
+from bayespoint.blocks.sweeps import Belief, Order, Sites, SweepSums, summarise, sweep
+from bayespoint.engines import ExpectationPropagation
+from bayespoint.engines.gaussian.ep import COLLAPSE, ROUNDING
+from bayespoint.engines.gaussian.prior import GaussianPrior
+from bayespoint.engines.gaussian.sites import HALVINGS
+from bayespoint.engines.gaussian.tasks import EXHAUSTED, STOPPED, Ending, TaskResult, run_of
+from bayespoint.likelihoods import ProbitLikelihood
+from bayespoint.posteriors import GaussianPosterior
+
+ACTIVE = "active"  # the reason of a task that goes on
+
+
+@dataclass
+class TaskState:
+    """One task on its way: the sums over its sites, and the posterior that they make."""
+
+    precision: NDArray[np.float64]
+    pull: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    factor: NDArray[np.float64]
+    share: float
+    takes_copies: bool = False
+    radius: float = 0.0  # standard deviation of the outputs before any label is seen, the largest
+    changes: list[float] = field(default_factory=list)
+    reason: str = ACTIVE
+
+    @classmethod
+    def at_prior(cls, space: Any, prior: GaussianPrior, share: float) -> TaskState:
+        """Before the first round: no site says anything."""
+        d = len(prior.mean)
+        state = cls(np.zeros((d, d)), np.zeros(d), prior.mean, np.eye(d), share)
+        state.take(space, prior, state.precision, state.pull)
+        return state
+
+    def take(self, space: Any, prior: GaussianPrior, precision: NDArray, pull: NDArray) -> None:
+        """Step 4: the posterior of the prior and these sums; a LinAlgError if there is none."""
+        total = precision + prior.precision
+        if not np.isfinite(total).all():
+            raise LinAlgError("the messages overflow")
+        factor = space.inverse_root(total)
+        forces = pull - precision @ prior.mean if prior.mean.any() else pull
+        mean = prior.mean + factor @ (factor.T @ forces)
+        if not np.isfinite(mean).all():
+            raise LinAlgError("the messages leave no posterior")
+        self.precision, self.pull, self.factor, self.mean = precision, pull, factor, mean
+
+    def belief(self, task: int) -> Belief:
+        """What blocks are visited with."""
+        return Belief(task, self.mean, self.factor, self.share, self.takes_copies)
+
+
+def learn(fit: BlockFit, engine: ExpectationPropagation) -> Learned:
+    """Run expectation propagation over blocks, all sites at once.
+
+    The rounds are those of ``schedule="parallel"`` in memory, to rounding; the fixed point is that
+    of both schedules.
+    """
+    rounds = Rounds(fit, clone(engine).set_params(schedule="parallel"))
+    rounds.run()
+    result = rounds.result()
+    if result.run.converged:
+        fit.complete()
+    return result
+
+
+class Rounds:
+    """The rounds of all tasks, with everything that the next one needs."""
+
+    def __init__(self, fit: BlockFit, engine: Any) -> None:
+        self.fit, self.engine = fit, engine
+        self.likelihood = ProbitLikelihood(float(engine.noise), float(engine.label_noise))
+        share = engine.damping or 0.5
+        space = fit.design.space
+        self.tasks = [TaskState.at_prior(space, prior, share) for prior in fit.priors]
+        self.sites: list[Sites] = [np.zeros((fit.n_tasks, 2, n)) for n in fit.sizes]
+        self.round = 0
+        saved = fit.load()
+        if saved is not None:
+            self.restore(saved)
+
+    def run(self) -> None:
+        """Visit all blocks until no site of any task would move."""
+        with self.fit.monitor.running(self.engine.max_iter, "sweeps"):
+            while any(task.reason == ACTIVE for task in self.tasks):
+                self.next()
+
+    def next(self) -> None:
+        """One round: a visit of all blocks, and the posteriors that their new sites make."""
+        active = [i for i, task in enumerate(self.tasks) if task.reason == ACTIVE]
+        try:
+            new, sums = self.fit.run(sweep, self.sites, self.order(active))
+        except KeyboardInterrupt:
+            self.save(now=True)
+            raise
+        should_stop = self.fit.monitor.should_stop()
+        for place, i in enumerate(active):
+            share = self.settle(i, place, sums, should_stop)
+            if share < 1:
+                for before, after in zip(self.sites, new, strict=True):
+                    after[i] = before[i] + share * (after[i] - before[i])
+        self.sites = new
+        self.round += 1
+        if not all(self.tasks[i].reason == "" for i in active):
+            self.save(now=should_stop)
+        self.fit.monitor.update(min(self.round, self.engine.max_iter))
+
+    def order(self, which: list[int]) -> Order:
+        """What the blocks need to know of these tasks."""
+        beliefs = [self.tasks[i].belief(i) for i in which]
+        return Order(self.fit.design, self.fit.priors, self.likelihood.constants, beliefs)
+
+    def settle(self, i: int, place: int, sums: SweepSums, should_stop: bool) -> float:
+        """Take over the sums of a task, or end it; the share of the moves that stays."""
+        task, move = self.tasks[i], float(sums.largest[place])
+        task.radius = float(np.sqrt(sums.widest[place]))
+        task.reason = self.ending(len(task.changes), move, sums.collapsed[place], should_stop)
+        if task.reason != ACTIVE:
+            return 0.0
+        task.changes.append(move)
+        task.takes_copies = task.takes_copies or bool(np.isinf(move))
+        part = 1.0
+        for _ in range(HALVINGS):
+            try:
+                task.take(
+                    self.fit.design.space, self.fit.priors[i],
+                    task.precision + part * (sums.precision[place] - task.precision),
+                    task.pull + part * (sums.pull[place] - task.pull),
+                )  # fmt: skip
+                break
+            except LinAlgError:  # sites of negative precision went too far: half the way back
+                part /= 2
+        else:
+            task.reason = COLLAPSE
+            return 0.0
+        if self.engine.damping is None:
+            task.share = self.engine._next_share(task.share, task.changes)
+        return part
+
+    def ending(self, n_sweeps: int, move: float, collapsed: bool, should_stop: bool) -> str:
+        """Why a task ends before its sites move, "" if it has converged."""
+        if collapsed or np.isnan(move):
+            return COLLAPSE
+        if n_sweeps and (self.engine.max_iter == 1 or move <= max(self.engine.tol, ROUNDING)):
+            return ""
+        if n_sweeps >= self.engine.max_iter:
+            return EXHAUSTED
+        return STOPPED if should_stop and n_sweeps else ACTIVE
+
+    def result(self) -> Learned:
+        """The posterior, its evidence and its cavities, from one more visit of all blocks."""
+        fit, priors = self.fit, self.fit.priors
+        left_out, sums = fit.run(summarise, self.sites, self.order([*range(fit.n_tasks)]))
+        results, endings = [], []
+        for i, (task, prior) in enumerate(zip(self.tasks, priors, strict=True)):
+            log_det = 2 * np.log(task.factor.diagonal()).sum() - prior.log_determinant
+            square = (task.mean - prior.mean) @ prior.pull + sums.square[i]
+            evidence = float(sums.constant[i] + 0.5 * (log_det + square))
+            error = float(sums.wrong[i] / sums.n_rows)
+            results.append(TaskResult(task.mean, task.factor, evidence, np.empty(0), error))
+            remedy = self.engine._remedy(task.reason, error, task.radius)
+            endings.append(Ending(task.changes, task.reason, remedy))
+        posterior = GaussianPosterior(
+            np.stack([one.mean for one in results], axis=1),
+            np.stack([one.factor for one in results]),
+            self.likelihood,
+            log_evidence=np.array([one.log_evidence for one in results]),
+        )
+        return Learned(posterior, run_of(results, endings, "sweeps", self.engine.tol), left_out)
+
+    def save(self, *, now: bool = False) -> None:
+        """Write a checkpoint, if it is time."""
+        if self.fit.checkpoint is None:
+            return
+        arrays: dict[str, Any] = {"round": np.array(self.round)}
+        for i, task in enumerate(self.tasks):
+            arrays |= {f"task{i}_{name}": np.array(value) for name, value in vars(task).items()}
+        arrays |= {f"sites{k}": sites for k, sites in enumerate(self.sites)}
+        self.fit.save(arrays, now=now)
+
+    def restore(self, saved: Mapping[str, np.ndarray]) -> None:
+        """Go on from a checkpoint; what it ended for is forgotten unless it converged."""
+        self.round = int(saved["round"])
+        self.sites = [saved[f"sites{k}"] for k in range(len(self.sites))]
+        for i, task in enumerate(self.tasks):
+            for name, value in vars(task).items():
+                found = saved[f"task{i}_{name}"]
+                setattr(task, name, found.tolist() if not isinstance(value, np.ndarray) else found)
+            task.reason = "" if task.reason == "" else ACTIVE

@@ -1,0 +1,226 @@
+"""Fits that read their data a block at a time."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_random_state
+
+from bayespoint.blocks import Blocks, Executor, LocalExecutor, ep, laplace
+from bayespoint.blocks.checkpoint import current_checkpoint
+from bayespoint.blocks.design import Design
+from bayespoint.blocks.fit import BlockFit, Learned
+from bayespoint.blocks.scores import expected, temperature_of
+from bayespoint.blocks.survey import Survey, survey
+from bayespoint.callbacks import monitor_for
+from bayespoint.coding import make_coding
+from bayespoint.engines import Engine, ExpectationPropagation, LaplaceApproximation
+from bayespoint.engines.gaussian.prior import priors
+from bayespoint.engines.gaussian.prior_scale import with_scale
+from bayespoint.fitted import Fitted, unchanged_on_failure
+from bayespoint.memory import check_fits
+from bayespoint.problem import Problem, check_weights
+from bayespoint.spaces.basis import check_range
+from bayespoint.training import Trained
+
+KEPT = 1_000_000  # left-out probabilities that a posterior keeps; more would fill model files
+SITE_BYTES = 40  # of a row and task: two sites, as they were and as they become, and a probability
+
+
+class Extent(NamedTuple):
+    """The largest absolute value of a coordinate."""
+
+    largest: float
+
+
+class OutOfCore(Fitted):
+    """Fits over blocks, with the same result as in memory."""
+
+    def _fit_blocks(
+        self,
+        blocks: Blocks,
+        y: Any = None,
+        sample_weight: Any = None,
+        executor: Executor | None = None,
+    ) -> None:
+        """Fit the classifier to blocks; the functions on them run in threads by default."""
+        if y is not None or sample_weight is not None:
+            raise ValueError(
+                "Blocks bring their labels and weights with them. Pass y and sample_weight to "
+                "the function that made the blocks, such as from_arrays, and not to fit."
+            )
+        with unchanged_on_failure(self):
+            self._check_parameters()
+            began, monitor = time.perf_counter(), monitor_for(self)
+            self._check_blocks(blocks)
+            executor = LocalExecutor(self.n_jobs) if executor is None else executor
+            prints = None
+            if not blocks.in_order_only:
+                prints = [blocks.fingerprint(k) for k in range(len(blocks))]
+            monitor.tell(f"reading {len(blocks)} block{'s' * (len(blocks) != 1)}")
+            each, whole = survey(blocks, executor, prints)
+            if prints is None:
+                prints = [blocks.fingerprint(k) for k in range(len(blocks))]
+            engine = self._block_engine(whole, blocks.n_features)
+            design = self._design(engine, whole, blocks.n_features)
+            before = priors(engine, design.space, design.n_tasks)
+            engine._check_range(Extent(largest_coordinate(design, whole)), before)
+            n_rows = int(whole.positive.sum())
+            check_fits(
+                SITE_BYTES * float(n_rows) * design.n_tasks,
+                f"The sites of {n_rows} rows and {design.n_tasks} tasks",
+                "use covariance='diagonal', whose sites are of blocks, or engine='laplace'",
+            )
+            fit = BlockFit(
+                blocks, executor, prints, design, before, used_rows(each, design), monitor,
+                current_checkpoint(), settings_of(engine, design),
+            )  # fmt: skip
+            learner = ep if isinstance(engine, ExpectationPropagation) else laplace
+            learned = learner.learn(fit, engine)
+            self._publish_blocks(engine, design, whole, learned, blocks, began)
+
+    def _check_blocks(self, blocks: Blocks) -> None:
+        """Raise an error for parameters that have no meaning out of core."""
+        refused = {
+            "device": self.device is not None,
+            "mixture": self.mixture is not None,
+            "warm_start": self.warm_start,
+            "ridge": self.ridge != 0,
+        }
+        for name, is_set in refused.items():
+            if is_set:
+                raise ValueError(
+                    f"A fit over blocks needs the default of {name!r}. Got "
+                    f"{name}={getattr(self, name)!r}."
+                )
+        if self.kernel_is_named and not self._kernel_is("is_linear"):
+            raise ValueError(
+                f"A fit over blocks needs kernel='linear': the features of other kernels depend on "
+                f"all points. Got kernel={self.kernel!r}. Compute approximate features of every "
+                "block first, for example with scikit-learn's Nystroem."
+            )
+        if self.multi_class == "joint":
+            raise ValueError(
+                "A fit over blocks learns each class against the rest. Got multi_class='joint': "
+                "set multi_class='one_vs_rest' or 'auto'."
+            )
+        if not len(blocks):
+            raise ValueError("There are no blocks to learn from.")
+
+    def _block_engine(self, whole: Survey, n_features: int) -> Engine:
+        """The engine, in the form for sparse rows if blocks are sparse."""
+        kind = sparse.csr_array if whole.is_sparse else np.empty
+        engine = self._make_engine(kind((0, n_features)))
+        if not isinstance(engine, ExpectationPropagation | LaplaceApproximation):
+            raise ValueError(
+                f"A fit over blocks needs engine='ep' or 'laplace'. Got {type(engine).__name__}."
+            )
+        if isinstance(engine.prior_scale, str):
+            engine = with_scale(engine, 1.0)
+        return engine
+
+    def _design(self, engine: Engine, whole: Survey, n_features: int) -> Design:
+        """The model of the rows."""
+        class_weight = whole.class_weights(self.class_weight)
+        check_weights("Class weights", class_weight)
+        is_class = (class_weight > 0) & (whole.positive > 0)
+        if is_class.sum() < 2:
+            found = whole.labels[is_class].tolist()
+            raise ValueError(
+                "A classifier needs samples of at least two classes. Got "
+                f"{'one class, ' + repr(found[0]) if found else 'no class'}, in "
+                f"{int(whole.positive.sum())} samples of positive weight."
+            )
+        scaling = None
+        if not self.kernel_is_named if self.standardize == "auto" else self.standardize:
+            if whole.is_sparse:
+                if self.standardize is True:
+                    raise TypeError(
+                        "standardize=True needs dense blocks: sparse ones would become dense. Set "
+                        "standardize=False."
+                    )
+            elif whole.moments is not None:
+                scaling = whole.scaling(class_weight)
+        kernel = self._make_kernel()
+        empty = np.zeros((1, n_features))
+        kernel = kernel.fitted(empty)
+        if whole.is_sparse:
+            empty = sparse.csr_array(empty)
+        space = engine.space(kernel, 0.0, None).fit(empty)
+        return Design(space, whole.labels, class_weight, whole.labels[is_class], scaling)
+
+    def _publish_blocks(
+        self,
+        engine: Engine,
+        design: Design,
+        whole: Survey,
+        learned: Learned,
+        blocks: Blocks,
+        began: float,
+    ) -> None:
+        """Set the fitted attributes."""
+        posterior, run, left_out = learned
+        temperature = 1.0
+        if self.temperature != "auto":
+            temperature = float(self.temperature)
+        elif self.decision != "vote":
+            temperature = temperature_of(left_out, design.coding)
+        coding = make_coding(design.classes, temperature)
+        self.n_features_in_ = blocks.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if blocks.feature_names is not None:
+            self.feature_names_in_ = np.array(blocks.feature_names, dtype=object)
+        self._seed = int(check_random_state(self.random_state).randint(2**31))
+        self._fingerprint = None  # no later fit can extend this posterior
+        self._scaling = design.scaling
+        problem = stand_in(design, whole)
+        trained = Trained(design.space, posterior, coding, run)
+        scores = expected(left_out, coding)
+        self._publish(engine, problem, trained, None, time.perf_counter() - began)
+        self.expected_scores_, self.left_out_error_ = scores, scores["error"].value
+        if sum(one.log_probability.size for one in left_out) <= KEPT:
+            known = [one.log_probability for one in left_out]
+            posterior.left_out_log_probability = np.concatenate(known)
+        design.space.forget()
+
+
+def used_rows(each: list[Survey], design: Design) -> list[int]:
+    """Rows of positive weight of each block."""
+    weight = dict(zip(design.labels.tolist(), design.class_weight, strict=True))
+    return [
+        int(sum(n for label, n in zip(one.labels.tolist(), one.positive, strict=True)
+                if weight[label] > 0))
+        for one in each
+    ]  # fmt: skip
+
+
+def largest_coordinate(design: Design, whole: Survey) -> float:
+    """A bound on the coordinates of all rows."""
+    largest = whole.largest
+    if design.scaling is not None:
+        largest = (largest + np.abs(design.scaling.mean)) / design.scaling.scale
+    bound = float(np.max(largest, initial=1.0))
+    check_range(np.array([[bound]]))
+    return bound
+
+
+def settings_of(engine: Engine, design: Design) -> str:
+    """Parameters that decide on the rounds; more of them may follow from a checkpoint."""
+    own = {name: value for name, value in engine.get_params().items() if name != "max_iter"}
+    kernel = design.space.kernel
+    return f"{type(engine).__name__} {own} {type(kernel).__name__} {kernel.get_params()}"
+
+
+def stand_in(design: Design, whole: Survey) -> Problem:
+    """A problem of two points, of which fits publish what they would of all rows."""
+    points: Any = sparse.csr_array((2, len(whole.largest)))
+    spread = whole.deviations(design.class_weight > 0)
+    if spread is not None:  # two points with the standard deviations of all
+        if design.scaling is not None:
+            spread = spread / design.scaling.scale
+        points = np.stack([-spread, spread])
+    codes = np.arange(2)
+    return Problem(points, design.classes, codes, None, slice(None), np.ones(2, dtype=bool))
