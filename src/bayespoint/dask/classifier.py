@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from dask.array import Array
 from distributed import Client
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -31,8 +31,7 @@ ABLE = ExpectationPropagation, LaplaceApproximation, PermutedPerceptron
 
 
 class DaskBayesPointClassifier(ClassifierMixin, Settings):
-    r"""Bayes point machine of data on a Dask cluster.
-    """
+    r"""Bayes point machine of data on a Dask cluster."""
 
     # Parameters of the local classifier that have no meaning here.
     mixture = None

@@ -35,33 +35,34 @@ def as_it_is(k: int, error: BaseException) -> BaseException:
 class Cluster:
     """A Dask client that runs pure functions.
 
-    Tasks are bound to no worker, and workers keep no state: what a lost worker has computed, or
-    was computing, Dask computes again elsewhere. Every task has one BLAS thread, so that its result
-    does not depend on the worker.
+        Tasks are bound to no worker, and workers keep no state: what a lost worker has computed, or
+        was computing, Dask computes again elsewhere. Every task has one BLAS thread, so that its result
+        does not depend on the worker.
 
     Parameters
     ----------
-    client : distributed.Client or None
-        The connection to the cluster; None is the client of this process.
-    monitor : Monitor, optional
-        Whom to tell if there are no workers.
+        client : distributed.Client or None
+            The connection to the cluster; None is the client of this process.
+        monitor : Monitor, optional
+            Whom to tell if there are no workers.
 
     Examples
     --------
-    >>> from dask import config
-from distributed import Client
-    >>> from bayespoint.dask.cluster import Cluster
-    >>> options = {"processes": False, "n_workers": 1, "dashboard_address": None}
-    >>> with Client(**options) as client:
-    ...     cluster = Cluster(client)
-    ...     cluster.results([cluster.submit(pow, 2, k) for k in range(4)])
-    [1, 2, 4, 8]
+        >>> from dask import config
+    from distributed import Client
+        >>> from bayespoint.dask.cluster import Cluster
+        >>> options = {"processes": False, "n_workers": 1, "dashboard_address": ":0"}
+        >>> with Client(**options) as client:
+        ...     cluster = Cluster(client)
+        ...     cluster.results([cluster.submit(pow, 2, k) for k in range(4)])
+        [1, 2, 4, 8]
     """
 
     def __init__(self, client: Client | None = None, monitor: Monitor | None = None) -> None:
         self.client = find_client(client)
         self.monitor = monitor or Monitor()
-        self.address = self.client.scheduler.address if self.client.scheduler else "?"
+        scheduler = self.client.scheduler
+        self.address = "an unknown address" if scheduler is None else str(scheduler.address)
         self._alone_since: float | None = None
         self._names = (f"{uuid4().hex[:12]}-{n}" for n in count())
 

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from socket import gethostname
 from typing import Any
 
-from distributed import Future
-
 from bayespoint.blocks.base import Block, Blocks, checked, sampled_print
 from bayespoint.blocks.executor import BlockFunction, read, run_on_read
 from bayespoint.dask.cluster import Cluster

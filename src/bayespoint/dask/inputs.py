@@ -47,8 +47,7 @@ def divide(X: Any, y: Any, sample_weight: Any = None) -> Given:
 
 
 def as_collection(X: Any) -> Any:
-    """X as a dask array or data frame; others are divided as
-    :func:`bayespoint.blocks.from_arrays` does."""
+    """X as a dask array or data frame; other arrays are divided as local fits divide them."""
     if isinstance(X, (da.Array, dd.DataFrame)):
         return X
     if isinstance(X, dd.Series):

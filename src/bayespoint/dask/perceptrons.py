@@ -116,7 +116,8 @@ class ClusterTrainer:
         finally:
             cluster.cancel(tasks[n_ready:])
         visits = visits or FirstVisits.none(*self.targets.shape)
-        n_failed, margins = np.zeros(self.targets.shape[1], dtype=np.int64), 0.0
+        n_failed = np.zeros(self.targets.shape[1], dtype=np.int64)
+        margins: Any = 0.0
         for wave in waves:  # in the order of the seeds
             visits += wave.visits
             n_failed += wave.n_failed
@@ -150,9 +151,10 @@ def pose(rows: tuple, points: Points, problem: tuple) -> tuple:
 
 def train_sample(problem: tuple, seed: np.random.SeedSequence) -> Wave:
     """Train one sample of all classes on the permutation of one seed."""
-    *setting, cache_size = problem
+    space, targets, step, ridge, max_epochs, cache_size = problem
+    cache_size = cache_of_worker(cache_size)
     with thread_pool(1) as pool:
-        trainer = HostTrainer(*setting, cache_of_worker(cache_size), pool)
+        trainer = HostTrainer(space, targets, step, ridge, max_epochs, cache_size, pool)
         return trainer.run([np.random.default_rng(seed)], Clock(None, Monitor()), 0, None)
 
 
@@ -185,7 +187,7 @@ def fit_perceptrons(
     del parts
     trained.fit(*cluster.results([trained._rows])[0])
     del trained._cluster, trained._rows
-    local = BayesPointClassifier(**params)
+    local: Any = BayesPointClassifier(**params)
     vars(local).update(vars(trained))
     if blocks.feature_names is not None:
         local.feature_names_in_ = np.array(blocks.feature_names, dtype=object)

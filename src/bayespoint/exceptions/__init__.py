@@ -3,6 +3,7 @@
 Each carries its numbers as attributes, and its message says what to do.
 """
 
+from bayespoint.exceptions.cluster import ClusterError
 from bayespoint.exceptions.convergence import (
     ChainsDisagreeWarning,
     NotConvergedWarning,
@@ -15,7 +16,6 @@ from bayespoint.exceptions.errors import (
     BlocksChangedError,
     CacheTooSmallError,
     CheckpointError,
-    ClusterError,
     DataUnavailableError,
     DeviceError,
     EmptyVersionSpaceError,

@@ -10,14 +10,14 @@ import pytest
 pytest.importorskip("distributed", reason="Dask is not installed")
 import dask.array as da
 from distributed import Client
+from tests.helpers import faults
+from tests.helpers.faults import After, LoggedBlocks, kill, within
 
 from bayespoint import BayesPointClassifier
 from bayespoint.blocks import from_npy, from_parquet
 from bayespoint.dask import DaskBayesPointClassifier
 from bayespoint.exceptions import BlockError, ClusterError
 from bayespoint.monitor import Monitor, watch
-from tests.helpers import faults
-from tests.helpers.faults import After, LoggedBlocks, kill, within
 
 pytestmark = pytest.mark.xdist_group("dask")
 LIMIT = 60.0  # seconds for a fit that takes one or two without a fault
@@ -186,12 +186,15 @@ def test_a_corrupt_row_group(workers, tmp_path):
 
 
 def test_a_lost_scheduler(slow):
-    with faults.scheduler() as (address, running), faults.worker(address):
-        with Client(address, set_as_default=False) as client:
-            has_workers(client, 1)
-            ends = []
-            death = After(slow, SECOND_ROUND, lambda: (running.kill(), ends.append(time.time())))
-            death.start()
-            with pytest.raises(ClusterError, match="connection to its scheduler is lost"):
-                fit(client, slow)
-            assert time.time() - ends[0] < 30
+    with (
+        faults.scheduler() as (address, running),
+        faults.worker(address),
+        Client(address, set_as_default=False) as client,
+    ):
+        has_workers(client, 1)
+        ends = []
+        death = After(slow, SECOND_ROUND, lambda: (running.kill(), ends.append(time.time())))
+        death.start()
+        with pytest.raises(ClusterError, match="connection to its scheduler is lost"):
+            fit(client, slow)
+        assert time.time() - ends[0] < 30

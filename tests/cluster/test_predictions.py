@@ -76,7 +76,9 @@ def test_columns_of_a_data_frame_are_checked_by_name(client):
     labels = dd.from_pandas(pd.Series(y), npartitions=3)
     clf = DaskBayesPointClassifier(client=client, **PARAMS).fit(frame, labels)
     assert clf.feature_names_in_.tolist() == list("abcd")
-    np.testing.assert_array_equal(clf.predict(frame).compute(), clf.to_local().predict(frame.compute()))
+    np.testing.assert_array_equal(
+        clf.predict(frame).compute(), clf.to_local().predict(frame.compute())
+    )
     with pytest.raises(ValueError, match="feature names should match"):
         clf.predict(frame.rename(columns={"a": "z"})).compute()
 

@@ -74,7 +74,7 @@ def test_without_a_client(monkeypatch):
 
 
 def test_a_client_of_another_kind():
-    with pytest.raises(TypeError, match="'client' parameter .* 'tcp://here:8786' instead"):
+    with pytest.raises(TypeError, match=r"'client' parameter .* 'tcp://here:8786' instead"):
         DaskBayesPointClassifier(client="tcp://here:8786").fit(X, y)
 
 
@@ -94,7 +94,7 @@ def test_a_failed_fit_leaves_the_classifier_as_it_was(fitted, client):
 
 
 def test_other_engines_are_refused(client):
-    with pytest.raises(ValueError, match="GibbsSampler.*perceptron"):
+    with pytest.raises(ValueError, match=r"GibbsSampler.*perceptron"):
         DaskBayesPointClassifier(client=client, kernel="linear", engine="gibbs").fit(X, y)
 
 
