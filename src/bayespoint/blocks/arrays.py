@@ -16,8 +16,8 @@ from bayespoint.blocks.base import Block, Blocks, rows_of_block, sampled_print
 class FileArray:
     """An array in a file, of which only the rows that are asked for come into memory.
 
-    Parts are copied, and the file is mapped only while that happens: pages of it that stay mapped
-    would count as memory of this process.
+    Only they are mapped, as long as somebody holds them: pages of a file that stay mapped count as
+    memory of this process.
     """
 
     def __init__(self, path: str | os.PathLike[str], mapped: np.memmap, offset: int) -> None:
@@ -34,13 +34,13 @@ class FileArray:
         return self.shape[0]
 
     def rows(self, begin: int, end: int) -> NDArray:
-        """A copy of some rows."""
+        """Some rows, mapped into memory; do not write into them."""
         if self._order == "C":
             stride = self.dtype.itemsize * int(np.prod(self.shape[1:], dtype=np.int64))
             shape, offset = (end - begin, *self.shape[1:]), self._offset + begin * stride
             if end == begin:
                 return np.empty(shape, self.dtype)
-            return np.array(np.memmap(self.path, self.dtype, "r", offset, shape))
+            return np.asarray(np.memmap(self.path, self.dtype, "r", offset, shape))
         whole = np.memmap(self.path, self.dtype, "r", self._offset, self.shape, "F")
         return np.array(whole[begin:end], order="C")
 
@@ -82,7 +82,7 @@ class ArrayBlocks(Blocks):
         return len(self._begins) - 1
 
     def read(self, k: int) -> Block:
-        """Copies from files, views of arrays in memory."""
+        """Parts of files that are mapped while they are used, and views of arrays in memory."""
         return Block(*(part(one, *self._begins[k : k + 2]) for one in self._columns))
 
     def fingerprint(self, k: int) -> tuple:

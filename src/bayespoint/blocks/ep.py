@@ -16,7 +16,7 @@ from bayespoint.blocks.sweeps import Belief, Order, Sites, SweepSums, summarise,
 from bayespoint.engines import ExpectationPropagation
 from bayespoint.engines.gaussian.ep import COLLAPSE, ROUNDING
 from bayespoint.engines.gaussian.prior import GaussianPrior
-from bayespoint.engines.gaussian.sites import HALVINGS
+from bayespoint.engines.gaussian.sites import COLLAPSED, HALVINGS
 from bayespoint.engines.gaussian.tasks import EXHAUSTED, STOPPED, Ending, TaskResult, run_of
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors import GaussianPosterior
@@ -56,11 +56,14 @@ class TaskState:
         mean = prior.mean + factor @ (factor.T @ forces)
         if not np.isfinite(mean).all():
             raise LinAlgError("the messages leave no posterior")
+        if not (np.linalg.norm(factor, axis=1) >= np.sqrt(COLLAPSED) * prior.scales).all():
+            raise LinAlgError("the posterior has collapsed")
         self.precision, self.pull, self.factor, self.mean = precision, pull, factor, mean
 
     def belief(self, task: int) -> Belief:
         """What blocks are visited with."""
-        return Belief(task, self.mean, self.factor, self.share, self.takes_copies)
+        is_prior = not self.changes
+        return Belief(task, self.mean, self.factor, self.share, self.takes_copies, is_prior)
 
 
 def learn(fit: BlockFit, engine: ExpectationPropagation) -> Learned:
@@ -121,13 +124,14 @@ class Rounds:
     def order(self, which: list[int]) -> Order:
         """What the blocks need to know of these tasks."""
         beliefs = [self.tasks[i].belief(i) for i in which]
-        return Order(self.fit.design, self.fit.priors, self.likelihood.constants, beliefs)
+        return Order(self.fit.design, self.likelihood.constants, beliefs)
 
     def settle(self, i: int, place: int, sums: SweepSums, should_stop: bool) -> float:
         """Take over the sums of a task, or end it; the share of the moves that stays."""
         task, move = self.tasks[i], float(sums.largest[place])
-        task.radius = float(np.sqrt(sums.widest[place]))
-        task.reason = self.ending(len(task.changes), move, sums.collapsed[place], should_stop)
+        if not task.changes:
+            task.radius = float(np.sqrt(sums.widest[place]))
+        task.reason = self.ending(len(task.changes), move, should_stop)
         if task.reason != ACTIVE:
             return 0.0
         task.changes.append(move)
@@ -150,9 +154,9 @@ class Rounds:
             task.share = self.engine._next_share(task.share, task.changes)
         return part
 
-    def ending(self, n_sweeps: int, move: float, collapsed: bool, should_stop: bool) -> str:
+    def ending(self, n_sweeps: int, move: float, should_stop: bool) -> str:
         """Why a task ends before its sites move, "" if it has converged."""
-        if collapsed or np.isnan(move):
+        if np.isnan(move):
             return COLLAPSE
         if n_sweeps and (self.engine.max_iter == 1 or move <= max(self.engine.tol, ROUNDING)):
             return ""

@@ -11,9 +11,11 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from bayespoint.blocks.base import Block, Blocks, check_finite
+from bayespoint.blocks.design import PART
 from bayespoint.blocks.executor import Executor
 from bayespoint.exceptions import BlockError
 from bayespoint.scaling import SMALLEST, Scaling
+from bayespoint.spaces.coordinates import dense
 
 MOST_COPIES = 1e12  # largest weight: beyond, sums over all points lose the lighter ones
 LARGEST = 1e100  # feature whose square is computed
@@ -32,10 +34,14 @@ class Moments:
         """The moments of one group."""
         total = weight.sum()
         if not total > 0:
-            nothing = np.zeros((1, X.shape[1]))
-            return cls(np.zeros(1), nothing, nothing)
+            return cls.nothing(1, X.shape[1])
         mean = weight @ X / total
         return cls(np.array([total]), mean[None], (weight @ np.square(X - mean))[None])
+
+    @classmethod
+    def nothing(cls, groups: int, d: int) -> Moments:
+        """The moments of groups without rows."""
+        return cls(np.zeros(groups), np.zeros((groups, d)), np.zeros((groups, d)))
 
     def merge(self, later: Moments) -> Moments:
         """The moments of the rows of both, group by group (Chan, Golub and LeVeque)."""
@@ -161,34 +167,36 @@ def survey_block(block: Block, k: int, argument: None, shared: None) -> tuple[Su
     if y is None:
         raise BlockError(k, "has no labels. Name the column of the labels (target), or pass y")
     y = np.asarray(y)
-    check_finite(block, k)
-    if len(y):
-        try:
-            check_classification_targets(y)
-        except ValueError as error:
-            raise BlockError(k, f"has labels that name no classes: {error}") from error
-    is_sparse = sparse.issparse(X)
-    values = abs(X)
-    largest = np.zeros(X.shape[1])
-    if min(X.shape):
-        largest = values.max(axis=0).toarray().ravel() if is_sparse else values.max(axis=0)
-        largest = largest.astype(np.float64)
+    is_sparse, d = sparse.issparse(X), X.shape[1]
     try:
+        check_classification_targets(y if len(y) else np.zeros(1, dtype=int))
         labels, codes = np.unique(y, return_inverse=True)
-    except TypeError as error:
-        raise BlockError(k, "has labels of several types, which have no order") from error
+    except (TypeError, ValueError) as error:
+        raise BlockError(k, f"has labels that name no classes: {error}") from error
     copies = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
+    largest = np.zeros(d)
+    moments = plain = Moments.nothing(len(labels), d)
+    for begin in range(0, len(y), PART):
+        own = slice(begin, begin + PART)
+        rows = X[own]
+        with np.errstate(invalid="ignore"):
+            extremes = rows.max(axis=0), -rows.min(axis=0)
+        largest = np.maximum(largest, np.maximum(*(map(np.ravel, map(dense, extremes)))))
+        if is_sparse or not largest.max(initial=0.0) <= LARGEST:
+            continue
+        moments = moments.merge(grouped(rows, copies[own], codes[own], len(labels)))
+        if weight is not None:
+            positive = (copies[own] > 0).astype(np.float64)
+            plain = plain.merge(grouped(rows, positive, codes[own], len(labels)))
+    check_finite(block, k, is_known=bool(np.isfinite(largest).all()))
     heaviest = float(copies.max(initial=0.0))
     if heaviest > MOST_COPIES:
         raise BlockError(k, f"has the sample weight {heaviest:g}; at most {MOST_COPIES:g} allowed")
-    moments = plain = None
-    if not is_sparse and len(y) and largest.max(initial=0.0) <= LARGEST:
-        moments = plain = grouped(X, copies, codes, len(labels))
-        if weight is not None:
-            plain = grouped(X, (copies > 0).astype(np.float64), codes, len(labels))
+    has_moments = not is_sparse and largest.max(initial=0.0) <= LARGEST
     found = Survey(
         labels, np.bincount(codes, minlength=len(labels)),
-        np.bincount(codes[copies > 0], minlength=len(labels)), moments, plain, largest,
+        np.bincount(codes[copies > 0], minlength=len(labels)), moments if has_moments else None,
+        (moments if weight is None else plain) if has_moments else None, largest,
         float(np.finfo(X.dtype).eps), heaviest, weight is not None, is_sparse,
     )  # fmt: skip
     return found, found

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from bayespoint import _core
 from bayespoint.blocks.base import Block
 from bayespoint.blocks.design import Design
-from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior
-from bayespoint.engines.gaussian.sites import COLLAPSED
+from bayespoint.engines.gaussian.prior import LARGE
 
 Sites = NDArray[np.float64]  # (n_tasks, 2, rows of a block): a and b of each task
 
@@ -34,6 +33,8 @@ class Belief(NamedTuple):
         Share of the way to where they should be that sites go.
     takes_copies : bool
         Whether the cavity of a site of weight k lacks one of k copies, or all if k < 1.
+    is_prior : bool
+        Whether this is the prior, before any label is seen.
     """
 
     task: int
@@ -41,6 +42,7 @@ class Belief(NamedTuple):
     factor: NDArray[np.float64]
     share: float = 1.0
     takes_copies: bool = False
+    is_prior: bool = False
 
     def removed(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
         """Copies of each site that its cavity lacks."""
@@ -52,7 +54,6 @@ class Order:
     """What a visit of a block needs besides the block and its sites."""
 
     design: Design
-    priors: list[GaussianPrior]
     constants: tuple[float, float]  # beta^2 and the flip rate
     beliefs: list[Belief]
 
@@ -69,16 +70,13 @@ class SweepSums:
         :math:`\eta = Z^T (k a y)`.
     largest : ndarray of shape (n_beliefs,)
         The largest whole move of a site.
-    collapsed : ndarray of bool, shape (n_beliefs,)
-        Whether an output has lost all of its variance.
     widest : ndarray of shape (n_beliefs,)
-        Largest variance of an output before any label is seen.
+        Largest variance of an output, of beliefs that are the prior.
     """
 
     precision: NDArray[np.float64]
     pull: NDArray[np.float64]
     largest: NDArray[np.float64]
-    collapsed: NDArray[np.bool_]
     widest: NDArray[np.float64]
 
     def merge(self, later: SweepSums) -> SweepSums:
@@ -87,7 +85,6 @@ class SweepSums:
             self.precision + later.precision,
             self.pull + later.pull,
             np.maximum(self.largest, later.largest),
-            self.collapsed | later.collapsed,
             np.maximum(self.widest, later.widest),
         )
 
@@ -100,7 +97,7 @@ def sweep(block: Block, k: int, sites: Sites, order: Order) -> tuple[Sites, Swee
     """
     n, d = len(order.beliefs), order.design.space.n_coordinates
     precision, pull = np.zeros((n, d, d)), np.zeros((n, d))
-    (largest, widest), collapsed = np.zeros((2, n)), np.zeros(n, dtype=bool)
+    largest, widest = np.zeros((2, n))
     new = sites.copy()
     for own, space, targets, weight in order.design.parts(block):
         for i, belief in enumerate(order.beliefs):
@@ -108,9 +105,8 @@ def sweep(block: Block, k: int, sites: Sites, order: Order) -> tuple[Sites, Swee
             a, b = sites[belief.task][:, own]
             e = space.variances(belief.factor, is_triangular=True)
             f = space.outputs(belief.mean)
-            before = order.priors[belief.task].output_variances(space)
-            collapsed[i] |= not (e >= COLLAPSED * before).all()
-            widest[i] = max(widest[i], before.max(initial=0.0))
+            if belief.is_prior:
+                widest[i] = max(widest[i], e.max(initial=0.0))
             new_a, new_b, moved = _core.ep.all_sites(
                 e, f, y, a, b, belief.removed(weight), *order.constants
             )
@@ -119,7 +115,7 @@ def sweep(block: Block, k: int, sites: Sites, order: Order) -> tuple[Sites, Swee
             precision[i] += space.curvature(np.clip(weight * b, -LARGE, LARGE))
             pull[i] += space.pull(weight * a * y)
             largest[i] = np.maximum(largest[i], moved.max(initial=0.0))  # NaN stays NaN
-    return new, SweepSums(precision, pull, largest, collapsed, widest)
+    return new, SweepSums(precision, pull, largest, widest)
 
 
 class LeftOut(NamedTuple):
