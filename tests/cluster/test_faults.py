@@ -14,7 +14,7 @@ from tests.helpers import faults
 from tests.helpers.faults import After, LoggedBlocks, kill, within
 
 from bayespoint import BayesPointClassifier
-from bayespoint.blocks import from_npy, from_parquet
+from bayespoint.blocks import from_npy
 from bayespoint.dask import DaskBayesPointClassifier
 from bayespoint.exceptions import BlockError, ClusterError
 from bayespoint.monitor import Monitor, watch

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayespoint.classifier import BayesPointClassifier
 from bayespoint.dask.cluster import Cluster
-from bayespoint.dask.executor import DaskExecutor, as_blocks
-from bayespoint.dask.perceptrons import fit_perceptrons
+from bayespoint.dask.fits import fit_on_cluster
+from bayespoint.dask.inputs import as_blocks
 from bayespoint.dask.predictions import lazily
 from bayespoint.engines import (
     Engine,
@@ -111,12 +111,7 @@ class DaskBayesPointClassifier(ClassifierMixin, Settings):
             )
         cluster = Cluster(self.client, current_monitor(self.verbose))
         blocks = as_blocks(cluster, X, y, sample_weight)
-        if isinstance(engine, PermutedPerceptron):
-            self._model = fit_perceptrons(self._params(), cluster, blocks)
-        else:
-            model = BayesPointClassifier(**self._params())
-            model._fit_blocks(blocks, executor=DaskExecutor(cluster))
-            self._model = model
+        self._model = fit_on_cluster(self._params(), cluster, blocks)
         return self
 
     def predict(self, X: Any) -> Array:

@@ -35,27 +35,26 @@ def as_it_is(k: int, error: BaseException) -> BaseException:
 class Cluster:
     """A Dask client that runs pure functions.
 
-        Tasks are bound to no worker, and workers keep no state: what a lost worker has computed, or
-        was computing, Dask computes again elsewhere. Every task has one BLAS thread, so that its result
-        does not depend on the worker.
+    Tasks are bound to no worker, and workers keep no state: what a lost worker has computed, or
+    was computing, Dask computes again elsewhere. Every task has one BLAS thread, so that its
+    result does not depend on the worker.
 
     Parameters
     ----------
-        client : distributed.Client or None
-            The connection to the cluster; None is the client of this process.
-        monitor : Monitor, optional
-            Whom to tell if there are no workers.
+    client : distributed.Client or None
+        The connection to the cluster; None is the client of this process.
+    monitor : Monitor, optional
+        Whom to tell if there are no workers.
 
     Examples
     --------
-        >>> from dask import config
-    from distributed import Client
-        >>> from bayespoint.dask.cluster import Cluster
-        >>> options = {"processes": False, "n_workers": 1, "dashboard_address": ":0"}
-        >>> with Client(**options) as client:
-        ...     cluster = Cluster(client)
-        ...     cluster.results([cluster.submit(pow, 2, k) for k in range(4)])
-        [1, 2, 4, 8]
+    >>> from distributed import Client
+    >>> from bayespoint.dask.cluster import Cluster
+    >>> options = {"processes": False, "n_workers": 1, "dashboard_address": ":0"}
+    >>> with Client(**options) as client:
+    ...     cluster = Cluster(client)
+    ...     cluster.results([cluster.submit(pow, 2, k) for k in range(4)])
+    [1, 2, 4, 8]
     """
 
     def __init__(self, client: Client | None = None, monitor: Monitor | None = None) -> None:
@@ -64,11 +63,11 @@ class Cluster:
         scheduler = self.client.scheduler
         self.address = "an unknown address" if scheduler is None else str(scheduler.address)
         self._alone_since: float | None = None
-        self._names = (f"{uuid4().hex[:12]}-{n}" for n in count())
+        self._fit, self._numbers = uuid4().hex[:12], count()
 
     def submit(self, function: Callable, *arguments: Any) -> Future:
         """The future of ``function(*arguments)``; arguments may be futures, or lists of them."""
-        key = f"{function.__name__}-{next(self._names)}"
+        key = f"{function.__name__}-{self._fit}-{next(self._numbers)}"
         with self._clear_errors(), config.set(LARGE_GRAPHS):
             return self.client.submit(on_one_thread, function, *arguments, key=key, retries=RETRIES)
 

@@ -9,7 +9,6 @@ from typing import Any
 from bayespoint.blocks.base import Block, Blocks, checked, sampled_print
 from bayespoint.blocks.executor import BlockFunction, read, run_on_read
 from bayespoint.dask.cluster import Cluster
-from bayespoint.dask.inputs import Given, divide
 from bayespoint.exceptions import BlockError, BlocksChangedError, one_line
 
 
@@ -19,11 +18,11 @@ class ClusterBlocks(Blocks):
     Those that are lost with a worker are computed again from their source.
     """
 
-    def __init__(self, cluster: Cluster, given: Given) -> None:
-        self._cluster = cluster
-        self.n_features = given.n_features
-        self.feature_names = given.names
-        self.futures = cluster.compute(given.blocks)
+    def __init__(
+        self, cluster: Cluster, delayed: Sequence[Any], n_features: int, names: list[str] | None
+    ) -> None:
+        self._cluster, self.n_features, self.feature_names = cluster, n_features, names
+        self.futures = cluster.compute(delayed)
         prints = [
             cluster.submit(print_of, k, rows, self.n_features)
             for k, rows in enumerate(self.futures)
@@ -43,23 +42,6 @@ class ClusterBlocks(Blocks):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_cluster": None, "futures": None}  # tasks get their rows as argument
-
-
-def as_blocks(cluster: Cluster, X: Any, y: Any, sample_weight: Any) -> Blocks:
-    """Blocks that workers can read, or that lie in their memory."""
-    if not isinstance(X, Blocks):
-        return ClusterBlocks(cluster, divide(X, y, sample_weight))
-    if y is not None or sample_weight is not None:
-        raise ValueError(
-            "Blocks bring their labels and weights with them. Pass y and sample_weight to the "
-            "function that made the blocks, and not to fit."
-        )
-    if X.in_order_only:
-        raise ValueError(
-            "These blocks can only be read one after another, and not by several workers. Store "
-            "them as .npy or Parquet files, or pass a dask collection."
-        )
-    return X
 
 
 class DaskExecutor:

@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 from dask import delayed
-from dask.delayed import Delayed
 
-from bayespoint.blocks.base import rows_of_block
-
-
-class Given(NamedTuple):
-    """Rows as they were given: a delayed (X, y, weight) for each block."""
-
-    blocks: list[Delayed]
-    n_features: int
-    names: list[str] | None  # of the columns of a data frame
+from bayespoint.blocks.base import Blocks, rows_of_block
+from bayespoint.dask.cluster import Cluster
+from bayespoint.dask.executor import ClusterBlocks
 
 
-def divide(X: Any, y: Any, sample_weight: Any = None) -> Given:
+def as_blocks(cluster: Cluster, X: Any, y: Any, sample_weight: Any) -> Blocks:
+    """Blocks that workers can read, or that lie in their memory."""
+    if not isinstance(X, Blocks):
+        return divide(cluster, X, y, sample_weight)
+    if y is not None or sample_weight is not None:
+        raise ValueError(
+            "Blocks bring their labels and weights with them. Pass y and sample_weight to the "
+            "function that made the blocks, and not to fit."
+        )
+    if X.in_order_only:
+        raise ValueError(
+            "These blocks can only be read one after another, and not by several workers. Store "
+            "them as .npy or Parquet files, or pass a dask collection."
+        )
+    return X
+
+
+def divide(cluster: Cluster, X: Any, y: Any, sample_weight: Any) -> ClusterBlocks:
     """The blocks of dask collections, or of arrays, which are divided here.
 
     Labels and weights follow the blocks of X.
@@ -42,8 +52,13 @@ def divide(X: Any, y: Any, sample_weight: Any = None) -> Given:
         )
     labels = follow(y, "y", sizes)
     weights = follow(sample_weight, "sample_weight", sizes)
-    blocks = [delayed(tuple)(list(one)) for one in zip(rows, labels, weights, strict=True)]
-    return Given(blocks, X.shape[1], names)
+    blocks = [delayed(as_arrays)(*one) for one in zip(rows, labels, weights, strict=True)]
+    return ClusterBlocks(cluster, blocks, X.shape[1], names)
+
+
+def as_arrays(*columns: Any) -> tuple:
+    """Parts of data frames as arrays; others as they are."""
+    return tuple(one.to_numpy() if hasattr(one, "to_numpy") else one for one in columns)
 
 
 def as_collection(X: Any) -> Any:
@@ -77,10 +92,11 @@ def follow(column: Any, name: str, sizes: tuple) -> list[Any]:
     if isinstance(column, dd.DataFrame) or getattr(column, "ndim", 1) != 1:
         raise ValueError(f"{name} must be one column. Got shape {np.shape(column)}.")
     if isinstance(column, dd.Series):
-        column = column.to_dask_array()
-    elif not isinstance(column, da.Array):
-        column = da.from_array(np.asarray(column), chunks=-1)
-    chunks = column.chunks[0]
+        chunks: tuple = (np.nan,) * column.npartitions
+    else:
+        if not isinstance(column, da.Array):
+            column = da.from_array(np.asarray(column), chunks=-1)
+        chunks = column.chunks[0]
     known = not np.isnan([*sizes, *chunks]).any()
     if known and sum(sizes) != sum(chunks):
         raise ValueError(f"X has {sum(sizes)} rows, and {name} has {sum(chunks)}.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,16 +10,12 @@ from distributed import Future, get_worker
 from numpy.typing import NDArray
 
 from bayespoint.blocks.base import Block, Blocks, check_finite, checked
-from bayespoint.classifier import BayesPointClassifier
 from bayespoint.dask.cluster import Cluster
 from bayespoint.dask.executor import ClusterBlocks, identity, read_here, with_block
-from bayespoint.engines import Engine, Request, Run
 from bayespoint.engines.sampling.rounds import Clock
 from bayespoint.engines.sampling.waves import HostTrainer, Wave
 from bayespoint.monitor import Monitor
-from bayespoint.posteriors import Posterior
 from bayespoint.posteriors.sampled import FirstVisits
-from bayespoint.problem import Problem
 from bayespoint.scaling import Scaling
 from bayespoint.spaces import DualSpace
 from bayespoint.threads import ThreadPool, thread_pool
@@ -41,33 +36,6 @@ class Points(NamedTuple):
         if self.scaling is not None:
             points = self.scaling.transform(points)
         return self.space.fit(points)
-
-
-class OnCluster(BayesPointClassifier):
-    """A classifier whose perceptrons are trained on a cluster.
-
-    The process that asks poses the problem and joins the samples; workers make the same space of
-    the same rows, which they have from their source.
-    """
-
-    _cluster: Cluster
-    _rows: Future  # of all rows, as the points of ``fit``
-
-    def _solve(
-        self, engine: Engine, problem: Problem, space: Any, start: Any, monitor: Monitor
-    ) -> tuple[Posterior, Run]:
-        points = Points(
-            problem.given,
-            self._scaling,
-            DualSpace(space.kernel, space.ridge, space.n_components),
-        )
-        request = Request(
-            rng=np.random.default_rng(self._seed),
-            monitor=monitor,
-            sample_weight=problem.weight,
-            trainer=partial(ClusterTrainer, self._cluster, self._rows, points),
-        )
-        return engine.run(space, problem.targets, request)
 
 
 class ClusterTrainer:
@@ -170,28 +138,15 @@ def cache_of_worker(cache_size: float | str) -> float | str:
     return CACHE_SHARE * limit / 1e6 / worker.state.nthreads
 
 
-def fit_perceptrons(
-    params: dict[str, Any], cluster: Cluster, blocks: Blocks
-) -> BayesPointClassifier:
-    """The classifier with these parameters, its perceptrons trained on a cluster."""
-    trained = OnCluster(**params)
-    trained._cluster = cluster
-    numbers = range(len(blocks))
-    if isinstance(blocks, ClusterBlocks):
-        parts = [cluster.submit(checked_rows, k, blocks.futures[k], blocks) for k in numbers]
-    else:
-        where = cluster.submit(identity, blocks)
-        parts = [cluster.submit(checked_rows, k, None, where) for k in numbers]
-    trained._rows = cluster.submit(stack, parts)
-    cluster.results(parts, with_block)
-    del parts
-    trained.fit(*cluster.results([trained._rows])[0])
-    del trained._cluster, trained._rows
-    local: Any = BayesPointClassifier(**params)
-    vars(local).update(vars(trained))
-    if blocks.feature_names is not None:
-        local.feature_names_in_ = np.array(blocks.feature_names, dtype=object)
-    return local
+def all_rows(cluster: Cluster, blocks: Blocks) -> Future:
+    """The future of points, labels and weights of all blocks, in float64."""
+    where = cluster.submit(identity, blocks)
+    rows = blocks.futures if isinstance(blocks, ClusterBlocks) else [None] * len(blocks)
+    parts = [cluster.submit(checked_rows, k, one, where) for k, one in enumerate(rows)]
+    whole = cluster.submit(stack, parts)
+    while not cluster.done(parts, with_block):
+        pass
+    return whole
 
 
 def checked_rows(k: int, rows: tuple | None, blocks: Blocks) -> Block:
