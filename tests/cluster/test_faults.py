@@ -13,7 +13,7 @@ from distributed import Client
 from tests.helpers import faults
 from tests.helpers.faults import After, LoggedBlocks, kill, within
 
-from bayespoint import BayesPointClassifier
+from bayespoint import BayesPointClassifier, blocks
 from bayespoint.blocks import from_npy
 from bayespoint.dask import DaskBayesPointClassifier
 from bayespoint.exceptions import BlockError, ClusterError
@@ -181,7 +181,7 @@ def test_a_corrupt_row_group(workers, tmp_path):
     content[middle : middle + 400] = bytes(400)
     path.write_bytes(content)
     with pytest.raises(BlockError, match=r"Block [345] ") as caught:
-        fit(workers, from_parquet(path, "y"))
+        fit(workers, blocks.from_parquet(path, "y"))
     assert caught.value.block in (3, 4, 5)
 
 

@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from itertools import count
 from typing import Any
 from uuid import uuid4
 
-from dask import config
+from dask import config, delayed
+from dask.delayed import Delayed
 from distributed import Client, Future, KilledWorker, get_client, wait
 from distributed.client import ClosedClientError
 from distributed.comm import CommClosedError
@@ -49,11 +49,11 @@ class Cluster:
     Examples
     --------
     >>> from distributed import Client
-    >>> from bayespoint.dask.cluster import Cluster
+    >>> from bayespoint.dask.cluster import Cluster, task
     >>> options = {"processes": False, "n_workers": 1, "dashboard_address": ":0"}
     >>> with Client(**options) as client:
     ...     cluster = Cluster(client)
-    ...     cluster.results([cluster.submit(pow, 2, k) for k in range(4)])
+    ...     cluster.results(cluster.compute([task(pow, 2, k) for k in range(4)]))
     [1, 2, 4, 8]
     """
 
@@ -63,18 +63,11 @@ class Cluster:
         scheduler = self.client.scheduler
         self.address = "an unknown address" if scheduler is None else str(scheduler.address)
         self._alone_since: float | None = None
-        self._fit, self._numbers = uuid4().hex[:12], count()
 
-    def submit(self, function: Callable, *arguments: Any) -> Future:
-        """The future of ``function(*arguments)``; arguments may be futures, or lists of them."""
-        key = f"{function.__name__}-{self._fit}-{next(self._numbers)}"
+    def compute(self, tasks: Sequence[Delayed]) -> list[Future]:
+        """The futures of tasks, which are sent as one graph."""
         with self._clear_errors(), config.set(LARGE_GRAPHS):
-            return self.client.submit(on_one_thread, function, *arguments, key=key, retries=RETRIES)
-
-    def compute(self, delayed: Sequence[Any]) -> list[Future]:
-        """The futures of several delayed values, which workers keep in memory."""
-        with self._clear_errors(), config.set(LARGE_GRAPHS):
-            return self.client.compute(list(delayed), retries=RETRIES)
+            return self.client.compute(list(tasks), retries=RETRIES)
 
     def results(self, futures: Sequence[Future], describe: Describe = as_it_is) -> list[Any]:
         """The results, in order; the first error of a task is raised as ``describe`` says."""
@@ -182,6 +175,17 @@ def find_client(client: Client | None) -> Client:
             "DaskBayesPointClassifier needs a synchronous client. Got one with asynchronous=True."
         )
     return client
+
+
+def task(function: Callable, *arguments: Any) -> Delayed:
+    """The task ``function(*arguments)``; arguments may be futures, tasks, or lists of these."""
+    name = f"{function.__name__}-{uuid4()}"
+    return delayed(on_one_thread, pure=True)(function, *arguments, dask_key_name=name)
+
+
+def constant(value: Any) -> Delayed:
+    """A value as a node of the graph: it travels to a worker once, however many tasks need it."""
+    return delayed(value, name=f"constant-{uuid4()}", traverse=False)
 
 
 def on_one_thread(function: Callable, *arguments: Any) -> Any:

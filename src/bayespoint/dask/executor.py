@@ -8,7 +8,7 @@ from typing import Any
 
 from bayespoint.blocks.base import Block, Blocks, checked, sampled_print
 from bayespoint.blocks.executor import BlockFunction, read, run_on_read
-from bayespoint.dask.cluster import Cluster
+from bayespoint.dask.cluster import Cluster, constant, task
 from bayespoint.exceptions import BlockError, BlocksChangedError, one_line
 
 
@@ -23,11 +23,8 @@ class ClusterBlocks(Blocks):
     ) -> None:
         self._cluster, self.n_features, self.feature_names = cluster, n_features, names
         self.futures = cluster.compute(delayed)
-        prints = [
-            cluster.submit(print_of, k, rows, self.n_features)
-            for k, rows in enumerate(self.futures)
-        ]
-        self._prints = cluster.results(prints, with_block)
+        prints = [task(print_of, k, rows, n_features) for k, rows in enumerate(self.futures)]
+        self._prints = cluster.results(cluster.compute(prints), with_block)
 
     def __len__(self) -> int:
         return len(self._prints)
@@ -68,29 +65,29 @@ class DaskExecutor:
         expected: Sequence[tuple] | None = None,
     ) -> tuple[list[Any], Any]:
         """Run the function on all blocks; see :class:`bayespoint.blocks.Executor`."""
-        submit = self.cluster.submit
         known = [None] * len(blocks) if expected is None else expected
-        # What all tasks have in common is a task itself, so that it travels to a worker once.
-        common = submit(identity, (function, shared))
-        where = submit(identity, blocks)
         rows = blocks.futures if isinstance(blocks, ClusterBlocks) else [None] * len(blocks)
+        # What all tasks have in common is a node of the graph, so that it travels to a worker once.
+        common = constant((blocks, function, shared))
         found = [
-            submit(on_block, rows[k], where, k, common, arguments[k], known[k])
+            task(on_block, rows[k], common, Own(k, arguments[k], known[k]))
             for k in range(len(blocks))
         ]
-        kept = [submit(first, pair) for pair in found]
-        merged = [submit(second, pair) for pair in found]
+        kept = [task(first, pair) for pair in found]
+        merged = [task(second, pair) for pair in found]
         while len(merged) > 1:
-            pairs = zip(merged[::2], merged[1::2], strict=False)
             last = merged[-1:] if len(merged) % 2 else []
-            merged = [submit(merge, *pair) for pair in pairs] + last
-        *result, total = self.cluster.results([*kept, *merged], with_block)
+            neighbours = zip(merged[::2], merged[1::2], strict=False)
+            merged = [task(merge, *two) for two in neighbours] + last
+        *result, total = self.cluster.results(self.cluster.compute([*kept, *merged]), with_block)
         return result, total
 
 
-def identity(value: Any) -> Any:
-    """The value, as the result of a task."""
-    return value
+class Own:
+    """What only one block needs; Dask does not look into it for tasks."""
+
+    def __init__(self, k: int, argument: Any, expected: tuple | None) -> None:
+        self.k, self.argument, self.expected = k, argument, expected
 
 
 def print_of(k: int, rows: tuple, n_features: int) -> tuple:
@@ -98,13 +95,14 @@ def print_of(k: int, rows: tuple, n_features: int) -> tuple:
     return sampled_print(*checked(Block(*rows), k, n_features))
 
 
-def on_block(
-    rows: tuple | None, blocks: Blocks, k: int, common: tuple, argument: Any, expected: tuple | None
-) -> tuple[Any, Any]:
-    """Run a function on block k, which is read here unless its rows are given."""
-    block = read_here(blocks, k) if rows is None else Block(*rows)
-    function, shared = common
-    return run_on_read(block, blocks, k, function, argument, shared, expected)
+def on_block(rows: tuple | None, common: tuple, own: Own) -> tuple[Any, Any]:
+    """Run a function on a block, which is read here unless its rows are given."""
+    blocks, function, shared = common
+    block = read_here(blocks, own.k) if rows is None else Block(*rows)
+    try:
+        return run_on_read(block, blocks, own.k, function, own.argument, shared, own.expected)
+    except Exception as error:
+        raise with_block(own.k, error) from error
 
 
 def read_here(blocks: Blocks, k: int) -> Block:
@@ -135,8 +133,6 @@ def merge(earlier: Any, later: Any) -> Any:
 
 def with_block(k: int, error: BaseException) -> BaseException:
     """The error of block k, with its number."""
-    if isinstance(error, (BlockError, BlocksChangedError)):
+    if isinstance(error, (BlockError, BlocksChangedError, MemoryError)):
         return error
-    raised = BlockError(k, f"cannot be computed: {one_line(error)}")
-    raised.__cause__ = error
-    return raised
+    return BlockError(k, f"cannot be computed: {one_line(error)}")

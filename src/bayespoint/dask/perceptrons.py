@@ -10,8 +10,8 @@ from distributed import Future, get_worker
 from numpy.typing import NDArray
 
 from bayespoint.blocks.base import Block, Blocks, check_finite, checked
-from bayespoint.dask.cluster import Cluster
-from bayespoint.dask.executor import ClusterBlocks, identity, read_here, with_block
+from bayespoint.dask.cluster import Cluster, constant, task
+from bayespoint.dask.executor import ClusterBlocks, read_here
 from bayespoint.engines.sampling.rounds import Clock
 from bayespoint.engines.sampling.waves import HostTrainer, Wave
 from bayespoint.monitor import Monitor
@@ -59,7 +59,7 @@ class ClusterTrainer:
         self.targets = targets
         self._cluster = cluster
         problem = (targets, step, ridge, max_epochs, cache_size)
-        self._problem = cluster.submit(pose, rows, points, problem)
+        self._problem = cluster.compute([task(pose, rows, constant((points, problem)))])[0]
 
     def visits(self, start: FirstVisits) -> FirstVisits:
         """First visits of earlier samples, to which those of a wave can be added."""
@@ -76,7 +76,9 @@ class ClusterTrainer:
         cluster = self._cluster
         # A task may run twice, so that it gets what is never changed, and not a generator.
         sources = [seed.bit_generator.seed_seq for seed in seeds]
-        tasks = [cluster.submit(train_sample, self._problem, source) for source in sources]
+        tasks = cluster.compute(
+            [task(train_sample, self._problem, constant(source)) for source in sources]
+        )
         n_ready = 0
         try:
             n_ready = self._wait(tasks, clock, n_before)
@@ -112,8 +114,9 @@ class ClusterTrainer:
         return len(tasks)
 
 
-def pose(rows: tuple, points: Points, problem: tuple) -> tuple:
+def pose(rows: tuple, common: tuple[Points, tuple]) -> tuple:
     """Space, targets, steps, ridge, epochs and cache: all that the tasks have in common."""
+    points, problem = common
     return points.fitted_space(rows[0]), *problem
 
 
@@ -140,13 +143,10 @@ def cache_of_worker(cache_size: float | str) -> float | str:
 
 def all_rows(cluster: Cluster, blocks: Blocks) -> Future:
     """The future of points, labels and weights of all blocks, in float64."""
-    where = cluster.submit(identity, blocks)
+    where = constant(blocks)
     rows = blocks.futures if isinstance(blocks, ClusterBlocks) else [None] * len(blocks)
-    parts = [cluster.submit(checked_rows, k, one, where) for k, one in enumerate(rows)]
-    whole = cluster.submit(stack, parts)
-    while not cluster.done(parts, with_block):
-        pass
-    return whole
+    parts = [task(checked_rows, k, one, where) for k, one in enumerate(rows)]
+    return cluster.compute([task(stack, parts)])[0]
 
 
 def checked_rows(k: int, rows: tuple | None, blocks: Blocks) -> Block:
