@@ -14,7 +14,7 @@ from tests.helpers import faults
 from tests.helpers.faults import After, LoggedBlocks, kill, within
 
 from bayespoint import BayesPointClassifier, blocks
-from bayespoint.blocks import from_npy
+from bayespoint.blocks import checkpoints, from_npy
 from bayespoint.dask import DaskBayesPointClassifier
 from bayespoint.exceptions import BlockError, ClusterError
 from bayespoint.monitor import Monitor, watch
@@ -53,14 +53,9 @@ def slow(folder, tmp_path):
     return LoggedBlocks(stored(folder), tmp_path / "log", seconds=0.05)
 
 
-def fit(client, *data, monitor=None):
+def fit(client, *data):
     clf = DaskBayesPointClassifier(client=client, **PARAMS)
-
-    def run():
-        with watch(monitor or Monitor()):
-            return clf.fit(*data).to_local()
-
-    return within(LIMIT, run)
+    return within(LIMIT, lambda: clf.fit(*data).to_local())
 
 
 def assert_same_bits(one, two):
@@ -104,12 +99,28 @@ def test_a_worker_is_killed_in_the_second_round(workers, slow, expected):
     assert death.happened
 
 
+def test_state_on_workers_is_noticed(workers, slow, expected):
+    """The tests here can fail: sites that stay on workers are lost with them."""
+
+    def stateful():
+        clf = BayesPointClassifier(**PARAMS)
+        clf._fit_blocks(slow, executor=faults.StatefulExecutor(has_workers(workers, 3)))
+        return clf
+
+    assert_same_bits(within(LIMIT, stateful), expected)
+    with watch(KillAfterRound(2, worker_pids(workers)[0])) as monitor:
+        other = within(LIMIT, stateful)
+    assert monitor.done
+    with pytest.raises(AssertionError, match="not equal"):
+        assert_same_bits(other, expected)
+
+
 def test_a_worker_is_killed_that_has_blocks_in_memory(workers, folder, expected):
     has_workers(workers, 3)
     X, y = (np.load(folder / name) for name in ("X.npy", "y.npy"))
     arrays = da.from_array(X, chunks=(500, 3)), da.from_array(y, chunks=500)
-    monitor = KillAfterRound(2, worker_pids(workers)[0])
-    assert_same_bits(fit(workers, *arrays, monitor=monitor), expected)
+    with watch(KillAfterRound(2, worker_pids(workers)[0])) as monitor:
+        assert_same_bits(fit(workers, *arrays), expected)
     assert monitor.done
 
 
@@ -185,7 +196,8 @@ def test_a_corrupt_row_group(workers, tmp_path):
     assert caught.value.block in (3, 4, 5)
 
 
-def test_a_lost_scheduler(slow):
+def test_a_lost_scheduler_and_a_checkpoint(workers, slow, expected, tmp_path):
+    path = tmp_path / "fit.checkpoint"
     with (
         faults.scheduler() as (address, running),
         faults.worker(address),
@@ -195,6 +207,11 @@ def test_a_lost_scheduler(slow):
         ends = []
         death = After(slow, SECOND_ROUND, lambda: (running.kill(), ends.append(time.time())))
         death.start()
-        with pytest.raises(ClusterError, match="connection to its scheduler is lost"):
-            fit(client, slow)
-        assert time.time() - ends[0] < 30
+        with checkpoints(path, seconds=0):
+            with pytest.raises(ClusterError, match="connection to its scheduler is lost"):
+                fit(client, slow)
+            assert time.time() - ends[0] < 30
+    slow.log.unlink()
+    with checkpoints(path):
+        assert_same_bits(fit(workers, slow), expected)  # on another cluster
+    assert len(slow.readings) < (expected.n_iter_ + 3) * N_BLOCKS

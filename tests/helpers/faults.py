@@ -1,6 +1,7 @@
 """Blocks that misbehave on workers, and what does harm to a cluster from outside."""
 
 import contextlib
+import contextvars
 import os
 import signal
 import subprocess
@@ -10,8 +11,11 @@ import time
 from pathlib import Path
 
 import numpy as np
+from distributed import wait
 
 from bayespoint.blocks.base import Blocks
+from bayespoint.blocks.executor import Tree, run_on_block
+from bayespoint.blocks.sweeps import sweep
 
 PYTHON = [sys.executable, "-m"]
 
@@ -99,7 +103,8 @@ def within(seconds, function):
         except BaseException as error:
             ended.append((None, error))
 
-    thread = threading.Thread(target=call, daemon=True)
+    context = contextvars.copy_context()  # monitors and checkpoints
+    thread = threading.Thread(target=context.run, args=(call,), daemon=True)
     thread.start()
     thread.join(seconds)
     assert ended, f"no end after {seconds} s"
@@ -142,3 +147,47 @@ def scheduler():
     command = "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", port
     with process(*command, "--no-dashboard") as running:
         yield address, running
+
+
+class StatefulExecutor:
+    """What must not be done: the sites of a block stay on the worker that has made them.
+
+    Blocks are bound to workers, and go elsewhere if theirs is lost.
+    """
+
+    def __init__(self, client):
+        self.client, self.workers = client, sorted(client.nthreads())
+
+    def run(self, function, blocks, arguments, shared, expected=None):
+        function = remembering_sweep if function is sweep else function
+
+        def submit(k, workers):
+            task = run_on_block, blocks, k, function, arguments[k], shared
+            return self.client.submit(*task, pure=False, workers=workers)
+
+        futures = [submit(k, self.bound(k)) for k in range(len(blocks))]
+        with contextlib.suppress(TimeoutError):
+            wait(futures, timeout=5)
+        for k, future in enumerate(futures):
+            if future.status == "pending":
+                futures[k] = submit(k, None)
+        kept, tree = [], Tree()
+        for own, found in self.client.gather(futures):
+            kept.append(own)
+            tree.add(found)
+        return kept, tree.result()
+
+    def bound(self, k):
+        worker = self.workers[k % len(self.workers)]
+        return [worker] if worker in self.client.nthreads() else None
+
+
+MEMORY: dict[int, np.ndarray] = {}
+
+
+def remembering_sweep(block, k, sites, order):
+    """A sweep from the sites that this process remembers, if there are any."""
+    begins = not sites.any()
+    before = np.zeros_like(sites) if begins else MEMORY.get(k, np.zeros_like(sites))
+    MEMORY[k], sums = sweep(block, k, before, order)
+    return MEMORY[k], sums
