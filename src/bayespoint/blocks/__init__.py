@@ -2,8 +2,11 @@
 
 from bayespoint.blocks.arrays import from_arrays, from_npy
 from bayespoint.blocks.base import Block, Blocks
+from bayespoint.blocks.batches import from_batches
 from bayespoint.blocks.checkpoint import Checkpoint, checkpoints
+from bayespoint.blocks.csv import from_csv
 from bayespoint.blocks.executor import Executor, LocalExecutor, Tree, run_on_block
+from bayespoint.blocks.parquet import from_parquet
 
 __all__ = [
     "Block",
@@ -14,6 +17,9 @@ __all__ = [
     "Tree",
     "checkpoints",
     "from_arrays",
+    "from_batches",
+    "from_csv",
     "from_npy",
+    "from_parquet",
     "run_on_block",
 ]

@@ -75,7 +75,8 @@ class ArrayBlocks(Blocks):
                 )
         if n == 0:
             raise ValueError("X has no rows: at least one is required.")
-        size = rows_of_block(self.n_features, block_rows)
+        width = -(-X.nnz // n) if sparse.issparse(X) else self.n_features
+        size = rows_of_block(width, block_rows)
         self._begins = [*range(0, n, size), n]
 
     def __len__(self) -> int:

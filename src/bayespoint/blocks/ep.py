@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 from sklearn.base import clone
 
+from bayespoint.blocks.executor import BlockFunction
+from bayespoint.blocks.factorised import Independent, RowOrder, summarise_rows, sweep_rows
 from bayespoint.blocks.fit import BlockFit, Learned
-from bayespoint.blocks.sweeps import Belief, Order, Sites, SweepSums, summarise, sweep
+from bayespoint.blocks.sweeps import Belief, Order, summarise, sweep
 from bayespoint.engines import ExpectationPropagation
 from bayespoint.engines.gaussian.ep import COLLAPSE, ROUNDING
 from bayespoint.engines.gaussian.prior import GaussianPrior
@@ -22,11 +24,16 @@ from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors import GaussianPosterior
 
 ACTIVE = "active"  # the reason of a task that goes on
+# Shares of the last round's move at which messages of single rows are found, and a visit ends.
+EARLY, ENOUGH = 0.01, 0.5
 
 
 @dataclass
 class TaskState:
-    """One task on its way: the sums over its sites, and the posterior that they make."""
+    """One task on its way: the sums over its sites, and the posterior that they make.
+
+    Those of independent weights are vectors.
+    """
 
     precision: NDArray[np.float64]
     pull: NDArray[np.float64]
@@ -39,24 +46,27 @@ class TaskState:
     reason: str = ACTIVE
 
     @classmethod
-    def at_prior(cls, space: Any, prior: GaussianPrior, share: float) -> TaskState:
+    def at_prior(cls, space: Any, prior: GaussianPrior, share: float, *, full: bool) -> TaskState:
         """Before the first round: no site says anything."""
         d = len(prior.mean)
-        state = cls(np.zeros((d, d)), np.zeros(d), prior.mean, np.eye(d), share)
+        nothing = np.zeros((d, d) if full else d)
+        state = cls(nothing, np.zeros(d), prior.mean, nothing, share)
         state.take(space, prior, state.precision, state.pull)
         return state
 
     def take(self, space: Any, prior: GaussianPrior, precision: NDArray, pull: NDArray) -> None:
         """Step 4: the posterior of the prior and these sums; a LinAlgError if there is none."""
-        total = precision + prior.precision
-        if not np.isfinite(total).all():
+        full = precision.ndim == 2
+        total = precision + (prior.precision if full else prior.root**-2.0)
+        if not np.isfinite(total).all() or not (full or (total > 0).all()):
             raise LinAlgError("the messages overflow")
-        factor = space.inverse_root(total)
-        forces = pull - precision @ prior.mean if prior.mean.any() else pull
-        mean = prior.mean + factor @ (factor.T @ forces)
+        factor = space.inverse_root(total) if full else total**-0.5
+        forces = pull - (precision @ prior.mean if full else precision * prior.mean)
+        move = factor @ (factor.T @ forces) if full else forces / total
+        mean, scales = prior.mean + move, np.linalg.norm(factor, axis=1) if full else factor
         if not np.isfinite(mean).all():
             raise LinAlgError("the messages leave no posterior")
-        if not (np.linalg.norm(factor, axis=1) >= np.sqrt(COLLAPSED) * prior.scales).all():
+        if not (scales >= np.sqrt(COLLAPSED) * prior.scales).all():
             raise LinAlgError("the posterior has collapsed")
         self.precision, self.pull, self.factor, self.mean = precision, pull, factor, mean
 
@@ -65,14 +75,25 @@ class TaskState:
         is_prior = not self.changes
         return Belief(task, self.mean, self.factor, self.share, self.takes_copies, is_prior)
 
+    def independent(self, task: int, tol: float) -> Independent:
+        """The same for independent weights."""
+        precision = self.factor**-2.0
+        last = min(1.0, *self.changes[-1:], 1.0)
+        return Independent(
+            task, precision * self.mean, precision, self.share, max(tol, EARLY * last),
+            max(tol, ENOUGH * last),
+        )  # fmt: skip
+
 
 def learn(fit: BlockFit, engine: ExpectationPropagation) -> Learned:
-    """Run expectation propagation over blocks, all sites at once.
+    """Run expectation propagation over blocks, all of them at once.
 
-    The rounds are those of ``schedule="parallel"`` in memory, to rounding; the fixed point is that
-    of both schedules.
+    With a full covariance the rounds are those of ``schedule="parallel"`` in memory, to rounding;
+    the fixed point is that of both schedules. With independent weights a round is a sweep over
+    the rows of each block, and the fixed point is that in memory, too.
     """
-    rounds = Rounds(fit, clone(engine).set_params(schedule="parallel"))
+    kind = Rounds if engine.covariance == "full" else TiedRounds
+    rounds = kind(fit, engine)
     rounds.run()
     result = rounds.result()
     if result.run.converged:
@@ -83,13 +104,20 @@ def learn(fit: BlockFit, engine: ExpectationPropagation) -> Learned:
 class Rounds:
     """The rounds of all tasks, with everything that the next one needs."""
 
-    def __init__(self, fit: BlockFit, engine: Any) -> None:
-        self.fit, self.engine = fit, engine
+    is_full = True
+    visit: BlockFunction = staticmethod(sweep)
+    last_visit: BlockFunction = staticmethod(summarise)
+    first_share = 0.5
+
+    def __init__(self, fit: BlockFit, engine: ExpectationPropagation) -> None:
+        # An engine whose shares of steps follow the moves of single rounds.
+        self.fit, self.engine = fit, clone(engine).set_params(schedule="parallel")
         self.likelihood = ProbitLikelihood(float(engine.noise), float(engine.label_noise))
-        share = engine.damping or 0.5
-        space = fit.design.space
-        self.tasks = [TaskState.at_prior(space, prior, share) for prior in fit.priors]
-        self.sites: list[Sites] = [np.zeros((fit.n_tasks, 2, n)) for n in fit.sizes]
+        share, space = engine.damping or self.first_share, fit.design.space
+        self.tasks = [
+            TaskState.at_prior(space, prior, share, full=self.is_full) for prior in fit.priors
+        ]
+        self.sites = [self.no_sites(n) for n in fit.sizes]
         self.round = 0
         saved = fit.load()
         if saved is not None:
@@ -105,7 +133,7 @@ class Rounds:
         """One round: a visit of all blocks, and the posteriors that their new sites make."""
         active = [i for i, task in enumerate(self.tasks) if task.reason == ACTIVE]
         try:
-            new, sums = self.fit.run(sweep, self.sites, self.order(active))
+            new, sums = self.fit.run(self.visit, self.sites, self.order(active))
         except KeyboardInterrupt:
             self.save(now=True)
             raise
@@ -121,12 +149,16 @@ class Rounds:
             self.save(now=should_stop)
         self.fit.monitor.update(min(self.round, self.engine.max_iter))
 
-    def order(self, which: list[int]) -> Order:
+    def no_sites(self, n_rows: int) -> NDArray[np.float64]:
+        """The sites of a block of so many rows, before the first round."""
+        return np.zeros((self.fit.n_tasks, 2, n_rows))
+
+    def order(self, which: list[int]) -> Any:
         """What the blocks need to know of these tasks."""
         beliefs = [self.tasks[i].belief(i) for i in which]
         return Order(self.fit.design, self.likelihood.constants, beliefs)
 
-    def settle(self, i: int, place: int, sums: SweepSums, should_stop: bool) -> float:
+    def settle(self, i: int, place: int, sums: Any, should_stop: bool) -> float:
         """Take over the sums of a task, or end it; the share of the moves that stays."""
         task, move = self.tasks[i], float(sums.largest[place])
         if not task.changes:
@@ -167,11 +199,13 @@ class Rounds:
     def result(self) -> Learned:
         """The posterior, its evidence and its cavities, from one more visit of all blocks."""
         fit, priors = self.fit, self.fit.priors
-        left_out, sums = fit.run(summarise, self.sites, self.order([*range(fit.n_tasks)]))
+        left_out, sums = fit.run(self.last_visit, self.sites, self.order([*range(fit.n_tasks)]))
         results, endings = [], []
         for i, (task, prior) in enumerate(zip(self.tasks, priors, strict=True)):
-            log_det = 2 * np.log(task.factor.diagonal()).sum() - prior.log_determinant
-            square = (task.mean - prior.mean) @ prior.pull + sums.square[i]
+            scales = task.factor.diagonal() if self.is_full else task.factor
+            log_det = 2 * np.log(scales).sum() - prior.log_determinant
+            # mu^T Sigma^-1 mu - m^T Sigma_0^-1 m
+            square = (task.mean - prior.mean) @ prior.pull + task.mean @ task.pull
             evidence = float(sums.constant[i] + 0.5 * (log_det + square))
             error = float(sums.wrong[i] / sums.n_rows)
             results.append(TaskResult(task.mean, task.factor, evidence, np.empty(0), error))
@@ -204,3 +238,21 @@ class Rounds:
                 found = saved[f"task{i}_{name}"]
                 setattr(task, name, found.tolist() if not isinstance(value, np.ndarray) else found)
             task.reason = "" if task.reason == "" else ACTIVE
+
+
+class TiedRounds(Rounds):
+    """The same with independent weights; the sites of a block are the sum of its messages."""
+
+    is_full = False
+    visit = staticmethod(sweep_rows)
+    last_visit = staticmethod(summarise_rows)
+    first_share = 1.0
+
+    def no_sites(self, n_rows: int) -> NDArray[np.float64]:
+        """The messages of a block, before the first round."""
+        return np.zeros((self.fit.n_tasks, 2, self.fit.design.space.n_coordinates))
+
+    def order(self, which: list[int]) -> RowOrder:
+        """What the blocks need to know of these tasks."""
+        beliefs = [self.tasks[i].independent(i, self.engine.tol) for i in which]
+        return RowOrder(self.fit.design, self.likelihood, beliefs)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bayespoint.blocks.base import Block
 from bayespoint.blocks.design import Design
-from bayespoint.blocks.sweeps import LeftOut, SummarySums
+from bayespoint.blocks.sweeps import LeftOut, SummarySums, small_codes
 from bayespoint.likelihoods import LogisticLikelihood
 
 EPS = np.finfo(np.float64).eps
@@ -127,8 +127,7 @@ def summarise_mode(
             found[i] += weight @ likelihood.log_likelihood(y * f)[0]
             wrong[i] += (y * f <= 0).sum()
     _, codes, weight = order.design.used(block)
-    small = codes.astype(np.min_scalar_type(len(order.design.classes)))
     return (
-        LeftOut(left_out, small, weight),
-        SummarySums(found, np.zeros_like(found), wrong, len(codes)),
+        LeftOut(left_out, small_codes(codes, order.design), weight),
+        SummarySums(found, wrong, len(codes)),
     )

@@ -131,7 +131,6 @@ class SummarySums:
     """Sums of a converged run, for each task."""
 
     constant: NDArray[np.float64]  # logarithms of the sites' constants
-    square: NDArray[np.float64]  # shift . f
     wrong: NDArray[np.float64]  # rows that the mean gets wrong
     n_rows: int
 
@@ -139,7 +138,6 @@ class SummarySums:
         """The sums over both."""
         return SummarySums(
             self.constant + later.constant,
-            self.square + later.square,
             self.wrong + later.wrong,
             self.n_rows + later.n_rows,
         )
@@ -147,7 +145,7 @@ class SummarySums:
 
 def summarise(block: Block, k: int, sites: Sites, order: Order) -> tuple[LeftOut, SummarySums]:
     """Left-out probabilities and the terms of the evidence, with one belief for each task."""
-    constant, square, wrong = np.zeros((3, len(order.beliefs)))
+    constant, wrong = np.zeros((2, len(order.beliefs)))
     left_out = np.zeros((sites.shape[2], len(order.beliefs)))
     for own, space, targets, weight in order.design.parts(block):
         for i, belief in enumerate(order.beliefs):
@@ -159,11 +157,14 @@ def summarise(block: Block, k: int, sites: Sites, order: Order) -> tuple[LeftOut
                 e, f, y, a, b, belief.removed(weight), *order.constants
             )
             constant[i] += weight @ constants
-            square[i] += (weight * a * y) @ f
             wrong[i] += (y * f <= 0).sum()
     _, codes, weight = order.design.used(block)
-    small = codes.astype(np.min_scalar_type(len(order.design.classes)))
     return (
-        LeftOut(left_out, small, weight),
-        SummarySums(constant, square, wrong, len(codes)),
+        LeftOut(left_out, small_codes(codes, order.design), weight),
+        SummarySums(constant, wrong, len(codes)),
     )
+
+
+def small_codes(codes: NDArray[np.int64], design: Design) -> NDArray:
+    """Class indices in as few bytes as there are classes for."""
+    return codes.astype(np.min_scalar_type(len(design.classes)))
