@@ -13,9 +13,10 @@ from distributed import Client
 from tests.helpers import faults
 from tests.helpers.faults import After, LoggedBlocks, kill, within
 
-from bayespoint import BayesPointClassifier, blocks
-from bayespoint.blocks import checkpoints, from_npy
+from bayespoint import BayesPointClassifier
+from bayespoint.blocks import checkpoints, from_npy, from_parquet
 from bayespoint.dask import DaskBayesPointClassifier
+from bayespoint.engines import ExpectationPropagation
 from bayespoint.exceptions import BlockError, ClusterError
 from bayespoint.monitor import Monitor, watch
 
@@ -99,14 +100,18 @@ def test_a_worker_is_killed_in_the_second_round(workers, slow, expected):
     assert death.happened
 
 
-def test_state_on_workers_is_noticed(workers, slow, expected):
+@pytest.mark.filterwarnings("ignore::bayespoint.exceptions.NotConvergedWarning")
+def test_state_on_workers_is_noticed(workers, slow, folder):
     """The tests here can fail: sites that stay on workers are lost with them."""
 
+    params = {**PARAMS, "engine": ExpectationPropagation(max_iter=5)}
+
     def stateful():
-        clf = BayesPointClassifier(**PARAMS)
+        clf = BayesPointClassifier(**params)
         clf._fit_blocks(slow, executor=faults.StatefulExecutor(has_workers(workers, 3)))
         return clf
 
+    expected = BayesPointClassifier(**params).fit(stored(folder))
     assert_same_bits(within(LIMIT, stateful), expected)
     with watch(KillAfterRound(2, worker_pids(workers)[0])) as monitor:
         other = within(LIMIT, stateful)
@@ -181,19 +186,18 @@ def test_a_path_that_a_worker_cannot_read(workers, slow):
 
 def test_a_corrupt_row_group(workers, tmp_path):
     pandas = pytest.importorskip("pandas")
-    pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
     rng = np.random.default_rng(0)
     frame = pandas.DataFrame(rng.normal(size=(4000, 3)), columns=list("abc"))
     frame["y"] = frame["a"] > 0
     path = tmp_path / "rows.parquet"
     frame.to_parquet(path, row_group_size=500)
+    place = parquet.read_metadata(path).row_group(4).column(0).data_page_offset
     content = bytearray(path.read_bytes())
-    middle = len(content) // 2
-    content[middle : middle + 400] = bytes(400)
+    content[place : place + 20] = bytes(20)  # the header of a page
     path.write_bytes(content)
-    with pytest.raises(BlockError, match=r"Block [345] ") as caught:
-        fit(workers, blocks.from_parquet(path, "y"))
-    assert caught.value.block in (3, 4, 5)
+    with pytest.raises(BlockError, match=r"Block 4 cannot be read"):
+        fit(workers, from_parquet(path, "y", block_rows=500))
 
 
 def test_a_lost_scheduler_and_a_checkpoint(workers, slow, expected, tmp_path):

@@ -83,14 +83,17 @@ class DaskBayesPointClassifier(ClassifierMixin, Settings):
 
         Parameters
         ----------
-        X : dask array, dask data frame, Blocks or array-like
-            Training points. A block of a dask collection stays in the memory of a worker; one of
-            :class:`~bayespoint.blocks.Blocks` is read by a worker, from a path that all workers
-            know, whenever it is needed. Other arrays are divided, and sent to the cluster.
-        y : dask array, dask series or array-like of shape (n_samples,)
-            Labels; None for Blocks, which bring them along.
-        sample_weight : dask array, dask series or array-like of shape (n_samples,), optional
-            Sample weights.
+        X : dask array, dask data frame, path, Blocks or array-like
+            Training points. Blocks of a dask collection stay in the memory of workers. Files
+            (.parquet, .csv, .npy, or a folder of .parquet files) and
+            :class:`~bayespoint.blocks.Blocks` are read by workers, block by block in every round;
+            all workers must be able to read them. Other arrays are divided, and sent to the
+            cluster.
+        y : dask array, dask series, array-like of shape (n_samples,), or str
+            Labels; with a .parquet or .csv file the name of their column; None for Blocks, which
+            have labels.
+        sample_weight : dask array, dask series, array-like of shape (n_samples,), or str, optional
+            Sample weights, in the same form.
 
         Returns
         -------

@@ -11,6 +11,8 @@ from bayespoint.blocks.executor import BlockFunction, read, run_on_read
 from bayespoint.dask.cluster import Cluster, constant, task
 from bayespoint.exceptions import BlockError, BlocksChangedError, one_line
 
+NAMED = (BlockError, BlocksChangedError, MemoryError)  # errors that need no more to be understood
+
 
 class ClusterBlocks(Blocks):
     """Blocks of a dask collection, which lie in the memory of workers.
@@ -101,6 +103,8 @@ def on_block(rows: tuple | None, common: tuple, own: Own) -> tuple[Any, Any]:
     block = read_here(blocks, own.k) if rows is None else Block(*rows)
     try:
         return run_on_read(block, blocks, own.k, function, own.argument, shared, own.expected)
+    except NAMED:
+        raise
     except Exception as error:
         raise with_block(own.k, error) from error
 
@@ -133,6 +137,6 @@ def merge(earlier: Any, later: Any) -> Any:
 
 def with_block(k: int, error: BaseException) -> BaseException:
     """The error of block k, with its number."""
-    if isinstance(error, (BlockError, BlocksChangedError, MemoryError)):
+    if isinstance(error, NAMED):
         return error
     return BlockError(k, f"cannot be computed: {one_line(error)}")

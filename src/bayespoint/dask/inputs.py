@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import dask.array as da
@@ -9,13 +11,16 @@ import dask.dataframe as dd
 import numpy as np
 from dask import delayed
 
-from bayespoint.blocks.base import Blocks, rows_of_block
+from bayespoint.blocks import Blocks, from_csv, from_npy, from_parquet
+from bayespoint.blocks.base import rows_of_block
 from bayespoint.dask.cluster import Cluster
 from bayespoint.dask.executor import ClusterBlocks
 
 
 def as_blocks(cluster: Cluster, X: Any, y: Any, sample_weight: Any) -> Blocks:
     """Blocks that workers can read, or that lie in their memory."""
+    if isinstance(X, (str, os.PathLike)):
+        return from_path(Path(X).absolute(), y, sample_weight)
     if not isinstance(X, Blocks):
         return divide(cluster, X, y, sample_weight)
     if y is not None or sample_weight is not None:
@@ -31,13 +36,29 @@ def as_blocks(cluster: Cluster, X: Any, y: Any, sample_weight: Any) -> Blocks:
     return X
 
 
+def from_path(path: Path, y: Any, sample_weight: Any) -> Blocks:
+    """Blocks of a file or a folder that workers read."""
+    if path.suffix == ".npy":
+        return from_npy(path, y, sample_weight)
+    readers = {".parquet": from_parquet, ".csv": from_csv}
+    reader = from_parquet if path.is_dir() else readers.get(path.suffix)
+    if reader is None:
+        raise ValueError(
+            f"{path} must be a .parquet, .csv or .npy file, or a folder of .parquet files."
+        )
+    for name, column in (("y", y), ("sample_weight", sample_weight)):
+        if not isinstance(column, str) and (name == "y" or column is not None):
+            raise ValueError(f"{name} must be the name of the column of {path}. Got {column!r}.")
+    return reader(path, y, sample_weight=sample_weight)
+
+
 def divide(cluster: Cluster, X: Any, y: Any, sample_weight: Any) -> ClusterBlocks:
     """The blocks of dask collections, or of arrays, which are divided here.
 
     Labels and weights follow the blocks of X.
     """
-    names = check_columns(X) if hasattr(X, "columns") else None
-    X = as_collection(X)
+    given, X = X, as_collection(X)
+    names = check_columns(given) if hasattr(given, "columns") else None
     if X.ndim != 2:
         raise ValueError(f"X must have rows and columns. Got shape {X.shape}.")
     if isinstance(X, dd.DataFrame):
