@@ -26,14 +26,15 @@ class CsvBlocks(Blocks):
         features: Sequence[str] | None,
         weight: str | None,
         block_rows: int | None,
-        delimiter: str,
-        encoding: str,
+        delimiter: str = ",",
+        encoding: str = "utf-8",
+        missing: Sequence[str] = (),
     ) -> None:
         self.path, self.target, self.weight = path, target, weight
-        self.delimiter, self.encoding = delimiter, encoding
+        self.delimiter, self.encoding, self.missing = delimiter, encoding, list(missing)
         with path.open("rb") as file:
             head = file.readline()
-            self.names = list(self._frame(head, header=0).columns)
+            self.names = [str(name).strip() for name in self._frame(head, header=0).columns]
             self.feature_names = chosen(self.names, target, features, weight, str(path))
             self.n_features = len(self.feature_names)
             size = rows_of_block(self.n_features, block_rows)
@@ -73,7 +74,7 @@ class CsvBlocks(Blocks):
 
         return pd.read_csv(
             io.BytesIO(content), sep=self.delimiter, encoding=self.encoding, index_col=False,
-            skipinitialspace=True, low_memory=False, **how,
+            skipinitialspace=True, low_memory=False, na_values=self.missing, **how,
         )  # fmt: skip
 
     def fingerprint(self, k: int) -> tuple:

@@ -77,6 +77,10 @@ class ParquetBlocks(Blocks):
         y, weight = (self._column(table, name) for name in (self.target, self.weight))
         return Block(X, y, None if weight is None else weight.astype(np.float64))
 
+    def frame(self, k: int) -> Any:
+        """The rows of a block as a data frame, with all columns."""
+        return self.table(k, self._columns).to_pandas()
+
     def table(self, k: int, columns: list[str]) -> Any:
         """The rows of a block as a table of pyarrow."""
         import pyarrow as pa

@@ -12,12 +12,27 @@ from bayespoint.cli import guarantees, options
 from bayespoint.cli.errors import bad_usage
 from bayespoint.cli.messages import Notes, facts
 from bayespoint.cli.models import write_model
+from bayespoint.cli.out_of_core import is_too_large, train_out_of_core
 from bayespoint.cli.outputs import check_place
 from bayespoint.cli.recipe import make_classifier, make_model
 from bayespoint.cli.training import describe, read_training_data, summary
 from bayespoint.reject.calibration import hold_out as split
 
 Force = Annotated[bool, typer.Option("--force", help="Overwrite a model that is there.")]
+OutOfCore = Annotated[
+    bool,
+    typer.Option(
+        "--out-of-core",
+        help="Read the table in blocks, with a linear kernel; chosen for tables too large for "
+        "memory.",
+    ),
+]
+Resume = Annotated[
+    bool,
+    typer.Option(
+        "--resume", help="Go on with a training out of core that ended early, from its last round."
+    ),
+]
 
 
 def train(
@@ -35,6 +50,8 @@ def train(
     confidence: guarantees.Confidence = None,
     hold_out: guarantees.HoldOut = None,
     force: Force = False,
+    out_of_core: OutOfCore = False,
+    resume: Resume = False,
     encoding: options.Encoding = "utf-8",
     as_json: options.AsJson = False,
 ) -> None:
@@ -46,12 +63,23 @@ def train(
     With --max-error a part of the rows is not trained on: it sets a threshold below which predict
     rejects rows. With the probability --confidence, the error on the accepted rows is at most R.
 
+    A table too large for memory is read in blocks, once in every round; --out-of-core does so with
+    any table. Rounds are kept in FILE.checkpoint, from where --resume goes on after a crash.
+
     Example: bayespoint train loans.csv --target repaid --model loans.bpm --max-error 0.05
     """
     notes = Notes(aloud=not as_json)
     guarantees.check_options(max_error, confidence=confidence, hold_out=hold_out)
     check_new(model, force, data)
     machine = make_classifier(engine, kernel, param or [], seed, jobs, device)
+    why = "" if out_of_core or resume else is_too_large(data)
+    if out_of_core or resume or why:
+        if max_error is not None:
+            bad_usage("--max-error needs a table that fits in memory, not --out-of-core")
+        train_out_of_core(
+            machine, data, target, model, drop or [], encoding, notes, why, resume=resume
+        )
+        return
     rows = read_training_data(data, target, drop or [], encoding, notes)
     fitted: Any = make_model(rows.kinds, machine)
     started = time.perf_counter()

@@ -1,0 +1,172 @@
+"""Training on a table that is read a block at a time."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from bayespoint import BayesPointClassifier
+from bayespoint.blocks import Block, Blocks, checkpoints
+from bayespoint.blocks.csv import CsvBlocks
+from bayespoint.blocks.parquet import ParquetBlocks
+from bayespoint.cli.columns import CATEGORY, NUMBER
+from bayespoint.cli.errors import bad_data, bad_usage
+from bayespoint.cli.messages import Notes, facts
+from bayespoint.cli.models import write_model
+from bayespoint.cli.outputs import PARQUET
+from bayespoint.cli.reading import ALSO_MISSING, HEAD, find_delimiter, reading_errors
+from bayespoint.cli.table_blocks import TableBlocks, learn_columns
+from bayespoint.cli.training import describe_classifier, learned_facts, summary
+from bayespoint.exceptions import BlockError, BlocksChangedError, CheckpointError, in_bytes
+from bayespoint.extras import require
+from bayespoint.memory import SMALL, available_memory
+
+# Bytes in memory for a byte of the file, at a fit: a table, its features, and work with them.
+EXPANDS = {"csv": 6.0, "parquet": 4.0}  # of Parquet, a byte before compression
+SHARE = 0.5  # of the free memory, above which a fit reads its table in blocks
+BLOCK_ROWS = 65_536  # rows of a block: some have columns of text
+SPARE = 0.9  # share of the free disk space that prepared rows may take
+
+
+def is_too_large(path: Path) -> str:
+    """Why a table should be read in blocks; "" if it fits in memory."""
+    if not path.is_file() or path.suffix.lower() == ".gz":
+        return ""
+    needed = EXPANDS["csv"] * path.stat().st_size
+    if path.suffix.lower() in PARQUET and needed > SMALL:
+        require("pyarrow", "parquet", str(path))
+        import pyarrow.parquet as pq
+
+        with reading_errors(path, "utf-8"):
+            groups = pq.read_metadata(path)
+        sizes = [groups.row_group(g).total_byte_size for g in range(groups.num_row_groups)]
+        needed = EXPANDS["parquet"] * sum(sizes)
+    if needed <= SMALL or needed <= SHARE * (free := available_memory()):
+        return ""
+    return f"it needs about {in_bytes(needed)} in memory, of which {in_bytes(free)} are free"
+
+
+def source_of(path: Path, encoding: str) -> ParquetBlocks | CsvBlocks:
+    """The rows of a file in blocks, all columns; ends the command if there are none."""
+    with reading_errors(path, encoding):
+        if path.suffix.lower() in PARQUET:
+            require("pyarrow", "parquet", str(path))
+            return ParquetBlocks([path], None, None, None, BLOCK_ROWS)
+        if path.suffix.lower() == ".gz":
+            bad_usage(f"{path} is packed, and cannot be read in blocks; unpack it first")
+        is_utf8 = encoding.lower().replace("_", "-") in ("utf-8", "utf8")
+        known = "utf-8-sig" if is_utf8 else encoding
+        with path.open(encoding=known) as file:
+            delimiter = find_delimiter(file.read(HEAD))
+        return CsvBlocks(path, None, None, None, BLOCK_ROWS, delimiter, known, ALSO_MISSING)
+
+
+def train_out_of_core(
+    machine: BayesPointClassifier,
+    data: Path,
+    target: str,
+    model: Path,
+    drop: list[str],
+    encoding: str,
+    notes: Notes,
+    why: str,
+    *,
+    resume: bool,
+) -> None:
+    """Train on a table that is read in blocks, and write the model."""
+    started = time.perf_counter()
+    with notes.training():
+        try:
+            found, fitted, kinds = fit_table(
+                machine, data, target, model, drop, encoding, notes, why, resume
+            )
+        except (BlockError, BlocksChangedError, CheckpointError) as error:
+            bad_data(f"{data}: {error}")
+    seconds = time.perf_counter() - started
+    write_model(fitted, model, kinds, {**found, "seconds": seconds, "guarantee": None})
+    lines = [*summary(found), ("time", f"{seconds:.1f} s")]
+    notes.end({"model": str(model), **found}, facts(lines), f"Model written to {model}.")
+
+
+def fit_table(
+    machine: BayesPointClassifier,
+    data: Path,
+    target: str,
+    model: Path,
+    drop: list[str],
+    encoding: str,
+    notes: Notes,
+    why: str,
+    resume: bool,
+) -> tuple[dict[str, Any], Pipeline, dict[str, str]]:
+    """A description, the fitted pipeline, and the kinds of the columns."""
+    with reading_errors(data, encoding):
+        source = source_of(data, encoding)
+        n_blocks = f"{len(source)} block{'s' * (len(source) != 1)}"
+        notes.add(f"{data.name} is read in {n_blocks}, out of core{': ' * bool(why)}{why}")
+        learned = learn_columns(source, target, drop, notes)
+        rows = TableBlocks(source, learned)
+        with tempfile.TemporaryDirectory(dir=model.parent, prefix=".bayespoint-") as folder:
+            blocks = prepared(rows, Path(folder), notes)
+            place = model.with_name(f"{model.name}.checkpoint")
+            with checkpoints(place, resume=resume):
+                machine.fit(blocks)
+            wrong = sum(int((machine.predict(X) != y).sum()) for X, y, _ in blocks)
+    fitted = Pipeline([("columns", learned.transformer), ("machine", machine)])
+    kinds = learned.kinds
+    return {
+        "target": target,
+        "rows": learned.n_rows,
+        "columns": {
+            "numbers": [name for name, kind in kinds.items() if kind == NUMBER],
+            "categories": [name for name, kind in kinds.items() if kind == CATEGORY],
+        },
+        "missing": learned.missing,
+        "features": machine.n_features_in_,
+        "classes": {str(label): n for label, n in learned.counts.items()},
+        **describe_classifier(fitted),
+        "training_error": wrong / learned.n_rows,
+        **learned_facts(machine),
+    }, fitted, kinds  # fmt: skip
+
+
+def prepared(rows: TableBlocks, folder: Path, notes: Notes) -> Blocks:
+    """The features of all rows in a file, if the disk has room; else they are made every round."""
+    n, d = rows.learned.n_rows, rows.n_features
+    if 8 * n * d > SPARE * shutil.disk_usage(folder).free:
+        notes.add(f"the disk has no room for {in_bytes(8 * n * d)}: rows are prepared every round")
+        return rows
+    return PreparedBlocks(rows, folder / "features.npy")
+
+
+class PreparedBlocks(Blocks):
+    """Features that were computed once and are kept in a file; labels are kept in memory."""
+
+    def __init__(self, rows: TableBlocks, path: Path) -> None:
+        self._rows, self.n_features = rows, rows.n_features
+        self._path, self._labels, self._begins = path, [], [0]
+        shape = (rows.learned.n_rows, rows.n_features)
+        features = np.lib.format.open_memmap(path, "w+", np.float64, shape)
+        for block in rows:
+            self._begins.append(self._begins[-1] + len(block.X))
+            features[self._begins[-2] : self._begins[-1]] = block.X
+            self._labels.append(block.y)
+        features.flush()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def read(self, k: int) -> Block:
+        """Rows of the file."""
+        begin, end = self._begins[k : k + 2]
+        return Block(np.array(np.load(self._path, mmap_mode="r")[begin:end]), self._labels[k])
+
+    def fingerprint(self, k: int) -> tuple:
+        """That of the table: the same for the next command, which goes on from a checkpoint."""
+        return self._rows.fingerprint(k)
