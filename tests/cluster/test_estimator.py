@@ -17,6 +17,7 @@ from bayespoint import BayesPointClassifier, load, save
 from bayespoint.dask import DaskBayesPointClassifier
 from bayespoint.engines import PermutedPerceptron
 
+pytestmark = pytest.mark.xdist_group("dask")
 X, y = load_iris(return_X_y=True)
 PARAMS = {"kernel": "rbf", "ridge": "mean", "engine": "perceptron", "random_state": 0}
 

@@ -14,6 +14,7 @@ from bayespoint.engines import PermutedPerceptron
 from bayespoint.exceptions import NotSeparableWarning, StoppedEarlyWarning
 from bayespoint.monitor import Monitor, watch
 
+pytestmark = pytest.mark.xdist_group("dask")
 X, y = load_digits(return_X_y=True)
 X, y = X[:600], y[:600]
 ARRAYS = {"points": da.from_array(X, chunks=(150, 30)), "labels": da.from_array(y, chunks=200)}

@@ -12,6 +12,7 @@ from sklearn.datasets import load_iris
 from bayespoint import BayesPointClassifier
 from bayespoint.dask import DaskBayesPointClassifier
 
+pytestmark = pytest.mark.xdist_group("dask")
 METHODS = ["predict", "predict_proba", "decision_function"]
 X, y = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])

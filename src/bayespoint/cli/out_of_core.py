@@ -21,6 +21,7 @@ from bayespoint.cli.messages import Notes, facts
 from bayespoint.cli.models import write_model
 from bayespoint.cli.outputs import PARQUET
 from bayespoint.cli.reading import ALSO_MISSING, HEAD, find_delimiter, reading_errors
+from bayespoint.cli.scheduler import fit_at
 from bayespoint.cli.table_blocks import TableBlocks, learn_columns
 from bayespoint.cli.training import describe_classifier, learned_facts, summary
 from bayespoint.exceptions import BlockError, BlocksChangedError, CheckpointError, in_bytes
@@ -76,6 +77,7 @@ def train_out_of_core(
     encoding: str,
     notes: Notes,
     why: str,
+    scheduler: str | None = None,
     *,
     resume: bool,
 ) -> None:
@@ -84,7 +86,7 @@ def train_out_of_core(
     with notes.training():
         try:
             found, fitted, kinds = fit_table(
-                machine, data, target, model, drop, encoding, notes, why, resume
+                machine, data, target, model, drop, encoding, notes, why, resume, scheduler
             )
         except (BlockError, BlocksChangedError, CheckpointError) as error:
             bad_data(f"{data}: {error}")
@@ -104,19 +106,22 @@ def fit_table(
     notes: Notes,
     why: str,
     resume: bool,
+    scheduler: str | None,
 ) -> tuple[dict[str, Any], Pipeline, dict[str, str]]:
     """A description, the fitted pipeline, and the kinds of the columns."""
     with reading_errors(data, encoding):
-        source = source_of(data, encoding)
+        source = source_of(data if scheduler is None else data.absolute(), encoding)
         n_blocks = f"{len(source)} block{'s' * (len(source) != 1)}"
         notes.add(f"{data.name} is read in {n_blocks}, out of core{': ' * bool(why)}{why}")
         learned = learn_columns(source, target, drop, notes)
         rows = TableBlocks(source, learned)
         with tempfile.TemporaryDirectory(dir=model.parent, prefix=".bayespoint-") as folder:
-            blocks = prepared(rows, Path(folder), notes)
+            blocks: Blocks = rows  # workers prepare them, and keep them in memory
+            if scheduler is None:
+                blocks = prepared(rows, Path(folder), notes)
             place = model.with_name(f"{model.name}.checkpoint")
             with checkpoints(place, resume=resume):
-                machine.fit(blocks)
+                machine = fit_at(scheduler, machine, blocks)
             wrong = sum(int((machine.predict(X) != y).sum()) for X, y, _ in blocks)
     fitted = Pipeline([("columns", learned.transformer), ("machine", machine)])
     kinds = learned.kinds

@@ -15,6 +15,7 @@ from bayespoint.cli.models import write_model
 from bayespoint.cli.out_of_core import is_too_large, train_out_of_core
 from bayespoint.cli.outputs import check_place
 from bayespoint.cli.recipe import make_classifier, make_model
+from bayespoint.cli.scheduler import Scheduler
 from bayespoint.cli.training import describe, read_training_data, summary
 from bayespoint.reject.calibration import hold_out as split
 
@@ -52,6 +53,7 @@ def train(
     force: Force = False,
     out_of_core: OutOfCore = False,
     resume: Resume = False,
+    scheduler: Scheduler = None,
     encoding: options.Encoding = "utf-8",
     as_json: options.AsJson = False,
 ) -> None:
@@ -64,7 +66,8 @@ def train(
     rejects rows. With the probability --confidence, the error on the accepted rows is at most R.
 
     A table too large for memory is read in blocks, once in every round; --out-of-core does so with
-    any table. Rounds are kept in FILE.checkpoint, from where --resume goes on after a crash.
+    any table. Rounds are kept in FILE.checkpoint, from where --resume goes on after a crash. With
+    --scheduler the workers of a Dask cluster read the blocks, and learn from them.
 
     Example: bayespoint train loans.csv --target repaid --model loans.bpm --max-error 0.05
     """
@@ -72,13 +75,15 @@ def train(
     guarantees.check_options(max_error, confidence=confidence, hold_out=hold_out)
     check_new(model, force, data)
     machine = make_classifier(engine, kernel, param or [], seed, jobs, device)
-    why = "" if out_of_core or resume else is_too_large(data)
-    if out_of_core or resume or why:
+    in_blocks = out_of_core or resume or scheduler is not None
+    why = "" if in_blocks else is_too_large(data)
+    if in_blocks or why:
         if max_error is not None:
             bad_usage("--max-error needs a table that fits in memory, not --out-of-core")
         train_out_of_core(
-            machine, data, target, model, drop or [], encoding, notes, why, resume=resume
-        )
+            machine, data, target, model, drop or [], encoding, notes, why, scheduler,
+            resume=resume,
+        )  # fmt: skip
         return
     rows = read_training_data(data, target, drop or [], encoding, notes)
     fitted: Any = make_model(rows.kinds, machine)

@@ -13,8 +13,8 @@ from dask import delayed
 
 from bayespoint.blocks import Blocks, from_csv, from_npy, from_parquet
 from bayespoint.blocks.base import rows_of_block
-from bayespoint.dask.cluster import Cluster
-from bayespoint.dask.executor import ClusterBlocks
+from bayespoint.dask.cluster import Cluster, constant, task
+from bayespoint.dask.executor import ClusterBlocks, read_here
 
 
 def as_blocks(cluster: Cluster, X: Any, y: Any, sample_weight: Any) -> Blocks:
@@ -34,6 +34,18 @@ def as_blocks(cluster: Cluster, X: Any, y: Any, sample_weight: Any) -> Blocks:
             "them as .npy or Parquet files, or pass a dask collection."
         )
     return X
+
+
+def held(cluster: Cluster, blocks: Blocks) -> ClusterBlocks:
+    """Blocks that workers read once, and keep in memory."""
+    where = constant(blocks)
+    rows = [task(rows_of, where, k) for k in range(len(blocks))]
+    return ClusterBlocks(cluster, rows, blocks.n_features, blocks.feature_names)
+
+
+def rows_of(blocks: Blocks, k: int) -> tuple:
+    """The rows of block k."""
+    return tuple(read_here(blocks, k))
 
 
 def from_path(path: Path, y: Any, sample_weight: Any) -> Blocks:
