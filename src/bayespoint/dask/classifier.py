@@ -31,7 +31,65 @@ ABLE = ExpectationPropagation, LaplaceApproximation, PermutedPerceptron
 
 
 class DaskBayesPointClassifier(ClassifierMixin, Settings):
-    r"""Bayes point machine of data on a Dask cluster."""
+    r"""Bayes point machine that is trained on a Dask cluster.
+
+    Learns from dask arrays, dask data frames, or files that workers read. Expectation propagation
+    and Laplace's approximation go through the blocks of rows in rounds, in which workers send sums
+    to the process that asks. Permuted perceptrons are one task for each permutation.
+
+    For a given division into blocks, type of processor and BLAS, results are the same bits for any
+    number of workers, and after the loss of one. They are those of
+    :class:`~bayespoint.BayesPointClassifier` with the same blocks, and of perceptrons with the
+    same seed.
+
+    Parameters
+    ----------
+    client : distributed.Client or None, default=None
+        The connection to the cluster; None is the client of this process.
+    kernel : {"auto", "linear", "poly", "rbf"}, Kernel or callable, default="auto"
+        As in :class:`~bayespoint.BayesPointClassifier`; "auto" is linear. Kernels that are not
+        linear need ``engine="perceptron"``.
+    engine : {"auto", "ep", "laplace", "perceptron"} or Engine, default="auto"
+        The algorithm; "auto" is ``ExpectationPropagation()``.
+    standardize, degree, gamma, coef0, normalize, ridge
+        As in :class:`~bayespoint.BayesPointClassifier`.
+    temperature, decision, multi_class, fit_intercept, class_weight, random_state, verbose
+        As in :class:`~bayespoint.BayesPointClassifier`.
+
+    Attributes
+    ----------
+    classes_, coef_, posterior_, run_, expected_scores_, ...
+        All fitted attributes of :class:`~bayespoint.BayesPointClassifier`.
+
+    See Also
+    --------
+    bayespoint.blocks.from_parquet : Fits without Dask, a block at a time.
+    bayespoint.blocks.checkpoints : Lets a fit continue after a crash.
+
+    Notes
+    -----
+    A perceptron needs all rows: a worker must have room for them, and for kernel rows (0.3 of its
+    memory limit). The other engines need room for a few blocks.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from dask.distributed import Client
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from bayespoint.dask import DaskBayesPointClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X, y = da.from_array(X, chunks=(100, -1)), da.from_array(y, chunks=100)
+    >>> with Client(processes=False, n_workers=2, dashboard_address=":0") as client:
+    ...     clf = DaskBayesPointClassifier(client=client).fit(X, y)
+    ...     probabilities = clf.predict_proba(X)
+    ...     print(probabilities.chunks)
+    ...     print(probabilities[:2].compute().round(3))
+    ((100, 100, 100, 100, 100, 69), (2,))
+    [[1.    0.   ]
+     [0.995 0.005]]
+    >>> clf.to_local()
+    BayesPointClassifier()
+    """
 
     # Parameters of the local classifier that have no meaning here.
     mixture = None
