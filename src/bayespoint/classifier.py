@@ -258,7 +258,8 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, OutOfCore):
             supports it, and is never made dense. If the engine is given by name, such as ``"ep"``,
             a form of it that supports sparse rows is chosen, with a warning. Or
             :class:`~bayespoint.blocks.Blocks`, which are read a block at a time, and bring labels
-            and weights with them.
+            and weights with them; a memory-mapped array that is too large for memory is read so,
+            too, with a linear kernel.
         y : array-like of shape (n_samples,)
             Labels of any type, of two or more classes.
         sample_weight : array-like of shape (n_samples,), optional
@@ -269,7 +270,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, OutOfCore):
         -------
         self : BayesPointClassifier
         """
-        if isinstance(X, Blocks):
+        if isinstance(X, Blocks) or self._is_too_large(X):
             self._fit_blocks(X, y, sample_weight)
             return self
         with unchanged_on_failure(self):

@@ -9,7 +9,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from bayespoint.blocks import Blocks, Executor, LocalExecutor, ep, laplace
+from bayespoint.blocks import Blocks, Executor, LocalExecutor, ep, from_arrays, laplace
+from bayespoint.blocks.arrays import file_array
 from bayespoint.blocks.checkpoint import current_checkpoint
 from bayespoint.blocks.design import Design
 from bayespoint.blocks.fit import BlockFit, Learned
@@ -21,11 +22,12 @@ from bayespoint.engines import Engine, ExpectationPropagation, LaplaceApproximat
 from bayespoint.engines.gaussian.prior import priors
 from bayespoint.engines.gaussian.prior_scale import with_scale
 from bayespoint.fitted import Fitted, unchanged_on_failure
-from bayespoint.memory import check_fits
+from bayespoint.memory import SMALL, available_memory, check_fits
 from bayespoint.problem import Problem, check_weights
 from bayespoint.spaces.basis import check_range
 from bayespoint.training import Trained
 
+COPIES = 2  # of the features in float64, that a fit in memory takes at least
 KEPT = 1_000_000  # left-out probabilities that a posterior keeps; more would fill model files
 SITE_BYTES = 40  # of a row and task: two sites, as they were and as they become, and a probability
 
@@ -39,14 +41,24 @@ class Extent(NamedTuple):
 class OutOfCore(Fitted):
     """Fits over blocks, with the same result as in memory."""
 
+    def _is_too_large(self, X: Any) -> bool:
+        """Whether an array is in a file, and a fit in memory of a linear kernel has no room."""
+        if not isinstance(X, np.ndarray) or X.ndim != 2 or COPIES * X.nbytes <= SMALL:
+            return False
+        if file_array(X) is None or not self._kernel_is("is_linear") or self.ridge != 0:
+            return False
+        return COPIES * 8.0 * X.size > available_memory()
+
     def _fit_blocks(
         self,
-        blocks: Blocks,
+        blocks: Any,
         y: Any = None,
         sample_weight: Any = None,
         executor: Executor | None = None,
     ) -> None:
         """Fit the classifier to blocks; the functions on them run in threads by default."""
+        if not isinstance(blocks, Blocks):
+            blocks, y, sample_weight = from_arrays(blocks, y, sample_weight), None, None
         if y is not None or sample_weight is not None:
             raise ValueError(
                 "Blocks bring their labels and weights with them. Pass y and sample_weight to "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -131,6 +132,7 @@ class Rounds:
 
     def next(self) -> None:
         """One round: a visit of all blocks, and the posteriors that their new sites make."""
+        began = time.perf_counter()
         active = [i for i, task in enumerate(self.tasks) if task.reason == ACTIVE]
         try:
             new, sums = self.fit.run(self.visit, self.sites, self.order(active))
@@ -147,7 +149,7 @@ class Rounds:
         self.round += 1
         if not all(self.tasks[i].reason == "" for i in active):
             self.save(now=should_stop)
-        self.fit.monitor.update(min(self.round, self.engine.max_iter))
+        self.fit.advance(self.round, self.engine.max_iter, float(sums.largest.max()), began)
 
     def no_sites(self, n_rows: int) -> NDArray[np.float64]:
         """The sites of a block of so many rows, before the first round."""

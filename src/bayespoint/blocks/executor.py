@@ -134,7 +134,7 @@ def read(blocks: Blocks, k: int) -> Block:
     """Read block k; errors of files name the block."""
     try:
         return blocks.read(k)
-    except (BlockError, MemoryError):
+    except (BlockError, BlocksChangedError, MemoryError):
         raise
     except Exception as error:
         raise BlockError(k, f"cannot be read: {type(error).__name__}: {error}") from error

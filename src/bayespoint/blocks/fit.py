@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ from bayespoint.engines import Run
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.monitor import Monitor
 from bayespoint.posteriors import GaussianPosterior
+
+LONG = 1.0  # seconds of a round that is worth a message
 
 
 class Learned(NamedTuple):
@@ -101,6 +104,13 @@ class BlockFit:
         """Save a round, if it is time."""
         if self.checkpoint is not None:
             self.checkpoint.save(self.identity, arrays, now=now)
+
+    def advance(self, done: int, of: int, change: float, began: float) -> None:
+        """Tell the monitor that a round is done, in words if it took long."""
+        seconds = time.perf_counter() - began
+        if seconds >= LONG:
+            self.monitor.tell(f"round {done} took {seconds:.0f} s, largest move {change:.1e}")
+        self.monitor.update(min(done, of))
 
     def complete(self) -> None:
         """Remove the checkpoint of a fit that is complete."""

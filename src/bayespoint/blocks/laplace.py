@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -121,7 +122,7 @@ class Steps:
 
     def next(self) -> None:
         """One visit of all blocks, and the steps that follow from it."""
-        fit = self.fit
+        began, fit = time.perf_counter(), self.fit
         active = [i for i, task in enumerate(self.tasks) if task.reason == ACTIVE]
         places = [self.tasks[i].place(i, fit.priors[i]) for i in active]
         nothing = [None] * len(fit.sizes)
@@ -137,7 +138,7 @@ class Steps:
             elif should_stop:
                 task.reason = STOPPED
         self.save()
-        fit.monitor.update(min(self.round, self.engine.max_iter))
+        fit.advance(self.round, self.engine.max_iter, float(sums.relative.max()), began)
 
     def result(self) -> Learned:
         """The Gaussians at the ends of the last steps, from one more visit of all blocks."""

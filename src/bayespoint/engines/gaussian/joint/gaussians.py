@@ -56,7 +56,11 @@ class JointGaussian(ABC):
         Covariances of the outputs of each point.
     log_determinant : float
         Of the covariance of the weights over that of the prior.
+    width : int
+        Of the matrices that are factorised.
     """
+
+    width: int
 
     def __init__(self, space: Coordinates, prior: Any) -> None:
         self.space, self.prior = space, prior
@@ -139,6 +143,7 @@ class WeightJoint(JointGaussian):
     def __init__(self, space: Coordinates, prior: Any) -> None:
         super().__init__(space, prior)
         self._factor = prior.root()
+        self.width = len(self._factor)
 
     def _factorise(self, rate: NDArray) -> None:
         d, n_classes = self.prior.mean.shape
@@ -199,6 +204,7 @@ class OutputJoint(JointGaussian):
 
     def __init__(self, space: Coordinates, prior: IndependentPrior) -> None:
         super().__init__(space, prior)
+        self.width = space.n_points
         root = prior.one.root
         if root.ndim == 1 and np.ptp(root) == 0:
             self._K = np.asfortranarray(root[0] ** 2 * space.gram())

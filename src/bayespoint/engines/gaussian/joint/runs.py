@@ -119,9 +119,9 @@ def run_jointly(
     """
     n_points, n_classes = targets.shape
     codes, weight = targets.argmax(axis=1), request.weights(n_points)
-    with useful_threads((n_classes * min(n_points, space.n_coordinates)) ** 2):
-        where = place(engine, space, n_classes, request.start, type(likelihood))
-        gaussian = where.gaussian
+    where = place(engine, space, n_classes, request.start, type(likelihood))
+    gaussian = where.gaussian
+    with useful_threads(gaussian.width**2):
         try:
             with request.monitor.running(engine.max_iter, unit):
                 learned, ending = learn(gaussian, codes, weight, Progress(request.monitor))

@@ -8,6 +8,7 @@ from scipy.linalg import LinAlgError
 
 from bayespoint import _core
 from bayespoint._core.calls import Slices
+from bayespoint.engines.gaussian.joint.extrapolation import Extrapolation
 from bayespoint.engines.gaussian.joint.gaussians import JointGaussian, WeightJoint, precisions
 from bayespoint.likelihoods import ArgmaxLikelihood
 from bayespoint.posteriors import Messages
@@ -19,6 +20,7 @@ LESS, LESS_OF_MANY = 0.3, 0.05  # share of the first move at which these end
 HALVINGS = 30  # of a step that left no posterior, before the run is given up
 FAST = 1.0  # share of the moves of two sweeps before, below which there is no damping
 HESITANT = 0.4  # smallest share of a move
+SMALL, GROWN = 0.3, 2.0  # moves are extrapolated below, unless they are so much larger than before
 TINY = np.finfo(np.float64).tiny
 ACCURATE = 1e-2  # error of the mean, as a share of the last moves
 
@@ -58,6 +60,7 @@ class JointSites:
         self._last: NDArray | None = None  # this move, if moves may not shrink fast
         # Points that share few weights turn back together.
         self._many_points = isinstance(gaussian, WeightJoint)
+        self._extrapolation = Extrapolation()
         self._largest: list[float] = []  # of the moves of each sweep
         self._removed = np.ones(len(codes))  # copies of its sites that the cavity of a point lacks
         variances = np.diagonal(gaussian.S, axis1=1, axis2=2)
@@ -110,21 +113,26 @@ class JointSites:
         """Go less far if there are many points for each weight, or if moves do not shrink fast.
 
         If all moves r shrank by the same factor c = (r . last) / (last . last) after the share s of
-        the last, the share s / (1 - c) would make the next moves 0.
+        the last, the share s / (1 - c) would make the next moves 0. Small moves are extrapolated.
         """
         variance = np.diagonal(self.gaussian.S, axis1=1, axis2=2) + self._noise
-        changes = self.shift - before[0], self.rate - before[1]
-        move = np.concatenate([np.sqrt(variance) * changes[0], variance * changes[1]])
+        scale = np.stack([np.sqrt(variance), variance])
+        point = np.stack(before)
+        move = np.stack([self.shift, self.rate]) - point
         self._largest.append(first)
-        is_slow = len(self._largest) > 2 and first > FAST * self._largest[-3]
         if self._last is None:
-            self._last = move if is_slow or self._many_points else None
+            is_slow = len(self._largest) > 2 and first > FAST * self._largest[-3]
+            self._last = scale * move if is_slow or self._many_points else None
+            return
+        last, self._last = self._last, scale * move
+        shrunk = np.vdot(self._last, last) / max(np.vdot(last, last), TINY)
+        self._share = float(np.clip(self._share / max(1 - shrunk, TINY), HESITANT, 1.0))
+        if first > SMALL or first > GROWN * self._largest[-2]:
+            self._extrapolation.forget()
+            self.shift, self.rate = point + self._share * move
         else:
-            shrunk = np.vdot(move, self._last) / max(np.vdot(self._last, self._last), TINY)
-            self._share = float(np.clip(self._share / max(1 - shrunk, TINY), HESITANT, 1.0))
-            self._last = move
-        self.shift = before[0] + self._share * changes[0]
-        self.rate = before[1] + self._share * changes[1]
+            self.shift, self.rate = self._extrapolation.after(point, move, scale)
+            self.rate = np.maximum(self.rate, 0.0)
 
     def _step(self, share: float) -> None:
         shift, rate = self._wanted
