@@ -93,9 +93,7 @@ def compare(name: str, paths: tuple[Path, Path], workers: list[int], only_files:
             _, seconds = timed(local.fit, np.array(X), np.array(y))
             add("in memory, one thread", local, seconds, None)
     header = ["", "rounds", "seconds", "million rows/s", "peak here, GB", "worker, GB"]
-    table(
-        f"{name}: {n} rows x {d} columns; equal bits but in memory", header, rows
-    )
+    table(f"{name}: {n} rows x {d} columns; equal bits but in memory", header, rows)
 
 
 def chunks(paths: tuple[Path, Path], size: int) -> tuple[da.Array, da.Array]:

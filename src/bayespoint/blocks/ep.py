@@ -21,6 +21,7 @@ from bayespoint.engines.gaussian.ep import COLLAPSE, ROUNDING
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.engines.gaussian.sites import COLLAPSED, HALVINGS
 from bayespoint.engines.gaussian.tasks import EXHAUSTED, STOPPED, Ending, TaskResult, run_of
+from bayespoint.exceptions import ClusterError
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors import GaussianPosterior
 
@@ -136,7 +137,7 @@ class Rounds:
         active = [i for i, task in enumerate(self.tasks) if task.reason == ACTIVE]
         try:
             new, sums = self.fit.run(self.visit, self.sites, self.order(active))
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, ClusterError):
             self.save(now=True)
             raise
         should_stop = self.fit.monitor.should_stop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ def from_path(path: Path, y: Any, sample_weight: Any) -> Blocks:
     """Blocks of a file or a folder that workers read."""
     if path.suffix == ".npy":
         return from_npy(path, y, sample_weight)
-    readers = {".parquet": from_parquet, ".csv": from_csv}
+    readers: dict[str, Callable[..., Blocks]] = {".parquet": from_parquet, ".csv": from_csv}
     reader = from_parquet if path.is_dir() else readers.get(path.suffix)
     if reader is None:
         raise ValueError(
