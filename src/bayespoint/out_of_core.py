@@ -6,28 +6,40 @@ import time
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
 
 from bayespoint.blocks import Blocks, Executor, LocalExecutor, ep, from_arrays, laplace
-from bayespoint.blocks.arrays import file_array
+from bayespoint.blocks.arrays import ArrayBlocks, file_array
 from bayespoint.blocks.checkpoint import current_checkpoint
 from bayespoint.blocks.design import Design
 from bayespoint.blocks.fit import BlockFit, Learned
+from bayespoint.blocks.points import scaled_rows, stored_points
 from bayespoint.blocks.scores import expected, temperature_of
 from bayespoint.blocks.survey import Survey, survey
 from bayespoint.callbacks import monitor_for
 from bayespoint.coding import make_coding
-from bayespoint.engines import Engine, ExpectationPropagation, LaplaceApproximation
+from bayespoint.engines import (
+    Engine,
+    ExpectationPropagation,
+    LaplaceApproximation,
+    PermutedPerceptron,
+    get_engine,
+)
 from bayespoint.engines.gaussian.prior import priors
 from bayespoint.engines.gaussian.prior_scale import with_scale
 from bayespoint.fitted import Fitted, unchanged_on_failure
 from bayespoint.memory import SMALL, available_memory, check_fits
+from bayespoint.monitor import Monitor
 from bayespoint.problem import Problem, check_weights
+from bayespoint.scaling import Scaling
+from bayespoint.spaces import DualSpace
 from bayespoint.spaces.basis import check_range
 from bayespoint.training import Trained
 
 COPIES = 2  # of the features in float64, that a fit in memory takes at least
+SAMPLE = 10_000  # rows by which a kernel chooses its gamma and its centre
 KEPT = 1_000_000  # left-out probabilities that a posterior keeps; more would fill model files
 SITE_BYTES = 40  # of a row and task: two sites, as they were and as they become, and a probability
 
@@ -77,6 +89,9 @@ class OutOfCore(Fitted):
             if prints is None:
                 prints = [blocks.fingerprint(k) for k in range(len(blocks))]
             engine = self._block_engine(whole, blocks.n_features)
+            if isinstance(engine, PermutedPerceptron):
+                self._fit_rows(engine, blocks, whole, monitor, began)
+                return
             design = self._design(engine, whole, blocks.n_features)
             before = priors(engine, design.space, design.n_tasks)
             engine._check_range(Extent(largest_coordinate(design, whole)), before)
@@ -96,11 +111,12 @@ class OutOfCore(Fitted):
 
     def _check_blocks(self, blocks: Blocks) -> None:
         """Raise an error for parameters that have no meaning out of core."""
+        has_kernel_rows = isinstance(get_engine(self.engine), PermutedPerceptron)
         refused = {
             "device": self.device is not None,
             "mixture": self.mixture is not None,
             "warm_start": self.warm_start,
-            "ridge": self.ridge != 0,
+            "ridge": self.ridge != 0 and not has_kernel_rows,
         }
         for name, is_set in refused.items():
             if is_set:
@@ -108,11 +124,17 @@ class OutOfCore(Fitted):
                     f"A fit over blocks needs the default of {name!r}. Got "
                     f"{name}={getattr(self, name)!r}."
                 )
-        if self.kernel_is_named and not self._kernel_is("is_linear"):
+        if self.kernel_is_named and not self._kernel_is("is_linear") and not has_kernel_rows:
             raise ValueError(
                 f"A fit over blocks needs kernel='linear': the features of other kernels depend on "
                 f"all points. Got kernel={self.kernel!r}. Compute approximate features of every "
-                "block first, for example with scikit-learn's Nystroem."
+                "block first, for example with scikit-learn's Nystroem, or use "
+                "engine='perceptron'."
+            )
+        if has_kernel_rows and not isinstance(blocks, ArrayBlocks):
+            raise ValueError(
+                "engine='perceptron' reads single rows in any order. Pass a memory-mapped array "
+                "(from_arrays) or a .npy file (from_npy): other sources are read in whole blocks."
             )
         if self.multi_class == "joint":
             raise ValueError(
@@ -126,9 +148,12 @@ class OutOfCore(Fitted):
         """The engine, in the form for sparse rows if blocks are sparse."""
         kind = sparse.csr_array if whole.is_sparse else np.empty
         engine = self._make_engine(kind((0, n_features)))
+        if isinstance(engine, PermutedPerceptron):
+            return engine
         if not isinstance(engine, ExpectationPropagation | LaplaceApproximation):
             raise ValueError(
-                f"A fit over blocks needs engine='ep' or 'laplace'. Got {type(engine).__name__}."
+                "A fit over blocks needs engine='ep', 'laplace' or 'perceptron'. Got "
+                f"{type(engine).__name__}."
             )
         if isinstance(engine.prior_scale, str):
             engine = with_scale(engine, 1.0)
@@ -136,16 +161,7 @@ class OutOfCore(Fitted):
 
     def _design(self, engine: Engine, whole: Survey, n_features: int) -> Design:
         """The model of the rows."""
-        class_weight = whole.class_weights(self.class_weight)
-        check_weights("Class weights", class_weight)
-        is_class = (class_weight > 0) & (whole.positive > 0)
-        if is_class.sum() < 2:
-            found = whole.labels[is_class].tolist()
-            raise ValueError(
-                "A classifier needs samples of at least two classes. Got "
-                f"{'one class, ' + repr(found[0]) if found else 'no class'}, in "
-                f"{int(whole.positive.sum())} samples of positive weight."
-            )
+        class_weight, is_class = self._class_weights(whole)
         scaling = None
         if not self.kernel_is_named if self.standardize == "auto" else self.standardize:
             if whole.is_sparse:
@@ -164,6 +180,57 @@ class OutOfCore(Fitted):
         space = engine.space(kernel, 0.0, None).fit(empty)
         return Design(space, whole.labels, class_weight, whole.labels[is_class], scaling)
 
+    def _class_weights(self, whole: Survey) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """The weight of each label, and whether it has rows of positive weight."""
+        class_weight = whole.class_weights(self.class_weight)
+        check_weights("Class weights", class_weight)
+        is_class = (class_weight > 0) & (whole.positive > 0)
+        if is_class.sum() < 2:
+            found = whole.labels[is_class].tolist()
+            raise ValueError(
+                "A classifier needs samples of at least two classes. Got "
+                f"{'one class, ' + repr(found[0]) if found else 'no class'}, in "
+                f"{int(whole.positive.sum())} samples of positive weight."
+            )
+        return class_weight, is_class
+
+    def _fit_rows(
+        self, engine: Engine, blocks: ArrayBlocks, whole: Survey, monitor: Monitor, began: float
+    ) -> None:
+        """Fit an engine that asks for kernel rows, whose points stay in their file."""
+        class_weight, is_class = self._class_weights(whole)
+        labels, sample_weight = blocks.labels_and_weights()
+        places = np.searchsorted(whole.labels, np.asarray(labels))
+        given, weight = is_class[places], None
+        if self.class_weight is not None or sample_weight is not None:
+            weight = class_weight[places] * (1.0 if sample_weight is None else sample_weight)
+            given = weight > 0
+            weight = weight[given]
+        where = np.flatnonzero(given)
+        scaling = whole.scaling(class_weight) if self.standardize is True else None
+        some = scaled_rows(blocks, where[:: -(-len(where) // SAMPLE)], scaling)
+        space = DualSpace(self._make_kernel().fitted(some), self.ridge)
+        monitor.tell(f"measuring {len(where)} points")
+        space.points = stored_points(space.kernel, blocks, where, scaling)
+        codes = np.searchsorted(whole.labels[is_class], whole.labels)[places[given]]
+        problem = Problem(some, whole.labels[is_class], codes, weight, slice(None), given)
+        self._begin(blocks, scaling)
+        posterior, run = self._solve(engine, problem, space, None, monitor)
+        coding = make_coding(problem.classes, self._find_temperature(posterior, problem, None))
+        assert posterior.support is not None
+        trained = Trained(space.restrict(posterior.support), posterior, coding, run)
+        self._publish(engine, problem, trained, None, time.perf_counter() - began)
+
+    def _begin(self, blocks: Blocks, scaling: Scaling | None) -> None:
+        """Set what does not depend on the result of a fit."""
+        self.n_features_in_ = blocks.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if blocks.feature_names is not None:
+            self.feature_names_in_ = np.array(blocks.feature_names, dtype=object)
+        self._seed = int(check_random_state(self.random_state).randint(2**31))
+        self._fingerprint = None  # no later fit can extend this posterior
+        self._scaling = scaling
+
     def _publish_blocks(
         self,
         engine: Engine,
@@ -181,13 +248,7 @@ class OutOfCore(Fitted):
         elif self.decision != "vote":
             temperature = temperature_of(left_out, design.coding)
         coding = make_coding(design.classes, temperature)
-        self.n_features_in_ = blocks.n_features
-        self.__dict__.pop("feature_names_in_", None)
-        if blocks.feature_names is not None:
-            self.feature_names_in_ = np.array(blocks.feature_names, dtype=object)
-        self._seed = int(check_random_state(self.random_state).randint(2**31))
-        self._fingerprint = None  # no later fit can extend this posterior
-        self._scaling = design.scaling
+        self._begin(blocks, design.scaling)
         problem = stand_in(design, whole)
         trained = Trained(design.space, posterior, coding, run)
         scores = expected(left_out, coding)
