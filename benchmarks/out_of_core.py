@@ -125,7 +125,8 @@ def large(folder: Path, n: int, d: int) -> None:
         found = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
         rounds, seconds = found["rounds"], found["seconds"]
         rows.append([
-            name, found["summary"], f"{seconds:.0f}", f"{n * (rounds + PASSES) / seconds / 1e6:.2f}",
+            name, found["summary"], f"{seconds:.0f}",
+            f"{n * (rounds + PASSES) / seconds / 1e6:.2f}",
             f"{found['peak']:.2f}", f"{8 * n * d / 1e9:.1f}",
         ])  # fmt: skip
     header = ["engine", "run", "seconds", "million rows a second", "peak, GB", "file, GB"]
