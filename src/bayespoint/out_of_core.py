@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+import warnings
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from bayespoint.blocks import Blocks, Executor, LocalExecutor, ep, from_arrays, laplace
 from bayespoint.blocks.arrays import ArrayBlocks, file_array
@@ -41,6 +44,7 @@ from bayespoint.training import Trained
 COPIES = 2  # of the features in float64, that a fit in memory takes at least
 SAMPLE = 10_000  # rows by which a kernel chooses its gamma and its centre
 KEPT = 1_000_000  # left-out probabilities that a posterior keeps; more would fill model files
+MATRICES = 12  # of all pairs of weights, for a task: posterior, sums, those of blocks in work
 SITE_BYTES = 40  # of a row and task: two sites, as they were and as they become, and a probability
 
 
@@ -52,6 +56,23 @@ class Extent(NamedTuple):
 
 class OutOfCore(Fitted):
     """Fits over blocks, with the same result as in memory."""
+
+    def _in_chunks(self, X: Any, function: Callable[[NDArray], NDArray]) -> NDArray:
+        """Apply a function of transformed points, also of blocks, one after another."""
+        if not isinstance(X, Blocks):
+            return super()._in_chunks(X, function)
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and X.feature_names not in (None, list(names)):
+            raise ValueError(
+                f"The blocks have the columns {X.feature_names[:6]}, and the classifier was "
+                f"fitted with {list(names[:6])}. Name the same features in the same order."
+            )
+        with warnings.catch_warnings():  # arrays of blocks have no names
+            warnings.filterwarnings("ignore", "X does not have valid feature names")
+            found = [super(OutOfCore, self)._in_chunks(block.X, function)
+                     for block in X if block.X.shape[0]]  # fmt: skip
+        return np.concatenate(found)
 
     def _is_too_large(self, X: Any) -> bool:
         """Whether an array is in a file, and a fit in memory of a linear kernel has no room."""
@@ -95,12 +116,7 @@ class OutOfCore(Fitted):
             design = self._design(engine, whole, blocks.n_features)
             before = priors(engine, design.space, design.n_tasks)
             engine._check_range(Extent(largest_coordinate(design, whole)), before)
-            n_rows = int(whole.positive.sum())
-            check_fits(
-                SITE_BYTES * float(n_rows) * design.n_tasks,
-                f"The sites of {n_rows} rows and {design.n_tasks} tasks",
-                "use covariance='diagonal', whose sites are of blocks, or engine='laplace'",
-            )
+            check_memory(engine, design, int(whole.positive.sum()))
             fit = BlockFit(
                 blocks, executor, prints, design, before, used_rows(each, design), monitor,
                 current_checkpoint(), settings_of(engine, design),
@@ -258,6 +274,19 @@ class OutOfCore(Fitted):
             known = [one.log_probability for one in left_out]
             posterior.left_out_log_probability = np.concatenate(known)
         design.space.forget()
+
+
+def check_memory(engine: Engine, design: Design, n_rows: int) -> None:
+    """Raise an error if what is kept between rounds does not fit in memory."""
+    d, tasks = design.space.n_coordinates, design.n_tasks
+    is_full = getattr(engine, "covariance", "full") == "full"
+    has_sites = is_full and isinstance(engine, ExpectationPropagation)
+    check_fits(
+        tasks * (SITE_BYTES * float(n_rows) * has_sites + MATRICES * 8.0 * d**2 * is_full),
+        f"A fit of {n_rows} rows, {d} weights and {tasks} task{'s' * (tasks > 1)}",
+        "use ExpectationPropagation(covariance='diagonal'), which keeps neither sites nor "
+        "matrices" + ", or engine='laplace', which keeps no sites" * has_sites,
+    )
 
 
 def used_rows(each: list[Survey], design: Design) -> list[int]:
