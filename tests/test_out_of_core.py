@@ -1,6 +1,7 @@
 """Fits over blocks: the results of fits in memory, and the same bits for any number of threads."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,7 +9,7 @@ from scipy import sparse
 from tests.helpers.blocks import assert_equal_fits, machine, noisy, same_bits
 
 from bayespoint import BayesPointClassifier, out_of_core
-from bayespoint.blocks import LocalExecutor, from_arrays, from_batches
+from bayespoint.blocks import LocalExecutor, from_arrays, from_batches, from_parquet
 from bayespoint.blocks.executor import run_on_block
 from bayespoint.engines import ExpectationPropagation, GibbsSampler, LaplaceApproximation
 from bayespoint.exceptions import BlockError, NotConvergedWarning
@@ -269,3 +270,29 @@ def test_an_executor_of_another_kind():
     local, other = machine(), machine()
     local._fit_blocks(blocks, executor=LocalExecutor(2))
     assert same_bits(local, other.fit(blocks))
+
+
+def test_predictions_of_tables(tmp_path, recwarn):
+    """Names of columns are compared, and empty row groups passed over."""
+    X, y = noisy(n=90)
+    table = pd.DataFrame(X, columns=list("abcd")).assign(y=y)
+    table.to_parquet(tmp_path / "table.parquet", row_group_size=30)
+    clf = machine().fit(from_parquet(tmp_path / "table.parquet", "y", block_rows=30))
+    blocks = from_parquet(tmp_path / "table.parquet", features=list("abcd"), block_rows=30)
+    assert np.array_equal(clf.predict(blocks), clf.predict(table[list("abcd")]))
+    assert not recwarn.list
+    with pytest.raises(ValueError, match=r"The blocks have the columns \['b', 'a'"):
+        clf.predict(from_parquet(tmp_path / "table.parquet", features=list("bacd")))
+    batches = [(X[:50],), (X[:0],), (X[50:],)]
+    assert np.array_equal(clf.predict(from_batches(batches)), clf.predict(blocks))
+
+
+def test_memory_is_asked_for_before_the_rounds(monkeypatch):
+    X, y = noisy(n=50)
+    asked = []
+    monkeypatch.setattr(out_of_core, "check_fits", lambda n, *words: asked.append((n, words)))
+    for engine in ENGINES:
+        machine(engine).fit(from_arrays(X, y))
+    ep, laplace, diagonal = (n for n, _ in asked)
+    assert ep == 40 * 50 + laplace
+    assert diagonal == 0

@@ -12,7 +12,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bayespoint.blocks import Blocks
 from bayespoint.coding import Coding
 from bayespoint.gpu.arrays import like, scaled, to_numpy
 from bayespoint.gpu.devices import (
@@ -249,9 +248,9 @@ class Predictions:
         Returns
         -------
         ndarray of shape (n_samples, n_tasks, n_weights)
-            With a linear kernel, one weight for each feature, followed by the intercept, if there
-            is one. With other kernels, coordinates in the engine's basis, which do not correspond
-            to features.
+            With a linear kernel, one weight for each feature (as in ``coef_``, of features before
+            they are standardized), followed by the intercept, if there is one. With other kernels,
+            coordinates in the engine's basis, which do not correspond to features.
 
         Examples
         --------
@@ -263,9 +262,14 @@ class Predictions:
         (1000, 3, 5)
         """
         drawn = self._draw(n_samples, random_state)
-        flat = drawn.reshape(len(drawn), -1)
-        weights = self._space.primal(flat) if self._space.kernel.is_linear else flat
-        return np.moveaxis(weights.reshape(-1, *drawn.shape[1:]), 0, 2)
+        flat, is_linear = drawn.reshape(len(drawn), -1), self._space.kernel.is_linear
+        weights = self._space.primal(flat) if is_linear else flat
+        weights = np.moveaxis(weights.reshape(-1, *drawn.shape[1:]), 0, 2)
+        if self._scaling is None or not is_linear:
+            return weights
+        coef, constant = np.split(weights, [len(self._scaling.scale)], axis=2)
+        coef, intercept = self._scaling.weights(coef, constant.sum(axis=2))
+        return np.concatenate([coef, intercept[:, :, None]], axis=2)
 
     def _draw(self, n_samples: int, random_state: int | np.random.RandomState | None) -> NDArray:
         """Classifiers drawn from the posterior, (n_coordinates, n_samples, n_tasks)."""
@@ -355,11 +359,9 @@ class Predictions:
             scores[given] = known
         self.oob_decision_function_ = scores[:, 0] if self.coding_.n_tasks == 1 else scores
 
-    def _in_chunks(self, X: Any, function: Callable[[NDArray], NDArray]) -> NDArray:
+    def _in_chunks(self, X: ArrayLike, function: Callable[[NDArray], NDArray]) -> NDArray:
         """Apply a function of transformed points, chunk by chunk."""
         check_is_fitted(self)
-        if isinstance(X, Blocks):
-            return np.concatenate([self._in_chunks(block.X, function) for block in X])
         device = prediction_device(self.device, X)
         if device is not None and self._space.has_device_form:
             return self._on_device(X, device, function)

@@ -41,8 +41,15 @@ class FileArray:
             if end == begin:
                 return np.empty(shape, self.dtype)
             return np.asarray(np.memmap(self.path, self.dtype, "r", offset, shape))
-        whole = np.memmap(self.path, self.dtype, "r", self._offset, self.shape, "F")
-        return np.array(whole[begin:end], order="C")
+        return np.array(self._map()[begin:end], order="C")
+
+    def __getitem__(self, which: NDArray[np.intp]) -> NDArray:
+        """A copy of some rows, in any order."""
+        return np.array(self._map()[which], order="C")
+
+    def _map(self) -> np.memmap:
+        order: Any = self._order
+        return np.memmap(self.path, self.dtype, "r", self._offset, self.shape, order)
 
 
 def file_array(array: Any) -> FileArray | None:
@@ -85,6 +92,16 @@ class ArrayBlocks(Blocks):
     def read(self, k: int) -> Block:
         """Parts of files that are mapped while they are used, and views of arrays in memory."""
         return Block(*(part(one, *self._begins[k : k + 2]) for one in self._columns))
+
+    def take(self, rows: NDArray[np.intp]) -> NDArray:
+        """Features of some rows, in any order."""
+        return self._columns[0][rows]
+
+    def labels_and_weights(self) -> tuple[NDArray | None, NDArray | None]:
+        """Those of all rows."""
+        n = self._begins[-1]
+        labels, weight = (part(one, 0, n) for one in self._columns[1:])
+        return labels, weight
 
     def fingerprint(self, k: int) -> tuple:
         """Size and time of files, and checksums of a few rows in memory."""

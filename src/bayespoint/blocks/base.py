@@ -27,6 +27,13 @@ class Block(NamedTuple):
         Their labels; None where only predictions are asked for.
     weight : ndarray of shape (n,) or None
         Their sample weights; None if all are 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.blocks import Block
+    >>> Block(np.eye(2), np.array([0, 1])).y
+    array([0, 1])
     """
 
     X: Any

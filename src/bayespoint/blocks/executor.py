@@ -176,7 +176,7 @@ class LocalExecutor:
         shared: Any,
         expected: Sequence[tuple] | None = None,
     ) -> tuple[list[Any], Any]:
-        """Run the function on all blocks; see :class:`Executor`."""
+        """Run the function on all blocks; see ``Executor``."""
         known = expected if expected is not None else [None] * len(blocks)
         kept: list[Any] = []
         tree = Tree()
