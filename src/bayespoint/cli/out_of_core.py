@@ -17,12 +17,13 @@ from bayespoint.blocks.csv import CsvBlocks
 from bayespoint.blocks.parquet import ParquetBlocks
 from bayespoint.cli.columns import CATEGORY, NUMBER
 from bayespoint.cli.errors import bad_data, bad_usage
-from bayespoint.cli.messages import Notes, facts
+from bayespoint.cli.messages import Notes
 from bayespoint.cli.models import write_model
 from bayespoint.cli.outputs import PARQUET
 from bayespoint.cli.reading import ALSO_MISSING, HEAD, find_delimiter, reading_errors
 from bayespoint.cli.scheduler import fit_at
 from bayespoint.cli.table_blocks import TableBlocks, learn_columns
+from bayespoint.cli.tables import facts
 from bayespoint.cli.training import describe_classifier, learned_facts, summary
 from bayespoint.exceptions import BlockError, BlocksChangedError, CheckpointError, in_bytes
 from bayespoint.extras import require
@@ -125,6 +126,7 @@ def fit_table(
             wrong = sum(int((machine.predict(X) != y).sum()) for X, y, _ in blocks)
     fitted = Pipeline([("columns", learned.transformer), ("machine", machine)])
     kinds = learned.kinds
+    largest = max(learned.counts, key=lambda label: learned.counts[label])
     return {
         "target": target,
         "rows": learned.n_rows,
@@ -137,6 +139,7 @@ def fit_table(
         "classes": {str(label): n for label, n in learned.counts.items()},
         **describe_classifier(fitted),
         "training_error": wrong / learned.n_rows,
+        "baseline": {"class": str(largest), "error": 1 - learned.counts[largest] / learned.n_rows},
         **learned_facts(machine),
     }, fitted, kinds  # fmt: skip
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from bayespoint import BayesPointClassifier
 from bayespoint.blocks import Blocks
@@ -15,16 +13,6 @@ from bayespoint.exceptions import ClusterError
 from bayespoint.extras import require
 
 PATIENCE = 10  # seconds until a scheduler must have answered
-
-Scheduler = Annotated[
-    str | None,
-    typer.Option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="Train on the Dask cluster of this scheduler, such as tcp://node1:8786. Its workers "
-        "read the table in blocks.",
-    ),
-]
 
 
 def fit_at(address: str | None, machine: BayesPointClassifier, rows: Blocks) -> Any:
