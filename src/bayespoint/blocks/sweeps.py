@@ -192,9 +192,8 @@ class LeftOut(NamedTuple):
         """Some of the rows."""
         if own == slice(0, None, 1):
             return self
-        return LeftOut(
-            *map(np.array, (self.log_probability[own], self.codes[own], self.weight[own]))
-        )
+        log_probability, codes, weight = self
+        return LeftOut(log_probability[own].copy(), codes[own].copy(), weight[own].copy())
 
 
 @dataclass(frozen=True)
