@@ -257,12 +257,12 @@ class OutOfCore(Fitted):
         began: float,
     ) -> None:
         """Set the fitted attributes."""
-        posterior, run, left_out = learned
+        posterior, run, left_out, step = learned
         temperature = 1.0
         if self.temperature != "auto":
             temperature = float(self.temperature)
         elif self.decision != "vote":
-            temperature = temperature_of(left_out, design.coding)
+            temperature = temperature_of(left_out, design.coding, step)
         coding = make_coding(design.classes, temperature)
         self._begin(blocks, design.scaling)
         problem = stand_in(design, whole)
@@ -270,7 +270,7 @@ class OutOfCore(Fitted):
         scores = expected(left_out, coding)
         self._publish(engine, problem, trained, None, time.perf_counter() - began)
         self.expected_scores_, self.left_out_error_ = scores, scores["error"].value
-        if sum(one.log_probability.size for one in left_out) <= KEPT:
+        if step == 1 and sum(one.log_probability.size for one in left_out) <= KEPT:
             known = [one.log_probability for one in left_out]
             posterior.left_out_log_probability = np.concatenate(known)
         design.space.forget()
@@ -280,7 +280,8 @@ def check_memory(engine: Engine, design: Design, n_rows: int) -> None:
     """Raise an error if what is kept between rounds does not fit in memory."""
     d, tasks = design.space.n_coordinates, design.n_tasks
     is_full = getattr(engine, "covariance", "full") == "full"
-    has_sites = is_full and isinstance(engine, ExpectationPropagation)
+    is_ep = isinstance(engine, ExpectationPropagation)
+    has_sites = is_full and is_ep and ep.keeps_sites(engine, n_rows, d)
     check_fits(
         tasks * (SITE_BYTES * float(n_rows) * has_sites + MATRICES * 8.0 * d**2 * is_full),
         f"A fit of {n_rows} rows, {d} weights and {tasks} task{'s' * (tasks > 1)}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,9 @@ from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors import GaussianPosterior
 
 ACTIVE = "active"  # the reason of a task that goes on
+MANY = 1000  # points for each weight, from which sites need not be kept
+# Steps to find the sites of a posterior: few while it moves by more than this, as it is not final.
+CLOSE, FEW_STEPS, MOST_STEPS = 1e-2, 2, 30
 # Shares of the last round's move at which messages of single rows are found, and a visit ends.
 EARLY, ENOUGH = 0.01, 0.5
 
@@ -90,17 +93,28 @@ class TaskState:
 def learn(fit: BlockFit, engine: ExpectationPropagation) -> Learned:
     """Run expectation propagation over blocks, all of them at once.
 
-    With a full covariance the rounds are those of ``schedule="parallel"`` in memory, to rounding;
-    the fixed point is that of both schedules. With independent weights a round is a sweep over
-    the rows of each block, and the fixed point is that in memory, too.
+    The fixed point is that in memory. With a full covariance the rounds are those of
+    ``schedule="parallel"`` in memory, to rounding, or, with 1 000 times as many points as weights
+    and no flips of labels, rounds that keep no sites. With independent weights a round is a sweep
+    over the rows of each block.
     """
     kind = Rounds if engine.covariance == "full" else TiedRounds
+    if kind is Rounds and not keeps_sites(engine, sum(fit.sizes), fit.design.space.n_coordinates):
+        kind = FreeRounds
     rounds = kind(fit, engine)
     rounds.run()
     result = rounds.result()
     if result.run.converged:
         fit.complete()
     return result
+
+
+def keeps_sites(engine: ExpectationPropagation, n_rows: int, n_weights: int) -> bool:
+    """Whether a full covariance needs the sites of all rows between rounds.
+
+    Sites that can have a negative precision do, and sites with a large share of the posterior.
+    """
+    return engine.label_noise > 0 or n_rows < MANY * n_weights
 
 
 class Rounds:
@@ -144,34 +158,44 @@ class Rounds:
         for place, i in enumerate(active):
             share = self.settle(i, place, sums, should_stop)
             if share < 1:
-                for before, after in zip(self.sites, new, strict=True):
-                    after[i] = before[i] + share * (after[i] - before[i])
+                self.hold_back(new, i, share)
         self.sites = new
         self.round += 1
         if not all(self.tasks[i].reason == "" for i in active):
             self.save(now=should_stop)
-        self.fit.advance(self.round, self.engine.max_iter, float(sums.largest.max()), began)
+        last = max((self.tasks[i].changes[-1] for i in active), default=0.0)
+        self.fit.advance(self.round, self.engine.max_iter, last, began)
 
-    def no_sites(self, n_rows: int) -> NDArray[np.float64]:
+    def hold_back(self, new: list[Any], i: int, share: float) -> None:
+        """Let the sites of a task go only a share of the way to new ones."""
+        for before, after in zip(self.sites, new, strict=True):
+            after[i] = before[i] + share * (after[i] - before[i])
+
+    def move(self, task: TaskState, place: int, sums: Any) -> float:
+        """How far the sites of a task would move."""
+        return float(sums.largest[place])
+
+    def no_sites(self, n_rows: int) -> Any:
         """The sites of a block of so many rows, before the first round."""
         return np.zeros((self.fit.n_tasks, 2, n_rows))
 
     def order(self, which: list[int]) -> Any:
         """What the blocks need to know of these tasks."""
         beliefs = [self.tasks[i].belief(i) for i in which]
-        return Order(self.fit.design, self.likelihood.constants, beliefs)
+        return Order(self.fit.design, self.likelihood.constants, beliefs, self.fit.thinning)
 
     def settle(self, i: int, place: int, sums: Any, should_stop: bool) -> float:
         """Take over the sums of a task, or end it; the share of the moves that stays."""
-        task, move = self.tasks[i], float(sums.largest[place])
+        task = self.tasks[i]
+        move = self.move(task, place, sums)
         if not task.changes:
             task.radius = float(np.sqrt(sums.widest[place]))
         task.reason = self.ending(len(task.changes), move, should_stop)
         if task.reason != ACTIVE:
             return 0.0
         task.changes.append(move)
-        task.takes_copies = task.takes_copies or bool(np.isinf(move))
-        part = 1.0
+        task.takes_copies = task.takes_copies or self.lost_cavities(task, place, sums)
+        part = self.first_part(task)
         for _ in range(HALVINGS):
             try:
                 task.take(
@@ -188,6 +212,14 @@ class Rounds:
         if self.engine.damping is None:
             task.share = self.engine._next_share(task.share, task.changes)
         return part
+
+    def lost_cavities(self, task: TaskState, place: int, sums: Any) -> bool:
+        """Whether a site had no cavity, so that these must lack no more copies than are there."""
+        return bool(np.isinf(sums.largest[place]))
+
+    def first_part(self, task: TaskState) -> float:
+        """The share of new sums that is taken: blocks have gone the share that they were told."""
+        return 1.0
 
     def ending(self, n_sweeps: int, move: float, should_stop: bool) -> str:
         """Why a task ends before its sites move, "" if it has converged."""
@@ -220,7 +252,12 @@ class Rounds:
             self.likelihood,
             log_evidence=np.array([one.log_evidence for one in results]),
         )
-        return Learned(posterior, run_of(results, endings, "sweeps", self.engine.tol), left_out)
+        return Learned(
+            posterior,
+            run_of(results, endings, "sweeps", self.engine.tol),
+            left_out,
+            fit.thinning.step,
+        )
 
     def save(self, *, now: bool = False) -> None:
         """Write a checkpoint, if it is time."""
@@ -229,18 +266,71 @@ class Rounds:
         arrays: dict[str, Any] = {"round": np.array(self.round)}
         for i, task in enumerate(self.tasks):
             arrays |= {f"task{i}_{name}": np.array(value) for name, value in vars(task).items()}
-        arrays |= {f"sites{k}": sites for k, sites in enumerate(self.sites)}
+        arrays |= {f"sites{k}": one for k, one in enumerate(self.sites) if one is not None}
         self.fit.save(arrays, now=now)
 
     def restore(self, saved: Mapping[str, np.ndarray]) -> None:
         """Go on from a checkpoint; what it ended for is forgotten unless it converged."""
         self.round = int(saved["round"])
-        self.sites = [saved[f"sites{k}"] for k in range(len(self.sites))]
+        self.sites = [saved.get(f"sites{k}") for k in range(len(self.sites))]
         for i, task in enumerate(self.tasks):
             for name, value in vars(task).items():
                 found = saved[f"task{i}_{name}"]
                 setattr(task, name, found.tolist() if not isinstance(value, np.ndarray) else found)
             task.reason = "" if task.reason == "" else ACTIVE
+
+
+class FreeRounds(Rounds):
+    """The same with many more points than weights, where no sites are kept.
+
+    A block finds its sites from the posterior, and sends sums only. So nothing of the size of the
+    data is kept between rounds, or moved.
+    """
+
+    first_share = 1.0
+
+    def no_sites(self, n_rows: int) -> None:
+        """Nothing is kept."""
+
+    def hold_back(self, new: list[Any], i: int, share: float) -> None:
+        """Nothing is kept; the sums are held back."""
+
+    def first_part(self, task: TaskState) -> float:
+        """The share of the step."""
+        return task.share
+
+    def settle(self, i: int, place: int, sums: Any, should_stop: bool) -> float:
+        """The same; the last step, which costs nothing more, is taken."""
+        share, task = super().settle(i, place, sums, should_stop), self.tasks[i]
+        if task.reason == "":
+            space, prior = self.fit.design.space, self.fit.priors[i]
+            task.take(space, prior, sums.precision[place], sums.pull[place])
+        return share
+
+    def lost_cavities(self, task: TaskState, place: int, sums: Any) -> bool:
+        """The same, once the posterior is close to its end."""
+        return task.changes[-1] <= CLOSE and super().lost_cavities(task, place, sums)
+
+    def order(self, which: list[int]) -> Order:
+        """What the blocks need to know of these tasks."""
+        order = super().order(which)
+        beliefs = []
+        for belief in order.beliefs:
+            last = min([1.0, *self.tasks[belief.task].changes[-1:]])
+            n_steps = FEW_STEPS if last > CLOSE else MOST_STEPS
+            tol = max(0.1 * self.engine.tol, EARLY * last)
+            beliefs.append(belief._replace(tol=tol, n_steps=n_steps))
+        return replace(order, beliefs=beliefs)
+
+    def move(self, task: TaskState, place: int, sums: Any) -> float:
+        """How far the posterior would move: no output by more of its standard deviations.
+
+        Nor would its variance change by a larger share.
+        """
+        rate = sums.precision[place] - task.precision
+        pull = sums.pull[place] - task.pull - rate @ task.mean
+        change = task.factor.T @ rate @ task.factor
+        return float(max(np.linalg.norm(task.factor.T @ pull), np.linalg.norm(change, 2)))
 
 
 class TiedRounds(Rounds):
@@ -258,4 +348,4 @@ class TiedRounds(Rounds):
     def order(self, which: list[int]) -> RowOrder:
         """What the blocks need to know of these tasks."""
         beliefs = [self.tasks[i].independent(i, self.engine.tol) for i in which]
-        return RowOrder(self.fit.design, self.likelihood, beliefs)
+        return RowOrder(self.fit.design, self.likelihood, beliefs, self.fit.thinning)

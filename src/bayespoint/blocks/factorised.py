@@ -21,7 +21,7 @@ from scipy.linalg import LinAlgError
 
 from bayespoint.blocks.base import Block
 from bayespoint.blocks.design import Design
-from bayespoint.blocks.sweeps import LeftOut, SummarySums, small_codes
+from bayespoint.blocks.sweeps import LeftOut, SummarySums, Thinning, small_codes
 from bayespoint.engines.gaussian.factorised import FactorisedSites, sparse_rows
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.likelihoods import ProbitLikelihood
@@ -72,6 +72,7 @@ class RowOrder:
     design: Design
     likelihood: ProbitLikelihood
     beliefs: list[Independent]
+    thinning: Thinning
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,9 @@ def summarise_rows(
         left_out[:, i], constants = found.constants()
         constant[i] = rows.weight @ constants
     return (
-        LeftOut(left_out, small_codes(rows.codes, order.design), rows.weight),
+        LeftOut(left_out, small_codes(rows.codes, order.design), rows.weight).thinned(
+            order.thinning.own(k)
+        ),
         SummarySums(constant, wrong, len(rows.codes)),
     )
 

@@ -6,6 +6,7 @@ import time
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from bayespoint.blocks.base import Blocks
 from bayespoint.blocks.checkpoint import Checkpoint
 from bayespoint.blocks.design import Design
 from bayespoint.blocks.executor import BlockFunction, Executor
-from bayespoint.blocks.sweeps import LeftOut
+from bayespoint.blocks.sweeps import LeftOut, Thinning
 from bayespoint.engines import Run
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.monitor import Monitor
@@ -24,11 +25,15 @@ LONG = 1.0  # seconds of a round that is worth a message
 
 
 class Learned(NamedTuple):
-    """The result of an engine over blocks; ``left_out`` has one entry for each block."""
+    """The result of an engine over blocks; ``left_out`` has one entry for each block.
+
+    It has every ``step``-th row.
+    """
 
     posterior: GaussianPosterior
     run: Run
     left_out: list[LeftOut]
+    step: int
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,11 @@ class BlockFit:
     monitor: Monitor = field(default_factory=Monitor)
     checkpoint: Checkpoint | None = None
     settings: str = ""
+
+    @cached_property
+    def thinning(self) -> Thinning:
+        """Of which rows left-out probabilities are collected."""
+        return Thinning.of(self.sizes)
 
     @property
     def n_tasks(self) -> int:

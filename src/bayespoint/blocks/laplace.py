@@ -148,7 +148,9 @@ class Steps:
             Around(prior.mean + prior.rooted(u), prior.rooted(task.root))
             for u, task, prior in zip(modes, self.tasks, fit.priors, strict=True)
         ]
-        left_out, sums = fit.run(summarise_mode, fit.sizes, AroundOrder(fit.design, gaussians))
+        left_out, sums = fit.run(
+            summarise_mode, fit.sizes, AroundOrder(fit.design, gaussians, fit.thinning)
+        )
         results, endings = [], []
         for i, (u, task, (mean, factor)) in enumerate(
             zip(modes, self.tasks, gaussians, strict=True)
@@ -163,7 +165,12 @@ class Steps:
             LogisticLikelihood(),
             log_evidence=np.array([one.log_evidence for one in results]),
         )
-        return Learned(posterior, run_of(results, endings, "steps", self.engine.tol), left_out)
+        return Learned(
+            posterior,
+            run_of(results, endings, "steps", self.engine.tol),
+            left_out,
+            fit.thinning.step,
+        )
 
     def save(self) -> None:
         """Write a checkpoint: it is small, so after every step."""

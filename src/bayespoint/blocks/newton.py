@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bayespoint.blocks.base import Block
 from bayespoint.blocks.design import Design
-from bayespoint.blocks.sweeps import LeftOut, SummarySums, small_codes
+from bayespoint.blocks.sweeps import LeftOut, SummarySums, Thinning, small_codes
 from bayespoint.likelihoods import LogisticLikelihood
 
 EPS = np.finfo(np.float64).eps
@@ -102,6 +102,7 @@ class AroundOrder:
 
     design: Design
     gaussians: list[Around]
+    thinning: Thinning
 
 
 def summarise_mode(
@@ -128,6 +129,6 @@ def summarise_mode(
             wrong[i] += (y * f <= 0).sum()
     _, codes, weight = order.design.used(block)
     return (
-        LeftOut(left_out, small_codes(codes, order.design), weight),
+        LeftOut(left_out, small_codes(codes, order.design), weight).thinned(order.thinning.own(k)),
         SummarySums(found, wrong, len(codes)),
     )

@@ -15,8 +15,11 @@ CHUNK = 65_536  # rows of which probabilities are computed at a time
 TINY = np.finfo(np.float64).tiny
 
 
-def temperature_of(left_out: Sequence[LeftOut], coding: Coding) -> float:
-    """The temperature of the best left-out predictions, from as many rows as in memory."""
+def temperature_of(left_out: Sequence[LeftOut], coding: Coding, thinned: int = 1) -> float:
+    """The temperature of the best left-out predictions, from as many rows as in memory.
+
+    Only every ``thinned``-th row is given.
+    """
     n = sum(len(one.codes) for one in left_out)
     step, before, some = -(-n // ENOUGH), 0, []
     for one in left_out:  # every step-th row of all, whatever the blocks
@@ -25,7 +28,7 @@ def temperature_of(left_out: Sequence[LeftOut], coding: Coding) -> float:
         before += len(one.codes)
     log_probability, codes, weight = (np.concatenate(parts) for parts in zip(*some, strict=True))
     log_odds = coding.log_odds(*coding.left_out(log_probability, codes))
-    copies = float(sum(one.weight.sum() for one in left_out))
+    copies = thinned * float(sum(one.weight.sum() for one in left_out))
     return best_temperature(log_odds, codes, weight, copies)
 
 
