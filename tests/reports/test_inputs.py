@@ -112,6 +112,7 @@ def test_what_can_change():
         assert first.column == next(iter(change))
         assert first.is_shifted
         assert first.distance > 0.5
+        assert not compare(before, table.assign(**change)[:5])[0].is_shifted  # too few rows
 
 
 def test_many_columns_are_folded():

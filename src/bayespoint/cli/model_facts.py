@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from rich.console import RenderableType
 
 from bayespoint.cli import guarantees
 from bayespoint.cli.evaluations import preparation
-from bayespoint.cli.messages import Notes, class_words, count
-from bayespoint.cli.models import Model, read_model
+from bayespoint.cli.messages import class_words, count
+from bayespoint.cli.models import Model
 from bayespoint.cli.tables import facts, numbers_table
 from bayespoint.cli.training import (
     baseline_lines,
@@ -20,14 +19,15 @@ from bayespoint.cli.training import (
     learned_facts,
 )
 from bayespoint.exceptions import in_bytes
+from bayespoint.reject import Guarantee
 from bayespoint.reports.drift import words
 from bayespoint.storage import describe
 
 
-def describe_file(path: Path, notes: Notes) -> dict[str, Any]:
-    """What a model file holds, ready for JSON."""
-    model = read_model(path, notes, needs_table=False)
-    file, machine = describe(path), model.machine
+def describe_file(model: Model) -> dict[str, Any]:
+    """What the file of a model holds, ready for JSON."""
+    path, machine = model.path, model.machine
+    file = describe(path)
     engine = engine_of(machine)
     return {
         "model": str(path),
@@ -44,7 +44,6 @@ def describe_file(path: Path, notes: Notes) -> dict[str, Any]:
         "baseline": model.summary.get("baseline"),
         "training_error": model.summary.get("training_error"),
         "guarantee": guarantees.as_json(model.guarantee),
-        "guarantee_lines": guarantees.lines(model.guarantee),
         "columns": columns(model),
         "preparation": preparation(model),
     }
@@ -61,7 +60,7 @@ def columns(model: Model) -> dict[str, dict[str, str]]:
     }
 
 
-def tables(found: dict[str, Any]) -> list[RenderableType]:
+def tables(found: dict[str, Any], guarantee: Guarantee | None) -> list[RenderableType]:
     """The same for the terminal."""
     classes, error = found["classes"], found["training_error"]
     lines = [
@@ -76,7 +75,7 @@ def tables(found: dict[str, Any]) -> list[RenderableType]:
         *expected_lines(found),
         *baseline_lines(found),
         ("convergence", found["run"]["summary"]),
-        *found["guarantee_lines"],
+        *guarantees.lines(guarantee),
         ("preparation", "\n".join(found["preparation"])),
     ]
     parts: list[RenderableType] = [facts([(name, words) for name, words in lines if words])]

@@ -8,7 +8,7 @@ from bayespoint.reports import pictures
 from bayespoint.reports.costs import Threshold, thresholds
 from bayespoint.reports.evaluation import Evaluation
 from bayespoint.reports.examples import short
-from bayespoint.reports.formats import number, percent
+from bayespoint.reports.formats import number
 from bayespoint.reports.html import NOTHING, Cell, table, text
 from bayespoint.reports.intervals import Interval
 
@@ -62,7 +62,8 @@ def threshold_tables(evaluation: Evaluation) -> str:
     shown = shown_classes(evaluation)[:MOST_CLASSES]
     words = (
         "Suppose that the answer is the class wherever its probability reaches the threshold, and "
-        "else the best of the other answers."
+        "else the best of the other answers. Share of the points that get this answer, precision, "
+        "recall and false alarms are in %."
     )
     parts = []
     for of in shown:
@@ -79,18 +80,17 @@ def threshold_table(evaluation: Evaluation, of: int, label: str) -> str:
     """The consequences of thresholds for one class."""
     rows = thresholds(evaluation.answers, of, evaluation.costs)
     least = min(one.cost for one in rows)
-    heads = ["threshold", "share", "precision", "recall", "false\nalarms", "mean\ncost"]
+    heads = ["from", "share", "precision", "recall", "false\nalarms", "mean\ncost"]
     cells = [threshold_row(one, one.cost == least) for one in rows]
     return table(heads, cells, label=f"Thresholds for {label}")
 
 
 def threshold_row(one: Threshold, is_least: bool) -> list[str | Cell]:
     """The cells of a threshold; the least cost is set off."""
-    shares = (one.precision, one.recall, one.false_alarms)
+    shares = (one.answered, one.precision, one.recall, one.false_alarms)
     return [
         f"{one.threshold:g}",
-        percent(one.answered, 1),
-        *(NOTHING if share is None else percent(share, 1) for share in shares),
+        *(NOTHING if share is None else f"{100 * share:.1f}" for share in shares),
         Cell(f"{one.cost:.3g}", "hit" if is_least else ""),
     ]
 

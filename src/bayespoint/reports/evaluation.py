@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bayespoint.reject import Guarantee, RejectionCurve
 from bayespoint.reports.answers import Answers
 from bayespoint.reports.costs import Expense, expenses
-from bayespoint.reports.features import Features
+from bayespoint.reports.features import Features, describe_features
 from bayespoint.reports.intervals import Interval
 from bayespoint.reports.metrics import METRICS, Measured
 
@@ -119,8 +119,8 @@ class Evaluation:
     costs : ndarray of shape (n_classes, n_classes)
         What each answer, one column each, costs for each true class, one row each: 1 for every
         mistake unless others were given.
-    features : Features or None
-        Weights with their uncertainty, and the relevance of features, as far as there are any.
+    classifier : object
+        What answered; for ``features``.
     model : mapping of str to str
         What the classifier is, in words.
 
@@ -146,7 +146,7 @@ class Evaluation:
     rejection_score: str
     selective: Selective | None
     costs: NDArray[np.float64]
-    features: Features | None
+    classifier: Any
     model: Mapping[str, str]
 
     @property
@@ -174,6 +174,11 @@ class Evaluation:
     def expected_costs(self) -> tuple[Expense, ...]:
         """Mean cost of the answers, of those of least expected cost, and of always the same."""
         return expenses(self.answers, self.costs, self.classes)
+
+    @cached_property
+    def features(self) -> Features | None:
+        """Weights with their uncertainty, and the relevance of features, if there are any."""
+        return describe_features(self.classifier)
 
     @property
     def confusion(self) -> NDArray:

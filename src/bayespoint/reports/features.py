@@ -12,7 +12,7 @@ from bayespoint.classifier import BayesPointClassifier
 from bayespoint.pipelines import split_pipeline
 
 N_DRAWS = 1000  # from which intervals of weights are found: 95 % to half a percent
-LARGEST = 50_000_000  # numbers drawn; with more weights, fewer draws
+LARGEST = 5_000_000  # numbers drawn; of more weights there are fewer draws
 FEWEST = 100  # draws, below which there are no intervals
 
 

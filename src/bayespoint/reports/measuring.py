@@ -14,7 +14,6 @@ from bayespoint.reject.labels import encode
 from bayespoint.reports.answers import Answers, share
 from bayespoint.reports.costs import check_costs
 from bayespoint.reports.evaluation import Evaluation, Selective
-from bayespoint.reports.features import describe_features
 from bayespoint.reports.intervals import score_interval
 from bayespoint.reports.model import describe_model
 
@@ -100,7 +99,7 @@ def measure(
         rejection_score=score,
         selective=None if selective is None else measure_refusals(selective, confidence, answers),
         costs=check_costs(costs, len(classes)),
-        features=describe_features(answering),
+        classifier=answering,
         model=describe_model(estimator),
     )
 

@@ -33,9 +33,10 @@ def info(
         notes.end(found, facts(summary(found).items()))
     else:
         from bayespoint.cli.model_facts import describe_file, tables
-        from bayespoint.cli.models import model_errors
+        from bayespoint.cli.models import model_errors, read_model
 
+        read = read_model(model, notes, needs_table=False)
         with model_errors(model):
-            found = describe_file(model, notes)
-            parts = tables(found)
+            found = describe_file(read)
+            parts = tables(found, read.guarantee)
         notes.end(found, *parts)

@@ -39,7 +39,7 @@ def findings(tables: Sequence[Table]) -> Iterator[Finding]:
 
     samples = find(tables, "Figure 1")
     mean, gibbs = (samples.number(row, "mean") for row in ("perceptron", "Gibbs"))
-    same = samples.row("perceptron").verdict == "the same law"
+    same = samples.row("perceptron").verdict == "the same distribution"
     close = samples.number("perceptron", "KS") < CLOSE
     how = "agree" if same else "are similar, not the same" if close else "differ"
     yield Finding(
