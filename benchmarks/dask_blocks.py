@@ -6,8 +6,8 @@ The rows are in .npy files, which workers read in every round ("file"), or in da
 blocks stay in the memory of workers ("array"). Every worker is a process with one thread; the other
 fits have one thread as well, so that "in memory" is what one worker could reach. Rows a second are
 rows times rounds over seconds; the same for seconds of CPU time of all processes together, which
-other work on the computer does not change. Peak memory is that of the process that asks and of the largest
-worker; both contain 0.2 to 0.3 GB of Python and its libraries.
+other work on the computer does not change. Peak memory is that of the process that asks and of the
+largest worker; both contain 0.2 to 0.3 GB of Python and its libraries.
 """
 
 from __future__ import annotations
