@@ -17,10 +17,10 @@ ONE_THREAD = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 PYTEST = $(ONE_THREAD) $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-bounds attack lint format docs bench build lock clean
+.PHONY: help venv demo test test-bounds attack lint format docs bench build check-release lock clean
 
 help:  ## List the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1	\2/p' Makefile | expand -t 15
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1	\2/p' Makefile | expand -t 18
 
 # Three sets of packages, each on top of the one before: a target installs no more than it needs.
 DEMO := $(VENV)/.demo
@@ -78,7 +78,20 @@ bench: $(DEV)  ## Run every benchmarks/*.py
 	@$(if $(BENCHMARKS),,echo "no benchmarks yet";) set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(BIN)/python "$$script"; done
 
 build: $(DEV)  ## Wheel and source archive in dist/
+	rm -rf dist
 	$(BIN)/python -m hatchling build
+
+# Two environments of its own: one with twine, one with the wheel and nothing else.
+RELEASE := .venv-release
+check-release: build  ## Check what make build made; doctests of the wheel in a bare environment
+	rm -rf $(RELEASE)
+	$(PYTHON) -m venv $(RELEASE)/twine
+	$(RELEASE)/twine/bin/python $(PIP_INSTALL) twine
+	$(RELEASE)/twine/bin/python -m twine check --strict dist/*
+	$(PYTHON) -m venv $(RELEASE)/bare
+	$(RELEASE)/bare/bin/python $(PIP_INSTALL) -c constraints.txt dist/*.whl
+	$(ONE_THREAD) $(RELEASE)/bare/bin/python tools/check_wheel.py
+	rm -rf $(RELEASE)
 
 lock: pyproject.toml  ## Renew constraints.txt from the registry
 	rm -rf .venv-lock
@@ -90,5 +103,5 @@ lock: pyproject.toml  ## Renew constraints.txt from the registry
 
 clean:  ## Remove what the other targets made, results/ excepted
 	rm -rf docs/_build docs/gallery docs/api/generated
-	rm -rf $(VENV) .venv-lock dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-lock .venv-release dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests tools benchmarks docs examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,6 +1,7 @@
 """How the documentation is built; see ``make docs``."""
 
 import sys
+from importlib.metadata import metadata
 from pathlib import Path
 
 from bayespoint import __version__
@@ -9,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
 project = "bayespoint"
 author = "the bayespoint developers"
-copyright = author
+copyright = f"{author}. BSD-3-Clause licence. Version {__version__}"
 release = version = __version__
 
 extensions = [
@@ -21,7 +22,7 @@ extensions = [
     "sphinx-mathjax-offline",  # a copy of MathJax beside the pages: they need no network
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "gallery/**/*.ipynb", "gallery/**/*.py"]
+exclude_patterns = ["_build", "pypi.md", "gallery/**/*.ipynb", "gallery/**/*.py"]
 templates_path = ["_templates"]
 
 # Markdown
@@ -56,10 +57,11 @@ sphinx_gallery_conf = {
     "doc_module": ("bayespoint",),
     "reference_url": {"bayespoint": None},
     "image_srcset": ["2x"],
-    "thumbnail_size": (480, 336),
+    "thumbnail_size": (800, 480),
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_signature": False,
+    "capture_repr": (),  # what an example prints, not what its last line is
     "min_reported_time": 0,
     "write_computation_times": False,
 }
@@ -78,9 +80,14 @@ html_css_files = ["house.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
-    "logo": {"text": "bayespoint"},
+    "logo": {"text": f"bayespoint {__version__}"},
+    # The addresses of [project.urls] in pyproject.toml, as soon as there are some.
+    "external_links": [
+        dict(zip(("name", "url"), address.split(", ", 1), strict=True))
+        for address in metadata("bayespoint").get_all("Project-URL", [])
+    ],
     "navbar_align": "left",
-    "header_links_before_dropdown": 8,
+    "header_links_before_dropdown": 6,
     "navigation_with_keys": False,
     "show_prev_next": False,
     "show_toc_level": 2,

@@ -1,6 +1,7 @@
 """Data sets from a folder or from OpenML, and what is said where there are none."""
 
 import csv
+import re
 from urllib.error import URLError
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from tests.helpers.real_data import REAL_DATA
 
 from bayespoint import datasets
-from bayespoint.datasets import UCI, Source, available, data_folder, load_mnist, load_uci
+from bayespoint.datasets import SHIPPED, UCI, Source, available, data_folder, load_mnist, load_uci
 from bayespoint.exceptions import DataUnavailableError
 
 
@@ -177,6 +178,32 @@ def test_uci_file_is_broken(tmp_path, wrong, message):
     assert str(path) in str(caught.value)
 
 
+# The package ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(set(UCI) - {"pima"}))
+def test_sets_that_come_with_the_package(name, openml):
+    X, y = load_uci(name)
+    assert X.shape == UCI[name].shape
+    assert np.isfinite(X).all()
+    assert 2 <= len(set(y)) <= 3
+    assert openml.asked is None
+    notice = (SHIPPED / "ATTRIBUTION.md").read_text(encoding="utf-8")
+    assert re.search(rf"`{name}\.csv\.gz` \| .* https://doi\.org/10\.24432/C\w+ ", notice)
+    assert "CC BY 4.0" in notice
+
+
+def test_a_named_folder_goes_before_the_package(tmp_path):
+    with pytest.raises(DataUnavailableError, match="no such file"):
+        load_uci("heart", tmp_path)
+
+
+def test_pima_is_not_shipped(openml):
+    with pytest.raises(DataUnavailableError, match="OpenML"):
+        load_uci("pima")
+    assert openml.asked["name"] == "diabetes"
+
+
 # OpenML ----------------------------------------------------------------------------------------
 
 
@@ -193,7 +220,12 @@ def test_mnist_from_openml(openml, monkeypatch):
     assert split.y_test.tolist() == [3, 4]
 
 
-def test_uci_from_openml_drops_rows_with_gaps(openml, monkeypatch):
+@pytest.fixture
+def nothing_shipped(tmp_path, monkeypatch):
+    monkeypatch.setattr(datasets, "SHIPPED", tmp_path)
+
+
+def test_uci_from_openml_drops_rows_with_gaps(openml, monkeypatch, nothing_shipped):
     monkeypatch.setitem(UCI, "breast", Source((2, 2), "breast-w", 1))
     frame = pd.DataFrame({"a": [1.0, np.nan, 3.0], "b": pd.Categorical(["7", "8", "9"])})
     openml.answer = frame, pd.Series(["benign", "benign", "malignant"], dtype="category")
@@ -202,7 +234,7 @@ def test_uci_from_openml_drops_rows_with_gaps(openml, monkeypatch):
     assert y.tolist() == ["benign", "malignant"]
 
 
-def test_openml_has_something_else(openml):
+def test_openml_has_something_else(openml, nothing_shipped):
     openml.answer = pd.DataFrame({"a": [1.0]}), pd.Series(["b"])
     with pytest.raises(DataUnavailableError, match=r"has shape \(1, 1\), expected \(345, 6\)"):
         load_uci("liver")
@@ -237,5 +269,7 @@ class TestRealData:
     @pytest.mark.parametrize("name", UCI)
     def test_uci(self, name):
         X, y = load_uci(name)
+        if datasets.is_shipped(name):
+            np.testing.assert_array_equal(datasets.load_shipped(name).X, X)
         assert np.isfinite(X).all()
         assert 2 <= len(set(y)) <= 3

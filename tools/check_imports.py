@@ -20,7 +20,7 @@ PACKAGE = "bayespoint"
 LAYERS = (
     ("cli", "experiments", "plots", "reports", "testing"),
     ("datasets",),
-    ("storage",),
+    ("onnx", "storage"),
     ("reject", "active", "selection"),
     ("classifier",),
     ("out_of_core",),

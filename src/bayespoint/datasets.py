@@ -1,4 +1,4 @@
-"""Data sets of the papers: from a data folder, or else from OpenML.
+"""Data sets of the papers: from a data folder, from the package, or else from OpenML.
 
 The folder is named by an argument or by the environment variable ``BAYESPOINT_DATA`` and holds
 
@@ -6,12 +6,14 @@ The folder is named by an argument or by the environment variable ``BAYESPOINT_D
 * ``uci/<name>.csv``: columns ``x1, ..., xd, y`` with a header, the label last.
 
 If a folder is named, it is the only source: a missing file is an error, not a reason to load other
-data silently. If none is named, data sets are fetched from OpenML.
+data silently. If none is named, the six sets that come with the package (see
+``data/ATTRIBUTION.md``) are read from there, and others are fetched from OpenML.
 """
 
 from __future__ import annotations
 
 import csv
+import gzip
 import os
 import zipfile
 import zlib
@@ -26,6 +28,7 @@ from bayespoint.exceptions import DataUnavailableError, one_line
 __all__ = ["UCI", "Samples", "Split", "available", "data_folder", "load_mnist", "load_uci"]
 
 VARIABLE = "BAYESPOINT_DATA"
+SHIPPED = Path(__file__).parent / "data"  # sets that come with the package
 MNIST_FILE = "mnist.npz"
 MNIST_ARRAYS = ("Xtr", "ytr", "Xte", "yte")
 MNIST_TRAIN = 60_000  # OpenML has the standard training set first, then the test set
@@ -194,7 +197,8 @@ def load_uci(name: str, folder: str | Path | None = None) -> Samples:
     name : {"australian", "breast", "contraceptive", "heart", "liver", "pima", "sonar"}
         Name of the data set, a key of ``UCI``.
     folder : str or Path, optional
-        Data folder; by default see :func:`data_folder`.
+        Data folder; by default see :func:`data_folder`. Without one, all but "pima" are read from
+        the package, which has them under the licence CC BY 4.0.
 
     Returns
     -------
@@ -204,15 +208,30 @@ def load_uci(name: str, folder: str | Path | None = None) -> Samples:
     Examples
     --------
     >>> from bayespoint.datasets import load_uci
-    >>> load_uci("sonar").X.shape  # doctest: +SKIP
+    >>> load_uci("sonar").X.shape
     (208, 60)
     """
     if name not in UCI:
         raise ValueError(f"name must be one of {', '.join(UCI)}. Got {name!r} instead.")
     found = data_folder(folder)
-    if found is None:
-        return from_openml(name, UCI[name])
-    return read_csv(found / "uci" / f"{name}.csv", UCI[name].shape)
+    if found is not None:
+        return read_csv(found / "uci" / f"{name}.csv", UCI[name].shape)
+    return load_shipped(name) if is_shipped(name) else from_openml(name, UCI[name])
+
+
+def is_shipped(name: str) -> bool:
+    """Whether a set comes with the package."""
+    return shipped_file(name).is_file()
+
+
+def load_shipped(name: str) -> Samples:
+    """Load a set that comes with the package, whatever folder is named."""
+    return read_csv(shipped_file(name), UCI[name].shape)
+
+
+def shipped_file(name: str) -> Path:
+    """Where a set is in the package, if it comes with it."""
+    return SHIPPED / f"{name}.csv.gz"
 
 
 def read_mnist(path: Path) -> Split:
@@ -238,7 +257,8 @@ def read_csv(path: Path, shape: tuple[int, int]) -> Samples:
     """Read columns ``x1, ..., xd, y`` with a header, for a set of known shape (n, d)."""
     require(path)
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        opened = gzip.open if path.suffix == ".gz" else open
+        with opened(path, "rt", newline="", encoding="utf-8") as file:
             rows = list(csv.reader(file))[1:]
         for number, row in enumerate(rows, start=2):
             if len(row) != shape[1] + 1:

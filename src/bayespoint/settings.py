@@ -24,7 +24,7 @@ from bayespoint.kernels.gamma import NAMED, check_gamma
 from bayespoint.validation import check_choice, check_flag, check_number, parameter_error
 
 KERNEL_PARAMETERS = ("kernel", "degree", "gamma", "coef0", "normalize", "fit_intercept")
-WIDEST_JOINT = 1e3  # prior scale up to which a joint posterior keeps enough digits
+WIDEST_JOINT = 1e4  # prior scale up to which a joint posterior keeps enough digits
 MOST_JOINT_WEIGHTS = 1000  # of all classes, up to which a joint posterior takes seconds
 OF_A_MACHINE = (*KERNEL_PARAMETERS, "ridge", "n_components", "engine", "temperature")
 

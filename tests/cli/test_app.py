@@ -13,8 +13,9 @@ import pytest
 from rich.console import Console
 from tests.helpers.running import error_line, invoke
 
-from bayespoint import __version__, cli, extras
-from bayespoint.cli import reproduce
+from bayespoint import BayesPointClassifier, __version__, cli, extras, save
+from bayespoint.active.strategies import STRATEGIES
+from bayespoint.cli import options, recipe, reproduction
 from bayespoint.cli.app import EXIT_CODES, app
 from bayespoint.cli.errors import ExitCode
 from bayespoint.cli.progress import ProgressMonitor
@@ -76,6 +77,31 @@ def test_info_for_people(tmp_path, monkeypatch):
     assert "no such folder" in " ".join(result.stdout.split())
 
 
+def test_info_of_a_model(trained):
+    path = trained / "loans.bpm"
+    found = json.loads(invoke("info", path, "--json").stdout)
+    assert found["target"] == "repaid"
+    assert found["rows"] == 60
+    assert found["engine"]["name"] == "laplace"
+    assert found["columns"]["city"]["kind"] == "category"
+    assert "Berlin" in found["columns"]["city"]["training"]
+    assert any("'joined' is left out" in sentence for sentence in found["preparation"])
+    shown = invoke("info", path).stdout
+    for words in ("baseline error", "expected error", "written by", "scaled to mean 0", "member"):
+        assert words in shown
+    result = invoke("info", trained / "loans.csv")
+    assert result.exit_code == ExitCode.NO_DATA
+    assert "loans.csv" in error_line(result)
+
+
+def test_info_of_a_model_from_python(tmp_path):
+    machine = BayesPointClassifier(kernel="linear").fit([[0.0], [1.0]], ["a", "b"])
+    save(machine, tmp_path / "m.bpm")
+    shown = invoke("info", tmp_path / "m.bpm")
+    assert shown.exit_code == 0
+    assert "it was not trained by this command" in shown.stdout
+
+
 # reproduce -------------------------------------------------------------------------------------
 
 
@@ -87,14 +113,14 @@ def test_reproduce_for_people(tmp_path):
     path = tmp_path / "large-scale" / "quick" / "results.json"
     document = json.loads(path.read_text(encoding="utf-8"))
     for table in document["tables"]:
-        assert table["title"] in result.stdout
+        assert table["title"] in " ".join(result.stdout.split())
         for *cells, _ in table_rows(table):  # a long verdict is broken into lines
             assert " ".join(cells) in " ".join(result.stdout.split())
 
 
 def test_all_means_all():
-    assert reproduce.choose(["ep", "all"]) == list(EXPERIMENTS)
-    assert reproduce.choose(["ep", "large-scale", "ep"]) == ["ep", "large-scale"]
+    assert reproduction.choose(["ep", "all"]) == list(EXPERIMENTS)
+    assert reproduction.choose(["ep", "large-scale", "ep"]) == ["ep", "large-scale"]
 
 
 def test_reproduce_for_programs(tmp_path):
@@ -266,6 +292,29 @@ def test_help_shows_examples_and_exit_codes():
     assert invoke("--version").stdout == f"bayespoint {__version__}\n"
 
 
+LARGE = {"numpy", "scipy", "sklearn", "pandas", "numba", "matplotlib"}
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["--version"]])
+def test_help_waits_for_no_large_library(arguments):
+    script = (
+        "import sys\nfrom bayespoint.cli import app\n"
+        "try: app.run()\n"
+        "finally: print(*sys.modules, file=sys.stderr)"
+    )
+    done = run_python(script, *arguments)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+    assert LARGE.isdisjoint(done.stderr.split())
+
+
+def test_names_in_help_are_those_that_there_are():
+    assert options.ENGINES == recipe.ENGINE_NAMES
+    assert options.KERNELS == recipe.KERNEL_NAMES
+    assert tuple(STRATEGIES) == options.STRATEGIES
+    assert tuple(EXPERIMENTS) == options.EXPERIMENTS
+
+
 def test_progress_bar_moves():
     screen = io.StringIO()
     with ProgressMonitor("title", Console(file=screen, force_terminal=True, width=80)) as monitor:
@@ -275,6 +324,7 @@ def test_progress_bar_moves():
         monitor._progress.refresh()
         assert "title: fitting" in screen.getvalue()
         assert "25%" in screen.getvalue()
+        assert "0:00:00 left" in screen.getvalue()
         monitor.end()
         assert monitor._progress.finished  # there may be less to do than was expected
         assert not monitor.should_stop()

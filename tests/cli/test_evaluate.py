@@ -1,5 +1,7 @@
 """bayespoint evaluate and cross-validate."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -74,8 +76,8 @@ def test_a_metric_is_declared_once(trained, tmp_path, monkeypatch):
     data, page = trained / "new.csv", tmp_path / "page.html"
     files = ["evaluate", data, "--target", "repaid", "--model", trained / "loans.bpm"]
     shown = " ".join(succeed(*files, "--report", page).stdout.split())
-    assert "share of zeros 0.125 0.000 to 0.500" in shown
-    cells = '<th scope="row">Share of zeros</th><td>0.125</td><td>0.000–0.500</td>'
+    assert "share of zeros 0.125 0.000 to 0.500 0.125" in shown
+    cells = '<th scope="row">Share of zeros</th><td>0.125</td><td>0.125</td><td>0.000–0.500</td>'
     assert cells in page.read_text(encoding="utf-8")
     assert ask_json(*files)["intervals"]["zeros"] == [0.0, 0.5]
     folds = ["cross-validate", data, "--target", "repaid", "--engine", "laplace", "--folds", 2]
@@ -101,6 +103,57 @@ def test_rows_without_a_class_are_left_out(trained, tmp_path):
     found = ask_json("evaluate", data, "--target", "truth", "--model", trained / "loans.bpm")
     assert found["n"] == 30
     assert "10 rows without a value in 'truth' left out" in found["notes"]
+
+
+def test_row_numbers_are_those_of_the_file(trained, tmp_path):
+    """Rows without a class are left out, and the others keep their numbers, from 1."""
+    pytest.importorskip("matplotlib")
+    table = loans(40, seed=1)
+    table.loc[:9, "repaid"] = None
+    data, page = write(table, tmp_path / "new.csv"), tmp_path / "page.html"
+    succeed("evaluate", data, "--model", trained / "loans.bpm", "--report", page)
+    content = page.read_text(encoding="utf-8")
+    shown = re.findall(r'<th scope="row">(\d+)</th>(?:<td>[^<]*</td>){3}<td>(c1-\d+)</td>', content)
+    assert len(shown) >= 12
+    for row, customer in shown:  # customer c1-0 is in row 1
+        assert int(row) == int(customer.removeprefix("c1-")) + 1
+        assert int(row) > 10
+    assert "where 1 is below the header" in content
+
+
+def test_page_tells_what_was_done_and_what_has_changed(trained, tmp_path):
+    pytest.importorskip("matplotlib")
+    table = loans(80, seed=1)
+    table["age"] += 30
+    data, page = write(table, tmp_path / "new.csv"), tmp_path / "page.html"
+    files = ["evaluate", data, "--model", trained / "loans.bpm"]
+    found = ask_json(*files, "--report", page)
+    content = page.read_text(encoding="utf-8")
+    assert "Different from the training: age." in content
+    assert "column &#x27;joined&#x27; is left out" in content
+    assert "Weights of the most relevant features" in content
+    assert found["shifts"][0]["column"] == "age"
+    assert [one["is_shifted"] for one in found["shifts"]] == [True, False, False]
+    assert any("differ from the training" in note for note in found["notes"])
+    same = ask_json("evaluate", trained / "new.csv", "--model", trained / "loans.bpm")
+    assert not any(one["is_shifted"] for one in same["shifts"])
+
+
+def test_costs(trained):
+    files = ["evaluate", trained / "new.csv", "--model", trained / "loans.bpm"]
+    found = ask_json(*files, "--cost", "yes:no=10", "--cost", "no:no=-1")
+    assert found["costs"]["matrix"] == [[-1, 1], [10, 0]]
+    confusion = np.array(found["confusion"])
+    mean = (confusion * [[-1, 1], [10, 0]]).sum() / 40
+    assert found["costs"]["expected"][0]["cost"] == pytest.approx(mean)
+    shown = succeed(*files, "--cost", "yes:no=10").stdout
+    assert "of least expected cost" in shown
+    assert "yes answered no: 10" in shown
+    assert "mean cost" not in succeed(*files).stdout
+    for wrong in ("yes:no", "yes=3", "yes:maybe=3", "yes:no=much", "yes:no=inf"):
+        result = invoke(*files, "--cost", wrong)
+        assert result.exit_code == 2
+        assert "--cost" in error_line(result)
 
 
 @pytest.mark.parametrize(

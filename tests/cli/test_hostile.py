@@ -211,6 +211,35 @@ def test_descriptions_of_a_table_that_are_wrong(trained, tmp_path, about):
         error_line(result)
 
 
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("columns", 3), ("columns", {"age": 3}), ("columns", {"age": {}}),
+        ("columns", {"age": {"kind": "number", "rows": 3, "missing": 0, "edges": "a"}}),
+        ("columns", {"age": {"kind": "number", "rows": 3, "missing": 0, "edges": [1, 2],
+                             "counts": [1], "mean": 1, "deviation": 1}}),
+        ("columns", {"city": {"kind": "category", "rows": "a", "missing": 0, "counts": {},
+                              "other": 0}}),
+        ("notes", 3), ("baseline", 3), ("baseline", {"error": "a", "class": 3}),
+        ("classes", {"a": "b"}), ("training_error", "a"),
+    ],
+)  # fmt: skip
+def test_profiles_and_summaries_that_are_wrong(trained, tmp_path, part, value):
+    contents = members((trained / "loans.bpm").read_bytes())
+    manifest = json.loads(contents["manifest.json"])
+    about = manifest["metadata"]["table"]
+    (about if part == "columns" else about["summary"])[part] = value
+    model = tmp_path / "model.bpm"
+    model.write_bytes(forged(contents, manifest))
+    result = invoke("info", model)
+    assert result.exit_code in (1, 3), result.output
+    error_line(result)
+    for command in (["evaluate", trained / "new.csv"], ["diagnose"]):
+        result = invoke(*command, "--model", model)
+        assert isinstance(result.exception, SystemExit | None), result.exception
+        assert result.exit_code in (0, 1, 3), result.output
+
+
 def test_a_model_that_does_not_fit_its_columns(trained, tmp_path):
     """Its transformer is another one than bayespoint train makes."""
     contents = members((trained / "loans.bpm").read_bytes())

@@ -25,7 +25,7 @@ def train(folder, *options, table=None):
         (["--engine", "perceptron", "--kernel", "rbf", "--param", "ridge=mean"],
          "epochs", True, "10 of 10 perceptrons separate"),
         (["--engine", "gibbs", "--param", "n_samples=40", "--param", "burn_in=0",
-          "--param", "thin=1"], "steps", False, "directions='adapted'"),
+          "--param", "thin=1"], "steps", False, "target_ess=40"),
     ],
 )  # fmt: skip
 def test_diagnosis_of_every_engine(tmp_path, options, unit, good, words):

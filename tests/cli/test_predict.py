@@ -8,7 +8,7 @@ import pytest
 from tests.helpers.running import ask_json, error_line, invoke, loans, succeed, write
 
 import bayespoint
-from bayespoint.cli import predict as module
+from bayespoint.cli import rejection as module
 
 
 def predict(folder, *options, out="answers.csv", data="new.csv", model="loans.bpm"):

@@ -132,6 +132,6 @@ class Asleep:
 
 sys.meta_path.insert(0, Asleep)
 """
-    process, printed, said = interrupt(RESET + ASLEEP + patch + MAIN, ["--version"], "asleep")
+    process, printed, said = interrupt(RESET + ASLEEP + patch + MAIN, ["info"], "asleep")
     assert process.returncode == ExitCode.INTERRUPTED
     assert (printed, said) == ("", "error: interrupted\n")

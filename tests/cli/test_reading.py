@@ -9,8 +9,9 @@ from tests.helpers.running import ask_json, error_line, invoke, loans, succeed, 
 
 from bayespoint import extras
 from bayespoint.cli import reading
-from bayespoint.cli.columns import as_numbers, as_text, judge
+from bayespoint.cli.columns import judge
 from bayespoint.cli.messages import Notes
+from bayespoint.cli.number_formats import as_numbers, as_text
 from bayespoint.cli.reading import find_delimiter, read_table
 
 HEADER = "a,b,class\n"
@@ -82,8 +83,8 @@ def test_column_without_a_name(tmp_path):
         (["0", "1", "3+", "1"], "category", "mixes numbers and words"),
         ([*map(str, range(100, 119)), "unknown"], "number", ""),
         (["x", None, "x"], "category", ""),
-        ([f"n{i % 120}" for i in range(300)], "category", "has 120 categories; only the most"),
-        (range(5, 30), "number", "counts the rows"),
+        ([f"n{i % 120}" for i in range(300)], "category", "has 120 categories; the 99 most"),
+        (range(5, 30), "", "counts the rows"),
         ([None, None], "", "no values"),
         ([3, 3, 3], "", "always 3"),
         (["x", "x"], "", "always 'x'"),
@@ -194,7 +195,7 @@ def test_files_that_are_none(tmp_path, name, message):
 
 
 def test_no_permission(tmp_path, monkeypatch):
-    def opened(path, encoding):
+    def opened(path, encoding, content):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(reading, "opened", opened)

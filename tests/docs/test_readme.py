@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -42,3 +43,23 @@ def words(line):
 
 def numbers(line):
     return np.array(NUMBER.findall(line), float)
+
+
+def test_install_lines_agree():
+    """The same two lines in README, front page and getting started; extras that exist."""
+    root = README.parent
+    extras = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    known = set(extras["project"]["optional-dependencies"])
+    lines = re.compile(r"^pip install .*$", re.MULTILINE)
+    pages = [README, root / "docs" / "index.md", root / "docs" / "getting-started.md"]
+    (first, *others) = [lines.findall(page.read_text(encoding="utf-8")) for page in pages]
+    assert len(first) == 2
+    assert all(one == first for one in others)
+    on_pypi = lines.findall((root / "docs" / "pypi.md").read_text(encoding="utf-8"))
+    for here, there in zip(first, on_pypi, strict=True):
+        assert (
+            here.replace(" .", " bayespoint").replace('".', '"bayespoint').split() == there.split()
+        )
+    for path in [*root.glob("*.md"), *root.glob("docs/**/*.md"), *root.glob("src/**/*.py")]:
+        for names in re.findall(r"pip install \W*[\w.]*\[([\w,]+)\]", path.read_text("utf-8")):
+            assert set(names.split(",")) - {"rare"} <= known, path

@@ -15,7 +15,7 @@ from scipy.special import log_expit, log_ndtr, ndtr
 from scipy.stats import entropy, multivariate_normal, norm
 
 from bayespoint import BayesPointClassifier
-from bayespoint.cli.reproduce import result_table
+from bayespoint.cli.reproduction import result_table
 from bayespoint.engines import ExpectationPropagation
 from bayespoint.experiments import Context, ep, perform, write_index, write_run
 from bayespoint.experiments.base import Column, Row, Table
@@ -253,7 +253,7 @@ def test_best_scale_prefers_the_smaller_of_two_equal_ones():
     assert best(runs, EP, "error").variance == 1.0
     assert best(runs, EP, "log-loss").variance == 0.1
     assert digits.verdict(runs[1], runs) == "best in evidence, error"
-    assert digits.verdict(runs[2], runs) == "best in nothing"
+    assert digits.verdict(runs[2], runs) == ""
 
 
 def test_caption_says_what_the_choice_by_evidence_costs():
@@ -346,10 +346,12 @@ def test_tables_fit_a_terminal(run):
     console = Console(file=text, width=80)
     for table in run.document["tables"]:
         console.print(result_table(table))
-    lines = [" ".join(line.split()) for line in text.getvalue().splitlines()]
+    lines = text.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
     for table in run.document["tables"]:
-        for *cells, _ in table_rows(table):
-            assert any(line.startswith(" ".join(cells)) for line in lines)
+        for name, *numbers, _ in table_rows(table):
+            assert all(any(word in line for line in lines) for word in name.split())
+            assert all(any(number in line for line in lines) for number in numbers)
 
 
 def test_panels_are_drawn_to_scale(run):

@@ -82,11 +82,13 @@ def test_verdicts_count_both_standard_errors(shift, verdict):
     assert row.values[1] == 30
 
 
-def test_quick_run_claims_nothing_about_the_paper(run):
-    shown = [t for t in run.result.tables if t.title.startswith(("Table 1", "knapsack"))]
-    assert all(value is None for table in shown for value in table.column("printed"))
-    assert "do not apply" in run.result.setting["data"]
-    assert len(shown) == 2 + len(tables.PAIRS)
+def test_quick_run_shows_table_1_beside_the_printed_numbers(run):
+    shown = [t for t in run.result.tables if t.title.startswith("Table 1")]
+    assert [t.title for t in shown] == [f"Table 1: {name}, in %" for name in splits.QUICK_SETS]
+    for table, name in zip(shown, splits.QUICK_SETS, strict=True):
+        printed = [tables.printed_value(method, name) for method in splits.METHODS]
+        assert table.column("printed") == [value and value[0] for value in printed]
+    assert "three of the seven sets" in run.result.setting["data"]
 
 
 def test_files_are_written(run, tmp_path):

@@ -24,6 +24,7 @@ from bayespoint.experiments import (
     write_run,
     write_summary,
 )
+from bayespoint.experiments.base import HOLDS, OPEN, PARTLY, REFUTED
 from bayespoint.experiments.cells import table_rows, verdict_word
 from bayespoint.experiments.large_scale import problem
 from bayespoint.experiments.large_scale.samples import sample_errors
@@ -68,8 +69,12 @@ def test_an_experiment_is_silent_deterministic_and_judged(name, capsys):
     """The same comes out in another process, where nothing is drawn before it is asked for."""
     told = []
     result = EXPERIMENTS[name].run(Context(tell=told.append))
-    assert all(row.verdict for table in result.tables for row in table.rows)
+    assert all(any(row.verdict for row in table.rows) for table in result.tables)
     assert told
+    findings = list(EXPERIMENTS[name].findings(result.tables))
+    assert len(findings) >= 3
+    assert {one.verdict for one in findings} <= {HOLDS, PARTLY, REFUTED, OPEN}
+    assert EXPERIMENTS[name].picture in {figure.name for figure in result.figures}
     assert capsys.readouterr() == ("", "")
     other = subprocess.run(
         [sys.executable, "-c", ELSEWHERE, name], capture_output=True, text=True, check=False
@@ -149,7 +154,9 @@ def test_first_samples_are_the_machine_with_fewer_samples(normalize):
 def test_quick_run_claims_nothing_about_the_paper(run):
     printed = chain(*(table.column("printed") for table in run.result.tables[1:]))
     assert all(value is None for value in printed)
-    assert {row.verdict for row in run.result.tables[1].rows} == {"other data, not comparable"}
+    verdicts = [row.verdict for row in run.result.tables[1].rows]
+    assert verdicts[0] == ""
+    assert all(words.endswith("against none rejected") for words in verdicts[1:])
     assert "do not apply" in run.result.setting["data"]
     assert all(figure.data["printed"] is None for figure in run.result.figures[1:])
 
@@ -235,6 +242,20 @@ def test_page_shows_every_cell(run, out):
             numbers = "".join(f"<td>{cell}</td>" for cell in cells)
             assert f'<th scope="row">{quantity}</th>{numbers}' in page
             assert f">{verdict}</td>" in page
+
+
+def test_page_begins_with_verdicts_and_folds_tables(run, out):
+    page = (out / "index.html").read_text(encoding="utf-8")
+    beginning = page[: page.index("<section")]
+    for finding in run.document["findings"]:
+        assert finding["claim"] in beginning
+        assert finding["found"] in page
+    assert beginning.count("less data than the papers") == page.count("less data") == 1
+    tables = page.count("<table>")
+    folded = re.findall(r"<details><summary>[^<]*</summary><div class=\"table", page)
+    assert len(folded) == tables == len(run.document["tables"])
+    assert "printed</th>" not in page  # columns without a number are left out
+    assert 'class="warning"' not in page
 
 
 def test_page_covers_all_runs_and_ignores_the_rest(run, tmp_path):

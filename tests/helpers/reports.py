@@ -5,6 +5,7 @@ import pandas as pd
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
+from bayespoint import BayesPointClassifier
 from bayespoint.experiments import (
     Column,
     Context,
@@ -18,7 +19,7 @@ from bayespoint.experiments import (
     write_run,
 )
 from bayespoint.plots import new_axes
-from bayespoint.reports import measure, write_evaluation
+from bayespoint.reports import compare, measure, profile, write_evaluation
 
 EVIL = "<script>alert('1')</script>\"&"
 
@@ -52,6 +53,22 @@ def names_page(folder):
     return write_evaluation(
         evaluation, folder / "names.html", title=f"{EVIL} " * 3, rows=rows, details=details
     )
+
+
+def columns_page(folder):
+    """Features and columns with names that are long, HTML, formulas or hidden; drift and costs."""
+    rng = np.random.default_rng(0)
+    names = [f"{EVIL} {'long ' * 20}", "$x_{1", "_hidden", "a\tb", *(f"x{j}" for j in range(12))]
+    X = pd.DataFrame(rng.normal(size=(200, len(names))), columns=names)
+    y = np.where(X["x0"] + X["_hidden"] + rng.normal(size=200) > 0, "_yes $1{", EVIL)
+    clf = BayesPointClassifier(kernel="linear", engine="laplace").fit(X[:100], y[:100])
+    new = X[100:].assign(x0=X["x0"] + 3)
+    found = measure(clf, new, y[100:], costs=[[0, 5], [1, 0]])
+    shifts = compare(profile(X[:100]), new)
+    return write_evaluation(
+        found, folder / "columns.html", title="Columns", rows=new, shifts=shifts,
+        preparation=[EVIL, "a sentence of some length " * 6],
+    )  # fmt: skip
 
 
 def reproduce_page(folder):

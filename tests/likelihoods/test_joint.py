@@ -6,7 +6,7 @@ from scipy.special import softmax
 from scipy.stats import multivariate_normal
 
 from bayespoint import _core
-from bayespoint.likelihoods import ArgmaxLikelihood, SoftmaxLikelihood
+from bayespoint.likelihoods import ArgmaxLikelihood, SoftmaxLikelihood, joint
 from bayespoint.likelihoods.joint import log_share_of_largest
 
 
@@ -114,3 +114,20 @@ def test_quantiles():
     p = np.concatenate([np.geomspace(1e-280, 0.4, 200), np.linspace(0.01, 0.99, 99)])
     found = np.array([_core.orthants.quantile(float(q)) for q in p])
     np.testing.assert_allclose(found, ndtri(p), rtol=2e-9, atol=2e-9)
+
+
+def test_softmax_of_wide_outputs_is_argmax_with_noise_of_the_same_variance(monkeypatch):
+    """Beyond WIDE the quadrature ends; at it, both agree."""
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(8, 3, 3))
+    covariance = root @ root.transpose(0, 2, 1)
+    _, spread = joint.differences(np.zeros((8, 3)), covariance)
+    largest = np.sqrt(np.square(spread).sum(axis=1).max(axis=1))
+    covariance *= (0.99 * joint.WIDE / largest)[:, None, None] ** 2
+    mean = 100 * rng.normal(size=(8, 3))
+    fine = np.exp(SoftmaxLikelihood().log_predictive(mean, covariance))
+    monkeypatch.setattr(joint, "WIDE", 0.0)
+    by_noise = np.exp(SoftmaxLikelihood().log_predictive(mean, covariance))
+    np.testing.assert_allclose(by_noise, fine, atol=3e-6)
+    without = np.exp(joint.log_share_of_largest(mean, covariance))
+    assert np.abs(without - fine).max() > 3e-5

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from bayespoint.posteriors import ChainPosterior
+from bayespoint.posteriors.diagnostics import r_hat
 
 RULES = pytest.mark.parametrize("rule", ["bayes_point", "vote"])
 
@@ -88,3 +89,14 @@ def test_outputs_of_zero():
     posterior, _ = posterior_of()
     for rule in ("bayes_point", "vote"):
         assert np.array_equal(posterior.decision(np.zeros((3, 5)), rule), np.zeros((3, 2)))
+
+
+def test_arviz_reads_the_draws():
+    arviz = pytest.importorskip("arviz", reason="ArviZ is not installed")
+    posterior, chains = posterior_of(n_chains=4, n_draws=50)
+    data = arviz.convert_to_dataset(posterior.to_dict())
+    assert dict(data.sizes) == {"chain": 4, "draw": 50, "weights_dim_0": 5, "weights_dim_1": 2}
+    np.testing.assert_array_equal(data["weights"].values, chains)
+    np.testing.assert_allclose(arviz.rhat(data)["weights"].values, r_hat(chains), rtol=1e-10)
+    mean = arviz.summary(data, round_to="none")["mean"].to_numpy().reshape(5, 2)
+    np.testing.assert_allclose(mean, posterior.mean, atol=1e-12)

@@ -5,7 +5,7 @@ import re
 import pytest
 from tests.helpers.pages import VARIABLE, find_browser, look, problems_in_browser
 from tests.helpers.pages import problems_in_source as source_problems
-from tests.helpers.reports import digits_page, names_page, reproduce_page
+from tests.helpers.reports import columns_page, digits_page, names_page, reproduce_page
 
 WIDTHS = (1400, 390)
 
@@ -18,7 +18,7 @@ needs_browser = pytest.mark.skipif(
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     out = tmp_path_factory.mktemp("pages")
-    makers = (digits_page, names_page, reproduce_page)
+    makers = (digits_page, names_page, columns_page, reproduce_page)
     return [make(out).read_text(encoding="utf-8") for make in makers]
 
 

@@ -16,7 +16,14 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from tests.helpers.pages import problems_in_source
-from tests.helpers.reports import EVIL, ask, digits_evaluation, digits_page, names_page
+from tests.helpers.reports import (
+    EVIL,
+    ask,
+    columns_page,
+    digits_evaluation,
+    digits_page,
+    names_page,
+)
 
 from bayespoint import BayesPointClassifier
 from bayespoint.reports import examples, pictures, sections, write_evaluation
@@ -117,7 +124,8 @@ def test_page_tells_all(tmp_path):
     assert problems_in_source(page) == []
     for name in ("accuracy", "balanced_accuracy", "log_loss", "brier_score", "auc"):
         value, (low, high) = evaluation.metrics[name]
-        cells = f"<td>{value:.3f}</td><td>{low:.3f}–{high:.3f}</td>"
+        baseline = evaluation.baseline[name]
+        cells = f"<td>{value:.3f}</td><td>{baseline:.3f}</td><td>{low:.3f}–{high:.3f}</td>"
         assert cells in page
     assert page.count('alt="row ') == 24  # twelve of each kind, as pictures
     assert "LogisticRegression(C=0.01" in page
@@ -144,6 +152,19 @@ def test_many_classes_are_not_drawn_as_a_matrix():
     assert '<th scope="row">7</th><td>3</td><td>2</td>' in shown
     assert shown.count("<tr>") == 3
     assert "all answers are right" in sections.confusion(ask(p / 1.5, [3] * 5, np.arange(40)))
+
+
+def test_names_of_classes_and_columns_are_shown_as_they_are(tmp_path):
+    page = columns_page(tmp_path).read_text(encoding="utf-8")
+    assert problems_in_source(page) == []
+    assert EVIL not in page
+    assert "Different from the training: x0." in page
+    drawings = [
+        base64.b64decode(one).decode() for one in re.findall(r'svg\+xml;base64,([^"]+)', page)
+    ]
+    assert len(drawings) == 12  # rejection, reliability, two curves, costs, weights; each twice
+    assert sum("<!--  _yes $1{ -->" in one for one in drawings) >= 6  # in legends
+    assert pictures.plain("a\x1b") == "a?"
 
 
 def test_all_that_users_bring_is_escaped(tmp_path):

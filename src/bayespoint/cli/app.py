@@ -5,22 +5,23 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import Annotated
+from shutil import get_terminal_size
+from typing import Annotated, Literal
 
 import typer
 
 from bayespoint import __version__
-from bayespoint.cli.crossvalidate import cross_validate
-from bayespoint.cli.diagnose import diagnose
+from bayespoint.cli.commands.cross_validate import cross_validate
+from bayespoint.cli.commands.diagnose import diagnose
+from bayespoint.cli.commands.evaluate import evaluate
+from bayespoint.cli.commands.info import info
+from bayespoint.cli.commands.predict import predict
+from bayespoint.cli.commands.query import query
+from bayespoint.cli.commands.reproduce import reproduce
+from bayespoint.cli.commands.sample_weights import sample_weights
+from bayespoint.cli.commands.train import train
+from bayespoint.cli.commands.train_incremental import train_incremental
 from bayespoint.cli.errors import SPELT, ExitCode, errors_in_words, say_error
-from bayespoint.cli.evaluate import evaluate
-from bayespoint.cli.incremental import train_incremental
-from bayespoint.cli.info import info
-from bayespoint.cli.predict import predict
-from bayespoint.cli.query import query
-from bayespoint.cli.reproduce import reproduce
-from bayespoint.cli.train import train
-from bayespoint.cli.weights import sample_weights
 
 EXIT_CODES = (
     "Exit codes: 0 all is well, 1 a run failed, 2 wrong usage, 3 data not found or broken, "
@@ -33,8 +34,11 @@ def flowing(text: str) -> str:
     return "\n\n".join(" ".join(part.split()) for part in text.strip().split("\n\n"))
 
 
+# Panels need room: on a narrow terminal they would cut words.
+STYLE: Literal["rich"] | None = "rich" if get_terminal_size().columns >= 80 else None
 app = typer.Typer(
     name="bayespoint",
+    rich_markup_mode=STYLE,
     help="Bayes point machines: classifiers that average over all classifiers the data allow.",
     epilog=EXIT_CODES,
     add_completion=False,

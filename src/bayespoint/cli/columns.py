@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from shlex import quote
 
 import numpy as np
 import pandas as pd
@@ -12,63 +12,40 @@ from pandas.api import types
 
 from bayespoint.cli.errors import bad_data
 from bayespoint.cli.messages import Notes, count, listed
+from bayespoint.cli.number_formats import Numbers, as_numbers, as_text
 
 NUMBER, CATEGORY = "number", "category"
 LARGEST = 1e100  # squares of numbers, and sums of many of them, stay far below 1.8e308
 MOSTLY = 0.9  # share of the values that makes a column of numbers, or of dates
 VARIED = 10  # different numbers from which a word among them is a mistake, not a category
 MANY_CATEGORIES = 100  # from here on, nearly different values are names, not categories
-COUNTS = 20  # rows from which consecutive numbers are no chance
+ENOUGH = 20  # rows from which different whole numbers may be identifiers
+NO_CHANCE = 1e-3  # probability of a coincidence that is not taken for one
+LONG = 1e6  # whole numbers from here on may be identifiers, however few rows there are
 SHOWN = 6  # columns that a remark on missing values names
-DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
-THOUSANDS = re.compile(r"[+-]?\d{1,3}(\.\d{3})+")
 DATE = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})([T ].*)?")
+CODE = re.compile(r"0\d+")  # no quantity is written with a zero before other digits
+POSTAL = re.compile(r"(zip|plz|post(al)? ?code|postleitzahl)s?( ?codes?)?")
+NAMED_ID = re.compile(r"(.* )?(id|ids|uuid|identifier)")
 
 
-@dataclass(frozen=True)
-class Numbers:
-    """A column as numbers, its values that are not numbers, and whether it had decimal commas."""
+def sort_columns(
+    frame: pd.DataFrame,
+    notes: Notes,
+    numbers: Collection[str] = (),
+    categories: Collection[str] = (),
+) -> dict[str, str]:
+    """The kind of every column that is used; reports which others are left out, and why.
 
-    values: pd.Series
-    words: list[str]
-    commas: bool
-
-
-def as_numbers(series: pd.Series) -> Numbers:
-    """Numbers where a column has them; truth values count as 0 and 1."""
-    if types.is_numeric_dtype(series) or types.is_bool_dtype(series):
-        return Numbers(series.astype(np.float64), [], False)
-    text = as_text(series)
-    there = text.dropna()
-    commas = any(DECIMAL_COMMA.fullmatch(word) for word in there.unique())
-    if commas:
-        there = there.map(without_commas)
-    there = there.replace({"True": "1", "False": "0"})
-    values = pd.to_numeric(there, errors="coerce").astype(np.float64).reindex(text.index)
-    return Numbers(values, list(dict.fromkeys(text[text.notna() & values.isna()])), commas)
-
-
-def without_commas(word: str) -> str:
-    """1.234,5 as 1234.5, in a column that has decimal commas."""
-    if DECIMAL_COMMA.fullmatch(word) or THOUSANDS.fullmatch(word):
-        return word.replace(".", "").replace(",", ".")
-    return word
-
-
-def as_text(series: pd.Series) -> pd.Series:
-    """Values as text without spaces around it, NaN where there is none; whole numbers as such."""
-    present = series.dropna()
-    if types.is_float_dtype(present) and (present % 1 == 0).all():
-        present = present.astype(np.int64) if (present.abs() < 2**53).all() else present
-    words = present.astype(object).map(lambda value: str(value).strip())
-    return words[words != ""].reindex(series.index).astype(object)
-
-
-def sort_columns(frame: pd.DataFrame, notes: Notes) -> dict[str, str]:
-    """The kind of every column that is used; reports which others are left out, and why."""
+    ``numbers`` and ``categories`` are columns whose kind the user has said.
+    """
     kinds: dict[str, str] = {}
     for name in frame:
-        kind, remark = judge(frame[name])
+        if name in numbers or name in categories:
+            kinds[name] = NUMBER if name in numbers else CATEGORY
+            check_kind(frame[name], name, kinds[name])
+            continue
+        kind, remark = judge(frame[name], name)
         if kind:
             kinds[name] = kind
             if remark:
@@ -80,7 +57,15 @@ def sort_columns(frame: pd.DataFrame, notes: Notes) -> dict[str, str]:
     return kinds
 
 
-def judge(series: pd.Series) -> tuple[str, str]:
+def check_kind(series: pd.Series, name: str, kind: str) -> None:
+    """End the command if a column cannot be what the user says."""
+    if series.dropna().empty:
+        bad_data(f"column {name!r} (--{kind}) has no values")
+    if kind == NUMBER and as_numbers(series).values.isna().all():
+        bad_data(f"column {name!r} (--number) has no numbers, but {listed(series.dropna())}")
+
+
+def judge(series: pd.Series, name: str = "") -> tuple[str, str]:
     """Kind and remark; without a kind, the reason to leave the column out."""
     present = series.dropna()
     if present.empty:
@@ -90,26 +75,62 @@ def judge(series: pd.Series) -> tuple[str, str]:
     numbers = as_numbers(series)
     share = numbers.values.notna().sum() / len(present)
     different = numbers.values.nunique()
+    if share == 1 and different > 1 and (reason := code_words(series, numbers, name)):
+        kind, remark = judge_words(as_text(series), 0.0)
+        return kind, "; it ".join(filter(None, [reason if kind else "", remark]))
     if share == 1 or (share >= MOSTLY and different > VARIED):
-        return judge_numbers(numbers, different)
-    return judge_words(as_text(series), share)
+        return judge_numbers(numbers, different, name)
+    mixed = 0.0 if numbers.remarks else share  # "0%" among "1 - 10%" is no number among words
+    return judge_words(as_text(series), mixed)
 
 
-def judge_numbers(numbers: Numbers, different: int) -> tuple[str, str]:
-    """Numbers are used, unless they are always the same."""
+def code_words(series: pd.Series, numbers: Numbers, name: str) -> str:
+    """Why whole numbers are codes and no quantities; "" if they are not."""
+    if (numbers.values.dropna() % 1 != 0).any() or types.is_bool_dtype(series):
+        return ""
+    if POSTAL.fullmatch(spaced(name)):
+        return f"has postal codes, taken as categories (as numbers with --number {quote(name)})"
+    if not types.is_numeric_dtype(series) and as_text(series).dropna().map(is_code).any():
+        return "has codes with zeros in front, taken as categories"
+    return ""
+
+
+def is_code(word: str) -> bool:
+    """Whether digits are a code: 02139."""
+    return CODE.fullmatch(word) is not None
+
+
+def spaced(name: str) -> str:
+    """customerID, customer_id and Customer-Id as customer id."""
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    return re.sub(r"[\s_.-]+", " ", apart).strip().lower()
+
+
+def judge_numbers(numbers: Numbers, different: int, name: str) -> tuple[str, str]:
+    """Numbers are used, unless they are always the same or number the rows."""
     if different == 1:
         return "", f"it is always {numbers.values.dropna().iloc[0]:g}"
-    remarks = []
-    if numbers.commas:
-        remarks.append("has decimal commas, read as points")
-    if counts_rows(numbers.values):
-        remarks.append("counts the rows; --drop it if it says nothing about the class")
-    return NUMBER, "; it ".join(remarks)
+    present = numbers.values.dropna()
+    if different == len(present) >= ENOUGH and (present % 1 == 0).all():
+        to_use = f"an identifier; --number {quote(name)} uses it"
+        if (present.diff().iloc[1:] == 1).all():
+            return "", f"it counts the rows, {to_use}"
+        if NAMED_ID.fullmatch(spaced(name)) or would_repeat(present):
+            return "", f"every value is another whole number, {to_use}"
+        if present.abs().max() >= LONG:
+            remark = "has another large whole number in every row; --drop it if it is an identifier"
+            return NUMBER, "; it ".join([*numbers.remarks, remark])
+    return NUMBER, "; it ".join(numbers.remarks)
 
 
-def counts_rows(values: pd.Series) -> bool:
-    """Whether numbers go up by one from row to row."""
-    return len(values) >= COUNTS and bool((values.diff().iloc[1:] == 1).all())
+def would_repeat(values: pd.Series) -> bool:
+    """Whether as many whole numbers, drawn at random from the same range, would repeat some.
+
+    All n of R numbers are different with the probability (1 - 1/R) ... (1 - (n - 1)/R).
+    """
+    n, numbers = len(values), values.max() - values.min() + 1
+    chance = np.log1p(-np.arange(1, n) / max(numbers, n)).sum()
+    return bool(chance < np.log(NO_CHANCE))
 
 
 def judge_words(words: pd.Series, share_of_numbers: float) -> tuple[str, str]:
@@ -128,18 +149,31 @@ def judge_words(words: pd.Series, share_of_numbers: float) -> tuple[str, str]:
     if share_of_numbers > 0:
         remarks.append("mixes numbers and words; its values are taken as categories")
     if different > MANY_CATEGORIES:
-        remarks.append(f"has {different} categories; only the most frequent are told apart")
+        kept = MANY_CATEGORIES - 1
+        rows = int(present.value_counts().iloc[:kept].sum())
+        remarks.append(
+            f"has {different} categories; the {kept} most frequent, which {rows} of {len(words)} "
+            "rows have, are told apart, and all others are one category"
+        )
     return CATEGORY, "; it ".join(remarks)
 
 
-def prepare(frame: pd.DataFrame, kinds: Mapping[str, str], notes: Notes) -> pd.DataFrame:
-    """The columns as the pipeline takes them: floats, and text with NaN where it is missing."""
+def prepare(
+    frame: pd.DataFrame,
+    kinds: Mapping[str, str],
+    notes: Notes,
+    decimal_commas: Mapping[str, bool | None] | None = None,
+) -> pd.DataFrame:
+    """The columns as the pipeline takes them: floats, and text with NaN where it is missing.
+
+    ``decimal_commas`` says how numbers of known columns are written.
+    """
     prepared = {}
     for name, kind in kinds.items():
         if kind == CATEGORY:
             prepared[name] = as_text(frame[name])
             continue
-        numbers = as_numbers(frame[name])
+        numbers = as_numbers(frame[name], (decimal_commas or {}).get(name))
         check_range(name, numbers.values)
         if numbers.words:
             found = f"{listed(numbers.words)}, no number{'s' if len(numbers.words) > 1 else ''}"

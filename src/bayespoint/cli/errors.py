@@ -14,7 +14,6 @@ from unicodedata import category
 import typer
 
 from bayespoint.cli import ExitCode
-from bayespoint.exceptions import DataUnavailableError, one_line
 
 UNSAFE = ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")  # Unicode: controls, none, halves, line ends
 SPELT = "backslashreplace"  # how characters are written that an encoding has not
@@ -92,6 +91,8 @@ def errors_in_words() -> Iterator[None]:
     except (Exception, KeyboardInterrupt) as error:
         if is_interrupt(error):
             fail("interrupted", ExitCode.INTERRUPTED)
+        from bayespoint.exceptions import DataUnavailableError, one_line
+
         if isinstance(error, ImportError):
             fail(str(error), ExitCode.NO_EXTRA)
         if isinstance(error, DataUnavailableError):

@@ -1,84 +1,34 @@
-"""``bayespoint train-incremental``: a model that learns from one table after another."""
+"""A model that learns from one table after another."""
 
 from __future__ import annotations
 
-import time
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-import typer
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from bayespoint.cli import options
 from bayespoint.cli.errors import bad_usage
 from bayespoint.cli.labels import class_array, known_labels, read_labels
-from bayespoint.cli.messages import Notes, count, facts
-from bayespoint.cli.models import Model, read_labelled, read_model, write_model
-from bayespoint.cli.outputs import check_place
+from bayespoint.cli.messages import Notes
+from bayespoint.cli.models import Model, read_labelled
 from bayespoint.cli.recipe import make_classifier, make_model
-from bayespoint.cli.training import TrainingData, describe, read_training_data, summary
+from bayespoint.cli.training import TrainingData, read_training_data
 from bayespoint.engines.base import ENGINES
 from bayespoint.pipelines import split_pipeline
 
-Classes = Annotated[
-    str | None,
-    typer.Option(
-        metavar="A,B,...",
-        help="All classes that will ever come; by default those of the first table.",
-    ),
-]
-FirstEngine = Annotated[
-    str | None, typer.Option(metavar="NAME", help="ep (the default) or laplace.")
-]
 
+class First(NamedTuple):
+    """What the first call says of the model, and no later one."""
 
-def train_incremental(
-    data: options.Data,
-    target: options.Target,
-    model: options.ModelFile,
-    classes: Classes = None,
-    engine: FirstEngine = None,
-    param: options.Param = None,
-    drop: options.Drop = None,
-    encoding: options.Encoding = "utf-8",
-    as_json: options.AsJson = False,
-) -> None:
-    """Train a model on a table, and go on with further tables later.
-
-    The first call makes the model. Every later one takes what it has learned so far as the prior,
-    adds the rows of its table, and replaces the file. Columns, scales and categories stay those of
-    the first table, so let it be a typical one; engine, parameters and classes belong to the first
-    call, too.
-
-    Example: bayespoint train-incremental monday.csv --target repaid --model loans.bpm
-    """
-    notes = Notes(aloud=not as_json)
-    check_place(model, "--model", data)
-    started = time.perf_counter()
-    if model.exists():
-        given = {"--engine": engine, "--param": param, "--drop": drop}
-        check_first_only({name for name, value in given.items() if value}, model)
-        before = read_model(model, notes)
-        pipeline, rows = go_on(data, target, before, classes, encoding, notes)
-        earlier = before.summary
-    else:
-        pipeline, rows = begin(
-            data, target, classes, engine or "ep", param or [], drop or [], encoding, notes
-        )
-        earlier = {}
-    found = {"target": target, **describe(pipeline, rows)}
-    found["seconds"] = time.perf_counter() - started
-    found["batches"] = earlier.get("batches", 1 if earlier else 0) + 1
-    found["rows_of_all_batches"] = (
-        earlier.get("rows_of_all_batches", earlier.get("rows", 0)) + found["rows"]
-    )
-    write_model(pipeline, model, rows.kinds, found)
-    told = f"{found['batches']}, with {count(found['rows_of_all_batches'], 'row')} together"
-    lines = [*summary(found), ("tables", told), ("time", f"{found['seconds']:.1f} s")]
-    notes.end({"model": str(model), **found}, facts(lines), f"Model written to {model}.")
+    engine: str
+    params: list[str]
+    drop: list[str]
+    numbers: list[str]
+    categories: list[str]
 
 
 def check_first_only(given: set[str], model: Path) -> None:
@@ -91,24 +41,19 @@ def check_first_only(given: set[str], model: Path) -> None:
 
 
 def begin(
-    data: Path,
-    target: str,
-    classes: str | None,
-    engine: str,
-    param: list[str],
-    drop: list[str],
-    encoding: str,
-    notes: Notes,
+    data: Path, target: str, classes: str | None, first: First, encoding: str, notes: Notes
 ) -> tuple[Pipeline, TrainingData]:
     """A new model of the first table."""
     able = [name for name, kind in sorted(ENGINES.items()) if kind.can_update]
-    if engine in ENGINES and engine not in able:
-        bad_usage(f"{engine} cannot learn from batches; {' and '.join(able)} can")
-    machine = make_classifier(engine, "linear", param, 0, None)
-    rows = read_training_data(data, target, drop, encoding, notes, classes=classes is None)
+    if first.engine in ENGINES and first.engine not in able:
+        bad_usage(f"{first.engine} cannot learn from batches; {' and '.join(able)} can")
+    machine = make_classifier(first.engine, "linear", first.params, 0, None)
+    rows = read_training_data(
+        data, target, first.drop, encoding, notes, classes is None, first.numbers, first.categories
+    )
     known = class_array(sorted(rows.counts)) if classes is None else parse_classes(classes)
     labels = known_labels(pd.Series(rows.y), known, target)
-    rows = TrainingData(rows.X, labels, rows.kinds, rows.missing, counted(labels, known))
+    rows = replace(rows, y=labels, counts=counted(labels, known))
     notes.add("columns, scales and categories of this first table hold for all further ones")
     pipeline = make_model(rows.kinds, machine)
     points = pipeline[:-1].fit_transform(rows.X)

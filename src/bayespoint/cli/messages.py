@@ -6,19 +6,16 @@ import json
 import math
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 import typer
-from rich import box
-from rich.console import Console, JustifyMethod, RenderableType
-from rich.table import Table
-from rich.text import Text
+from rich.console import Console, RenderableType
 
 from bayespoint.cli.errors import ExitCode, fail, printable
 from bayespoint.cli.progress import ProgressMonitor
+from bayespoint.cli.tables import new_console, show
 from bayespoint.monitor import watch
 
 MANY = 12  # classes that a summary lists
@@ -51,11 +48,15 @@ class Notes(list[str]):
     @contextmanager
     def training(self) -> Iterator[None]:
         """Show the progress of a fit, and pass its warnings on."""
-        console = Console(stderr=True, highlight=False, markup=False, quiet=not self._aloud)
-        progress = ProgressMonitor("training", console)
+        progress = self.progress("training")
         with progress, watch(progress), warnings_in_words() as words:
             yield
         self.warn(words)
+
+    def progress(self, title: str) -> ProgressMonitor:
+        """A bar, or nothing if the command speaks to a program."""
+        console = Console(stderr=True, highlight=False, markup=False, quiet=not self._aloud)
+        return ProgressMonitor(title, console)
 
     def end(
         self, document: Mapping[str, Any], *parts: RenderableType, to_stderr: bool = False
@@ -68,8 +69,7 @@ class Notes(list[str]):
 
     def _say(self, words: str, style: str) -> None:
         if self._aloud:
-            console = Console(stderr=True, highlight=False, markup=False)
-            console.print(printable(words), style=style, soft_wrap=not console.is_terminal)
+            new_console(to_stderr=True).print(printable(words), style=style)
 
 
 @contextmanager
@@ -98,56 +98,9 @@ def plain(value: Any) -> Any:
         return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
-    if isinstance(value, (np.ndarray, np.generic)):
+    if hasattr(value, "tolist"):  # arrays and numbers of NumPy
         return plain(value.tolist())
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def show(*parts: RenderableType, to_stderr: bool = False) -> None:
-    """Print results, with an empty line between parts where a table begins or ends."""
-    console = Console(stderr=to_stderr, highlight=False, markup=False)
-    after_table = False
-    for place, part in enumerate(parts):
-        is_table = isinstance(part, Table) and part.box is not None
-        if place and (is_table or after_table):
-            console.print()
-        if isinstance(part, str):
-            console.print(printable(part), soft_wrap=not console.is_terminal)
-        else:
-            console.print(part)
-        after_table = is_table
-
-
-def facts(rows: Iterable[tuple[str, str]]) -> Table:
-    """Names and values below each other."""
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="dim", no_wrap=True)
-    grid.add_column(overflow="fold")
-    for name, words in rows:
-        grid.add_row(name, Text(printable(words)))
-    return grid
-
-
-def numbers_table(
-    heads: Sequence[str], rows: Iterable[Sequence[str | Text]], *, words_last: bool = False
-) -> Table:
-    """A table whose first column is text, as may be the last, and whose others are numbers."""
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        show_edge=False,
-        padding=(0, 1, 0, 0),
-        pad_edge=False,
-        title_justify="left",
-        caption_justify="left",
-    )
-    last = len(heads) - 1 if words_last else None
-    for place, head in enumerate(heads):
-        is_words = place in (0, last)
-        justify: JustifyMethod = "left" if is_words else "right"
-        table.add_column(printable(head), justify=justify, no_wrap=words_last and place != last)
-    for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else Text(printable(cell)) for cell in row))
-    return table
 
 
 def count(n: int, noun: str, plural: str = "") -> str:
@@ -156,8 +109,9 @@ def count(n: int, noun: str, plural: str = "") -> str:
 
 
 def class_words(counts: Mapping[Any, int]) -> str:
-    """Classes, and how many rows each has."""
-    words = [f"{label} ({n})" for label, n in counts.items()]
+    """Classes, how many rows each has, and their share."""
+    total = sum(counts.values())
+    words = [f"{label} ({n}, {share(n / total)})" for label, n in counts.items()]
     more = f" and {len(words) - MANY} more" if len(words) > MANY else ""
     return ", ".join(words[:MANY]) + more
 
@@ -167,3 +121,9 @@ def listed(names: Iterable[Any], few: int = FEW) -> str:
     names = list(names)
     words = ", ".join(repr(str(name)) for name in names[:few])
     return words + (f" and {len(names) - few} more" if len(names) > few else "")
+
+
+def share(part: float) -> str:
+    """A share in per cent, with digits enough to tell it from none and from all."""
+    digits = 0 if 0.1 <= part <= 0.9 or part in (0, 1) else 1
+    return f"{part:.{digits}%}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,11 @@ from bayespoint.cli.recipe import MISSING
 from bayespoint.exceptions import ModelFileError, one_line
 from bayespoint.pipelines import split_pipeline
 from bayespoint.reject import Guarantee, SelectiveClassifier
+from bayespoint.reports import Shift, compare
 from bayespoint.storage import describe, load, save
 
 KEY = "table"  # of the metadata
+SHOWN = 5  # columns that a remark names
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Model:
     kinds: dict[str, str]
     summary: dict[str, Any]
     selective: SelectiveClassifier | None = None
+    columns: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def estimator(self) -> Any:
@@ -64,7 +67,8 @@ class Model:
 
     def prepare(self, frame: pd.DataFrame, notes: Notes) -> tuple[pd.DataFrame, dict[str, int]]:
         """Rows as the pipeline takes them, and how many values are missing in which columns."""
-        X = prepare(frame, self.kinds, notes)
+        commas = {name: one.get("decimal_comma") for name, one in self.columns.items()}
+        X = prepare(frame, self.kinds, notes, commas)
         known = self._categories()
         never_missing = [name for name, values in known.items() if MISSING not in values]
         missing = tell_missing(X, self.kinds, notes, never_missing)
@@ -73,6 +77,18 @@ class Model:
             if new:
                 notes.add(f"column {name!r} has {listed(new)}, new to the model: no category")
         return X, missing
+
+    def compare(self, X: pd.DataFrame, notes: Notes) -> list[Shift]:
+        """How prepared rows differ from those of the training; reports large differences."""
+        shifts = compare(self.columns, X)
+        names = [f"{one.column!r} ({one.distance:.0%})" for one in shifts if one.is_shifted]
+        if names:
+            more = f" and {len(names) - SHOWN} more" if names[SHOWN:] else ""
+            notes.add(
+                "columns that differ from the training, with the share of rows that would have to "
+                f"change: {', '.join(names[:SHOWN])}{more}"
+            )
+        return shifts
 
     def _categories(self) -> dict[str, set[str]]:
         """The categories that every column of text had in training."""
@@ -88,9 +104,18 @@ def write_model(
     path: Path,
     kinds: Mapping[str, str],
     summary: Mapping[str, Any],
+    columns: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> None:
-    """Save a model; the file is written completely or not at all."""
-    about = {"target": summary["target"], "kinds": dict(kinds), "summary": plain(summary)}
+    """Save a model; the file is written completely or not at all.
+
+    ``columns`` says how each is written and what its values were (``TrainingData.columns``).
+    """
+    about = {
+        "target": summary["target"],
+        "kinds": dict(kinds),
+        "summary": plain(summary),
+        "columns": plain(columns or {}),
+    }
     save(pipeline, path, metadata={KEY: about})
 
 
@@ -111,8 +136,10 @@ def read_model(path: Path, notes: Notes, needs_table: bool = True) -> Model:
     selective = estimator if isinstance(estimator, SelectiveClassifier) else None
     pipeline = getattr(selective, "estimator_", estimator)
     kinds, summary = about.get("kinds", {}), about.get("summary", {})
-    model = Model(path, pipeline, about.get("target"), kinds, summary, selective)
+    columns = about.get("columns", {})
+    model = Model(path, pipeline, about.get("target"), kinds, summary, selective, columns)
     with model_errors(path):
+        compare(columns, pd.DataFrame({name: [None] for name in columns}))
         if not hasattr(model.machine, "posterior_"):
             bad_data(f"{path} holds no Bayes point machine")
         model._categories()
@@ -132,6 +159,9 @@ def check_about(about: Any, path: Path) -> None:
         and isinstance(about.get("target"), str | None)
         and isinstance(summary, dict)
         and all(isinstance(summary.get(name, 0), int) for name in counts)
+        and isinstance(summary.get("notes", []), list)
+        and isinstance(about.get("columns", {}), dict)
+        and all(isinstance(one, dict) for one in about.get("columns", {}).values())
     ):
         bad_data(f"cannot read --model {path}: its description of the table is invalid")
 
@@ -158,7 +188,8 @@ def read_labelled(
 
 def read_rows(path: Path, model: Model, encoding: str, notes: Notes) -> pd.DataFrame:
     """A table that has all columns that the model needs."""
-    frame = read_table(path, encoding, notes)
+    text = [name for name, one in model.columns.items() if one.get("text") is True]
+    frame = read_table(path, encoding, notes, text)
     missing = [name for name in model.kinds if name not in frame]
     if missing:
         hint = did_you_mean(missing[0], [name for name in frame if name not in model.kinds])

@@ -7,15 +7,25 @@ from typing import Annotated
 
 import typer
 
-from bayespoint.cli.recipe import ENGINE_NAMES, KERNELS
-from bayespoint.gpu.devices import is_device_name, what_is_missing
+from bayespoint.cli.errors import bad_usage
+
+# Named here, since help must not wait for the libraries that know them; a test compares.
+ENGINES = ("auto", "billiard", "ep", "gibbs", "knapsack", "laplace", "perceptron")
+KERNELS = ("auto", "linear", "poly", "rbf")
+STRATEGIES = ("entropy", "margin", "bald", "random")
+EXPERIMENTS = ("large-scale", "gibbs", "ep", "knapsack")
+LEVEL, SHARE = 0.95, 0.3
 
 Data = Annotated[
-    Path, typer.Argument(metavar="DATA", help="Table with a header: .csv, .csv.gz or .parquet.")
+    Path,
+    typer.Argument(
+        metavar="DATA",
+        help="Table with a header: .csv, .csv.gz or .parquet, or - for standard input.",
+    ),
 ]
 Target = Annotated[str, typer.Option(metavar="COL", help="Column with the classes.")]
 ModelFile = Annotated[Path, typer.Option("--model", metavar="FILE", help="File of the model.")]
-Engine = Annotated[str, typer.Option(metavar="NAME", help=f"Algorithm: {', '.join(ENGINE_NAMES)}.")]
+Engine = Annotated[str, typer.Option(metavar="NAME", help=f"Algorithm: {', '.join(ENGINES)}.")]
 Kernel = Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(KERNELS)}.")]
 Param = Annotated[
     list[str] | None,
@@ -48,9 +58,13 @@ Jobs = Annotated[
 
 def check_device(device: str | None) -> str | None:
     """Refuse what names no device, and a GPU that cannot be used."""
+    if device in (None, "cpu"):
+        return device
+    from bayespoint.gpu.devices import is_device_name, what_is_missing
+
     if not is_device_name(device):
         raise typer.BadParameter(f"must be cpu, cuda, cuda:1 or auto, not {device!r}")
-    if device not in (None, "cpu", "auto") and (missing := what_is_missing(device)):
+    if device != "auto" and (missing := what_is_missing(device)):
         raise typer.BadParameter(f"{device!r} cannot be used: {missing}")
     return device
 
@@ -66,6 +80,16 @@ Device = Annotated[
 Drop = Annotated[
     list[str] | None, typer.Option(metavar="COL", help="Column not to learn from; may be repeated.")
 ]
+Number = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COL", help="Column of numbers, whatever it looks like; may be repeated."),
+]
+Category = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COL", help="Column of categories, whatever it looks like; may be repeated."
+    ),
+]
 TABLES = "CSV, or .csv.gz or .parquet by its name, or - for standard output."
 Out = Annotated[Path, typer.Option(metavar="FILE", help=f"Where to write: {TABLES}")]
 OptionalOut = Annotated[Path | None, typer.Option(metavar="FILE", help=f"Where to write: {TABLES}")]
@@ -80,3 +104,31 @@ ForSpreadsheet = Annotated[
 ]
 Encoding = Annotated[str, typer.Option(metavar="NAME", help="How CSV files are encoded.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+MaxError = Annotated[
+    float | None,
+    typer.Option(
+        metavar="R",
+        help="Reject uncertain rows, so that the error on the accepted ones is at most R, from 0 "
+        "to 1.",
+    ),
+]
+Confidence = Annotated[
+    float | None,
+    typer.Option(metavar="C", help=f"Probability that --max-error is kept; {LEVEL} by default."),
+]
+HoldOut = Annotated[
+    float | None,
+    typer.Option(
+        metavar="S", help=f"Share of the rows that --max-error holds out; {SHARE} by default."
+    ),
+]
+
+
+def check_guarantee(max_error: float | None, **others: float | None) -> None:
+    """End the command if a share is invalid, or an option needs --max-error."""
+    for name, value in {"max_error": max_error, **others}.items():
+        option = f"--{name.replace('_', '-')}"
+        if value is not None and not 0 < value < 1:
+            bad_usage(f"{option} must be a number between 0 and 1, not {value:g}")
+        if value is not None and max_error is None:
+            bad_usage(f"{option} needs --max-error")

@@ -48,6 +48,13 @@ def check_place(path: Path, option: str, *inputs: Path) -> None:
         bad_usage(f"cannot write {option} {path}: no permission")
 
 
+def check_new(model: Path, force: bool, data: Path) -> None:
+    """End the command now if the model cannot be written later."""
+    check_place(model, "--model", data)
+    if model.exists() and not force:
+        bad_usage(f"{model} is there already; --force overwrites it")
+
+
 def is_csv(path: Path) -> bool:
     """Whether a file is CSV by its name, packed or not."""
     return path.name.lower().endswith((".csv", ".csv.gz"))

@@ -6,10 +6,35 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.table import Column
+from rich.text import Text
 
 from bayespoint.cli.errors import printable
 from bayespoint.monitor import Monitor
+
+
+class TimeLeftColumn(ProgressColumn):
+    """The time that is left at the pace so far, as soon as something is done."""
+
+    max_refresh = 0.5  # seconds: digits that change more often cannot be read
+
+    def render(self, task: Task) -> Text:
+        """Hours, minutes and seconds."""
+        if task.finished or not task.completed or not task.total or task.elapsed is None:
+            return Text("")
+        left = task.elapsed * (task.total / task.completed - 1)
+        minutes, seconds = divmod(round(left), 60)
+        hours, minutes = divmod(minutes, 60)
+        return Text(f"{hours}:{minutes:02}:{seconds:02} left", style="progress.remaining")
 
 
 class ProgressMonitor(Monitor):
@@ -27,10 +52,12 @@ class ProgressMonitor(Monitor):
         self._title = title = printable(title)
         self._console = console or Console(stderr=True, highlight=False, markup=False)
         self._progress = Progress(
-            TextColumn("{task.description}", markup=False),
+            # On a narrow terminal this is wrapped, and the numbers stay whole.
+            TextColumn("{task.description}", markup=False, table_column=Column(overflow="fold")),
             BarColumn(),
             TaskProgressColumn(),
             TimeElapsedColumn(),
+            TimeLeftColumn(),
             console=self._console,
             transient=True,
             disable=not self._console.is_terminal,
@@ -48,7 +75,7 @@ class ProgressMonitor(Monitor):
     def begin(self, total: int, unit: str) -> None:
         """Fill the bar from its beginning."""
         self._total = total
-        self._progress.update(self._task, total=total, completed=0)
+        self._progress.reset(self._task, total=total, completed=0)
 
     def update(self, done: float) -> None:
         """Move the bar."""

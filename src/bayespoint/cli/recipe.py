@@ -19,7 +19,7 @@ from bayespoint.engines.base import ENGINES
 from bayespoint.kernels import NAMES
 
 ENGINE_NAMES = ("auto", *sorted(ENGINES))
-KERNELS = ("auto", *(name for name, make in NAMES.items() if not make().is_precomputed))
+KERNEL_NAMES = ("auto", *(name for name, make in NAMES.items() if not make().is_precomputed))
 # Parameters of the classifier that have an option of their own, or no meaning for one command.
 ELSEWHERE = {
     "device", "engine", "kernel", "n_jobs", "mixture", "random_state", "verbose", "warm_start",
@@ -38,7 +38,7 @@ def make_classifier(
 ) -> BayesPointClassifier:
     """The classifier; ends the command where a name is wrong."""
     check_name("engine", engine, ENGINE_NAMES)
-    check_name("kernel", kernel, KERNELS)
+    check_name("kernel", kernel, KERNEL_NAMES)
     machine = BayesPointClassifier(
         engine=engine, kernel=kernel, device=device, n_jobs=jobs, random_state=seed
     )

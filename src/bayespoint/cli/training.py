@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from sklearn.pipeline import Pipeline
 
 from bayespoint import BayesPointClassifier
@@ -17,9 +18,11 @@ from bayespoint.cli.columns import CATEGORY, NUMBER, prepare, sort_columns, tell
 from bayespoint.cli.errors import bad_usage
 from bayespoint.cli.labels import check_classes, check_column, class_array, rows_with_labels
 from bayespoint.cli.messages import Notes, class_words, count
+from bayespoint.cli.number_formats import as_numbers
 from bayespoint.cli.reading import read_table
 from bayespoint.engines import Engine, get_engine
 from bayespoint.left_out import Estimate
+from bayespoint.reports import profile
 
 
 @dataclass(frozen=True)
@@ -31,37 +34,74 @@ class TrainingData:
     kinds: dict[str, str]
     missing: dict[str, int]
     counts: dict[Any, int]
+    formats: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def part(self, rows: NDArray[np.intp]) -> TrainingData:
         """Some of the rows."""
         X, y = self.X.iloc[rows], self.y[rows]
         missing = {name: int(n) for name, n in X.isna().sum().items() if n}
         counts = {label: int(np.sum(y == label)) for label in self.counts}
-        return TrainingData(X, y, self.kinds, missing, counts)
+        return replace(self, X=X, y=y, missing=missing, counts=counts)
+
+    def columns(self) -> dict[str, dict[str, Any]]:
+        """How each column is written, and its profile: what new rows are read and judged by."""
+        profiles = profile(self.X)
+        return {name: {**self.formats.get(name, {}), **one} for name, one in profiles.items()}
 
 
 def read_training_data(
-    path: Path, target: str, drop: Sequence[str], encoding: str, notes: Notes, classes: bool = True
+    path: Path,
+    target: str,
+    drop: Sequence[str],
+    encoding: str,
+    notes: Notes,
+    classes: bool = True,
+    numbers: Sequence[str] = (),
+    categories: Sequence[str] = (),
 ) -> TrainingData:
-    """Read a table to learn from; ``classes`` says whether it must show at least two of them."""
+    """Read a table to learn from.
+
+    ``classes`` says whether it must show at least two of them. ``numbers`` and ``categories`` are
+    columns whose kind the user has said.
+    """
     frame = read_table(path, encoding, notes)
-    check_column(frame, target, "--target")
-    for name in drop:
-        check_column(frame, name, "--drop")
-        if name == target:
-            bad_usage(f"--drop and --target name the same column, {name!r}")
+    check_roles(
+        frame, {"target": [target], "drop": drop, "number": numbers, "category": categories}
+    )
     frame, labels = rows_with_labels(frame, target, notes)
     counts = check_classes(labels, target) if classes else labels.value_counts().to_dict()
     features = frame.drop(columns=[target, *dict.fromkeys(drop)])
-    kinds = sort_columns(features, notes)
+    kinds = sort_columns(features, notes, numbers, categories)
     X = prepare(features, kinds, notes)
     missing = tell_missing(X, kinds, notes)
-    return TrainingData(X, class_array(labels), kinds, missing, counts)
+    formats = {name: column_format(features[name], kind) for name, kind in kinds.items()}
+    return TrainingData(X, class_array(labels), kinds, missing, counts, formats)
+
+
+def check_roles(frame: pd.DataFrame, roles: Mapping[str, Sequence[str]]) -> None:
+    """End the command if options name a column that is not there, or the same for two purposes."""
+    option_of: dict[str, str] = {}
+    for role, names in roles.items():
+        for name in names:
+            check_column(frame, name, f"--{role}")
+            other = option_of.setdefault(name, role)
+            if other != role:
+                bad_usage(f"--{role} and --{other} name the same column, {name!r}")
+
+
+def column_format(series: pd.Series, kind: str) -> dict[str, Any]:
+    """How a column is written, so that new rows are read in the same way."""
+    is_text = not (is_numeric_dtype(series) or is_bool_dtype(series))
+    if kind == CATEGORY:
+        return {"text": is_text}
+    return {"decimal_comma": as_numbers(series).decimal_comma} if is_text else {}
 
 
 def describe(model: Pipeline, data: TrainingData) -> dict[str, Any]:
     """Data and model, ready for JSON."""
     machine = model[-1]
+    right = model.predict(data.X) == data.y
+    largest = max(data.counts, key=lambda label: data.counts[label])
     return {
         "rows": len(data.X),
         "columns": {
@@ -72,7 +112,12 @@ def describe(model: Pipeline, data: TrainingData) -> dict[str, Any]:
         "features": machine.n_features_in_,
         "classes": {str(label): n for label, n in data.counts.items()},
         **describe_classifier(model),
-        "training_error": float(np.mean(model.predict(data.X) != data.y)),
+        "training_error": float(np.mean(~right)),
+        "training_recall": {
+            str(label): float(np.mean(right[data.y == label])) if n else None
+            for label, n in data.counts.items()
+        },
+        "baseline": {"class": str(largest), "error": 1 - data.counts[largest] / len(data.X)},
         **learned_facts(machine),
     }
 
@@ -132,6 +177,7 @@ def summary(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("evidence", "" if evidence is None else evidence_words(evidence)),
         ("training error", f"{found['training_error']:.1%}"),
         *expected_lines(found),
+        *baseline_lines(found),
         ("convergence", found["run"]["summary"]),
     ]
     return [(name, words) for name, words in lines if words]
@@ -152,6 +198,14 @@ def expected_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("expected error", f"{error.value:.1%} ({error.low:.1%} to {error.high:.1%})"),
         ("expected log-loss", str(loss)),
     ]
+
+
+def baseline_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """The error without any column, if the classes of the training are known."""
+    baseline = found.get("baseline")
+    if baseline is None:
+        return []
+    return [("baseline error", f"{baseline['error']:.1%}, always {baseline['class']!r}")]
 
 
 def evidence_words(evidence: list[float]) -> str:

@@ -12,7 +12,16 @@ figures, is a module.
 """
 
 from bayespoint.experiments import ep, gibbs, knapsack, large_scale
-from bayespoint.experiments.base import Column, Context, Experiment, Figure, Result, Row, Table
+from bayespoint.experiments.base import (
+    Column,
+    Context,
+    Experiment,
+    Figure,
+    Finding,
+    Result,
+    Row,
+    Table,
+)
 from bayespoint.experiments.page import write_index
 from bayespoint.experiments.report import perform, write_run
 from bayespoint.experiments.summary import write_summary
@@ -28,6 +37,7 @@ __all__ = [
     "Context",
     "Experiment",
     "Figure",
+    "Finding",
     "Result",
     "Row",
     "Table",

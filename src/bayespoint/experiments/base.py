@@ -27,7 +27,7 @@ class Context:
     ----------
     full : bool
         Whether to run the published experiment on its data, or a small version that takes seconds,
-        on data of scikit-learn.
+        on data that come with scikit-learn or with this package.
     data : Path or None
         Data folder; by default that of :func:`bayespoint.datasets.data_folder`.
     seed : int
@@ -164,6 +164,51 @@ class Table:
         place = [column.name for column in self.columns].index(name)
         return [row.values[place] for row in self.rows]
 
+    def numbers(self, name: str) -> list[float]:
+        """The numbers in one column."""
+        return [value for value in self.column(name) if isinstance(value, (int, float))]
+
+    def row(self, name: str) -> Row:
+        """The row of this name."""
+        return next(row for row in self.rows if row.name == name)
+
+    def number(self, row: str, column: str) -> Any:
+        """The number in one cell; None if it is empty."""
+        return self.row(row).values[[one.name for one in self.columns].index(column)]
+
+
+def find(tables: Sequence[Table], beginning: str) -> Table:
+    """The first table whose title begins so."""
+    return next(table for table in tables if table.title.startswith(beginning))
+
+
+HOLDS, PARTLY, REFUTED, OPEN = "holds", "holds in part", "does not hold", "cannot be told"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What came out for one claim of a paper.
+
+    Attributes
+    ----------
+    claim : str
+        What the paper says.
+    found : str
+        What was measured.
+    verdict : {"holds", "holds in part", "does not hold", "cannot be told"}
+        Whether the claim holds here.
+
+    Examples
+    --------
+    >>> from bayespoint.experiments import Finding
+    >>> Finding("Two are better than one", "Errors of 3 and 4 %.", "holds").verdict
+    'holds'
+    """
+
+    claim: str
+    found: str
+    verdict: str
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -260,6 +305,10 @@ class Experiment:
         What is done, in one or two sentences.
     parts : callable
         Takes a :class:`Context` and yields a :class:`Result` for each part.
+    findings : callable
+        Takes all tables and yields a :class:`Finding` for each claim of the paper.
+    picture : str
+        Name of the figure that shows most.
 
     Examples
     --------
@@ -277,6 +326,8 @@ class Experiment:
     paper: str
     description: str
     parts: Callable[[Context], Iterable[Result]]
+    findings: Callable[[Sequence[Table]], Iterable[Finding]] = lambda tables: ()
+    picture: str = ""
 
     def run(self, context: Context) -> Result:
         """Run all parts."""

@@ -12,10 +12,14 @@ from bayespoint.reports.html import NOTHING
 def table_heads(table: Mapping[str, Any]) -> list[str]:
     """Heads of all columns: the name of the row first, the verdict last.
 
-    >>> table_heads({"columns": [{"name": "error %", "digits": 2}], "rows": []})
+    Columns without any number, such as printed values that are of other data, are left out.
+
+    >>> columns = [{"name": "printed", "digits": 2}, {"name": "error %", "digits": 2}]
+    >>> rows = [{"name": "ours", "values": [None, 1.5]}]
+    >>> table_heads({"columns": columns, "rows": rows})
     ['', 'error %', 'verdict']
     """
-    return ["", *(column["name"] for column in table["columns"]), "verdict"]
+    return ["", *(table["columns"][k]["name"] for k in filled(table)), "verdict"]
 
 
 def table_rows(table: Mapping[str, Any]) -> list[list[str]]:
@@ -27,11 +31,22 @@ def table_rows(table: Mapping[str, Any]) -> list[list[str]]:
     [['ours', '1.26 ± 0.10', '1.0–2.0', 'best']]
     """
     digits = [column["digits"] for column in table["columns"]]
+    kept = filled(table)
     lines = []
     for row in table["rows"]:
-        cells = zip_longest(row["values"], digits, row["standard_errors"])
-        lines.append([row["name"], *(cell(*one) for one in cells), row["verdict"]])
+        cells = list(zip_longest(row["values"], digits, row["standard_errors"]))
+        lines.append([row["name"], *(cell(*cells[k]) for k in kept), row["verdict"]])
     return lines
+
+
+def filled(table: Mapping[str, Any]) -> list[int]:
+    """Places of the columns that hold something."""
+    rows = table["rows"]
+    return [
+        k
+        for k in range(len(table["columns"]))
+        if not rows or any(row["values"][k] is not None for row in rows)
+    ]
 
 
 def cell(value: float | Sequence[float] | None, digits: int, error: float | None) -> str:

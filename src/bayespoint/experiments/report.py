@@ -20,7 +20,7 @@ from bayespoint.files import replacing, write_text
 from bayespoint.plots import house_style
 from bayespoint.reports.environment import describe_environment
 
-FORMAT = 2  # of results.json; files of another format are not read
+FORMAT = 3  # of results.json; files of another format are not read
 RESULTS = "results.json"
 
 
@@ -66,6 +66,8 @@ def perform(experiment: Experiment, context: Context) -> Run:
         "paper": experiment.paper,
         "description": experiment.description,
         "setting": dict(result.setting),
+        "findings": [asdict(finding) for finding in experiment.findings(result.tables)],
+        "picture": experiment.picture,
         "tables": [asdict(table) for table in result.tables],
         "figures": [
             {"name": figure.name, "title": figure.title, "caption": figure.caption}

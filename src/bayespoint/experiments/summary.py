@@ -57,6 +57,8 @@ def run_blocks(run: Mapping[str, Any]) -> Iterable[str]:
     """Paragraphs and tables of one run."""
     yield f"## {run['title']} ({run['mode']})"
     yield f"*{plain(run['paper'])}.* {plain(run['description'])}"
+    if run["findings"]:
+        yield findings_table(run["findings"])
     yield bullets(run["setting"])
     if run["warnings"]:
         yield "\n".join(f"- warning: {plain(words)}" for words in run["warnings"])
@@ -66,6 +68,14 @@ def run_blocks(run: Mapping[str, Any]) -> Iterable[str]:
         yield plain(content["caption"])
     yield "### Computer and time"
     yield bullets(measured_with(run))
+
+
+def findings_table(findings: Sequence[Mapping[str, str]]) -> str:
+    """Claims of the paper, and what came out."""
+    rows = [(one["claim"], one["found"], one["verdict"]) for one in findings]
+    cells = [" | ".join(map(plain, row)) for row in rows]
+    lines = ["| claim | found | verdict |", "|---|---|---|", *(f"| {line} |" for line in cells)]
+    return "\n".join(lines)
 
 
 def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -60,7 +60,7 @@ def error_row(
     rate: float,
     n: int,
     printed: float | None = None,
-    words: str = "other data, not comparable",
+    words: str = "",
 ) -> Row:
     """A row of PRINTED_AND_MEASURED, in per cent, for an error rate on n points.
 

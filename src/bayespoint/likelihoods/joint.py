@@ -16,9 +16,11 @@ from bayespoint.state import need, number
 
 N_POINTS = 256  # quasi-random points of an integral: probabilities are good to 1e-3
 MOST_FINE = 32  # times as many points where outputs vary much
+WIDE = 128.0  # from which, in two dimensions, Gaussian noise is good to 1e-6
 STEEP = 4.0  # standard deviation of outputs up to which the nodes of the quadrature are enough
 CERTAIN = 100.0  # standard deviations beyond which nothing changes
 RELIABLE = 1e-9  # probability from which Owen's function has six digits
+EPS = np.finfo(np.float64).eps
 
 
 class JointLikelihood(ABC):
@@ -106,17 +108,25 @@ class SoftmaxLikelihood(JointLikelihood):
         return log_softmax(outputs, axis=-1)
 
     def log_predictive(self, mean: NDArray, covariance: NDArray) -> NDArray[np.float64]:
-        """Quadrature over two differences of outputs, quasi-random points for more."""
-        mean, roots = differences(mean, covariance)
+        """Quadrature over two differences of outputs, quasi-random points for more.
+
+        The softmax is the law of the largest output with Gumbel noise. Where outputs vary far more,
+        Gaussian noise of the same variance does as well.
+        """
+        centred, roots = differences(mean, covariance)
         dimensions, spread = roots.shape[2], np.sqrt(np.square(roots).sum(axis=1).max(axis=1))
         finer = np.ceil(spread / STEEP) if dimensions <= 2 else 2 ** np.ceil(spread)
         finer = np.clip(finer, 1, MOST_FINE).astype(int)
-        shares = np.empty(mean.shape)
-        for factor in np.unique(finer):
-            own = finer == factor
+        log_shares = np.empty(mean.shape)
+        wide = (spread > WIDE) & (dimensions <= 2)
+        noise = np.pi**2 / 6 * np.eye(mean.shape[1])
+        log_shares[wide] = log_share_of_largest(mean[wide], covariance[wide] + noise)
+        for factor in np.unique(finer[~wide]):
+            own = ~wide & (finer == factor)
             grid = grid_of(dimensions, int(factor))
-            shares[own] = _core.orthants.mean_softmax(mean[own], roots[own], *grid)
-        return np.log(np.maximum(shares, TINY))
+            shares = _core.orthants.mean_softmax(centred[own], roots[own], *grid)
+            log_shares[own] = np.log(np.maximum(shares, TINY))
+        return log_shares
 
 
 def log_share_of_largest(mean: NDArray, covariance: NDArray) -> NDArray[np.float64]:
@@ -158,11 +168,13 @@ def leads_both(mean: NDArray, covariance: NDArray, c: int) -> NDArray[np.float64
     i, j = (other for other in range(3) if other != c)
     lead = mean[:, [c]] - mean[:, [i, j]]
     own = covariance[:, c, c]
-    square = [own - 2 * covariance[:, c, k] + covariance[:, k, k] for k in (i, j)]
+    plain = np.stack([own + covariance[:, k, k] for k in (i, j)], axis=1)
+    square = plain - 2 * covariance[:, c, [i, j]]
     both = own - covariance[:, c, i] - covariance[:, c, j] + covariance[:, i, j]
-    s = np.sqrt(np.maximum(np.stack(square, axis=1), TINY))
+    s = np.sqrt(np.maximum(square, EPS * np.abs(plain) + TINY))  # what is left after rounding
     h, k = np.clip(lead / s, -CERTAIN, CERTAIN).T
-    r = np.clip(both / s.prod(axis=1), -1.0, 1.0)
+    with np.errstate(over="ignore"):
+        r = np.clip(both / s[:, 0] / s[:, 1], -1.0, 1.0)
     rest = np.sqrt(np.maximum((1 - r) * (1 + r), TINY))
     opposite = (h * k < 0) | ((h * k == 0) & (h + k < 0))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

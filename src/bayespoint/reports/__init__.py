@@ -4,8 +4,11 @@ A page is one HTML file that needs no other file, no network and no script.
 """
 
 from bayespoint.reports.answers import Answers, Bin
+from bayespoint.reports.costs import Expense, Threshold
+from bayespoint.reports.drift import Shift, compare, profile
 from bayespoint.reports.evaluation import ClassScores, Evaluation, Selective
 from bayespoint.reports.evaluation_page import write_evaluation
+from bayespoint.reports.features import Features
 from bayespoint.reports.measuring import measure
 from bayespoint.reports.metrics import METRICS, Measured, Metric
 
@@ -15,9 +18,15 @@ __all__ = [
     "Bin",
     "ClassScores",
     "Evaluation",
+    "Expense",
+    "Features",
     "Measured",
     "Metric",
     "Selective",
+    "Shift",
+    "Threshold",
+    "compare",
     "measure",
+    "profile",
     "write_evaluation",
 ]

@@ -103,6 +103,14 @@ class Answers:
         return confusion
 
     @cached_property
+    def baseline(self) -> Answers:
+        """The answers of a classifier that knows how frequent the classes are, and no more."""
+        shares = self.confusion.sum(axis=1) / self.total
+        n = len(self.truth)
+        always = np.full(n, shares.argmax())
+        return Answers(self.truth, always, np.tile(shares, (n, 1)), self.weight)
+
+    @cached_property
     def bins(self) -> tuple[Bin, ...]:
         """Means over ten bins (low, high] of the confidence; the first contains 0."""
         # Rounded before it is cut: 0.3 * 10 is above 3 in floating point, and belongs to (0.2, 0.3]

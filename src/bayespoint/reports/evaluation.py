@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from bayespoint.reject import Guarantee, RejectionCurve
 from bayespoint.reports.answers import Answers
+from bayespoint.reports.costs import Expense, expenses
+from bayespoint.reports.features import Features, describe_features
 from bayespoint.reports.intervals import Interval
 from bayespoint.reports.metrics import METRICS, Measured
 
@@ -114,6 +116,11 @@ class Evaluation:
     selective : Selective or None
         If the classifier refuses answers by itself: how many, and how good the others are. All
         other numbers are about all points.
+    costs : ndarray of shape (n_classes, n_classes)
+        What each answer, one column each, costs for each true class, one row each: 1 for every
+        mistake unless others were given.
+    classifier : object
+        What answered; for ``features``.
     model : mapping of str to str
         What the classifier is, in words.
 
@@ -138,6 +145,8 @@ class Evaluation:
     rejection: RejectionCurve
     rejection_score: str
     selective: Selective | None
+    costs: NDArray[np.float64]
+    classifier: Any
     model: Mapping[str, str]
 
     @property
@@ -154,6 +163,22 @@ class Evaluation:
     def metrics(self) -> dict[str, Measured]:
         """The numbers of METRICS, by their names: values and 95 % intervals."""
         return {name: metric.function(self.answers) for name, metric in METRICS.items()}
+
+    @cached_property
+    def baseline(self) -> dict[str, float | None]:
+        """The same numbers of the answers of one who knows only how frequent the classes are."""
+        found = {name: metric.function(self.answers.baseline) for name, metric in METRICS.items()}
+        return {name: one.value for name, one in found.items()}
+
+    @cached_property
+    def expected_costs(self) -> tuple[Expense, ...]:
+        """Mean cost of the answers, of those of least expected cost, and of always the same."""
+        return expenses(self.answers, self.costs, self.classes)
+
+    @cached_property
+    def features(self) -> Features | None:
+        """Weights with their uncertainty, and the relevance of features, if there are any."""
+        return describe_features(self.classifier)
 
     @property
     def confusion(self) -> NDArray:
@@ -184,7 +209,12 @@ class Evaluation:
             "classes": [plain_label(label) for label in self.classes],
             **{name: one.value for name, one in measured},
             "intervals": {name: one.interval and list(one.interval) for name, one in measured},
+            "baseline": self.baseline,
             "confusion": self.confusion.tolist(),
+            "costs": {
+                "matrix": self.costs.tolist(),
+                "expected": [one._asdict() for one in self.expected_costs],
+            },
             "per_class": [
                 {**one._asdict(), "label": plain_label(one.label)} for one in self.per_class
             ],
@@ -196,6 +226,7 @@ class Evaluation:
                 "error": self.rejection.error_at(RATES).tolist(),
             },
             "selective": None if self.selective is None else self.selective.to_dict(),
+            "features": None if self.features is None else self.features.to_dict(),
             "model": dict(self.model),
         }
 

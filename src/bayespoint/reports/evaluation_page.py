@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from bayespoint.extras import require
 from bayespoint.files import write_text
-from bayespoint.reports import html, sections
+from bayespoint.reports import html, inputs, sections
+from bayespoint.reports.decisions import decisions
+from bayespoint.reports.drift import Shift
 from bayespoint.reports.evaluation import Evaluation
 
 
@@ -21,6 +23,8 @@ def write_evaluation(
     image_shape: tuple[int, int] | str | None = "auto",
     details: Mapping[str, Any] | None = None,
     n_examples: int = 12,
+    shifts: Sequence[Shift] = (),
+    preparation: Sequence[str] = (),
 ) -> Path:
     """Write a page that tells all of an evaluation: one file, without network and scripts.
 
@@ -35,6 +39,7 @@ def write_evaluation(
     rows : DataFrame or array of shape (n_samples, n_features), default=None
         The test points as people know them, in the order that they were measured in, to show the
         most uncertain and the most confidently wrong ones. Without them, their numbers are shown.
+        The rows of a data frame are named by its index, and others are counted from 0.
     image_shape : tuple of two ints, "auto" or None, default="auto"
         Height and width of the pictures that rows are. "auto" finds out: squares of at least 8 by
         8 grey values of which neighbours are alike. None: they are no pictures.
@@ -42,6 +47,10 @@ def write_evaluation(
         More to tell about data and model: files, training time.
     n_examples : int, default=12
         How many of each kind to show.
+    shifts : sequence of Shift, default=()
+        How columns differ from the training: what :func:`compare` found.
+    preparation : sequence of str, default=()
+        What was done to the columns before the training, in sentences.
 
     Returns
     -------
@@ -61,7 +70,7 @@ def write_evaluation(
     ...         measure(machine, X[200:400], y[200:400]), f"{folder}/digits.html", rows=X[200:400]
     ...     )
     ...     path.read_text(encoding="utf-8").count("<figure>")
-    2
+    5
     """
     require("matplotlib", "plot", "write_evaluation")
     if rows is not None and n_rows(rows) != evaluation.n_rows:
@@ -70,8 +79,18 @@ def write_evaluation(
             f"Got {n_rows(rows)} rows instead."
         )
     header = sections.summary(evaluation, title)
-    main = sections.all_sections(evaluation, rows, image_shape, n_examples, details or {})
-    write_text(path, html.page(title, header, main))
+    parts = [
+        sections.numbers(evaluation),
+        sections.rejection(evaluation),
+        sections.calibration(evaluation),
+        sections.classes(evaluation),
+        decisions(evaluation),
+        inputs.features(evaluation),
+        inputs.columns(shifts, preparation),
+        sections.single_points(evaluation, rows, image_shape, n_examples),
+        sections.about(evaluation, details or {}),
+    ]
+    write_text(path, html.page(title, header, "\n".join(parts)))
     return Path(path)
 
 

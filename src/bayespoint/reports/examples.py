@@ -43,15 +43,16 @@ def gallery(evaluation: Evaluation, chosen: NDArray, rows: Any, shape: Shape) ->
     """The chosen points as pictures."""
     items = []
     for one in chosen:
-        row, true, predicted, sure = answer(evaluation, one)
-        pixels = np.array(row_values(rows, row), dtype=np.float64).reshape(shape)
+        place, true, predicted, sure = answer(evaluation, one)
+        row = row_name(rows, place)
+        pixels = np.array(row_values(rows, place), dtype=np.float64).reshape(shape)
         image = html.png_address(grey_png(pixels))
         label = f"row {row}: true {true}, predicted {predicted} with {sure}"
         items.append(
             f'<li><img src="{image}" alt="{html.text(label)}">'
             f"<span>true <b>{html.text(true)}</b></span> "
             f"<span>predicted <b>{html.text(predicted)}</b></span> "
-            f'<span class="quiet">{sure}, row {row}</span></li>'
+            f'<span class="quiet">{sure}, row {html.text(row)}</span></li>'
         )
     return f'<ul class="gallery">{"".join(items)}</ul>'
 
@@ -62,8 +63,9 @@ def listing(evaluation: Evaluation, chosen: NDArray, rows: Any, label: str) -> s
     heads = ["row", "true", "predicted", "probability", *names[:N_COLUMNS]]
     lines = []
     for one in chosen:
-        row, *others = answer(evaluation, one)
-        lines.append([row, *others, *map(short, row_values(rows, row)[:N_COLUMNS])])
+        place, *others = answer(evaluation, one)
+        values = map(short, row_values(rows, place)[:N_COLUMNS])
+        lines.append([row_name(rows, place), *others, *values])
     left_out = len(names) - N_COLUMNS
     note = f'<p class="quiet">{left_out} more columns are not shown.</p>' if left_out > 0 else ""
     return html.table(heads, lines, label=label) + note
@@ -75,6 +77,18 @@ def answer(evaluation: Evaluation, one: int) -> tuple[int, str, str, str]:
     labels = (evaluation.classes[index[one]] for index in (answers.truth, answers.predicted))
     true, predicted = map(short, labels)
     return int(evaluation.positions[one]), true, predicted, f"{answers.confidence[one]:.3f}"
+
+
+def row_name(rows: Any, place: int) -> str:
+    """The label of a row in the index of a data frame, or its place, from 0."""
+    return short(rows.index[place]) if hasattr(rows, "iloc") else str(place)
+
+
+def numbering(rows: Any) -> str:
+    """What the numbers of rows are."""
+    if not hasattr(rows, "iloc"):
+        return "Rows of the test set are counted from 0."
+    return f"Row numbers are {rows.index.name or 'the index of the data frame'}."
 
 
 def column_names(rows: Any) -> list[str]:

@@ -21,9 +21,9 @@ def ends(interval: Interval | None) -> str:
     return NOTHING if interval is None else f"{interval[0]:.3f}–{interval[1]:.3f}"
 
 
-def percent(share: float) -> str:
+def percent(share: float, digits: int = 2) -> str:
     """A share in per cent."""
-    return f"{100 * share:.2f}\u00a0%"
+    return f"{100 * share:.{digits}f}\u00a0%"
 
 
 def in_percent(interval: Interval | None) -> str:

@@ -12,6 +12,7 @@ from bayespoint.pipelines import split_pipeline
 from bayespoint.reject import SCORES, RejectionCurve, SelectiveClassifier, estimator_outputs
 from bayespoint.reject.labels import encode
 from bayespoint.reports.answers import Answers, share
+from bayespoint.reports.costs import check_costs
 from bayespoint.reports.evaluation import Evaluation, Selective
 from bayespoint.reports.intervals import score_interval
 from bayespoint.reports.model import describe_model
@@ -20,14 +21,20 @@ SUM_TOLERANCE = 1e-3  # of probabilities in float32, over thousands of classes
 
 
 def measure(
-    estimator: Any, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None
+    estimator: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    costs: ArrayLike | None = None,
 ) -> Evaluation:
     r"""Evaluate a fitted classifier on a test set.
 
     The numbers are those of :data:`METRICS`, with 95 % intervals where there are any: accuracy,
-    balanced accuracy, log-loss, Brier score, expected calibration error and AUC. Beside them there
-    are confusion, precision, recall and AUC of each class, confidence against accuracy, and the
-    rejection curve.
+    balanced accuracy, log-loss, Brier score, expected calibration error and AUC, and beside them
+    ``baseline``, the same of one who knows only how frequent the classes are. Further there are
+    costs, the weights of a linear classifier with their uncertainty, confusion, precision, recall
+    and AUC of each class, confidence against accuracy, and the rejection curve.
 
     Parameters
     ----------
@@ -41,6 +48,9 @@ def measure(
         True labels. Not all classes need be there, but the classifier must know all that are.
     sample_weight : array-like of shape (n_samples,), default=None
         Weight k counts a point k times, in the intervals also.
+    costs : array-like of shape (n_classes, n_classes), default=None
+        What each answer, one column each, costs for each true class, one row each, in the order of
+        ``classes_``. By default every mistake costs 1.
 
     Returns
     -------
@@ -88,6 +98,8 @@ def measure(
         rejection=RejectionCurve.from_confidence(confidence, ~answers.right, answers.weight),
         rejection_score=score,
         selective=None if selective is None else measure_refusals(selective, confidence, answers),
+        costs=check_costs(costs, len(classes)),
+        classifier=answering,
         model=describe_model(estimator),
     )
 

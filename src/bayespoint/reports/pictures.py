@@ -4,20 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from io import BytesIO
+from typing import Any
 
 import numpy as np
 
-from bayespoint.plots import BLUE, VERMILION, house_style, new_axes, new_panels
+from bayespoint.plots import BLUE, GREEN, PURPLE, VERMILION, house_style, new_axes, new_panels
 from bayespoint.plots.style import Axes, Drawing
 from bayespoint.reject import OperatingPoint, RejectionCurveDisplay
 from bayespoint.reports import html
 from bayespoint.reports.answers import Bin
+from bayespoint.reports.costs import thresholds
+from bayespoint.reports.curves import Curve, curve
 from bayespoint.reports.evaluation import Evaluation
+from bayespoint.reports.examples import short
 from bayespoint.reports.intervals import score_interval
 
 SKY = "#56b4e9"  # Okabe and Ito's light blue: seen on white and on black
 SIZE = 5.6, 4.0  # inches: letters can be read where the picture is as wide as a telephone
 N_RATES = 200  # fractions rejected at which the band is drawn: smooth to the eye
+N_COSTS = 101  # thresholds at which costs are drawn
+N_WEIGHTS = 15  # features whose weights are drawn
+N_LETTERS = 24  # of names in pictures
+GREY = "#888888"
+# Colours and dashes of up to ten classes, seen on white and on black.
+LINES = [
+    (colour, dashes)
+    for dashes in ("-", "--")
+    for colour in (SKY, VERMILION, GREEN, PURPLE, "#e69f00")
+]
 LAST_RATE = 0.9  # fraction rejected: beyond it, the error of a few points jumps about
 
 
@@ -82,7 +96,7 @@ def draw_reliability(evaluation: Evaluation, colour: str) -> Drawing:
 def draw_accuracies(ax: Axes, bins: Sequence[Bin], colour: str) -> None:
     """Accuracy over confidence, beside the diagonal."""
     ends = [bins[0].low, 1.0]
-    ax.plot(ends, ends, color="#888888", linestyle=":", label="as sure as right")
+    ax.plot(ends, ends, color=GREY, linestyle=":", label="as sure as right")
     confidence = np.array([one.confidence for one in bins], dtype=float)
     accuracy = np.array([one.accuracy for one in bins], dtype=float)
     intervals = np.array([one.interval for one in bins], dtype=float)
@@ -106,3 +120,94 @@ def draw_histogram(ax: Axes, bins: Sequence[Bin], colour: str) -> None:
     ax.set_xlabel("Confidence: probability of the predicted class")
     ax.set_ylabel("Points")
     ax.legend(fontsize="small", loc="upper left")
+
+
+def plain(label: Any) -> str:
+    """A label that matplotlib shows as it is: no formula, not hidden, no control characters."""
+    shown = "".join(char if char.isprintable() else "?" for char in short(label))
+    shown = shown[:N_LETTERS].replace("$", r"\$")
+    return f" {shown}" if shown.startswith("_") else shown
+
+
+def drawn_classes(evaluation: Evaluation) -> list[int]:
+    """The classes with a curve of their own: the second of two, or the most frequent of several."""
+    if len(evaluation.classes) == 2:
+        return [1]
+    sizes = evaluation.answers.confusion.sum(axis=1)
+    return sorted(np.argsort(-sizes, kind="stable")[: len(LINES)].tolist())
+
+
+def drawn_curves(evaluation: Evaluation) -> dict[int, Curve]:
+    """The curves of these classes, as far as there are points of them."""
+    found = {of: curve(evaluation.answers, of) for of in drawn_classes(evaluation)}
+    return {of: one for of, one in found.items() if one is not None}
+
+
+def line_style(evaluation: Evaluation, place: int, colour: str) -> dict[str, Any]:
+    """Of the curve of a class: distinct by its colour, and by its dashes."""
+    several = len(evaluation.classes) > 2
+    colour, dashes = LINES[place] if several else (colour, "-")
+    return {"color": colour, "linestyle": dashes}
+
+
+def draw_roc(evaluation: Evaluation, colour: str) -> Drawing:
+    """Recall over false alarms."""
+    drawing, ax = new_axes(*SIZE)
+    ax.plot([0, 1], [0, 1], color=GREY, linestyle=":", label="guessing")
+    for place, (of, found) in enumerate(drawn_curves(evaluation).items()):
+        label = plain(evaluation.classes[of])
+        ax.plot(found.false_alarms, found.recall, label=label,
+                **line_style(evaluation, place, colour))  # fmt: skip
+    ax.set_xlabel("False alarms: share of the other points")
+    ax.set_ylabel("Recall: share of the class")
+    ax.legend(fontsize="small", loc="lower right")
+    return drawing
+
+
+def draw_precision_recall(evaluation: Evaluation, colour: str) -> Drawing:
+    """Precision over recall."""
+    drawing, ax = new_axes(*SIZE)
+    for place, (of, found) in enumerate(drawn_curves(evaluation).items()):
+        style = line_style(evaluation, place, colour)
+        ax.plot(found.recall, found.precision, label=plain(evaluation.classes[of]), **style)
+        if len(evaluation.classes) == 2:
+            ax.axhline(found.prevalence, color=style["color"], linestyle=":", linewidth=1)
+    ax.set_ylim(0, 1.02)
+    ax.set_xlabel("Recall: share of the class")
+    ax.set_ylabel("Precision")
+    ax.legend(fontsize="small", loc="lower left")
+    return drawing
+
+
+def draw_costs(evaluation: Evaluation, colour: str) -> Drawing:
+    """Mean cost over the threshold, beside that of the answers of least expected cost."""
+    drawing, ax = new_axes(*SIZE)
+    at = np.linspace(0, 1, N_COSTS)
+    for place, of in enumerate(drawn_classes(evaluation)):
+        found = thresholds(evaluation.answers, of, evaluation.costs, at)
+        ax.plot(at, [one.cost for one in found], label=plain(evaluation.classes[of]),
+                **line_style(evaluation, place, colour))  # fmt: skip
+    least = evaluation.expected_costs[1].cost
+    ax.axhline(least, color=GREY, linestyle="--", linewidth=1.2, label="least expected cost")
+    ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
+    ax.set_xlabel("Threshold of the probability")
+    ax.set_ylabel("Mean cost")
+    ax.legend(fontsize="small", loc="best")
+    return drawing
+
+
+def draw_weights(evaluation: Evaluation, colour: str) -> Drawing:
+    """Weights of the most relevant features, with their 95 % intervals."""
+    features: Any = evaluation.features
+    chosen = features.order[:N_WEIGHTS][::-1]
+    drawing, ax = new_axes(SIZE[0], 0.9 + 0.27 * len(chosen))
+    weights = features.weights[0, chosen]
+    ends = None
+    if features.low is not None:
+        ends = np.abs([weights - features.low[0, chosen], features.high[0, chosen] - weights])
+    ax.axvline(0, color=GREY, linewidth=1)
+    ax.errorbar(weights, range(len(chosen)), xerr=ends, fmt="o", color=colour, capsize=3)
+    names = [plain(features.names[j]) for j in chosen]
+    ax.set_yticks(range(len(chosen)), names)
+    ax.set_xlabel(f"Weight; positive speaks for {plain(features.classes[0])}")
+    return drawing

@@ -27,8 +27,9 @@ def summary(evaluation: Evaluation, title: str) -> str:
     weight = "" if evaluation.weight == evaluation.n else f" of total weight {evaluation.weight:g}"
     tiles = "".join(
         f"<div><dt>{title_of(metric)}</dt><dd>{number(value)}</dd>"
-        f"<dd>{ends(interval) if interval else '&nbsp;'}</dd></div>"
-        for metric, (value, interval) in measured(evaluation)
+        f"<dd>{ends(interval) if interval else '&nbsp;'}</dd>"
+        f"<dd>baseline {number(evaluation.baseline[name])}</dd></div>"
+        for name, metric, (value, interval) in measured(evaluation)
         if metric.on_top
     )
     return (
@@ -38,35 +39,28 @@ def summary(evaluation: Evaluation, title: str) -> str:
     )
 
 
-def all_sections(
-    evaluation: Evaluation, rows: Any, image_shape: Any, n: int, details: Mapping[str, Any]
-) -> str:
-    """The sections below the title, in their order."""
-    sections = [
-        numbers(evaluation),
-        rejection(evaluation),
-        calibration(evaluation),
-        classes(evaluation),
-        single_points(evaluation, rows, image_shape, n),
-        about(evaluation, details),
-    ]
-    return "\n".join(sections)
-
-
 def numbers(evaluation: Evaluation) -> str:
     """All metrics."""
     rows: list[list[Any]] = [
-        [title_of(metric), number(value), ends(interval), Cell(metric.words, "words")]
-        for metric, (value, interval) in measured(evaluation)
-    ]
-    heads = ["", "value", "95 % interval", Cell("what it is", "words")]
+        [
+            title_of(metric), number(value), number(evaluation.baseline[name]), ends(interval),
+            Cell(metric.words, "words"),
+        ]
+        for name, metric, (value, interval) in measured(evaluation)
+    ]  # fmt: skip
+    heads = ["", "value", "baseline", "95 % interval", Cell("what it is", "words")]
     shown = table(heads, rows, kind="stacked", label="Metrics")
-    return f"<section><h2>Numbers</h2>{shown}{absent(evaluation)}</section>"
+    largest = max(evaluation.per_class, key=lambda one: one.weight)
+    note = (
+        f'<p class="quiet">Baseline: always {text(examples.short(largest.label))}, the largest '
+        "class, with the shares of the classes as probabilities.</p>"
+    )
+    return f"<section><h2>Numbers</h2>{shown}{note}{absent(evaluation)}</section>"
 
 
-def measured(evaluation: Evaluation) -> list[tuple[Metric, Measured]]:
+def measured(evaluation: Evaluation) -> list[tuple[str, Metric, Measured]]:
     """All metrics with their values."""
-    return [(METRICS[name], found) for name, found in evaluation.metrics.items()]
+    return [(name, METRICS[name], found) for name, found in evaluation.metrics.items()]
 
 
 def title_of(metric: Metric) -> str:
@@ -209,7 +203,7 @@ def single_points(
             shown += examples.listing(evaluation, chosen, rows, name)
         else:
             shown += examples.gallery(evaluation, chosen, rows, shape)
-    note = '<p class="quiet">Rows of the test set are counted from 0.</p>'
+    note = f'<p class="quiet">{text(examples.numbering(rows))}</p>'
     return f"<section><h2>Examples</h2>{note}{shown}</section>"
 
 

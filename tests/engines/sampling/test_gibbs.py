@@ -85,13 +85,25 @@ def test_target_ess_gives_up():
     assert warning.n_steps <= 1000
 
 
-def test_chains_that_disagree_warn():
+@pytest.mark.parametrize(
+    ("scales", "remedy", "tried"),
+    [
+        ([1] * 5, "set target_ess=100, which lets the chains", {}),
+        ([1, 3, 10, 30, 100], "set directions='adapted', and target_ess=100",
+         {"directions": "adapted"}),
+    ],
+)  # fmt: skip
+def test_remedies_for_chains_that_disagree_work(scales, remedy, tried):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 30))
-    y = np.where(X[:, 0] > 0, 1, -1)
-    with pytest.warns(ChainsDisagreeWarning, match="set directions='adapted'") as caught:
-        machine(thin=1, burn_in=0).fit(X, y)
+    X, weights = rng.normal(size=(400, 5)), rng.normal(size=5)
+    y = np.where(X @ weights + 0.3 * rng.normal(size=400) > 0, 1, -1)
+    with pytest.warns(ChainsDisagreeWarning, match=remedy) as caught:
+        machine().fit(X * scales, y)
     assert caught[0].message.r_hat > DISAGREE
+    assert machine(target_ess=100, **tried).fit(X * scales, y).run_.converged
+    if not tried:  # and what was once said does not
+        with pytest.warns(ChainsDisagreeWarning):
+            machine(directions="adapted").fit(X, y)
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,9 @@ from bayespoint.validation import check_choice, check_flag, check_number, parame
 
 SMALLEST_RATE = 1e-3  # least flip rate that label_noise="auto" considers
 ADAPTATIONS = 4  # parts of the burn-in after which directions are adapted
+UNEQUAL = 10  # largest over smallest singular value of the points from which directions matter
+LOOKED_AT = 2000  # points of them
+WORTH = 100  # independent samples that a remedy asks for
 ENOUGH = 250  # draws of each chain that they are adapted to
 FREEDOM = 0.1  # below, an output is held by its neighbours: lines for each do not pay
 DISPERSION = 0.5  # length of the noise on a start, beside 1 for the least-squares solution
@@ -157,10 +160,23 @@ class GibbsSampler(Engine):
                 pace = self._pace(moves)
                 progress.planned = n_tasks * self.n_chains * (pace.main_steps + pace.ladder_steps)
                 tasks.append(self._run_task(halfspaces, moves, pace, own, pool, progress))
-        remedy = "raise thin and burn_in (or max_steps with target_ess)"
-        if self.directions in ("auto", "isotropic"):
-            remedy += ", or set directions='adapted'"
+        some = halfspaces.normals[:: -(-len(halfspaces.normals) // LOOKED_AT)]
+        remedy = self._remedy(type(moves) is Circles and np.linalg.cond(some) > UNEQUAL)
         return conclude(tasks, space, targets, self._n_draws(), self.target_ess, remedy)
+
+    def _remedy(self, is_long: bool) -> str:
+        """What lets chains agree: longer runs, and lines along a posterior that is long somewhere.
+
+        Tried on 400 points of 5 features, three seeds: with equal scales, adapted directions change
+        nothing, and longer runs help; with scales from 1 to 100, only both together do.
+        """
+        size = min(WORTH, self.n_samples)
+        remedy = f"set target_ess={size}, which lets the chains run until they agree"
+        if self.target_ess is not None:
+            remedy = "raise max_steps"
+        if is_long:
+            remedy = f"set directions='adapted', and {remedy.removeprefix('set ')}"
+        return remedy
 
     def _moves(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from bayespoint.experiments.base import Context, Experiment, Result
 from bayespoint.experiments.ep import bumps, digits, two_weights
+from bayespoint.experiments.ep.findings import findings
 from bayespoint.experiments.ep.methods import METHODS
 
 
@@ -39,4 +40,6 @@ EXPERIMENT = Experiment(
         "with Laplace's approximation and, for two weights, with the exact posterior."
     ),
     parts=parts,
+    findings=findings,
+    picture="two-weights",
 )

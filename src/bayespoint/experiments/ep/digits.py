@@ -130,7 +130,7 @@ def best(runs: Sequence[DigitsRun], method: Method, criterion: str) -> DigitsRun
 def verdict(run: DigitsRun, runs: Sequence[DigitsRun]) -> str:
     """Criteria by which this scale is the best of its method."""
     chosen = [name for name in CRITERIA if best(runs, run.method, name) is run]
-    return f"best in {', '.join(chosen)}" if chosen else "best in nothing"
+    return f"best in {', '.join(chosen)}" if chosen else ""
 
 
 def table_caption(pair: Pair, runs: Sequence[DigitsRun]) -> str:

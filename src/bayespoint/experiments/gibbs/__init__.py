@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from bayespoint.experiments.base import Context, Experiment, Result
 from bayespoint.experiments.gibbs import curves, plane, posterior, sphere, votes
+from bayespoint.experiments.gibbs.findings import findings
 
 
 def parts(context: Context) -> Iterator[Result]:
@@ -24,4 +25,6 @@ EXPERIMENT = Experiment(
         "labels, rejection by vote, active learning, and evidence."
     ),
     parts=parts,
+    findings=findings,
+    picture="gibbs-noise",
 )

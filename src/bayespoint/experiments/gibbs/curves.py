@@ -118,8 +118,8 @@ def curves_table(runs: Sequence[Curves]) -> Table:
         random, active = 100 * run.random[:, at], 100 * run.active[:, at]
         gap = random - active
         for name, errors, verdict in (
-            ("random", random, "to compare with"),
-            ("largest entropy", active, "see the next line"),
+            ("random", random, ""),
+            ("largest entropy", active, ""),
             ("random minus entropy", gap, judge(gap[:, -1])),
         ):
             rows.append(mean_row(f"q = {run.q:g}, {name}", errors, verdict))

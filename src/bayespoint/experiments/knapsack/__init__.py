@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from bayespoint.experiments.base import Context, Experiment, Result
 from bayespoint.experiments.knapsack import marginals, sparse, splits, tables, toy
+from bayespoint.experiments.knapsack.findings import findings
 
 
 def parts(context: Context) -> Iterator[Result]:
@@ -29,4 +30,6 @@ EXPERIMENT = Experiment(
         "an outlier, and priors for sparse weights."
     ),
     parts=parts,
+    findings=findings,
+    picture="toy",
 )

@@ -68,7 +68,7 @@ def setting(sets: Sequence[DataSet], n_splits: int, context: Context) -> dict[st
     """Data, parameters and their choice, in words."""
     grids = splits.GRIDS[context.mode]
     names = ", ".join(data.name for data in sets)
-    other = "" if context.full else "; not the paper's data, so its numbers do not apply"
+    other = "" if context.full else ": three of the seven sets of Table 1, with shorter grids"
     words = ", ".join(f"{name} = {value}" for name, value in splits.VARIANT.items())
     return {
         "data": f"{names}{other}",
@@ -147,8 +147,7 @@ def error_row(method: str, errors: NDArray[np.float64], printed: tuple[float, fl
     own = standard_error(errors)
     ends = mean - 2 * own, mean + 2 * own
     if printed is None:
-        words = "not printed" if method == ONE else "other data, not comparable"
-        return Row(method, (None, mean, ends), words)
+        return Row(method, (None, mean, ends), "not printed")
     value, error = printed
     return Row(method, (value, mean, ends), verdict(mean - value, hypot(own, error)))
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from bayespoint.experiments.base import Context, Experiment, Result
 from bayespoint.experiments.large_scale import samples, versions, virtual
+from bayespoint.experiments.large_scale.findings import findings
 from bayespoint.experiments.large_scale.problem import pose
 
 
@@ -29,4 +30,6 @@ EXPERIMENT = Experiment(
         "kernel, and with the same kernel normalised."
     ),
     parts=parts,
+    findings=findings,
+    picture="rejection",
 )

@@ -83,7 +83,7 @@ def versions_table(split: Split, runs: Sequence[Errors]) -> Table:
         distance = None if run.errors is gibbs else float(ks_2samp(run.errors, gibbs).statistic)
         verdict = "reference"
         if distance is not None:
-            verdict = "the same law" if distance < critical else "another law"
+            verdict = "the same distribution" if distance < critical else "another distribution"
         values = [*100 * quantiles, 100 * run.errors.mean(), distance]
         spread = [None, None, None, standard_error(100 * run.errors)]
         rows.append(Row(run.name, values, verdict, spread))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, blas, cho_solve, cholesky, lapack
 
 from bayespoint.engines.gaussian.joint.prior import IndependentPrior
+from bayespoint.posteriors.joint import contrasts
 from bayespoint.spaces import Coordinates
 
 BYTES = 2**26  # memory for a part of the points
@@ -138,56 +139,71 @@ class JointGaussian(ABC):
 
 
 class WeightJoint(JointGaussian):
-    r"""By one precision matrix of all C d weights: :math:`C^2 n d^2 + (C d)^3` operations."""
+    r"""By one precision matrix of the weights of C - 1 contrasts :math:`W H`.
+
+    No message says anything of what all classes have in common, :math:`\Pi 1 = 0`: it keeps its
+    prior and is independent of the contrasts. A matrix takes :math:`C^2 n d^2 + ((C - 1) d)^3`
+    operations.
+    """
 
     def __init__(self, space: Coordinates, prior: Any) -> None:
         super().__init__(space, prior)
-        self._factor = prior.root()
+        self._H = contrasts(prior.mean.shape[1])
+        self._common = prior.common_root()
+        self._common_variances = space.variances(self._common, is_triangular=False)
+        self._factor = prior.contrast_root()
         self.width = len(self._factor)
 
     def _factorise(self, rate: NDArray) -> None:
-        d, n_classes = self.prior.mean.shape
-        precision = self.prior.precision().T  # symmetric, and in Fortran's order
-        root = rate / np.sqrt(rate.sum(axis=1, keepdims=True))
-        for here, some in small_parts(self.space, 8 * n_classes * d):
-            coupling = (root[here][:, :, None] * some[:, None, :]).reshape(len(some), -1)
-            precision = blas.dsyrk(-1.0, coupling.T, 1.0, precision, lower=1, overwrite_c=True)
-        for c in range(n_classes):
-            here = slice(c * d, (c + 1) * d)
-            precision[here, here] += self.space.curvature(rate[:, c])
+        d = len(self.prior.mean)
+        total = np.sqrt(rate.sum(axis=1, keepdims=True))
+        pull = (rate / total) @ self._H
+        precision = np.asfortranarray(self.prior.contrast_precision())  # of which the lower half
+        for a, h in enumerate(self._H.T):
+            # Column a of H^T Pi H of each point, up to the diagonal.
+            up_to = rate @ (h[:, None] * self._H[:, : a + 1]) - pull[:, [a]] * pull[:, : a + 1]
+            for here, some in small_parts(self.space, 8 * (a + 1) * d):
+                held = (up_to[here][:, :, None] * some[:, None, :]).reshape(len(some), -1)
+                precision[a * d : (a + 1) * d, : (a + 1) * d] += some.T @ held
         if not np.isfinite(precision).all():
             raise LinAlgError("the messages overflow")
         L = cholesky(precision, lower=True, overwrite_a=True, check_finite=False)
         self._factor = lapack.dtrtri(L, lower=1, overwrite_c=1)[0].T  # upper triangular
         logs = np.log(self._factor.diagonal()).sum()
-        self.log_determinant = float(2 * logs - self.prior.log_determinant)
+        self.log_determinant = float(2 * logs - self.prior.contrast_log_determinant)
 
     def covariance(self) -> NDArray[np.float64]:
         """Of all weights, class by class."""
-        return np.ascontiguousarray(self._factor @ self._factor.T)
+        factor = self.factors()[1].reshape(self.mean.size, -1)
+        return np.ascontiguousarray(factor @ factor.T)
 
     def times_covariance(self, pull: NDArray) -> NDArray[np.float64]:
         """F F^T v."""
-        flat = blas.dtrmv(self._factor.T, np.ascontiguousarray(pull.T).ravel(), lower=1)
-        return blas.dtrmv(self._factor.T, flat, lower=1, trans=1).reshape(pull.T.shape).T
+        flat = blas.dtrmv(self._factor.T, (pull @ self._H).T.ravel(), lower=1)
+        told = blas.dtrmv(self._factor.T, flat, lower=1, trans=1).reshape(-1, len(pull)).T
+        common = self._common @ (self._common.T @ pull.mean(axis=1))
+        return np.asarray(told @ self._H.T + common[:, None])
 
     def _output_covariances(self) -> NDArray[np.float64]:
-        d, n_classes = self.prior.mean.shape
-        S = np.empty((self.space.n_points, n_classes, n_classes))
-        for here, some in small_parts(self.space, 8 * n_classes * n_classes * d):
-            # The factor is triangular: class c has nothing to do with columns before its own.
-            spread = [some @ self._factor[c * d : (c + 1) * d, c * d :] for c in range(n_classes)]
-            for c in range(n_classes):
-                for k in range(c + 1):
-                    both = spread[k][:, (c - k) * d :], spread[c]
-                    S[here, c, k] = S[here, k, c] = np.einsum("nr,nr->n", *both)
-        return S
+        d, size = len(self.prior.mean), self._H.shape[1]
+        S = np.empty((self.space.n_points, size, size))
+        for here, some in small_parts(self.space, 8 * size * size * d):
+            # The factor is triangular: contrast a has nothing to do with columns before its own.
+            spread = [some @ self._factor[a * d : (a + 1) * d, a * d :] for a in range(size)]
+            for a in range(size):
+                for b in range(a + 1):
+                    both = spread[b][:, (a - b) * d :], spread[a]
+                    S[here, a, b] = S[here, b, a] = np.einsum("nr,nr->n", *both)
+        common = self._common_variances / (size + 1)
+        return np.asarray(self._H @ S @ self._H.T + common[:, None, None])
 
     def factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """All of it is shared."""
         d, n_classes = self.prior.mean.shape
-        shared = np.ascontiguousarray(self._factor).reshape(n_classes, d, n_classes * d)
-        return np.empty((n_classes, d, 0)), shared
+        in_contrasts = np.ascontiguousarray(self._factor).reshape(n_classes - 1, -1)
+        told = (self._H @ in_contrasts).reshape(n_classes, d, -1)
+        common = np.broadcast_to(self._common / np.sqrt(n_classes), (n_classes, d, d))
+        return np.empty((n_classes, d, 0)), np.concatenate([told, common], axis=2)
 
 
 class OutputJoint(JointGaussian):

@@ -10,6 +10,7 @@ from scipy.linalg import cho_solve, cholesky
 
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.posteriors import JointPosterior
+from bayespoint.posteriors.joint import contrasts
 from bayespoint.spaces import Coordinates
 
 
@@ -34,18 +35,21 @@ class IndependentPrior:
         return np.asarray(held)
 
     @property
-    def log_determinant(self) -> float:
-        """The logarithm of the determinant of the covariance."""
-        return self.mean.shape[1] * self.one.log_determinant
+    def contrast_log_determinant(self) -> float:
+        """The logarithm of the determinant of the covariance of the contrasts."""
+        return (self.mean.shape[1] - 1) * self.one.log_determinant
 
-    def precision(self) -> NDArray[np.float64]:
-        """All of it, (C d, C d), class by class."""
-        return np.asarray(np.kron(np.eye(self.mean.shape[1]), self.one.precision))
+    def contrast_precision(self) -> NDArray[np.float64]:
+        """Of the weights of all contrasts, one after another."""
+        return np.asarray(np.kron(np.eye(self.mean.shape[1] - 1), self.one.precision))
 
-    def root(self) -> NDArray[np.float64]:
-        """F of the covariance F F^T, (C d, C d)."""
-        root = np.diag(self.one.root) if self.one.root.ndim == 1 else self.one.root
-        return np.asarray(np.kron(np.eye(self.mean.shape[1]), root))
+    def contrast_root(self) -> NDArray[np.float64]:
+        """F of the covariance F F^T of the weights of all contrasts."""
+        return np.asarray(np.kron(np.eye(self.mean.shape[1] - 1), self.common_root()))
+
+    def common_root(self) -> NDArray[np.float64]:
+        """F of the covariance F F^T of the sum of all classes, over the root of their number."""
+        return np.diag(self.one.root) if self.one.root.ndim == 1 else self.one.root
 
     def output_covariances(self, space: Coordinates) -> NDArray[np.float64]:
         """Covariances of the outputs of each point, (n, C, C)."""
@@ -65,27 +69,36 @@ class DependentPrior:
         self.posterior = posterior
         self.mean = posterior.mean
         d, n_classes = self.mean.shape
-        covariance = posterior.covariance
-        self._factor = cholesky(covariance, lower=True)
-        self._precision = cho_solve((self._factor, True), np.eye(d * n_classes))
+        blocks = posterior.covariance.reshape(n_classes, d, n_classes, d)
+        H = contrasts(n_classes)
+        told = np.einsum("ca,cikj,kb->aibj", H, blocks, H, optimize=True)
+        self._H, self._common = H, cholesky(blocks.sum(axis=(0, 2)) / n_classes, lower=True)
+        self._factor = cholesky(told.reshape(H.shape[1] * d, -1), lower=True)
+        self._precision = cho_solve((self._factor, True), np.eye(H.shape[1] * d))
         self.pull = self.hold(self.mean)
 
     def hold(self, weights: NDArray) -> NDArray[np.float64]:
         """The precision times weights, shape (d, C)."""
-        return (self._precision @ weights.T.ravel()).reshape(weights.T.shape).T
+        held = (self._precision @ (weights @ self._H).T.ravel()).reshape(-1, len(weights)).T
+        common = cho_solve((self._common, True), weights.mean(axis=1))
+        return np.asarray(held @ self._H.T + common[:, None])
 
     @property
-    def log_determinant(self) -> float:
-        """The logarithm of the determinant of the covariance."""
+    def contrast_log_determinant(self) -> float:
+        """The logarithm of the determinant of the covariance of the contrasts."""
         return float(2 * np.log(self._factor.diagonal()).sum())
 
-    def precision(self) -> NDArray[np.float64]:
-        """All of it, (C d, C d), class by class."""
+    def contrast_precision(self) -> NDArray[np.float64]:
+        """Of the weights of all contrasts, one after another."""
         return self._precision.copy()
 
-    def root(self) -> NDArray[np.float64]:
-        """F of the covariance F F^T, (C d, C d)."""
+    def contrast_root(self) -> NDArray[np.float64]:
+        """F of the covariance F F^T of the weights of all contrasts."""
         return self._factor
+
+    def common_root(self) -> NDArray[np.float64]:
+        """F of the covariance F F^T of the sum of all classes, over the root of their number."""
+        return self._common
 
     def output_covariances(self, space: Coordinates) -> NDArray[np.float64]:
         """Covariances of the outputs of each point, (n, C, C)."""

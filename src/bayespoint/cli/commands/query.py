@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import numpy as np
-import pandas as pd
 import typer
-from numpy.typing import NDArray
 
-from bayespoint import active
-from bayespoint.active.strategies import STRATEGIES
 from bayespoint.cli import options
-from bayespoint.cli.errors import bad_data, bad_usage, check_name
-from bayespoint.cli.labels import read_labels
-from bayespoint.cli.messages import Notes, count, numbers_table
-from bayespoint.cli.models import Model, model_errors, read_model, read_rows
-from bayespoint.cli.outputs import STDOUT, check_output, write_table
+from bayespoint.cli.errors import bad_usage, check_name
+from bayespoint.cli.messages import Notes, count
 from bayespoint.cli.progress import ProgressMonitor
-from bayespoint.pipelines import split_pipeline
+from bayespoint.cli.tables import numbers_table
 
 SHOWN = 20  # rows that the terminal shows
-N_DRAWS = 200  # classifiers that are asked
 
 
 def query(
@@ -29,7 +20,7 @@ def query(
     model: options.ModelFile,
     n: Annotated[int, typer.Option(metavar="N", min=1, help="How many rows.")] = 10,
     strategy: Annotated[
-        str, typer.Option(metavar="NAME", help=f"One of {', '.join(STRATEGIES)}.")
+        str, typer.Option(metavar="NAME", help=f"One of {', '.join(options.STRATEGIES)}.")
     ] = "entropy",
     out: options.OptionalOut = None,
     seed: options.Seed = 0,
@@ -41,10 +32,17 @@ def query(
 
     Rows that have a value in the target column are left out. Several rows are chosen together, so
     that none repeats another. Writes their numbers (the first row below the header is 1), what
-    each is worth alone, and their own columns, the most valuable first.
+    each is worth alone, and their own columns, in the order of what they are worth.
 
     Example: bayespoint query unlabelled.csv --model loans.bpm --n 20 --out ask.csv
     """
+    import pandas as pd
+
+    from bayespoint.active.strategies import STRATEGIES
+    from bayespoint.cli.models import model_errors, read_model, read_rows
+    from bayespoint.cli.outputs import STDOUT, check_output, write_table
+    from bayespoint.cli.queries import choose, unlabelled
+
     check_name("strategy", strategy, STRATEGIES)
     check_output(out, data, model, as_json=as_json)
     notes = Notes(aloud=not as_json)
@@ -67,25 +65,3 @@ def query(
     more = [f"{n - SHOWN} more."] if n > SHOWN else []
     end = [] if out is None else [f"Written to {out}."]
     notes.end({**found, **told.to_dict("list")}, shown, *more, *end, to_stderr=out == STDOUT)
-
-
-def unlabelled(frame: pd.DataFrame, model: Model, notes: Notes) -> NDArray[np.intp]:
-    """Positions of the rows that have no label yet."""
-    if model.target not in frame:
-        return np.arange(len(frame))
-    has_label = read_labels(frame[model.target]).notna().to_numpy()
-    if has_label.all():
-        bad_data(f"every row has a value in {model.target!r} already: nothing to ask for")
-    if has_label.any():
-        notes.add(f"{count(int(has_label.sum()), 'row')} with a value in {model.target!r} left out")
-    return np.flatnonzero(~has_label)
-
-
-def choose(
-    model: Model, X: pd.DataFrame, n: int, strategy: str, seed: int
-) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Positions of the best rows, and the score of each."""
-    machine, points = model.machine, split_pipeline(model.pipeline).transform(X)
-    draws = {"n_draws": N_DRAWS, "random_state": seed}
-    chosen = active.query(machine, points, n, strategy=strategy, **draws)
-    return chosen, STRATEGIES[strategy].worth(machine, points[chosen], **draws)

@@ -1,4 +1,4 @@
-"""``bayespoint diagnose``: whether the engine of a model converged."""
+"""How the training of a model converged, as JSON and as tables."""
 
 from __future__ import annotations
 
@@ -7,36 +7,13 @@ from typing import Any
 
 import numpy as np
 from rich.console import RenderableType
-from rich.table import Table
 
-from bayespoint.cli import guarantees, options
-from bayespoint.cli.messages import Notes, facts, numbers_table
-from bayespoint.cli.models import Model, read_model
-from bayespoint.cli.training import chosen_words, engine_of, expected_lines, learned_facts
+from bayespoint.cli import guarantees
+from bayespoint.cli.models import Model
+from bayespoint.cli.tables import NumbersTable, numbers_table
+from bayespoint.cli.training import engine_of, learned_facts
 
 SHOWN = 12  # iterations that are shown of a long run: the first and the last
-
-
-def diagnose(model: options.ModelFile, as_json: options.AsJson = False) -> None:
-    """Show how the training of a model converged, and say what to do if it did not.
-
-    If the model rejects rows, show what error is guaranteed on the others.
-    Sweeps of ep, laplace and knapsack, chains of gibbs and billiard, perceptrons.
-
-    Example: bayespoint diagnose --model loans.bpm
-    """
-    notes = Notes(aloud=not as_json)
-    read = read_model(model, notes, needs_table=False)
-    found = describe(read)
-    lines = [
-        ("engine", f"{found['engine']}, kernel {found['kernel']}"),
-        ("classes", ", ".join(found["classes"])),
-        (found["run"]["unit"], str(found["run"]["iterations"])),
-    ]
-    if found["choice"]:
-        lines.append(("chosen", chosen_words(found)))
-    lines += [*expected_lines(found), *guarantees.lines(read.guarantee)]
-    notes.end(found, facts(lines), *tables(found), facts([("verdict", verdict(found["run"]))]))
 
 
 def describe(model: Model) -> dict[str, Any]:
@@ -88,7 +65,7 @@ def tables(found: dict[str, Any]) -> list[RenderableType]:
     return shown
 
 
-def change_table(tasks: Sequence[str], run: dict[str, Any]) -> Table:
+def change_table(tasks: Sequence[str], run: dict[str, Any]) -> NumbersTable:
     """The largest change in every iteration, of the task that took longest."""
     longest = max(range(len(tasks)), key=lambda task: len(run["changes"][task]))
     changes = run["changes"][longest]

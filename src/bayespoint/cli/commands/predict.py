@@ -5,19 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
 
-from bayespoint.cli import guarantees, options
+from bayespoint.cli import options
 from bayespoint.cli.errors import bad_usage
-from bayespoint.cli.labels import check_column
-from bayespoint.cli.messages import Notes, class_words, count, facts
-from bayespoint.cli.models import Model, model_errors, read_labelled, read_model, read_rows
-from bayespoint.cli.outputs import STDOUT, check_output, write_table
+from bayespoint.cli.messages import Notes, class_words, count
 from bayespoint.cli.progress import ProgressMonitor
-from bayespoint.reject import RejectionCurve, SelectiveClassifier
-from bayespoint.reject import confidence as certainty
+from bayespoint.cli.tables import facts
 
 RejectRate = Annotated[
     float | None,
@@ -51,8 +45,8 @@ def predict(
     reject_rate: RejectRate = None,
     reject_below: RejectBelow = None,
     calibrate: Calibrate = None,
-    max_error: guarantees.MaxError = None,
-    confidence: guarantees.Confidence = None,
+    max_error: options.MaxError = None,
+    confidence: options.Confidence = None,
     keep: Keep = None,
     for_spreadsheet: options.ForSpreadsheet = False,
     encoding: options.Encoding = "utf-8",
@@ -68,6 +62,12 @@ def predict(
 
     Example: bayespoint predict new.csv --model loans.bpm --out answers.csv --reject-rate 0.1
     """
+    from bayespoint.cli import guarantees
+    from bayespoint.cli.labels import check_column
+    from bayespoint.cli.models import model_errors, read_model, read_rows
+    from bayespoint.cli.outputs import STDOUT, check_output, write_table
+    from bayespoint.cli.rejection import calibrated, check_share, rejected
+
     check_share("--reject-rate", reject_rate)
     check_share("--reject-below", reject_below)
     ways = {
@@ -77,7 +77,7 @@ def predict(
     given = [name for name, value in ways.items() if value is not None]
     if len(given) > 1 and given != ["--calibrate", "--max-error"]:
         bad_usage(f"{' and '.join(given)} exclude each other")
-    guarantees.check_options(max_error, confidence=confidence)
+    options.check_guarantee(max_error, confidence=confidence)
     check_output(out, data, model, *([calibrate] if calibrate else []), as_json=as_json)
     notes = Notes(aloud=not as_json)
     machine = read_model(model, notes)
@@ -88,6 +88,7 @@ def predict(
         notes.add(f"the error that the model guarantees does not hold with {given[0]}")
     frame = read_rows(data, machine, encoding, notes)
     X, _ = machine.prepare(frame, notes)
+    machine.compare(X, notes)
     answers = ["label", *(f"p_{label}" for label in machine.classes), "rejected"]
     for name in keep or []:
         check_column(frame, name, "--keep")
@@ -113,46 +114,3 @@ def predict(
         lines.append(("rejected", count(refused, "row")))
     lines += guarantees.lines(guarantee)
     notes.end(found, facts(lines), f"Written to {out}.", to_stderr=out == STDOUT)
-
-
-def calibrated(
-    model: Model,
-    table: Path | None,
-    max_error: float | None,
-    confidence: float | None,
-    encoding: str,
-    notes: Notes,
-) -> SelectiveClassifier | None:
-    """The model with the threshold that it has, or with one that is set on a table."""
-    before = model.guarantee
-    if table is None:
-        if max_error is not None:
-            bad_usage(
-                "--max-error needs --calibrate FILE, a table with classes that the model was not "
-                "trained on; or train the model with --max-error"
-            )
-        return model.selective
-    if max_error is None and before is None:
-        bad_usage("--calibrate needs --max-error, since the model was trained without it")
-    if max_error is None and before is not None:
-        max_error, confidence = before.risk, before.confidence_level
-    notes.add(f"{table.name} sets the threshold; the model must not have been trained on its rows")
-    _, X, y, _ = read_labelled(table, model, model.target or "", encoding, notes)
-    level = guarantees.LEVEL if confidence is None else confidence
-    wrapped = guarantees.selective(model.pipeline, max_error, level, cv="prefit")
-    return guarantees.fit(wrapped, X, y)
-
-
-def check_share(option: str, share: float | None) -> None:
-    """End the command unless this is a share."""
-    if share is not None and not 0 <= share < 1:
-        bad_usage(f"{option} must be a number from 0 to below 1, not {share:g}")
-
-
-def rejected(p: NDArray, rate: float | None, below: float | None) -> NDArray[np.bool_]:
-    """Rows whose largest probability is too small."""
-    sure = certainty(p, "proba")
-    if below is None:
-        curve = RejectionCurve.from_confidence(sure, np.zeros(len(sure), dtype=bool))
-        below = curve.at_rate(rate or 0.0).threshold
-    return sure < below

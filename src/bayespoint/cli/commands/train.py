@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from bayespoint.cli import guarantees, options
-from bayespoint.cli.errors import bad_usage
-from bayespoint.cli.messages import Notes, facts
-from bayespoint.cli.models import write_model
-from bayespoint.cli.out_of_core import is_too_large, train_out_of_core
-from bayespoint.cli.outputs import check_place
-from bayespoint.cli.recipe import make_classifier, make_model
-from bayespoint.cli.training import describe, read_training_data, summary
-from bayespoint.reject.calibration import hold_out as split
+from bayespoint.cli import options
+from bayespoint.cli.messages import Notes
+from bayespoint.cli.tables import facts
 
 Force = Annotated[bool, typer.Option("--force", help="Overwrite a model that is there.")]
 OutOfCore = Annotated[
@@ -43,12 +36,14 @@ def train(
     kernel: options.Kernel = "auto",
     param: options.Param = None,
     drop: options.Drop = None,
+    number: options.Number = None,
+    category: options.Category = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     device: options.Device = None,
-    max_error: guarantees.MaxError = None,
-    confidence: guarantees.Confidence = None,
-    hold_out: guarantees.HoldOut = None,
+    max_error: options.MaxError = None,
+    confidence: options.Confidence = None,
+    hold_out: options.HoldOut = None,
     force: Force = False,
     out_of_core: OutOfCore = False,
     resume: Resume = False,
@@ -68,19 +63,31 @@ def train(
 
     Example: bayespoint train loans.csv --target repaid --model loans.bpm --max-error 0.05
     """
+    from bayespoint.cli import guarantees
+    from bayespoint.cli.balance import say_balance
+    from bayespoint.cli.errors import bad_usage
+    from bayespoint.cli.models import write_model
+    from bayespoint.cli.out_of_core import is_too_large, train_out_of_core
+    from bayespoint.cli.outputs import check_new
+    from bayespoint.cli.recipe import make_classifier, make_model
+    from bayespoint.cli.table_blocks import Roles
+    from bayespoint.cli.training import describe, read_training_data, summary
+    from bayespoint.reject.calibration import hold_out as split
+
     notes = Notes(aloud=not as_json)
-    guarantees.check_options(max_error, confidence=confidence, hold_out=hold_out)
+    options.check_guarantee(max_error, confidence=confidence, hold_out=hold_out)
     check_new(model, force, data)
     machine = make_classifier(engine, kernel, param or [], seed, jobs, device)
     why = "" if out_of_core or resume else is_too_large(data)
     if out_of_core or resume or why:
         if max_error is not None:
             bad_usage("--max-error needs a table that fits in memory, not --out-of-core")
-        train_out_of_core(
-            machine, data, target, model, drop or [], encoding, notes, why, resume=resume
-        )
+        roles = Roles(target, drop or [], number or [], category or [])
+        train_out_of_core(machine, data, roles, model, encoding, notes, why, resume=resume)
         return
-    rows = read_training_data(data, target, drop or [], encoding, notes)
+    rows = read_training_data(
+        data, target, drop or [], encoding, notes, numbers=number or [], categories=category or []
+    )
     fitted: Any = make_model(rows.kinds, machine)
     started = time.perf_counter()
     guarantee = None
@@ -88,8 +95,8 @@ def train(
         with notes.training():
             kept = fitted.fit(rows.X, rows.y)
     else:
-        share = guarantees.SHARE if hold_out is None else hold_out
-        level = guarantees.LEVEL if confidence is None else confidence
+        share = options.SHARE if hold_out is None else hold_out
+        level = options.LEVEL if confidence is None else confidence
         part = {"calibration_size": share, "random_state": seed}
         trained, held = split(rows.y, share, seed)
         notes.add(f"{len(held)} of {len(rows.y)} rows are held out, to set the threshold")
@@ -101,13 +108,8 @@ def train(
     seconds = time.perf_counter() - started
     found = {"target": target, **describe(fitted, rows), "seconds": seconds}
     found["guarantee"] = guarantees.as_json(guarantee)
-    write_model(kept, model, rows.kinds, found)
+    say_balance(found, machine, notes)
+    found["notes"] = list(notes)
+    write_model(kept, model, rows.kinds, found, rows.columns())
     lines = [*summary(found), *guarantees.lines(guarantee), ("time", f"{seconds:.1f} s")]
     notes.end({"model": str(model), **found}, facts(lines), f"Model written to {model}.")
-
-
-def check_new(model: Path, force: bool, data: Path) -> None:
-    """End the command now if the model cannot be written later."""
-    check_place(model, "--model", data)
-    if model.exists() and not force:
-        bad_usage(f"{model} is there already; --force overwrites it")

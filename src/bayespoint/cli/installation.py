@@ -1,33 +1,24 @@
-"""``bayespoint info``: versions, computer and folders."""
+"""Versions, computer, compiled code and data folder."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from bayespoint import _core
-from bayespoint.cli import options
-from bayespoint.cli.messages import facts, print_json, show
 from bayespoint.datasets import VARIABLE, available, data_folder
 from bayespoint.exceptions import DataUnavailableError
 from bayespoint.experiments import EXPERIMENTS
 from bayespoint.reports.environment import describe_environment, environment_words
 
 
-def info(as_json: options.AsJson = False) -> None:
-    """Show versions, the computer, the cache of compiled code and the data folder.
-
-    Example: bayespoint info --json
-    """
-    found = {
+def describe() -> dict[str, Any]:
+    """All of it, ready for JSON."""
+    return {
         **describe_environment(),
         "compiled_code": cache_folder(),
         "data": data_facts(),
         "experiments": list(EXPERIMENTS),
     }
-    if as_json:
-        print_json(found)
-    else:
-        show(facts(summary(found).items()))
 
 
 def cache_folder() -> str | None:

@@ -1,0 +1,158 @@
+"""Formulas as nodes of an ONNX graph."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.polynomial import Chebyshev, Polynomial
+from numpy.typing import ArrayLike, NDArray
+from onnx import NodeProto, TensorProto, helper, numpy_helper
+from scipy.special import erfcx
+
+DEGREE = 20  # of the polynomial in log_ndtr: good to 1e-13
+FARTHEST = 1e100  # standard deviations; their squares are finite
+
+
+class Graph:
+    """Nodes and constants of points with so many features."""
+
+    def __init__(self, n_features: int) -> None:
+        self.n_features = n_features
+        self.nodes: list[NodeProto] = []
+        self.constants: list[TensorProto] = []
+
+    def add(self, op: str, *inputs: Any, output: str | None = None, **attributes: Any) -> Value:
+        """Add a node; inputs are values, or arrays, which become constants."""
+        names = [one.name if isinstance(one, Value) else self.constant(one) for one in inputs]
+        output = output or f"{op.lower()}_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op, names, [output], **attributes))
+        return Value(self, output)
+
+    def constant(self, values: Any) -> str:
+        """Name of a new constant."""
+        name = f"constant_{len(self.constants)}"
+        array = np.ascontiguousarray(values) if np.ndim(values) else np.asarray(values)
+        self.constants.append(numpy_helper.from_array(array, name))
+        return name
+
+
+class Value:
+    """The output of a node, with the operators of an array of float64."""
+
+    __array_ufunc__ = None  # NumPy arrays leave sums and products to the value
+
+    def __init__(self, graph: Graph, name: str) -> None:
+        self.graph, self.name = graph, name
+
+    def __add__(self, other: Any) -> Value:
+        return self.graph.add("Add", self, number(other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Value:
+        return self.graph.add("Sub", self, number(other))
+
+    def __rsub__(self, other: Any) -> Value:
+        return self.graph.add("Sub", number(other), self)
+
+    def __mul__(self, other: Any) -> Value:
+        return self.graph.add("Mul", self, number(other))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Value:
+        return self.graph.add("Div", self, number(other))
+
+    def __rtruediv__(self, other: Any) -> Value:
+        return self.graph.add("Div", number(other), self)
+
+    def __matmul__(self, other: Any) -> Value:
+        return self.graph.add("MatMul", self, number(other))
+
+    def __neg__(self) -> Value:
+        return self.graph.add("Neg", self)
+
+    def __abs__(self) -> Value:
+        return self.graph.add("Abs", self)
+
+    def __pow__(self, exponent: ArrayLike) -> Value:
+        return self.graph.add("Pow", self, number(exponent))
+
+    def exp(self) -> Value:
+        """The exponential."""
+        return self.graph.add("Exp", self)
+
+    def log(self) -> Value:
+        """The natural logarithm."""
+        return self.graph.add("Log", self)
+
+    def sqrt(self) -> Value:
+        """The square root."""
+        return self.graph.add("Sqrt", self)
+
+    def sign(self) -> Value:
+        """-1, 0 or 1."""
+        return self.graph.add("Sign", self)
+
+    def at_least(self, low: ArrayLike) -> Value:
+        """The larger of the value and a bound."""
+        return self.graph.add("Max", self, number(low))
+
+    def at_most(self, high: ArrayLike) -> Value:
+        """The smaller of the value and a bound."""
+        return self.graph.add("Min", self, number(high))
+
+    def is_positive(self) -> Value:
+        """1 where the value is positive, else 0."""
+        return self.sign().at_least(0.0)
+
+    def sum(self, axis: int, *, keep: bool = True) -> Value:
+        """Sums along an axis, which is kept with one entry or dropped."""
+        return self.graph.add("ReduceSum", self, np.array([axis]), keepdims=int(keep))
+
+    def columns(self, begin: int, end: int) -> Value:
+        """Some of the columns of a matrix."""
+        return self.graph.add("Slice", self, np.array([begin]), np.array([end]), np.array([1]))
+
+    def reshape(self, *shape: int) -> Value:
+        """The same numbers in another shape; 0 keeps the size of an axis."""
+        return self.graph.add("Reshape", self, np.array(shape))
+
+
+def number(value: Any) -> Any:
+    """Numbers as float64 arrays; values as they are."""
+    return value if isinstance(value, Value) else np.asarray(value, dtype=np.float64)
+
+
+def join(parts: list[Value]) -> Value:
+    """Values next to each other, as the columns of one."""
+    return parts[0].graph.add("Concat", *parts, axis=1) if len(parts) > 1 else parts[0]
+
+
+def log_logistic(x: Value) -> Value:
+    """Logarithm of 1 / (1 + exp(-x))."""
+    return x.at_most(0.0) - ((-abs(x)).exp() + 1.0).log()
+
+
+def log_ndtr(x: Value) -> Value:
+    r"""Logarithm of the standard normal distribution function, in both tails.
+
+    With :math:`z = |x| / \sqrt 2` and :math:`t = 2 / (2 + z)`, the logarithm of the smaller tail is
+    :math:`\log(t / 2) - z^2 + P(2 t - 1)`, where P is a polynomial. (ONNX has erf, but 1 - erf
+    rounds to 0 in the tail, and a temperature divides its logarithm.)
+    """
+    z = (abs(x) * np.sqrt(0.5)).at_most(FARTHEST)
+    t = 2.0 / (z + 2.0)
+    powers = (t * 2.0 - 1.0).reshape(0, -1, 1) ** np.arange(DEGREE + 1.0)
+    tail = (powers * tail_polynomial()).sum(2, keep=False) - z * z + (t * 0.5).log()
+    positive = x.is_positive()
+    return positive * (1.0 - tail.exp()).log() + (1.0 - positive) * tail
+
+
+@cache
+def tail_polynomial() -> NDArray[np.float64]:
+    """Coefficients of P(u) = log(erfcx(2 / t - 2) / t) with t = (1 + u) / 2, for -1 < u <= 1."""
+    found = Chebyshev.interpolate(lambda u: np.log(erfcx(4 / (u + 1) - 2) * 2 / (u + 1)), DEGREE)
+    return np.asarray(found.convert(kind=Polynomial).coef, dtype=np.float64)

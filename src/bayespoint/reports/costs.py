@@ -1,0 +1,137 @@
+"""What answers cost, and which answers would cost least."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayespoint.reports.answers import Answers, share
+from bayespoint.reports.intervals import Interval, mean_interval
+
+THRESHOLDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
+
+
+class Expense(NamedTuple):
+    """The mean cost of a way to answer.
+
+    Attributes
+    ----------
+    words : str
+        The way to answer.
+    cost : float
+        Its mean over the test points.
+    interval : tuple of two floats or None
+        95 % interval.
+
+    Examples
+    --------
+    >>> from bayespoint.reports import Expense
+    >>> Expense("always yes", 0.25, (0.2, 0.3)).cost
+    0.25
+    """
+
+    words: str
+    cost: float
+    interval: Interval | None
+
+
+class Threshold(NamedTuple):
+    """The consequences of answering a class where its probability reaches a threshold.
+
+    Attributes
+    ----------
+    threshold : float
+        Least probability of the class.
+    answered : float
+        Share of the points that get this answer.
+    precision, recall, false_alarms : float or None
+        Share of these that are right, share of the class that is found, and share of the other
+        classes that gets this answer; None where there is nothing to divide by.
+    cost : float
+        Mean cost over all points, where the others get the best of the other answers.
+
+    Examples
+    --------
+    >>> from bayespoint.reports import Threshold
+    >>> Threshold(0.5, 0.3, 0.9, 0.8, 0.05, 0.12).recall
+    0.8
+    """
+
+    threshold: float
+    answered: float
+    precision: float | None
+    recall: float | None
+    false_alarms: float | None
+    cost: float
+
+
+def check_costs(costs: ArrayLike | None, n_classes: int) -> NDArray[np.float64]:
+    """The costs, checked; 1 for every mistake where none are given."""
+    if costs is None:
+        return 1 - np.eye(n_classes)
+    matrix = np.asarray(costs, dtype=np.float64)
+    if matrix.shape != (n_classes, n_classes):
+        raise ValueError(
+            f"costs must have shape ({n_classes}, {n_classes}), one row for each true class and "
+            f"one column for each answer. Got {matrix.shape} instead."
+        )
+    if not np.isfinite(matrix).all():
+        raise ValueError("costs must be finite.")
+    return matrix
+
+
+def cheapest(probabilities: NDArray, costs: NDArray[np.float64]) -> NDArray[np.intp]:
+    r"""The answers k that minimise the expected cost :math:`\sum_c p_c(x)\, C_{ck}`."""
+    return (probabilities @ costs).argmin(axis=1)
+
+
+def expenses(
+    answers: Answers, costs: NDArray[np.float64], classes: Sequence[Any]
+) -> tuple[Expense, ...]:
+    """The mean cost of the answers as they are, of the cheapest, and of the best constant one."""
+    paid = costs[answers.truth]
+    best = int((answers.weight @ paid).argmin())
+    ways = {
+        "as they are": answers.predicted,
+        "of least expected cost": cheapest(answers.probabilities, costs),
+        f"always {classes[best]}": np.full(len(answers.truth), best),
+    }
+    rows = np.arange(len(answers.truth))
+    return tuple(
+        Expense(words, *mean_interval(paid[rows, chosen], answers.weight))
+        for words, chosen in ways.items()
+    )
+
+
+def thresholds(
+    answers: Answers,
+    of: int,
+    costs: NDArray[np.float64],
+    at: Sequence[float] | NDArray[np.float64] = THRESHOLDS,
+) -> tuple[Threshold, ...]:
+    """The consequences of thresholds for the probability of one class."""
+    others = np.delete(np.arange(costs.shape[1]), of)
+    instead = others[cheapest(answers.probabilities, costs[:, others])]
+    weight, positive = answers.weight, answers.truth == of
+    size = float(weight @ positive)
+    rest = answers.total - size
+    paid, paid_instead = costs[answers.truth, of], costs[answers.truth, instead]
+    found = []
+    for threshold in at:
+        chosen = answers.probabilities[:, of] >= threshold
+        total, hits = float(weight @ chosen), float(weight @ (chosen & positive))
+        cost = float(weight @ np.where(chosen, paid, paid_instead)) / answers.total
+        found.append(
+            Threshold(
+                float(threshold),
+                share(total, answers.total),
+                share(hits, total) if total else None,
+                share(hits, size) if size else None,
+                share(total - hits, rest) if rest else None,
+                cost,
+            )
+        )
+    return tuple(found)

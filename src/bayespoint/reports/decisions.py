@@ -1,0 +1,144 @@
+"""Thresholds and costs, as sections of an evaluation's page."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bayespoint.reports import pictures
+from bayespoint.reports.costs import Threshold, thresholds
+from bayespoint.reports.evaluation import Evaluation
+from bayespoint.reports.examples import short
+from bayespoint.reports.formats import number
+from bayespoint.reports.html import NOTHING, Cell, table, text
+from bayespoint.reports.intervals import Interval
+
+MOST_CLASSES = 30  # with a table of thresholds each
+
+
+def decisions(evaluation: Evaluation) -> str:
+    """ROC and precision-recall curves, thresholds, and costs."""
+    return (
+        f"<section><h2>Thresholds</h2>{curves(evaluation)}{threshold_tables(evaluation)}</section>"
+        f"<section><h2>Costs</h2>{expected_costs(evaluation)}</section>"
+    )
+
+
+def shown_classes(evaluation: Evaluation) -> list[int]:
+    """The classes that have a threshold: the second of two, or all of several."""
+    return [1] if len(evaluation.classes) == 2 else list(range(len(evaluation.classes)))
+
+
+def curves(evaluation: Evaluation) -> str:
+    """Both pictures, if there are points of two classes."""
+    drawn = pictures.drawn_curves(evaluation)
+    if not drawn:
+        return "<p>There are test points of one class only, so there is nothing to tell apart.</p>"
+    several = len(evaluation.classes) > 2
+    mean = "Mean area" if several else "Area"
+    areas = [auc for of in drawn if (auc := evaluation.per_class[of].auc) is not None]
+    area = f"{mean}: {number(float(np.mean(areas)))}."
+    mean = "Mean of the average precisions" if several else "Average precision"
+    precisions = [one.average_precision for one in drawn.values()]
+    average = f"{mean}: {number(float(np.mean(precisions)))}."
+    left_out = len(shown_classes(evaluation)) - len(drawn)
+    more = f" The {len(drawn)} most frequent classes are drawn." if left_out else ""
+    against = " of each class against the rest" if several else ""
+    guess = "" if several else " Dotted: the share of the class, the precision of guessing."
+    roc = pictures.picture(
+        pictures.draw_roc, evaluation, f"ROC curves. {area}",
+        f"<strong>ROC curve{against}</strong>: share of the class that is found, over the share of "
+        f"the other points that is taken for it. {area}{more}",
+    )  # fmt: skip
+    precision = pictures.picture(
+        pictures.draw_precision_recall, evaluation, f"Precision-recall curves. {average}",
+        "<strong>Precision over recall</strong>: how many of those that are taken for the class "
+        f"belong to it. {average}{guess}",
+    )  # fmt: skip
+    return f'<div class="figures">{roc}{precision}</div>'
+
+
+def threshold_tables(evaluation: Evaluation) -> str:
+    """One table for two classes, and a folded one for each of several."""
+    shown = shown_classes(evaluation)[:MOST_CLASSES]
+    words = (
+        "Suppose that the answer is the class wherever its probability reaches the threshold, and "
+        "else the best of the other answers. Share of the points that get this answer, precision, "
+        "recall and false alarms are in %."
+    )
+    parts = []
+    for of in shown:
+        label = short(evaluation.classes[of])
+        one = threshold_table(evaluation, of, label)
+        if len(shown) == 1:
+            parts.append(f"<h3>Answer {text(label)} from a threshold on</h3>{one}")
+        else:
+            parts.append(f"<details><summary>Answer {text(label)}</summary>{one}</details>")
+    return f'<p class="quiet">{words} {text(cost_words(evaluation))}</p>{"".join(parts)}'
+
+
+def threshold_table(evaluation: Evaluation, of: int, label: str) -> str:
+    """The consequences of thresholds for one class."""
+    rows = thresholds(evaluation.answers, of, evaluation.costs)
+    least = min(one.cost for one in rows)
+    heads = ["from", "share", "precision", "recall", "false\nalarms", "mean\ncost"]
+    cells = [threshold_row(one, one.cost == least) for one in rows]
+    return table(heads, cells, label=f"Thresholds for {label}")
+
+
+def threshold_row(one: Threshold, is_least: bool) -> list[str | Cell]:
+    """The cells of a threshold; the least cost is set off."""
+    shares = (one.answered, one.precision, one.recall, one.false_alarms)
+    return [
+        f"{one.threshold:g}",
+        *(NOTHING if share is None else f"{100 * share:.1f}" for share in shares),
+        Cell(f"{one.cost:.3g}", "hit" if is_least else ""),
+    ]
+
+
+def has_own_costs(evaluation: Evaluation) -> bool:
+    """Whether costs were given."""
+    return not np.array_equal(evaluation.costs, 1 - np.eye(len(evaluation.classes)))
+
+
+def cost_words(evaluation: Evaluation) -> str:
+    """What mistakes cost."""
+    if not has_own_costs(evaluation):
+        return "Every mistake costs 1, so the mean cost is the error."
+    n = len(evaluation.classes)
+    pairs = [
+        f"{short(evaluation.classes[i])} answered {short(evaluation.classes[j])}: "
+        f"{evaluation.costs[i, j]:g}"
+        for i in range(n)
+        for j in range(n)
+        if evaluation.costs[i, j] != float(i != j)
+    ]
+    return f"Costs: {', '.join(pairs)}; other mistakes 1."
+
+
+def expected_costs(evaluation: Evaluation) -> str:
+    """The mean cost of ways to answer, and of thresholds."""
+    rows = [
+        [way.words, f"{way.cost:.3g}", cost_ends(way.interval)] for way in evaluation.expected_costs
+    ]
+    given = "" if has_own_costs(evaluation) else (
+        " Give your own costs (in Python <code>measure(..., costs=...)</code>, on the command line "
+        "<code>--cost</code>) to see what they change."
+    )  # fmt: skip
+    words = "Mean cost over thresholds of " + ", ".join(
+        short(evaluation.classes[of]) for of in pictures.drawn_classes(evaluation)
+    )
+    drawn = pictures.picture(
+        pictures.draw_costs, evaluation, words,
+        "<strong>Mean cost over the threshold</strong>. Dashed: answers of least expected cost, "
+        "which weigh the costs by the probabilities, point by point.",
+    )  # fmt: skip
+    shown = table(["answers", "mean cost", "95 % interval"], rows, label="Mean costs")
+    return (
+        f'<p class="quiet">{text(cost_words(evaluation))}{given}</p>'
+        f'<div class="beside">{drawn}{shown}</div>'
+    )
+
+
+def cost_ends(interval: Interval | None) -> str:
+    """An interval of costs, or a dash."""
+    return NOTHING if interval is None else f"{interval[0]:.3g}–{interval[1]:.3g}"
