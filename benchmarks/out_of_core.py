@@ -164,10 +164,9 @@ def cost(folder: Path, n_measured: int, d: int, n: float = 1e9) -> None:
         moved = workers * (sums + model)
         rows.append([
             workers, f"{blocks / workers:.0f}", f"{n * a_row / workers:.1f}", f"{moved / 1e6:.1f}",
-            f"{sites / 1e9:.0f}", f"{(moved + sites) / NETWORK:.0f}", f"{moved / NETWORK:.2f}",
+            f"{moved / NETWORK:.3f}", f"{(moved + sites) / NETWORK:.0f}",
         ])  # fmt: skip
-    header = ["workers", "blocks each", "work, s", "sums and model, MB", "sites, GB",
-              "network with sites, s", "without, s"]  # fmt: skip
+    header = ["workers", "blocks each", "work, s", "moved, MB", "network, s", "with sites, s"]
     table(f"Cost of a round on paper, {n:.0e} rows x {d} columns, 1 Gbit/s", header, rows)
 
 

@@ -175,11 +175,6 @@ class Settings(BaseEstimator):
                 f"{type(kernel).__name__} stays on the CPU: only linear, polynomial and Gaussian "
                 f"kernels and their sums have values on a GPU. {cpu}, or use one of these kernels."
             )
-        if self.multi_class == "joint":
-            raise ValueError(
-                f"Several classes are learned together on the CPU. {cpu}, or set "
-                "multi_class='one_vs_rest'."
-            )
         if self._chooses(engine) or self.mixture is not None:
             raise ValueError(
                 "A kernel is chosen, and a mixture is trained, on the CPU. Name a kernel (such as "

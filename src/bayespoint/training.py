@@ -39,9 +39,7 @@ class Training(Settings):
     _seed: int
 
     def _with_coding(self, problem: Problem, engine: Engine) -> Problem:
-        """The problem, with its classes together or (always on a GPU) one against the rest."""
-        if is_tensor(problem.points):
-            return problem
+        """The problem, with its classes together or one against the rest."""
         n_weights = len(problem.classes) * (problem.points.shape[1] + 1)
         return replace(problem, joint=self._joins(engine, n_weights))
 

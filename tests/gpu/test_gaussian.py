@@ -49,6 +49,35 @@ def test_the_fixed_point_is_that_of_the_cpu(name, labels, params, device):
     assert np.isclose(here.left_out_error_, there.left_out_error_)
 
 
+@pytest.mark.parametrize("params", KERNELS.values(), ids=KERNELS)
+@pytest.mark.parametrize("name", ["ep", "laplace"])
+def test_classes_together_have_the_fixed_point_of_the_cpu(name, params, device):
+    here, there = (
+        BayesPointClassifier(
+            engine=ENGINES[name], temperature=1.0, multi_class="joint", device=where, **params
+        ).fit(X, y, weight)
+        for where in (None, "cuda")
+    )
+    assert there.coding_.is_joint and there.run_.converged
+    new = rng.normal(size=(30, 5)).astype(np.float32)
+    assert np.allclose(here.posterior_.mean, there.posterior_.mean, atol=1e-6)
+    assert np.allclose(here.posterior_.covariance, there.posterior_.covariance, atol=1e-6)
+    assert np.allclose(here.log_evidence_, there.log_evidence_, rtol=1e-6)
+    assert np.allclose(here.predict_proba(new), there.predict_proba(new), atol=1e-6)
+    assert np.isclose(here.left_out_error_, there.left_out_error_)
+
+
+def test_a_named_linear_kernel_joins_classes_as_on_the_cpu(device):
+    here, there = (
+        BayesPointClassifier(kernel="linear", engine="ep", device=where).fit(X, y)
+        for where in (None, "cuda")
+    )
+    assert here.coding_.is_joint and there.coding_.is_joint
+    scales = [clf.run_.measures["prior_scale"] for clf in (here, there)]
+    assert np.allclose(*scales, rtol=1e-5)
+    assert np.allclose(here.predict_proba(X), there.predict_proba(X), atol=1e-5)
+
+
 def test_more_weights_than_points(device):
     few = X[:4]
     here, there = (
@@ -75,10 +104,6 @@ def test_what_stays_on_the_cpu(device):
     diagonal = ExpectationPropagation(covariance="diagonal")
     with pytest.raises(ValueError, match="works on the CPU"):
         BayesPointClassifier(kernel="linear", engine=diagonal, device="cuda").fit(X, y)
-    with pytest.raises(ValueError, match="learned together on the CPU"):
-        BayesPointClassifier(kernel="linear", engine="ep", multi_class="joint", device="cuda").fit(
-            X, y
-        )
     with pytest.raises(ValueError, match="Name a kernel"):
         BayesPointClassifier(device="cuda").fit(X, y)
 

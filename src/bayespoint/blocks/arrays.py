@@ -25,7 +25,7 @@ class FileArray:
         self.dtype, self.shape, self._offset = mapped.dtype, mapped.shape, offset
         self._order = "C" if mapped.flags.c_contiguous else "F"
 
-    def print(self) -> tuple:
+    def stamp(self) -> tuple:
         """Size and time of the last change of the file."""
         status = self.path.stat()
         return status.st_size, status.st_mtime_ns
@@ -105,7 +105,7 @@ class ArrayBlocks(Blocks):
 
     def fingerprint(self, k: int) -> tuple:
         """Size and time of files, and checksums of a few rows in memory."""
-        of_files = [one.print() for one in self._columns if isinstance(one, FileArray)]
+        of_files = [one.stamp() for one in self._columns if isinstance(one, FileArray)]
         own = self._begins[k : k + 2]
         in_memory = [
             None if isinstance(one, FileArray) else part(one, *own) for one in self._columns

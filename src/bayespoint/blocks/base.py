@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -152,8 +153,6 @@ def check_finite(block: Block, k: int, *, is_known: bool = False) -> None:
 
 def sampled_print(*arrays: Any) -> tuple:
     """A fingerprint of arrays: shape, type and a checksum of a few rows."""
-    import zlib
-
     prints: list[Any] = []
     for array in arrays:
         if array is None:

@@ -29,9 +29,11 @@ class CsvBlocks(Blocks):
         delimiter: str = ",",
         encoding: str = "utf-8",
         missing: Sequence[str] = (),
+        text: Sequence[str] = (),
     ) -> None:
         self.path, self.target, self.weight = path, target, weight
         self.delimiter, self.encoding, self.missing = delimiter, encoding, list(missing)
+        self.text = dict.fromkeys(text, str)
         with path.open("rb") as file:
             head = file.readline()
             self.names = [str(name).strip() for name in self._frame(head, header=0).columns]
@@ -74,7 +76,8 @@ class CsvBlocks(Blocks):
 
         return pd.read_csv(
             io.BytesIO(content), sep=self.delimiter, encoding=self.encoding, index_col=False,
-            skipinitialspace=True, low_memory=False, na_values=self.missing, **how,
+            skipinitialspace=True, low_memory=False, na_values=self.missing,
+            dtype=self.text, **how,
         )  # fmt: skip
 
     def fingerprint(self, k: int) -> tuple:

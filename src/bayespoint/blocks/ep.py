@@ -135,6 +135,7 @@ class Rounds:
         ]
         self.sites = [self.no_sites(n) for n in fit.sizes]
         self.round = 0
+        self.moves: list[float] = []  # of each task, in the last round
         saved = fit.load()
         if saved is not None:
             self.restore(saved)
@@ -155,6 +156,7 @@ class Rounds:
             self.save(now=True)
             raise
         should_stop = self.fit.monitor.should_stop()
+        self.moves = []
         for place, i in enumerate(active):
             share = self.settle(i, place, sums, should_stop)
             if share < 1:
@@ -163,8 +165,7 @@ class Rounds:
         self.round += 1
         if not all(self.tasks[i].reason == "" for i in active):
             self.save(now=should_stop)
-        last = max((self.tasks[i].changes[-1] for i in active), default=0.0)
-        self.fit.advance(self.round, self.engine.max_iter, last, began)
+        self.fit.advance(self.round, self.engine.max_iter, max(self.moves), began)
 
     def hold_back(self, new: list[Any], i: int, share: float) -> None:
         """Let the sites of a task go only a share of the way to new ones."""
@@ -188,6 +189,7 @@ class Rounds:
         """Take over the sums of a task, or end it; the share of the moves that stays."""
         task = self.tasks[i]
         move = self.move(task, place, sums)
+        self.moves.append(move)
         if not task.changes:
             task.radius = float(np.sqrt(sums.widest[place]))
         task.reason = self.ending(len(task.changes), move, should_stop)

@@ -145,13 +145,16 @@ def find_sites(
     """
     a, b = np.zeros_like(e), np.zeros_like(e)
     removed = belief.removed(weight)
-    moved = np.zeros_like(e)
+    moved, before = np.zeros_like(e), 0.0
     for _ in range(belief.n_steps):
         new_a, new_b, moved = _core.ep.all_sites(e, f, y, a, b, removed, *constants)
         lost = np.isinf(moved)  # no cavity is left: half of the site
         a, b = np.where(lost, a / 2, new_a), np.where(lost, b / 2, new_b)
-        if moved.max(initial=0.0) <= belief.tol:
+        move = float(moved.max(initial=0.0))
+        shrinks = move / before if before > move else 1.0
+        if shrinks * move <= belief.tol:  # as far as the next would go
             break
+        before = move
     return a, b, moved
 
 

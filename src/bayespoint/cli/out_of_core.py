@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,23 @@ from bayespoint import BayesPointClassifier
 from bayespoint.blocks import Block, Blocks, checkpoints
 from bayespoint.blocks.csv import CsvBlocks
 from bayespoint.blocks.parquet import ParquetBlocks
+from bayespoint.cli.balance import say_balance
 from bayespoint.cli.columns import CATEGORY, NUMBER
 from bayespoint.cli.errors import bad_data, bad_usage
 from bayespoint.cli.messages import Notes
 from bayespoint.cli.models import write_model
 from bayespoint.cli.outputs import PARQUET
-from bayespoint.cli.reading import ALSO_MISSING, HEAD, find_delimiter, reading_errors
+from bayespoint.cli.reading import (
+    ALSO_MISSING,
+    HEAD,
+    check_names,
+    find_delimiter,
+    header,
+    reading_errors,
+    text_columns,
+)
 from bayespoint.cli.scheduler import fit_at
-from bayespoint.cli.table_blocks import TableBlocks, learn_columns
+from bayespoint.cli.table_blocks import Learned, Roles, TableBlocks, learn_columns
 from bayespoint.cli.tables import facts
 from bayespoint.cli.training import describe_classifier, learned_facts, summary
 from bayespoint.exceptions import BlockError, BlocksChangedError, CheckpointError, in_bytes
@@ -65,16 +75,18 @@ def source_of(path: Path, encoding: str) -> ParquetBlocks | CsvBlocks:
         is_utf8 = encoding.lower().replace("_", "-") in ("utf-8", "utf8")
         known = "utf-8-sig" if is_utf8 else encoding
         with path.open(encoding=known) as file:
-            delimiter = find_delimiter(file.read(HEAD))
-        return CsvBlocks(path, None, None, None, BLOCK_ROWS, delimiter, known, ALSO_MISSING)
+            head = file.read(HEAD)
+        delimiter = find_delimiter(head)
+        check_names(path, header(head, delimiter))
+        text = [name.strip() for name in text_columns(head, delimiter, ())]
+        return CsvBlocks(path, None, None, None, BLOCK_ROWS, delimiter, known, ALSO_MISSING, text)
 
 
 def train_out_of_core(
     machine: BayesPointClassifier,
     data: Path,
-    target: str,
+    roles: Roles,
     model: Path,
-    drop: list[str],
     encoding: str,
     notes: Notes,
     why: str,
@@ -86,62 +98,66 @@ def train_out_of_core(
     started = time.perf_counter()
     with notes.training():
         try:
-            found, fitted, kinds = fit_table(
-                machine, data, target, model, drop, encoding, notes, why, resume, scheduler
-            )
+            with reading_errors(data, encoding):
+                source = source_of(data if scheduler is None else data.absolute(), encoding)
+                n_blocks = f"{len(source)} block{'s' * (len(source) != 1)}"
+                notes.add(f"{data.name} is read in {n_blocks}, out of core{': ' * bool(why)}{why}")
+                learned = learn_columns(source, roles, notes)
+                rows = TableBlocks(source, learned)
+                right = fit_table(machine, rows, model, notes, resume, scheduler)
         except (BlockError, BlocksChangedError, CheckpointError) as error:
             bad_data(f"{data}: {error}")
     seconds = time.perf_counter() - started
-    write_model(fitted, model, kinds, {**found, "seconds": seconds, "guarantee": None})
+    fitted = Pipeline([("columns", learned.transformer), ("machine", machine)])
+    found = {"target": roles.target, **describe(fitted, learned, right), "seconds": seconds}
+    found["guarantee"] = None
+    say_balance(found, machine, notes)
+    found["notes"] = list(notes)
+    write_model(fitted, model, learned.kinds, found, learned.columns)
     lines = [*summary(found), ("time", f"{seconds:.1f} s")]
     notes.end({"model": str(model), **found}, facts(lines), f"Model written to {model}.")
 
 
 def fit_table(
     machine: BayesPointClassifier,
-    data: Path,
-    target: str,
+    rows: TableBlocks,
     model: Path,
-    drop: list[str],
-    encoding: str,
     notes: Notes,
-    why: str,
     resume: bool,
     scheduler: str | None,
-) -> tuple[dict[str, Any], Pipeline, dict[str, str]]:
-    """A description, the fitted pipeline, and the kinds of the columns."""
-    with reading_errors(data, encoding):
-        source = source_of(data if scheduler is None else data.absolute(), encoding)
-        n_blocks = f"{len(source)} block{'s' * (len(source) != 1)}"
-        notes.add(f"{data.name} is read in {n_blocks}, out of core{': ' * bool(why)}{why}")
-        learned = learn_columns(source, target, drop, notes)
-        rows = TableBlocks(source, learned)
-        with tempfile.TemporaryDirectory(dir=model.parent, prefix=".bayespoint-") as folder:
-            blocks: Blocks = rows  # workers prepare them, and keep them in memory
-            if scheduler is None:
-                blocks = prepared(rows, Path(folder), notes)
-            place = model.with_name(f"{model.name}.checkpoint")
-            with checkpoints(place, resume=resume):
-                machine = fit_at(scheduler, machine, blocks)
-            wrong = sum(int((machine.predict(X) != y).sum()) for X, y, _ in blocks)
-    fitted = Pipeline([("columns", learned.transformer), ("machine", machine)])
-    kinds = learned.kinds
-    largest = max(learned.counts, key=lambda label: learned.counts[label])
+) -> Counter:
+    """Fit the classifier; how many rows of each class it gets right."""
+    right: Counter = Counter()
+    with tempfile.TemporaryDirectory(dir=model.parent, prefix=".bayespoint-") as folder:
+        # Workers prepare the rows themselves, and keep them in memory.
+        blocks = rows if scheduler is not None else prepared(rows, Path(folder), notes)
+        with checkpoints(model.with_name(f"{model.name}.checkpoint"), resume=resume):
+            fit_at(scheduler, machine, blocks)
+        for X, y, _ in blocks:
+            if y is not None and len(y):
+                right.update(y[machine.predict(X) == y].tolist())
+    return right
+
+
+def describe(fitted: Pipeline, learned: Learned, right: Counter) -> dict[str, Any]:
+    """Data and model, ready for JSON, as of a training in memory."""
+    kinds, counts, n = learned.kinds, learned.counts, learned.n_rows
+    largest = max(counts, key=lambda label: counts[label])
     return {
-        "target": target,
-        "rows": learned.n_rows,
+        "rows": n,
         "columns": {
             "numbers": [name for name, kind in kinds.items() if kind == NUMBER],
             "categories": [name for name, kind in kinds.items() if kind == CATEGORY],
         },
         "missing": learned.missing,
-        "features": machine.n_features_in_,
-        "classes": {str(label): n for label, n in learned.counts.items()},
+        "features": fitted[-1].n_features_in_,
+        "classes": {str(label): times for label, times in counts.items()},
         **describe_classifier(fitted),
-        "training_error": wrong / learned.n_rows,
-        "baseline": {"class": str(largest), "error": 1 - learned.counts[largest] / learned.n_rows},
-        **learned_facts(machine),
-    }, fitted, kinds  # fmt: skip
+        "training_error": (n - sum(right.values())) / n,
+        "training_recall": {str(label): right[label] / times for label, times in counts.items()},
+        "baseline": {"class": str(largest), "error": 1 - counts[largest] / n},
+        **learned_facts(fitted[-1]),
+    }
 
 
 def prepared(rows: TableBlocks, folder: Path, notes: Notes) -> Blocks:

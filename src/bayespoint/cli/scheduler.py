@@ -15,10 +15,11 @@ from bayespoint.extras import require
 PATIENCE = 10  # seconds until a scheduler must have answered
 
 
-def fit_at(address: str | None, machine: BayesPointClassifier, rows: Blocks) -> Any:
-    """The classifier, fitted on the cluster of the scheduler at an address, or here if None."""
+def fit_at(address: str | None, machine: BayesPointClassifier, rows: Blocks) -> None:
+    """Fit the classifier on the cluster of the scheduler at an address, or here if None."""
     if address is None:
-        return machine.fit(rows)
+        machine.fit(rows)
+        return
     with connected(address) as client:
         from bayespoint.dask import DaskBayesPointClassifier
         from bayespoint.dask.cluster import Cluster
@@ -29,7 +30,8 @@ def fit_at(address: str | None, machine: BayesPointClassifier, rows: Blocks) -> 
         classifier = DaskBayesPointClassifier(
             client=client, **{name: params[name] for name in able if name != "client"}
         )
-        return classifier.fit(held(Cluster(client), rows)).to_local()
+        local = classifier.fit(held(Cluster(client), rows)).to_local()
+        machine.__dict__.update(vars(local))
 
 
 @contextmanager

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,19 +15,33 @@ from sklearn.preprocessing import StandardScaler
 
 from bayespoint.blocks import Block, Blocks
 from bayespoint.cli.columns import CATEGORY, MANY_CATEGORIES, NUMBER, prepare, sort_columns
-from bayespoint.cli.errors import bad_data, bad_usage
-from bayespoint.cli.labels import check_classes, check_column, read_labels
+from bayespoint.cli.errors import bad_data
+from bayespoint.cli.labels import check_classes, read_labels
 from bayespoint.cli.messages import Notes, count
 from bayespoint.cli.recipe import MISSING, make_columns
+from bayespoint.cli.training import check_roles, column_format
+from bayespoint.reports import profile
 
 SAMPLE = 50_000  # rows by which columns are judged
 DIFFERENT = 200_000  # texts of a column that are counted
 MANY_REMARKS = 20  # on values of single blocks
 
 
+class Roles(NamedTuple):
+    """What options say of columns."""
+
+    target: str
+    drop: Sequence[str] = ()
+    numbers: Sequence[str] = ()
+    categories: Sequence[str] = ()
+
+
 @dataclass(frozen=True)
 class Learned:
-    """What a table has shown: the kinds of its columns, and how they become features."""
+    """What a table has shown: the kinds of its columns, and how they become features.
+
+    ``columns`` says how each is written and what its values were, of a sample.
+    """
 
     target: str
     is_text: bool  # whether labels are text, or else integers
@@ -36,6 +50,7 @@ class Learned:
     n_rows: int
     missing: dict[str, int]
     counts: dict[Any, int]
+    columns: dict[str, dict[str, Any]]
 
 
 class TableBlocks(Blocks):
@@ -54,7 +69,8 @@ class TableBlocks(Blocks):
         labels, features = with_labels(self.source.frame(k), self.learned.target)
         if not len(labels):
             return Block(np.empty((0, self.n_features)), np.empty(0, dtype=np.int64))
-        X = prepare(features, self.learned.kinds, Notes(aloud=False))
+        commas = decimal_commas(self.learned.columns)
+        X = prepare(features, self.learned.kinds, Notes(aloud=False), commas)
         y = labels.map(str if self.learned.is_text else int)
         kind = str if self.learned.is_text else np.int64
         return Block(self.learned.transformer.transform(X), np.array(y.tolist(), dtype=kind))
@@ -72,12 +88,18 @@ def with_labels(frame: pd.DataFrame, target: str) -> tuple[pd.Series, pd.DataFra
     return labels[there], frame[there]
 
 
-def learn_columns(source: Any, target: str, drop: Collection[str], notes: Notes) -> Learned:
+def decimal_commas(columns: Mapping[str, Mapping[str, Any]]) -> dict[str, bool | None]:
+    """How the numbers of columns are written, where it is known."""
+    return {name: one.get("decimal_comma") for name, one in columns.items()}
+
+
+def learn_columns(source: Any, roles: Roles, notes: Notes) -> Learned:
     """Read a table twice: kinds of columns and classes first, then scales and categories.
 
     Kinds and medians come from rows at equal distances, 50 000 at most; all else from all rows.
     """
-    sample, labels, unlabelled = look(source, target, drop)
+    target, drop, numbers, categories = roles
+    sample, labels, unlabelled = look(source, roles)
     if not labels:
         bad_data(f"column {target!r} (--target) has no values")
     if unlabelled:
@@ -90,19 +112,22 @@ def learn_columns(source: Any, target: str, drop: Collection[str], notes: Notes)
     for label, n in labels.items():
         counts[str(label) if is_text else label] += n
     check_classes(pd.Series(list(counts) * 3), target)  # too few, or no classes
-    kinds = sort_columns(sample.drop(columns=[target, *dict.fromkeys(drop)]), notes)
-    quiet = Notes(aloud=False)
-    numbers = [name for name, kind in kinds.items() if kind == NUMBER]
-    medians = prepare(sample, kinds, quiet)[numbers].median()
-    totals = Totals(source, target, kinds, medians, notes)
+    features = sample.drop(columns=[target, *dict.fromkeys(drop)])
+    kinds = sort_columns(features, notes, numbers, categories)
+    formats = {name: column_format(features[name], kind) for name, kind in kinds.items()}
+    X = prepare(features, kinds, Notes(aloud=False), decimal_commas(formats))
+    columns = {name: {**formats[name], **one} for name, one in profile(X).items()}
+    medians = X[[name for name, kind in kinds.items() if kind == NUMBER]].median()
+    totals = Totals(source, target, kinds, medians, decimal_commas(formats), notes)
     return Learned(
         target, is_text, kinds, totals.transformer(), n_rows, totals.missing,
-        dict(sorted(counts.items())),
+        dict(sorted(counts.items())), columns,
     )  # fmt: skip
 
 
-def look(source: Any, target: str, drop: Collection[str]) -> tuple[pd.DataFrame, Counter, int]:
+def look(source: Any, roles: Roles) -> tuple[pd.DataFrame, Counter, int]:
     """Rows at equal distances, how often each label occurs, and how many rows have none."""
+    target, drop, numbers, categories = roles
     labels: Counter = Counter()
     kept, before, unlabelled = [], 0, 0
     step = 1
@@ -110,11 +135,9 @@ def look(source: Any, target: str, drop: Collection[str]) -> tuple[pd.DataFrame,
         frame = source.frame(k)
         if k == 0:
             frame.columns = frame.columns.map(str)
-            check_column(frame, target, "--target")
-            for name in drop:
-                check_column(frame, name, "--drop")
-                if name == target:
-                    bad_usage(f"--drop and --target name the same column, {name!r}")
+            check_roles(
+                frame, {"target": [target], "drop": drop, "number": numbers, "category": categories}
+            )
             step = max(1, len(frame) * len(source) // SAMPLE)
         n = len(frame)
         own, frame = with_labels(frame, target)
@@ -134,6 +157,7 @@ class Totals:
         target: str,
         kinds: dict[str, str],
         medians: pd.Series,
+        commas: Mapping[str, bool | None],
         notes: Notes,
     ) -> None:
         self.kinds, self.medians = kinds, medians
@@ -148,7 +172,7 @@ class Totals:
             own, frame = with_labels(source.frame(k), target)
             quiet = Notes(aloud=False)
             if len(own):
-                self._add(prepare(frame, kinds, quiet))
+                self._add(prepare(frame, kinds, quiet, commas))
             remarks |= dict.fromkeys(quiet)
         for words in list(remarks)[:MANY_REMARKS]:
             notes.add(words)

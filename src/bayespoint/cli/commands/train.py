@@ -81,6 +81,7 @@ def train(
     from bayespoint.cli.out_of_core import is_too_large, train_out_of_core
     from bayespoint.cli.outputs import check_new
     from bayespoint.cli.recipe import make_classifier, make_model
+    from bayespoint.cli.table_blocks import Roles
     from bayespoint.cli.training import describe, read_training_data, summary
     from bayespoint.reject.calibration import hold_out as split
 
@@ -93,10 +94,10 @@ def train(
     if in_blocks or why:
         if max_error is not None:
             bad_usage("--max-error needs a table that fits in memory, not --out-of-core")
+        roles = Roles(target, drop or [], number or [], category or [])
         train_out_of_core(
-            machine, data, target, model, drop or [], encoding, notes, why, scheduler,
-            resume=resume,
-        )  # fmt: skip
+            machine, data, roles, model, encoding, notes, why, scheduler, resume=resume
+        )
         return
     rows = read_training_data(
         data, target, drop or [], encoding, notes, numbers=number or [], categories=category or []

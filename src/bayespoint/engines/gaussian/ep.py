@@ -224,10 +224,10 @@ class ExpectationPropagation(Engine):
         """Find the sites of each task; see the base class."""
         if isinstance(self.prior_scale, str):
             return run_with_best_scale(self, space, targets, request)
-        if request.device is not None and self.schedule == "sequential":
-            return clone(self).set_params(schedule="parallel").run(space, targets, request)
         if request.joint:
             return self._run_jointly(space, targets, request)
+        if request.device is not None and self.schedule == "sequential":
+            return clone(self).set_params(schedule="parallel").run(space, targets, request)
         n_points, n_tasks = targets.shape
         before = known_before(self, space, n_tasks, request.start, ProbitLikelihood)
         self._check_range(space, before)
@@ -272,7 +272,7 @@ class ExpectationPropagation(Engine):
 
         def learn(gaussian: Any, codes: NDArray, weight: NDArray, progress: Progress) -> tuple:
             few = isinstance(gaussian, WeightJoint) and gaussian.mean.size <= FEW_WEIGHTS
-            in_turn = few and self.schedule == "sequential"
+            in_turn = few and self.schedule == "sequential" and request.device is None
             kind = SequentialSites if in_turn else JointSites
             sites = kind(gaussian, codes, weight, likelihood)
             changes, reason = self._iterate(sites, progress)

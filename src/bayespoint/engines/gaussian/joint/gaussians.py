@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, blas, cho_solve, cholesky, lapack
 
 from bayespoint.engines.gaussian.joint.prior import IndependentPrior
+from bayespoint.gpu import joint as device
+from bayespoint.gpu.arrays import to_device, to_host
 from bayespoint.posteriors.joint import contrasts
 from bayespoint.spaces import Coordinates
 
@@ -179,12 +181,22 @@ class WeightJoint(JointGaussian):
 
     def times_covariance(self, pull: NDArray) -> NDArray[np.float64]:
         """F F^T v."""
-        flat = blas.dtrmv(self._factor.T, (pull @ self._H).T.ravel(), lower=1)
-        told = blas.dtrmv(self._factor.T, flat, lower=1, trans=1).reshape(-1, len(pull)).T
+        told = self._times_contrasts((pull @ self._H).T.ravel()).reshape(-1, len(pull)).T
         common = self._common @ (self._common.T @ pull.mean(axis=1))
         return np.asarray(told @ self._H.T + common[:, None])
 
     def _output_covariances(self) -> NDArray[np.float64]:
+        common = self._common_variances / len(self._H)
+        S = self._H @ self._contrast_covariances() @ self._H.T
+        return np.asarray(S + common[:, None, None])
+
+    def _times_contrasts(self, pull: NDArray) -> NDArray[np.float64]:
+        """The covariance of the weights of the contrasts times numbers."""
+        flat = blas.dtrmv(self._factor.T, pull, lower=1)
+        return blas.dtrmv(self._factor.T, flat, lower=1, trans=1)
+
+    def _contrast_covariances(self) -> NDArray[np.float64]:
+        """Covariances of the contrasts of each point's outputs."""
         d, size = len(self.prior.mean), self._H.shape[1]
         S = np.empty((self.space.n_points, size, size))
         for here, some in small_parts(self.space, 8 * size * size * d):
@@ -194,16 +206,42 @@ class WeightJoint(JointGaussian):
                 for b in range(a + 1):
                     both = spread[b][:, (a - b) * d :], spread[a]
                     S[here, a, b] = S[here, b, a] = np.einsum("nr,nr->n", *both)
-        common = self._common_variances / (size + 1)
-        return np.asarray(self._H @ S @ self._H.T + common[:, None, None])
+        return S
+
+    def _contrast_factor(self) -> NDArray[np.float64]:
+        return np.ascontiguousarray(self._factor)
 
     def factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """All of it is shared."""
         d, n_classes = self.prior.mean.shape
-        in_contrasts = np.ascontiguousarray(self._factor).reshape(n_classes - 1, -1)
+        in_contrasts = self._contrast_factor().reshape(n_classes - 1, -1)
         told = (self._H @ in_contrasts).reshape(n_classes, d, -1)
         common = np.broadcast_to(self._common / np.sqrt(n_classes), (n_classes, d, d))
         return np.empty((n_classes, d, 0)), np.concatenate([told, common], axis=2)
+
+
+class DeviceJoint(WeightJoint):
+    """The same on a device, where the matrices of the weights stay."""
+
+    def __init__(self, space: Coordinates, prior: Any) -> None:
+        super().__init__(space, prior)
+        self._factor: Any = to_device(self._factor, space.on_device.device)
+
+    def _factorise(self, rate: NDArray) -> None:
+        self._factor = device.inverse_root(
+            self.space.on_device, self.prior.contrast_precision(), rate, self._H
+        )
+        before = self.prior.contrast_log_determinant
+        self.log_determinant = device.log_determinant(self._factor) - before
+
+    def _times_contrasts(self, pull: NDArray) -> NDArray[np.float64]:
+        return device.times_covariance(self._factor, pull)
+
+    def _contrast_covariances(self) -> NDArray[np.float64]:
+        return device.output_covariances(self.space.on_device, self._factor)
+
+    def _contrast_factor(self) -> NDArray[np.float64]:
+        return to_host(self._factor)
 
 
 class OutputJoint(JointGaussian):

@@ -9,7 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 
-from bayespoint.engines.gaussian.joint.gaussians import JointGaussian, OutputJoint, WeightJoint
+from bayespoint.engines.gaussian.joint.gaussians import (
+    DeviceJoint,
+    JointGaussian,
+    OutputJoint,
+    WeightJoint,
+)
 from bayespoint.engines.gaussian.joint.prior import DependentPrior, IndependentPrior
 from bayespoint.engines.gaussian.prior import GaussianPrior, check_same_weights, priors
 from bayespoint.engines.gaussian.span import Span
@@ -57,6 +62,9 @@ def place(
         check_size(3 * (n_classes * d) ** 2, n_classes)
         return Place(WeightJoint(space, DependentPrior(start)), Span(space), [])
     before = priors(engine, space, n_classes)
+    if space.on_device is not None:
+        check_size(3 * (n_classes * d) ** 2, n_classes)
+        return Place(DeviceJoint(space, IndependentPrior(before)), Span(space), before)
     width = min(n, d)  # of the span
     by_weights = n_classes**3 * d**3 + 2 * n_classes**2 * n * d**2
     if d <= n + 1 and by_weights < 4 * n_classes * n**3:
