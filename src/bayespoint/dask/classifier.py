@@ -49,10 +49,10 @@ class DaskBayesPointClassifier(ClassifierMixin, Settings):
     kernel : {"auto", "linear", "poly", "rbf"}, Kernel or callable, default="auto"
         As in :class:`~bayespoint.BayesPointClassifier`; "auto" is linear. Kernels that are not
         linear need ``engine="perceptron"``.
-    engine : {"auto", "ep", "laplace", "perceptron"} or Engine, default="auto"
-        The algorithm; "auto" is ``ExpectationPropagation()``.
     standardize, degree, gamma, coef0, normalize, ridge
         As in :class:`~bayespoint.BayesPointClassifier`.
+    engine : {"auto", "ep", "laplace", "perceptron"} or Engine, default="auto"
+        The algorithm; "auto" is ``ExpectationPropagation()``.
     temperature, decision, multi_class, fit_intercept, class_weight, random_state, verbose
         As in :class:`~bayespoint.BayesPointClassifier`.
 
@@ -83,10 +83,9 @@ class DaskBayesPointClassifier(ClassifierMixin, Settings):
     ...     clf = DaskBayesPointClassifier(client=client).fit(X, y)
     ...     probabilities = clf.predict_proba(X)
     ...     print(probabilities.chunks)
-    ...     print(probabilities[:2].compute().round(3))
+    ...     print(f"{clf.score(X, y):.3f}")
     ((100, 100, 100, 100, 100, 69), (2,))
-    [[1.    0.   ]
-     [0.995 0.005]]
+    0.989
     >>> clf.to_local()
     BayesPointClassifier()
     """
