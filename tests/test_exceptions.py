@@ -13,11 +13,15 @@ TASK = {"task": 1, "n_others": 2}
 BOUND = {"names": ("gamma",), "bounds": ((0.1, 1.0),), "values": (1.0,)}
 STOP = {"training_error": 0.1, "reason": "max_iter", "remedy": "wait"}
 GIVEN = {
+    "BlockError": {"block": 7, "problem": "has no rows"},
+    "BlocksChangedError": {"block": 7},
     "BoundReachedWarning": BOUND,
     "CacheTooSmallError": {"cache_size": 0.1, "row_size": 0.2},
     "ChainsDisagreeWarning": TASK
     | {"r_hat": 1.3, "effective_sample_size": 17.0, "target_ess": None, "n_steps": 20}
     | {"remedy": "wait"},
+    "CheckpointError": {"path": "a", "problem": "it is empty"},
+    "ClusterError": {"address": "tcp://a:1", "reason": "it is lost", "remedy": "wait"},
     "CutMarginalsWarning": {"beta": 0.1, "height": 0.2},
     "DataUnavailableError": {"wanted": "MNIST", "tried": "a folder", "remedy": "another"},
     "DeviceError": {"device": "cuda", "reason": "there is none"},

@@ -14,14 +14,15 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
+from bayespoint.blocks import Blocks
 from bayespoint.callbacks import CallbackSupport, monitor_for, with_callbacks
 from bayespoint.engines import Engine
 from bayespoint.fitted import unchanged_on_failure
 from bayespoint.gpu.arrays import scaled, to_numpy
 from bayespoint.kernels import Kernel
 from bayespoint.monitor import current_monitor
+from bayespoint.out_of_core import OutOfCore
 from bayespoint.points import validated
-from bayespoint.posteriors import Posterior
 from bayespoint.problem import Problem, known_classes
 from bayespoint.scaling import Scaling
 from bayespoint.settings import can_update
@@ -29,7 +30,7 @@ from bayespoint.streaming import Streaming
 from bayespoint.training import mixed
 
 
-class BayesPointClassifier(ClassifierMixin, CallbackSupport, Streaming):
+class BayesPointClassifier(ClassifierMixin, CallbackSupport, Streaming, OutOfCore):
     r"""Bayes point machine: predicts with the mean of all classifiers that fit the data.
 
     A classifier is a weight vector :math:`w` with output :math:`f(x) = \langle w, \phi(x) \rangle`.
@@ -243,7 +244,10 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Streaming):
 
     @with_callbacks
     def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: ArrayLike | Blocks,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> BayesPointClassifier:
         """Fit the classifier: compute the posterior of the weights.
 
@@ -253,7 +257,10 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Streaming):
             Training points, float32 or float64. With ``kernel="precomputed"``: the kernel matrix,
             of shape (n_samples, n_samples). Sparse input needs a linear kernel and an engine that
             supports it, and is never made dense. If the engine is given by name, such as ``"ep"``,
-            a form of it that supports sparse rows is chosen, with a warning.
+            a form of it that supports sparse rows is chosen, with a warning. Or
+            :class:`~bayespoint.blocks.Blocks`, which are read a block at a time, and bring labels
+            and weights with them; a memory-mapped array that is too large for memory is read so,
+            too, with a linear kernel.
         y : array-like of shape (n_samples,)
             Labels of any type, of two or more classes.
         sample_weight : array-like of shape (n_samples,), optional
@@ -264,6 +271,9 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Streaming):
         -------
         self : BayesPointClassifier
         """
+        if isinstance(X, Blocks) or self._is_too_large(X):
+            self._fit_blocks(X, y, sample_weight)
+            return self
         with unchanged_on_failure(self):
             self._check_parameters()
             began, monitor = time.perf_counter(), monitor_for(self)
@@ -346,7 +356,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Streaming):
                     "standardize=False, and scale the features with fixed numbers."
                 )
             self._scaling = None
-            self._fingerprint: tuple | None = None  # no later fit can extend this posterior
+            self._fingerprint = None  # no later fit can extend this posterior
             start, monitor = None if first else self.posterior_, current_monitor(self.verbose)
             trained = self._train(problem, monitor, start)
             self._publish(engine, problem, trained, None, time.perf_counter() - began)
@@ -370,31 +380,3 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Streaming):
             self._scaling = Scaling.of(to_numpy(problem.points), problem.weight)
             problem = replace(problem, points=scaled(self._scaling, problem.points))
         return problem
-
-    @property
-    def _extends(self) -> bool:
-        """Whether ``fit`` extends the previous fit."""
-        return self.warm_start and hasattr(self, "posterior_")
-
-    def _start(self, engine: Engine, problem: Problem) -> Posterior | None:
-        """The posterior to extend, or None to start again."""
-        fingerprint: tuple | None = None
-        if engine.can_extend:
-            kernel = self._make_kernel()
-            parameters = (type(kernel).__name__, repr(kernel.get_params()))
-            fingerprint = (*problem.fingerprint, *parameters, self.ridge)
-        if not self._extends:
-            self._fingerprint = fingerprint
-            self._seed = int(check_random_state(self.random_state).randint(2**31))
-            return None
-        if not engine.can_extend:
-            raise ValueError(
-                f"warm_start=True needs an engine that can extend a posterior. Got "
-                f"{type(engine).__name__}, which cannot: set warm_start=False."
-            )
-        if fingerprint != self._fingerprint:
-            raise ValueError(
-                "warm_start=True needs the same data, weights, kernel and ridge as the previous "
-                "fit, but some of these have changed. Set warm_start=False to start again."
-            )
-        return self.posterior_

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from sklearn.utils import check_random_state
 
 from bayespoint.deferred import Deferred
 from bayespoint.engines import Engine, Run
@@ -53,7 +54,7 @@ def unchanged_on_failure(estimator: Any) -> Iterator[None]:
 
 
 class Fitted(Predictions, Training, Deferred):
-    """Publishes what a fit has found."""
+    """Publishes what a fit has found, and knows whether the next one extends it."""
 
     run_: Run
     n_iter_: int
@@ -65,6 +66,8 @@ class Fitted(Predictions, Training, Deferred):
     intercept_: NDArray
     feature_relevance_: NDArray[np.float64]
     chosen_params_: dict[str, Any]
+    warm_start: bool
+    _fingerprint: tuple | None
 
     @property
     def kernel_(self) -> Kernel:
@@ -123,6 +126,34 @@ class Fitted(Predictions, Training, Deferred):
         for name in ("_deferred", *OF_SOME_FITS):
             if name not in keep:
                 self.__dict__.pop(name, None)
+
+    @property
+    def _extends(self) -> bool:
+        """Whether ``fit`` extends the previous fit."""
+        return self.warm_start and hasattr(self, "posterior_")
+
+    def _start(self, engine: Engine, problem: Problem) -> Posterior | None:
+        """The posterior to extend, or None to start again."""
+        fingerprint: tuple | None = None
+        if engine.can_extend:
+            kernel = self._make_kernel()
+            parameters = (type(kernel).__name__, repr(kernel.get_params()))
+            fingerprint = (*problem.fingerprint, *parameters, self.ridge)
+        if not self._extends:
+            self._fingerprint = fingerprint
+            self._seed = int(check_random_state(self.random_state).randint(2**31))
+            return None
+        if not engine.can_extend:
+            raise ValueError(
+                f"warm_start=True needs an engine that can extend a posterior. Got "
+                f"{type(engine).__name__}, which cannot: set warm_start=False."
+            )
+        if fingerprint != self._fingerprint:
+            raise ValueError(
+                "warm_start=True needs the same data, weights, kernel and ridge as the previous "
+                "fit, but some of these have changed. Set warm_start=False to start again."
+            )
+        return self.posterior_
 
     def _html_repr(self) -> str:
         """scikit-learn's diagram, and below it what was chosen."""

@@ -22,7 +22,10 @@ N_STEPS = 200  # of expectation maximisation, after which weights change in the 
 
 
 def best_temperature(
-    scores: NDArray, codes: NDArray, weight: NDArray[np.float64] | None = None
+    scores: NDArray,
+    codes: NDArray,
+    weight: NDArray[np.float64] | None = None,
+    n_points: float | None = None,
 ) -> float:
     r"""The temperature T that makes softmax(scores / T) the best forecast of the classes.
 
@@ -37,6 +40,8 @@ def best_temperature(
         Index of the class of each point.
     weight : ndarray of shape (n,), optional
         How many copies each point counts for.
+    n_points : float, optional
+        How many points there are, if only some of them are given.
 
     Returns
     -------
@@ -53,7 +58,7 @@ def best_temperature(
     2.60
     """
     copies = np.ones(len(codes)) if weight is None else weight
-    n = float(copies.sum())
+    n = float(copies.sum()) if n_points is None else n_points
     some = slice(None, None, -(-len(codes) // ENOUGH))
     scores, codes, copies = scores[some], codes[some], copies[some]
     rows = np.arange(len(codes))

@@ -3,6 +3,7 @@
 Each carries its numbers as attributes, and its message says what to do.
 """
 
+from bayespoint.exceptions.cluster import ClusterError
 from bayespoint.exceptions.convergence import (
     ChainsDisagreeWarning,
     NotConvergedWarning,
@@ -11,7 +12,10 @@ from bayespoint.exceptions.convergence import (
 )
 from bayespoint.exceptions.convergence import TaskWarning as TaskWarning
 from bayespoint.exceptions.errors import (
+    BlockError,
+    BlocksChangedError,
     CacheTooSmallError,
+    CheckpointError,
     DataUnavailableError,
     DeviceError,
     EmptyVersionSpaceError,
@@ -33,9 +37,13 @@ from bayespoint.exceptions.warnings import (
 )
 
 __all__ = [
+    "BlockError",
+    "BlocksChangedError",
     "BoundReachedWarning",
     "CacheTooSmallError",
     "ChainsDisagreeWarning",
+    "CheckpointError",
+    "ClusterError",
     "CutMarginalsWarning",
     "DataUnavailableError",
     "DeviceError",

@@ -55,6 +55,86 @@ class CacheTooSmallError(Attributes, ValueError):
 
 
 @dataclass(eq=False)
+class BlockError(Attributes, ValueError):
+    """A block of out-of-core data cannot be used.
+
+    Attributes
+    ----------
+    block : int
+        Its number, counted from 0.
+    problem : str
+        What is wrong with it.
+
+    Examples
+    --------
+    >>> from bayespoint.exceptions import BlockError
+    >>> print(BlockError(7, "must have 50 columns, as the first block. Got 49"))
+    Block 7 must have 50 columns, as the first block. Got 49.
+    """
+
+    block: int
+    problem: str
+
+    def __str__(self) -> str:
+        return f"Block {self.block} {self.problem}."
+
+
+@dataclass(eq=False)
+class BlocksChangedError(Attributes, ValueError):
+    """Data have changed while they were learned from, or since a checkpoint was written.
+
+    Attributes
+    ----------
+    block : int
+        The first block that has changed, counted from 0.
+
+    Examples
+    --------
+    >>> from bayespoint.exceptions import BlocksChangedError
+    >>> print(BlocksChangedError(7))
+    Block 7 has changed since the fit began. Fit again, without the checkpoint, when nothing writes
+    to the data.
+    """
+
+    block: int
+
+    def __str__(self) -> str:
+        return (
+            f"Block {self.block} has changed since the fit began. Fit again, without the "
+            "checkpoint, when nothing writes to the data."
+        )
+
+
+@dataclass(eq=False)
+class CheckpointError(Attributes, ValueError):
+    """A fit cannot go on from a checkpoint.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    problem : str
+        Why not.
+
+    Examples
+    --------
+    >>> from bayespoint.exceptions import CheckpointError
+    >>> print(CheckpointError("fit.checkpoint", "it belongs to a fit with another engine"))
+    The fit cannot go on from fit.checkpoint: it belongs to a fit with another engine. Remove the
+    file, or name another one, to start again.
+    """
+
+    path: str
+    problem: str
+
+    def __str__(self) -> str:
+        return (
+            f"The fit cannot go on from {self.path}: {self.problem}. Remove the file, or name "
+            "another one, to start again."
+        )
+
+
+@dataclass(eq=False)
 class DataUnavailableError(Attributes, OSError):
     """A data set is neither in the data folder nor available from OpenML.
 

@@ -12,6 +12,29 @@ from bayespoint.cli.messages import Notes
 from bayespoint.cli.tables import facts
 
 Force = Annotated[bool, typer.Option("--force", help="Overwrite a model that is there.")]
+OutOfCore = Annotated[
+    bool,
+    typer.Option(
+        "--out-of-core",
+        help="Read the table in blocks, with a linear kernel; chosen for tables too large for "
+        "memory.",
+    ),
+]
+Resume = Annotated[
+    bool,
+    typer.Option(
+        "--resume", help="Go on with a training out of core that ended early, from its last round."
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Train on the Dask cluster of this scheduler, such as tcp://node1:8786. Its workers "
+        "read the table in blocks.",
+    ),
+]
 
 
 def train(
@@ -31,6 +54,9 @@ def train(
     confidence: options.Confidence = None,
     hold_out: options.HoldOut = None,
     force: Force = False,
+    out_of_core: OutOfCore = False,
+    resume: Resume = False,
+    scheduler: Scheduler = None,
     encoding: options.Encoding = "utf-8",
     as_json: options.AsJson = False,
 ) -> None:
@@ -42,13 +68,20 @@ def train(
     With --max-error a part of the rows is not trained on: it sets a threshold below which predict
     rejects rows. With the probability --confidence, the error on the accepted rows is at most R.
 
+    A table too large for memory is read in blocks, once in every round; --out-of-core does so with
+    any table. Rounds are kept in FILE.checkpoint, from where --resume goes on after a crash. With
+    --scheduler the workers of a Dask cluster read the blocks, and learn from them.
+
     Example: bayespoint train loans.csv --target repaid --model loans.bpm --max-error 0.05
     """
     from bayespoint.cli import guarantees
     from bayespoint.cli.balance import say_balance
+    from bayespoint.cli.errors import bad_usage
     from bayespoint.cli.models import write_model
+    from bayespoint.cli.out_of_core import is_too_large, train_out_of_core
     from bayespoint.cli.outputs import check_new
     from bayespoint.cli.recipe import make_classifier, make_model
+    from bayespoint.cli.table_blocks import Roles
     from bayespoint.cli.training import describe, read_training_data, summary
     from bayespoint.reject.calibration import hold_out as split
 
@@ -56,6 +89,16 @@ def train(
     options.check_guarantee(max_error, confidence=confidence, hold_out=hold_out)
     check_new(model, force, data)
     machine = make_classifier(engine, kernel, param or [], seed, jobs, device)
+    in_blocks = out_of_core or resume or scheduler is not None
+    why = "" if in_blocks else is_too_large(data)
+    if in_blocks or why:
+        if max_error is not None:
+            bad_usage("--max-error needs a table that fits in memory, not --out-of-core")
+        roles = Roles(target, drop or [], number or [], category or [])
+        train_out_of_core(
+            machine, data, roles, model, encoding, notes, why, scheduler, resume=resume
+        )
+        return
     rows = read_training_data(
         data, target, drop or [], encoding, notes, numbers=number or [], categories=category or []
     )

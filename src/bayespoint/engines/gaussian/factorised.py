@@ -18,6 +18,7 @@ from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.spaces import Coordinates
 
 COLLAPSED = 1e-60  # share of its prior variance that no weight of a sound posterior falls below
+START = 1e-3  # share of its prior precision that messages to start from must leave a weight
 PROBES = 3  # training points whose outputs are compared
 STEPS = 10  # of conjugate gradients; far fewer where weights are nearly independent
 ENOUGH = 0.05  # residual, relative, at which these stop
@@ -91,16 +92,35 @@ class FactorisedSites:
         """The largest move of the last sweep: sums of messages need no computing afresh."""
         return self._change
 
+    def start_from(self, other: FactorisedSites) -> None:
+        """Take over the messages of the same rows, if they leave a posterior."""
+        self.a, self.b, self.last = other.a, other.b, other.last
+        self._add_up()
+        if not (self.precision * self.prior.root**2 > START).all():
+            self.a, self.b, self.last = (np.zeros_like(one) for one in (self.a, self.b, self.last))
+            self._add_up()
+
     def totals(self) -> NDArray[np.float64]:
         """Shifts and rates of all messages to each weight, (2, d), computed anew."""
         weight = np.repeat(self.weight, np.diff(self.Z.indptr))
         d = len(self.prior.mean)
         return np.stack([np.bincount(self.Z.indices, weight * m, d) for m in (self.a, self.b)])
 
+    def _add_up(self) -> NDArray[np.float64]:
+        """Compute the posterior from the prior and all messages, whose totals are returned."""
+        shift, rate = totals = self.totals()
+        self.pull, self.precision = self.prior.pull + shift, self.prior.root**-2.0 + rate
+        return totals
+
+    def constants(self) -> tuple[NDArray, NDArray]:
+        """Left-out probabilities, and logarithms of the sites' constants, after all sweeps."""
+        left_out, constant, *_ = self._summary
+        return left_out, constant
+
     def result(self) -> TaskResult:
         """The posterior, from sums of messages computed anew, its evidence and its cavities."""
-        prior, (shift, rate) = self.prior, self.totals()
-        self.pull, self.precision = prior.pull + shift, prior.root**-2.0 + rate
+        prior = self.prior
+        shift, rate = self._add_up()
         left_out, constant, *_ = self._summary
         move = (shift - rate * prior.mean) / self.precision
         mean = prior.mean + move

@@ -1,0 +1,66 @@
+"""Temperature and expected scores from the left-out probabilities of all blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint.blocks.sweeps import LeftOut
+from bayespoint.coding import Coding
+from bayespoint.left_out import ENOUGH, Estimate, best_temperature, estimates
+
+CHUNK = 65_536  # rows of which probabilities are computed at a time
+TINY = np.finfo(np.float64).tiny
+
+
+def temperature_of(left_out: Sequence[LeftOut], coding: Coding, thinned: int = 1) -> float:
+    """The temperature of the best left-out predictions, from as many rows as in memory.
+
+    Only every ``thinned``-th row is given.
+    """
+    n = sum(len(one.codes) for one in left_out)
+    step, before, some = -(-n // ENOUGH), 0, []
+    for one in left_out:  # every step-th row of all, whatever the blocks
+        own = slice(-before % step, None, step)
+        some.append(LeftOut(one.log_probability[own], one.codes[own], one.weight[own]))
+        before += len(one.codes)
+    log_probability, codes, weight = (np.concatenate(parts) for parts in zip(*some, strict=True))
+    log_odds = coding.log_odds(*coding.left_out(log_probability, codes))
+    copies = thinned * float(sum(one.weight.sum() for one in left_out))
+    return best_temperature(log_odds, codes, weight, copies)
+
+
+def expected(left_out: Sequence[LeftOut], coding: Coding) -> dict[str, Estimate]:
+    """Error and log-loss that new data should bring; as in memory, a chunk at a time."""
+    heaviest = max(one.weight.max(initial=0.0) for one in left_out)
+    total = squares = wrong = loss = mean = 0.0
+    for p, codes, copies in chunks(left_out, coding, heaviest):
+        losses = -np.log(np.maximum(p, TINY))
+        own = losses[np.arange(len(codes)), codes]
+        total += copies.sum()
+        squares += copies @ copies
+        wrong += copies @ (p.argmax(axis=1) != codes)
+        loss += copies @ own
+        mean += copies @ (p * losses).sum(axis=1)
+    wrong, loss, mean = wrong / total, loss / total, mean / total
+    seen = implied = 0.0
+    for p, codes, copies in chunks(left_out, coding, heaviest):
+        losses = -np.log(np.maximum(p, TINY))
+        seen += copies @ (losses[np.arange(len(codes)), codes] - loss) ** 2
+        implied += copies @ (p * (losses - mean) ** 2).sum(axis=1)
+    n = total**2 / squares
+    return estimates(n, wrong, loss, float(np.sqrt(max(seen, implied) / total / n)))
+
+
+def chunks(
+    left_out: Sequence[LeftOut], coding: Coding, heaviest: float
+) -> Iterator[tuple[NDArray, NDArray, NDArray]]:
+    """Left-out probabilities of the classes, codes and copies, some rows at a time."""
+    for one in left_out:
+        for begin in range(0, len(one.codes), CHUNK):
+            own = slice(begin, begin + CHUNK)
+            codes = one.codes[own].astype(np.intp)
+            answers = coding.left_out(one.log_probability[own], codes)
+            yield coding.probabilities(*answers), codes, one.weight[own] / heaviest
