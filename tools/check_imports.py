@@ -18,7 +18,7 @@ PACKAGE = "bayespoint"
 
 # Top to bottom. A room (one file or folder of the package) may import the rooms of lower lines.
 LAYERS = (
-    ("cli", "experiments", "plots", "reports", "testing"),
+    ("cli", "experiments", "labelling", "plots", "reports", "testing"),
     ("datasets",),
     ("onnx", "storage"),
     ("reject", "active", "selection"),
@@ -34,7 +34,7 @@ LAYERS = (
 )
 # Within one layer, who may import whom.
 SIDEWAYS = {
-    "cli": {"experiments", "plots", "reports"},
+    "cli": {"experiments", "labelling", "plots", "reports"},
     "experiments": {"plots", "reports"},
     "reports": {"plots"},
     "posteriors": {"coding", "likelihoods"},

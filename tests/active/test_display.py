@@ -22,7 +22,7 @@ def close_figures():
 def curve(n_labels, scores):
     n = np.array(n_labels)
     scores = None if scores is None else np.array(scores)
-    return LearningCurve(np.arange(n[-1]), np.zeros(n[-1]), n[0], n, scores, None)
+    return LearningCurve(np.arange(n[-1]), np.zeros(n[-1]), np.arange(0), n[0], n, scores, None)
 
 
 RUNS = [curve([2, 4, 6, 8], [0.5, 0.6, 0.7, 0.9]), curve([3, 4, 6, 8], [0.5, 0.8, 0.9, 0.9])]

@@ -161,6 +161,68 @@ def test_precomputed_kernels():
         learn_actively(clf, POOL, Oracle(LABELS), n_queries=1)
 
 
+# Oracles that cannot say, fail or are interrupted -------------------------------------------------
+
+
+@pytest.mark.parametrize("nothing", [None, np.nan])
+def test_points_of_which_nobody_can_say_what_they_are(nothing):
+    hard = {0, 3, 8, 12}
+
+    def oracle(indices):
+        asked.extend(indices.tolist())
+        return [nothing if i in hard else int(LABELS[i] == "yes") for i in indices.tolist()]
+
+    asked = []
+    curve = learn_actively(EP, POOL, oracle, start=[0, 1, 2, 3, 4, 5], n_queries=20, batch_size=4)
+    assert len(asked) == len(set(asked))  # never twice
+    assert set(curve.skipped) <= hard and {0, 3} <= set(curve.skipped)
+    assert not hard & set(curve.indices.tolist())
+    assert len(curve.indices) == 26  # others took their place: 6 of the start, and 20
+    assert curve.labels.tolist() == [int(LABELS[i] == "yes") for i in curve.indices]
+    assert curve.labels.dtype == (np.int64 if nothing is None else np.float64)
+    # A pool that ends before.
+    every = learn_actively(EP, POOL, oracle, start=6, n_queries=24, random_state=1)
+    assert sorted(every.indices) == sorted(set(range(30)) - hard)
+    assert set(every.skipped) == hard
+
+
+class Broken(Exception):
+    pass
+
+
+@pytest.mark.parametrize("error", [Broken, KeyboardInterrupt])
+@pytest.mark.parametrize("fail_at", [0, 3, 9, 14])
+def test_an_oracle_that_fails_loses_no_label(error, fail_at):
+    given = {}
+
+    def oracle(indices):
+        """Asks a person, one point after another."""
+        for i in indices.tolist():
+            if len(given) == fail_at and fail_at >= 0:
+                raise error("the person has gone")
+            given[i] = LABELS[i]
+            yield LABELS[i]
+
+    parameters = {"start": 6, "batch_size": 5, "X_test": POOL, "y_test": LABELS, "random_state": 0}
+    with pytest.raises(error) as caught:
+        learn_actively(EP, POOL, oracle, n_queries=12, **parameters)
+    curve = caught.value.curve
+    assert "start=curve" in caught.value.__notes__[0]
+    assert dict(zip(curve.indices.tolist(), curve.labels.tolist(), strict=True)) == given
+    assert (curve.estimator is None) == (fail_at < 6)
+    assert curve.n_labels.tolist() == [n for n in (6, 11) if n <= fail_at]
+    # It goes on with them.
+    fail_at = -1
+    before = dict(given)
+    parameters["start"] = curve
+    whole = learn_actively(EP, POOL, oracle, n_queries=18 - len(before), **parameters)
+    assert whole.indices.tolist() == list(given)  # the earlier ones first, none twice
+    assert list(before) == whole.indices[: len(before)].tolist()
+    assert whole.n_labels[-1] == len(whole.labels) == 18
+    assert len(whole.n_labels) == len(set(whole.n_labels)) == len(whole.scores)
+    assert not np.isnan(whole.scores).any()
+
+
 # That it pays ------------------------------------------------------------------------------------
 
 
@@ -226,8 +288,9 @@ def test_active_beats_random_with_samples():
         (lambda i: ["yes"], r"one label for each of the 4 indices\. Got an array of shape \(1,\)"),
         (lambda i: "yes", r"shape \(\)"),
         (lambda i: LABELS[i][:, None], r"shape \(4, 1\)"),
-        (lambda i: np.where(i == i[1], np.nan, 1.0), r"no label \(NaN or None\) for 1 of 4"),
-        (lambda i: np.array([None, "yes", None, "no"]), "no label .* for 2 of 4 points"),
+        (lambda i: iter(["yes"]), r"shape \(1,\)"),
+        (lambda i: iter(["yes", "no", "no", "no", "no"]), r"shape \(5,\)"),
+        (lambda i: [None] * len(i), "two classes, but the oracle gave no label"),
     ],
 )
 def test_bad_oracles(oracle, message):

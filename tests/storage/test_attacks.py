@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.pipeline import FeatureUnion
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from tests.helpers.model_files import archive, forged, judge, members, mutable_models, points
@@ -269,6 +270,27 @@ def test_processes_that_a_file_asks_for(tmp_path, name):
     manifest["model"]["state"]["n_jobs"] = 5000
     (tmp_path / "model").write_bytes(forged(contents, manifest))
     with pytest.raises(ModelFileError, match="n_jobs is 5000: set n_jobs=None"):
+        bayespoint.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("input", "filename"),  # would read files of whoever loads the model
+        ("token_pattern", r"(\w+\s?)*$"),  # would take for ever
+        ("analyzer", "filename"),
+        ("n_features", -1),
+        ("ngram_range", {"tuple": [1, 10**9]}),
+    ],
+)
+def test_texts_are_only_read_as_texts(tmp_path, name, value):
+    bayespoint.save(HashingVectorizer(), tmp_path / "model")
+    assert bayespoint.load(tmp_path / "model").transform(["a text"]).nnz == 1
+    contents = members((tmp_path / "model").read_bytes())
+    manifest = json.loads(contents[MANIFEST])
+    manifest["model"]["state"][name] = value
+    (tmp_path / "model").write_bytes(forged(contents, manifest))
+    with pytest.raises(ModelFileError, match="model is invalid"):
         bayespoint.load(tmp_path / "model")
 
 

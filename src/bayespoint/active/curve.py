@@ -16,17 +16,19 @@ class LearningCurve:
     Attributes
     ----------
     indices : ndarray of int of shape (n_asked,)
-        Indices of the queried points, in order.
+        Indices of the labelled points, in the order of the queries.
     labels : ndarray of shape (n_asked,)
         Their labels.
+    skipped : ndarray of int
+        Indices of points of which the oracle could not say what they are.
     n_start : int
         Number of initial points, which the classifier did not choose.
     n_labels : ndarray of int of shape (n_fits,)
         Number of labels of each fit.
     scores : ndarray of shape (n_fits,) or None
         Accuracy of each fit on the test points; None without test points.
-    estimator : classifier
-        The classifier of the last fit.
+    estimator : classifier or None
+        The classifier of the last fit; None if the run ended before the first.
 
     Examples
     --------
@@ -43,6 +45,7 @@ class LearningCurve:
 
     indices: NDArray[np.intp]
     labels: NDArray
+    skipped: NDArray[np.intp]
     n_start: int
     n_labels: NDArray[np.intp]
     scores: NDArray[np.float64] | None

@@ -11,9 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from bayespoint.active.classifiers import check_classifier
 from bayespoint.active.curve import LearningCurve
 from bayespoint.active.parameters import check_count, check_indices
-from bayespoint.active.pool import Oracle, Pool, ask
+from bayespoint.active.pool import Pool
 from bayespoint.active.scores import seed_from
 from bayespoint.active.strategies import Strategy, get_rule, query
+from bayespoint.active.transcript import Oracle, Transcript
+
+GOING_ON = "Labels up to here: .curve of this exception. Pass start=curve to go on with them."
 
 
 def learn_actively(
@@ -22,7 +25,7 @@ def learn_actively(
     oracle: Oracle,
     *,
     n_queries: int,
-    start: int | ArrayLike = 2,
+    start: int | ArrayLike | LearningCurve = 2,
     batch_size: int = 1,
     strategy: Strategy = "entropy",
     n_draws: int = 200,
@@ -42,13 +45,18 @@ def learn_actively(
     X_pool : array-like of shape (n_pool, n_features)
         Unlabelled points. For a precomputed kernel, the matrix between all of them.
     oracle : callable
-        Takes an array of indices into the pool and returns the labels of these points.
+        Takes an array of indices into the pool and returns the labels of these points, or an
+        iterator (such as a generator) that gives one after another. None means "cannot say": the
+        point is not queried again, and another one takes its place. If the oracle raises an
+        exception, or is interrupted, the exception has an attribute ``curve`` with all labels up to
+        then, also those that an iterator gave before.
     n_queries : int
         Number of labels to query after the start.
-    start : int or array-like of int, default=2
-        Number of initial points, drawn at random, or their indices. If all have the same label,
+    start : int, array-like of int or LearningCurve, default=2
+        Number of initial points, drawn at random, or their indices, or an earlier run to continue
+        with its labels. If all have the same label,
         more are drawn at random until there are two classes. These count as queries: the final
-        number of labels is always that of the start plus ``n_queries``.
+        number of labels is that of the start plus ``n_queries``, unless the pool ends before.
     batch_size : int, default=1
         Number of labels per query.
     strategy : str or callable, default="entropy"
@@ -96,47 +104,101 @@ def learn_actively(
     check_count("batch_size", batch_size, 1)
     pool = Pool(clf, X_pool, X_test, y_test)
     rng = np.random.default_rng(seed_from(random_state))
+    earlier = start if isinstance(start, LearningCurve) else None
     n_first, order = starting_order(start, pool.n_points, rng)
-    check_count("n_queries", n_queries, 0, pool.n_points - n_first, "the points left in the pool")
-    n_end = n_first + n_queries
+    n_left = pool.n_points - n_first - (0 if earlier is None else len(earlier.skipped))
+    check_count("n_queries", n_queries, 0, n_left, "the points left in the pool")
+    run = ActiveRun(pool, Transcript(oracle, earlier), earlier)
+    try:
+        run.begin(order, n_first, n_first + n_queries)
+        while run.fit() < n_first + n_queries and len(run.said.asked) < pool.n_points:
+            # After a longer start, continue to where other runs stop, so that curves can be
+            # averaged.
+            n_to_next = batch_size - (run.said.n_labels - n_first) % batch_size
+            n_to_end = n_first + n_queries - run.said.n_labels
+            chosen = query(
+                run.estimator,
+                pool.as_seen(pool.X, run.said.indices),
+                min(n_to_next, n_to_end, pool.n_points - len(run.said.asked)),
+                strategy=strategy,
+                exclude=run.said.asked,
+                n_draws=n_draws,
+                random_state=int(rng.integers(2**31)),
+            )
+            run.said.ask(chosen)
+    except BaseException as error:
+        error.curve = run.curve()  # type: ignore[attr-defined]
+        error.add_note(GOING_ON)
+        raise
+    return run.curve()
 
-    labels = labels_of_two_classes(oracle, order[:n_end], n_first)
-    asked = order[: len(labels)]
-    n_start, n_labels, scores = len(asked), [], []
-    while True:
-        fitted = pool.fit(asked, labels)
-        n_labels.append(len(asked))
-        scores.append(pool.score(fitted, asked))
-        if len(asked) == n_end:
-            break
-        # After a longer start, continue to where other runs stop, so that curves can be averaged.
-        n_to_next = batch_size - (len(asked) - n_first) % batch_size
-        chosen = query(
-            fitted,
-            pool.as_seen(pool.X, asked),
-            min(n_to_next, n_end - len(asked)),
-            strategy=strategy,
-            exclude=asked,
-            n_draws=n_draws,
-            random_state=int(rng.integers(2**31)),
+
+class ActiveRun:
+    """Labels, fits and scores of a run, at any moment."""
+
+    def __init__(self, pool: Pool, said: Transcript, earlier: LearningCurve | None) -> None:
+        self.pool, self.said = pool, said
+        self.estimator = None if earlier is None else earlier.estimator
+        self._n_start = 0 if earlier is None else earlier.n_start
+        self._n_labels: list[int] = []
+        self._scores: list[float] = []
+        if earlier is not None:
+            before = earlier.n_labels < said.n_labels
+            scores = np.full(len(before), np.nan) if earlier.scores is None else earlier.scores
+            self._n_labels = earlier.n_labels[before].tolist()
+            self._scores = scores[before].tolist()
+
+    def begin(self, order: NDArray[np.intp], n_first: int, n_end: int) -> None:
+        """Ask for the first labels, and for more, one by one, until there are two classes."""
+        while len(order) and self.said.n_labels < n_end:
+            n_wanted = max(n_first - self.said.n_labels, 0 if self.said.has_two_classes else 1)
+            if n_wanted == 0:
+                break
+            part, order = np.split(order, [n_wanted])
+            self.said.ask(part)
+        if not self.said.has_two_classes:
+            labels = self.said.labels
+            found = (
+                f"all {len(labels)} labels of the oracle are {labels[0]!r}"
+                if len(labels)
+                else ("the oracle gave no label")
+            )
+            raise ValueError(
+                f"A classifier needs two classes, but {found}. Pass the indices of points of two "
+                "classes as start, or raise n_queries."
+            )
+        self._n_start = self._n_start or self.said.n_labels
+
+    def fit(self) -> int:
+        """Fit to all labels, and return their number."""
+        indices = self.said.indices
+        self.estimator = self.pool.fit(indices, self.said.labels)
+        self._n_labels.append(len(indices))
+        self._scores.append(self.pool.score(self.estimator, indices))
+        return len(indices)
+
+    def curve(self) -> LearningCurve:
+        """All that is known up to now."""
+        return LearningCurve(
+            indices=self.said.indices,
+            labels=self.said.labels,
+            skipped=self.said.skipped,
+            n_start=self._n_start,
+            n_labels=np.array(self._n_labels, dtype=np.intp),
+            scores=None if self.pool.X_test is None else np.array(self._scores),
+            estimator=self.estimator,
         )
-        labels = np.concatenate([labels, ask(oracle, chosen)])
-        asked = np.concatenate([asked, chosen])
-    return LearningCurve(
-        indices=asked,
-        labels=labels,
-        n_start=n_start,
-        n_labels=np.array(n_labels, dtype=np.intp),
-        scores=None if X_test is None else np.array(scores),
-        estimator=fitted,
-    )
 
 
 def starting_order(
     start: Any, n_points: int, rng: np.random.Generator
 ) -> tuple[int, NDArray[np.intp]]:
-    """Number of initial points, and all points in random order with the given ones first."""
+    """Number of initial points, and points to ask for in random order, given ones first."""
     order = rng.permutation(n_points)
+    if isinstance(start, LearningCurve):
+        asked = np.concatenate([start.indices, start.skipped])
+        check_indices("start", asked, n_points)
+        return len(start.indices), order[~np.isin(order, asked)]
     if isinstance(start, Integral):
         check_count("start", start, 1, n_points, "the points of the pool")
         return int(start), order
@@ -147,19 +209,3 @@ def starting_order(
             f"{len(np.unique(given))} of them distinct."
         )
     return len(given), np.concatenate([given, order[~np.isin(order, given)]])
-
-
-def labels_of_two_classes(oracle: Oracle, order: NDArray[np.intp], n_first: int) -> NDArray:
-    """Labels of the first points, and of more, one by one, until there are two classes."""
-    labels = ask(oracle, order[:n_first])
-    for i in range(n_first, len(order)):
-        if len(np.unique(labels)) > 1:
-            break
-        labels = np.concatenate([labels, ask(oracle, order[i : i + 1])])
-    if len(np.unique(labels)) < 2:
-        raise ValueError(
-            f"A classifier needs two classes, but all {len(labels)} labels of the oracle are "
-            f"{labels[0]!r}. Pass the indices of points of two classes as start, or raise "
-            "n_queries."
-        )
-    return labels

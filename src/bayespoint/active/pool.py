@@ -1,8 +1,7 @@
-"""The pool of unlabelled points, the test points, and the oracle that gives labels."""
+"""The pool of unlabelled points, and the test points."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,6 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_consistent_length
 
 from bayespoint.active.classifiers import n_rows, rows
-
-Oracle = Callable[[NDArray[np.intp]], ArrayLike]
 
 
 class Pool:
@@ -54,26 +51,3 @@ class Pool:
     def as_seen(self, X: Any, labelled: NDArray[np.intp]) -> Any:
         """The points as a classifier that was fitted to the labelled points takes them."""
         return np.asarray(X)[:, labelled] if self.pairwise else X
-
-
-def ask(oracle: Oracle, indices: NDArray[np.intp]) -> NDArray:
-    """The labels of these points, checked."""
-    labels = np.asarray(oracle(indices.copy()))
-    if labels.shape != indices.shape:
-        raise ValueError(
-            f"The oracle must return one label for each of the {len(indices)} indices. Got an "
-            f"array of shape {labels.shape} instead."
-        )
-    missing = [i for i, y in zip(indices.tolist(), labels.tolist(), strict=True) if is_missing(y)]
-    if missing:
-        raise ValueError(
-            f"The oracle returned no label (NaN or None) for {len(missing)} of {len(indices)} "
-            f"points, among them point {missing[0]}. Remove points that cannot be labelled from "
-            "the pool."
-        )
-    return labels
-
-
-def is_missing(label: Any) -> bool:
-    """Whether the label is None or NaN, the value that does not equal itself."""
-    return label is None or label != label

@@ -15,6 +15,7 @@ from bayespoint.cli.commands.cross_validate import cross_validate
 from bayespoint.cli.commands.diagnose import diagnose
 from bayespoint.cli.commands.evaluate import evaluate
 from bayespoint.cli.commands.info import info
+from bayespoint.cli.commands.label import label
 from bayespoint.cli.commands.predict import predict
 from bayespoint.cli.commands.query import query
 from bayespoint.cli.commands.reproduce import reproduce
@@ -52,6 +53,7 @@ COMMANDS = (
     evaluate,
     cross_validate,
     query,
+    label,
     diagnose,
     sample_weights,
     info,

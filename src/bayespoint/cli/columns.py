@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from shlex import quote
 
 import numpy as np
@@ -11,10 +12,13 @@ import pandas as pd
 from pandas.api import types
 
 from bayespoint.cli.errors import bad_data
+from bayespoint.cli.images import pixel_columns
 from bayespoint.cli.messages import Notes, count, listed
 from bayespoint.cli.number_formats import Numbers, as_numbers, as_text
 
 NUMBER, CATEGORY = "number", "category"
+TEXT, IMAGE = "text", "image"  # of models that were made by bayespoint label
+FOLDER = "folder"  # attribute of a table: where names of files in it begin
 LARGEST = 1e100  # squares of numbers, and sums of many of them, stay far below 1.8e308
 MOSTLY = 0.9  # share of the values that makes a column of numbers, or of dates
 VARIED = 10  # different numbers from which a word among them is a mistake, not a category
@@ -172,6 +176,12 @@ def prepare(
     for name, kind in kinds.items():
         if kind == CATEGORY:
             prepared[name] = as_text(frame[name])
+            continue
+        if kind == TEXT:
+            prepared[name] = as_text(frame[name]).fillna("").astype(object)
+            continue
+        if kind == IMAGE:
+            prepared |= pixel_columns(frame[name], Path(frame.attrs[FOLDER]), notes).items()
             continue
         numbers = as_numbers(frame[name], (decimal_commas or {}).get(name))
         check_range(name, numbers.values)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from bayespoint import BayesPointClassifier
-from bayespoint.cli.columns import CATEGORY, NUMBER, prepare, tell_missing
+from bayespoint.cli.columns import CATEGORY, IMAGE, NUMBER, TEXT, prepare, tell_missing
 from bayespoint.cli.errors import bad_data, did_you_mean
 from bayespoint.cli.labels import check_column, known_labels, rows_with_labels
 from bayespoint.cli.messages import Notes, listed, plain, warnings_in_words
@@ -155,7 +155,7 @@ def check_about(about: Any, path: Path) -> None:
     counts = ("batches", "rows", "rows_of_all_batches")
     if not (
         isinstance(kinds, dict)
-        and all(kind in (NUMBER, CATEGORY) for kind in kinds.values())
+        and all(kind in (NUMBER, CATEGORY, TEXT, IMAGE) for kind in kinds.values())
         and isinstance(about.get("target"), str | None)
         and isinstance(summary, dict)
         and all(isinstance(summary.get(name, 0), int) for name in counts)

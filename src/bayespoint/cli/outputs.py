@@ -74,6 +74,8 @@ def write_table(frame: pd.DataFrame, path: Path, *, for_spreadsheet: bool = Fals
         return
     with replacing(path) as draft:
         if path.suffix.lower() in PARQUET:
+            frame = frame.copy(deep=False)
+            frame.attrs = {}  # the folder of a table, which its readers need not know
             frame.to_parquet(draft, index=False, engine="pyarrow")
         elif path.suffix.lower() == ".npy":
             with draft.open("wb") as file:  # given a name, numpy would add .npy to .NPY

@@ -17,7 +17,7 @@ from typing import IO, NoReturn
 
 import pandas as pd
 
-from bayespoint.cli.columns import is_code
+from bayespoint.cli.columns import FOLDER, is_code
 from bayespoint.cli.errors import bad_data, bad_usage
 from bayespoint.cli.messages import Notes, count, listed
 from bayespoint.cli.outputs import PARQUET
@@ -55,7 +55,9 @@ def read_table(path: Path, encoding: str, notes: Notes, text: Collection[str] = 
     unnamed = [name for name in frame if name.startswith("Unnamed: ")]
     if unnamed:
         notes.add(f"{count(len(unnamed), 'column')} without a name left out")
-    return frame.drop(columns=unnamed).reset_index(drop=True)
+    frame = frame.drop(columns=unnamed).reset_index(drop=True)
+    frame.attrs[FOLDER] = str(path.parent)
+    return frame
 
 
 def name_of(path: Path) -> str:

@@ -9,10 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from bayespoint.state import integer, need, shaped
+
+MOST_WORDS = 20  # of an n-gram
 
 
 def step(name: Any, value: Any) -> None:
@@ -100,9 +103,26 @@ def indices(array: Any, n: int) -> None:
     need(array.size > 0 and (array >= 0).all() and (array < n).all(), "its groups are invalid")
 
 
+def hashing(value: HashingVectorizer) -> None:
+    """No files to read, no patterns that take for ever, and not more memory than a model needs."""
+    plain = HashingVectorizer()
+    for name in ("input", "token_pattern", "tokenizer", "preprocessor", "stop_words"):
+        given = getattr(value, name)
+        need(
+            given == getattr(plain, name), f"its {name} is {given!r:.40}: only the default is safe"
+        )
+    need(value.analyzer in ("word", "char", "char_wb"), "its analyzer is unknown")
+    integer(value.n_features, 1)
+    shortest, longest = value.ngram_range
+    integer(shortest, 1)
+    integer(longest, shortest)
+    need(longest <= MOST_WORDS, f"its ngram_range ends at {longest}: at most {MOST_WORDS} is safe")
+
+
 TRANSFORMERS: dict[type, Callable[[Any], object]] = {
     Pipeline: pipeline,
     ColumnTransformer: columns,
     FeatureUnion: union,
     OneHotEncoder: one_hot,
+    HashingVectorizer: hashing,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.decomposition import PCA
+from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.model_selection import KFold, StratifiedKFold
@@ -73,6 +74,7 @@ MODULES: dict[str, tuple[type, ...]] = {
     "bayespoint.scaling": (Scaling,),
     "sklearn.compose": (ColumnTransformer, make_column_selector),
     "sklearn.decomposition": (PCA,),
+    "sklearn.feature_extraction.text": (HashingVectorizer, TfidfTransformer),
     "sklearn.frozen": (FrozenEstimator,),
     "sklearn.impute": (MissingIndicator, SimpleImputer),
     "sklearn.model_selection": (KFold, StratifiedKFold),

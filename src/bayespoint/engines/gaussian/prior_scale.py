@@ -18,6 +18,7 @@ from bayespoint.spaces import BasisSpace, Coordinates
 
 ENOUGH = 1000  # points to compare scales on
 ROUGH = {"tol": 1e-3, "max_iter": 50}  # while scales are compared
+FLAT = 0.1  # derivative of the evidence by the logarithm of the scale at which the search ends
 NARROW, WIDE = 1e-3, 1e3  # bounds of the scale
 
 
@@ -63,9 +64,9 @@ def best_scale(
     engine: Any, space: BasisSpace, targets: NDArray[np.int8], request: Request
 ) -> float:
     """The prior scale of the largest evidence."""
-    enough = ENOUGH
+    enough, flat = ENOUGH, FLAT
     if request.joint:  # a few times the operations of one against the rest
-        enough = int(ENOUGH / np.sqrt(targets.shape[1]))
+        enough, flat = int(ENOUGH / np.sqrt(targets.shape[1])), 3 * FLAT
     some = np.arange(0, space.n_points, -(-space.n_points // enough))
     part, targets = Part(space.rows(some)), targets[some]
     weight = None if request.sample_weight is None else request.sample_weight[some]
@@ -79,7 +80,7 @@ def best_scale(
         return float(posterior.log_evidence.sum()), np.array([slope["prior_scale"]])
 
     bounds = np.log([NARROW]), np.log([WIDE])
-    found = climb(evidence, np.zeros(1), *bounds, slope=0.1, gain=1e-6, max_iter=15, max_calls=20)
+    found = climb(evidence, np.zeros(1), *bounds, slope=flat, gain=1e-6, max_iter=15, max_calls=20)
     return float(np.exp(found.x[0]))
 
 

@@ -1,0 +1,239 @@
+// The labelling page. Text of the pool becomes text of the page, never markup.
+
+import { chart } from "./chart.js";
+
+const tab = Array.from(crypto.getRandomValues(new Uint8Array(12)), b => b.toString(16).padStart(2, "0")).join("");
+const $ = id => document.getElementById(id);
+const percent = share => `${(100 * share).toFixed(1)} %`;
+const PAUSE = 2000; // milliseconds between two looks at the numbers
+let classes = [], item = null, busy = false, gone = false;
+
+function element(tag, properties = {}, ...children) {
+  const made = Object.assign(document.createElement(tag), properties);
+  made.append(...children);
+  return made;
+}
+
+// Talking to the server --------------------------------------------------------------------------
+
+async function ask(place, body) {
+  const options = body && {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ tab, ...body }),
+  };
+  const response = await fetch(body ? place : `${place}?tab=${tab}`, options);
+  const answer = await response.json();
+  if (!response.ok) throw new Error(answer.error);
+  return answer;
+}
+
+function trouble(error) {
+  const lost = error instanceof TypeError; // of fetch: nobody answers
+  $("trouble").textContent = lost
+    ? "The server does not answer. Start bayespoint label again: every answer up to now is on disk."
+    : `That did not work: ${error.message}`;
+  $("trouble").hidden = false;
+}
+
+async function act(place, body) {
+  if (busy || gone) return;
+  busy = true;
+  try {
+    show(await ask(place, body));
+    $("trouble").hidden = true;
+  } catch (error) {
+    trouble(error);
+  }
+  busy = false;
+}
+
+const answer = label => item && act("answer", { row: item.row, label });
+const undo = () => act("undo", {});
+const look = () => act("look", {});
+
+// The row ----------------------------------------------------------------------------------------
+
+function show(found) {
+  item = found.item;
+  const shown = !item ? [element("p", { className: "done", textContent: "Every row has an answer." })] : views(item);
+  $("item").replaceChildren(...shown);
+  $("item").className = `item ${item ? item.kind : ""}`;
+  $("item").dataset.row = item ? item.row : "";
+  $("second").hidden = !item?.second;
+  $("second").textContent = item?.second ? `Second look: the label is “${item.before}”. Is that right?` : "";
+  for (const button of $("classes").children) button.disabled = !item;
+  $("skip").disabled = !item;
+  if (found.last) showLast(found.last);
+  else $("last").textContent = "";
+  showOpinion();
+  showState(found.state);
+}
+
+function views(item) {
+  const made = [];
+  if (item.image) made.push(element("img", { src: item.image, alt: `Picture of row ${item.number}` }));
+  if (item.text !== undefined) made.push(element("p", { className: "text", textContent: item.text }));
+  const cells = item.fields.map(([name, words]) =>
+    element("div", {}, element("dt", { textContent: name }), element("dd", { textContent: words || "–" })));
+  if (cells.length) made.push(element("dl", { className: "cells" }, ...cells));
+  made.push(element("p", { className: "rownumber", textContent: `row ${item.number}` }));
+  return made;
+}
+
+function showLast({ number, label, opinion }) {
+  const given = label === null ? "cannot say" : `“${label}”`;
+  let words = `Row ${number}: ${given}.`;
+  if (opinion) words += ` The model thought “${opinion[0][0]}” (${percent(opinion[0][1])}).`;
+  $("last").textContent = words;
+  $("last").classList.toggle("differs", Boolean(opinion) && label !== null && opinion[0][0] !== label);
+}
+
+function showOpinion() {
+  const shares = new Map($("opinion").checked && item?.opinion ? item.opinion : []);
+  for (const button of $("classes").children) {
+    const share = shares.get(button.dataset.label);
+    button.querySelector(".share").textContent = share === undefined ? "" : percent(share);
+    button.style.setProperty("--share", share ?? 0);
+  }
+}
+
+// The numbers ------------------------------------------------------------------------------------
+
+function showState(state) {
+  if (item && state.opinion) {
+    item.opinion = state.opinion;
+    showOpinion();
+  }
+  $("labels").textContent = state.labels;
+  $("left").textContent = `${state.open} rows left` + (state.skipped ? `, ${state.skipped} cannot be said` : "");
+  const error = state.error;
+  $("error").textContent = error ? percent(error.value) : "–";
+  $("interval").textContent = error ? `${percent(error.low)} to ${percent(error.high)}, of ${error.n} labels` : "";
+  $("chart").replaceChildren(...(state.history.length > 1 ? [chart(state.history)] : []));
+  const fall = state.fall;
+  $("fall").textContent = fall === null ? "–" : fall < 5e-5 ? "no change" : `−${(100 * fall).toFixed(2)} points`;
+  $("rest").textContent = state.rest === null ? "" : `of an error of ${percent(state.rest)}, expected on the other rows`;
+  $("advice").textContent = state.advice;
+  $("brief").textContent = [`${state.labels} labels`, error && `error ${percent(error.value)} (${percent(error.low)} to ${percent(error.high)})`,
+    fall !== null && `next ${$("fall").textContent}`].filter(Boolean).join(" · ") + `. ${state.advice}`;
+  $("problem").hidden = !state.problem;
+  $("problem").textContent = `The model could not learn: ${state.problem}`;
+  $("look").hidden = !state.suspects;
+  $("look").replaceChildren(state.suspects === 1 ? "Look again at a suspect label " : `Look again at ${state.suspects} suspect labels `,
+    element("kbd", { textContent: "L" }));
+  $("undo").disabled = !state.can_undo;
+}
+
+async function refresh() {
+  if (busy || gone) return;
+  try {
+    showState(await ask("state"));
+  } catch (error) {
+    trouble(error);
+  }
+}
+
+// Classes and keys -------------------------------------------------------------------------------
+
+// Classes that are digits have their own key; others are counted, and the tenth is 0.
+function keyOf(place) {
+  if (classes.every(name => /^[0-9]$/.test(name))) return classes[place];
+  return place < 9 ? String(place + 1) : place === 9 ? "0" : "";
+}
+
+function showClasses() {
+  $("classes").replaceChildren(...classes.map((name, place) => {
+    const key = keyOf(place);
+    const button = element("button", { type: "button", className: "class" },
+      element("kbd", { textContent: key, hidden: !key }),
+      element("span", { className: "name", textContent: name }),
+      element("span", { className: "share" }));
+    button.dataset.label = name;
+    button.addEventListener("click", () => { button.blur(); answer(name); });
+    return button;
+  }));
+  $("search").hidden = classes.length <= 10;
+  const rows = classes.map((name, place) => [keyOf(place), name]).filter(([key]) => key);
+  if (rows.length < classes.length) rows.push(["/", "find one of the other classes, then enter"]);
+  rows.push(["space", "cannot say: not asked for again"], ["⌫", "undo, again and again"], ["L", "look again at a suspect label"],
+    ["O", "show or hide what the model thinks"], ["?", "this list"]);
+  $("key-list").replaceChildren(...rows.map(([key, words]) =>
+    element("tr", {}, element("td", {}, element("kbd", { textContent: key })), element("td", { textContent: words }))));
+}
+
+function filterClasses() {
+  const wanted = $("search").value.toLowerCase();
+  for (const button of $("classes").children) button.hidden = !button.dataset.label.toLowerCase().includes(wanted);
+}
+
+function leaveSearch() {
+  $("search").value = "";
+  filterClasses();
+  $("search").blur();
+}
+
+function onSearchKey(event) {
+  if (event.key === "Enter") {
+    const first = [...$("classes").children].find(button => !button.hidden);
+    leaveSearch();
+    if (first) answer(first.dataset.label);
+  } else if (event.key === "Escape") {
+    leaveSearch();
+  }
+}
+
+function onKey(event) {
+  const open = document.querySelector("dialog[open]");
+  if (event.target === $("search") || open || event.ctrlKey || event.metaKey || event.altKey) return;
+  const place = classes.findIndex((_, i) => keyOf(i) === event.key);
+  const actions = {
+    " ": () => answer(null), Backspace: undo, "?": () => $("keys").showModal(),
+    l: look, o: () => { $("opinion").click(); $("opinion").blur(); }, "/": () => !$("search").hidden && $("search").focus(),
+  };
+  const action = place >= 0 && event.key !== "" ? () => answer(classes[place]) : actions[event.key] ?? actions[event.key.toLowerCase()];
+  if (!action) return;
+  event.preventDefault();
+  if (!event.repeat) action(); // a key that is held down is one answer
+}
+
+// Beginning and end ------------------------------------------------------------------------------
+
+async function begin() {
+  try {
+    const found = await ask("begin");
+    classes = found.classes;
+    $("pool").textContent = document.title = found.pool;
+    $("downloads").replaceChildren(...found.downloads.map(name =>
+      element("li", {}, element("a", { href: `export/${encodeURIComponent(name)}`, textContent: name, download: name }))));
+    showClasses();
+    show(found);
+  } catch (error) {
+    trouble(error);
+  }
+}
+
+async function end() {
+  await ask("end", {}).catch(() => {});
+  gone = true;
+  document.body.replaceChildren(element("main", {}, element("h1", { textContent: "The session has ended" }),
+    element("p", { textContent: "The command writes the labels, the model and the tasks now. You can close this page." })));
+}
+
+for (const [id, action] of Object.entries({ skip: () => answer(null), undo, look,
+  "keys-button": () => $("keys").showModal(), "finish-button": () => $("finish").showModal() })) {
+  $(id).addEventListener("click", () => { $(id).blur(); action(); });
+}
+$("opinion").checked = localStorage.getItem("opinion") === "yes";
+$("opinion").addEventListener("change", () => {
+  localStorage.setItem("opinion", $("opinion").checked ? "yes" : "no");
+  showOpinion();
+});
+$("search").addEventListener("input", filterClasses);
+$("search").addEventListener("keydown", onSearchKey);
+$("end").addEventListener("click", end);
+addEventListener("keydown", onKey);
+addEventListener("pagehide", () => gone || navigator.sendBeacon("close", new Blob([JSON.stringify({ tab })], { type: "application/json" })));
+addEventListener("pageshow", event => { if (event.persisted) location.reload(); });
+setInterval(refresh, PAUSE);
+begin();

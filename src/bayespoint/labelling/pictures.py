@@ -1,0 +1,82 @@
+"""Pictures of rows: files below the folder of the pool, and columns of pixels."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+# First bytes of pictures that browsers show. SVG is not among them: it may contain scripts.
+SIGNATURES = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF87a": "image/gif",
+    b"GIF89a": "image/gif",
+    b"BM": "image/bmp",
+}
+SUFFIXES = {".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp"}
+
+
+class PictureError(ValueError):
+    """A picture that is not shown; the message says why."""
+
+
+def picture_path(folder: Path, name: str) -> Path:
+    """The file of a picture, which must lie below the folder, links followed."""
+    try:
+        path = Path(folder, name).resolve()
+        is_file = path.is_file()
+    except (OSError, ValueError):  # names with NUL, links in a circle
+        raise PictureError("this is not the name of a file") from None
+    if not path.is_relative_to(folder.resolve()):
+        raise PictureError("the file is outside of the folder of the pool")
+    if not is_file:
+        raise PictureError("there is no such file")
+    return path
+
+
+def read_picture(path: Path) -> tuple[str, bytes]:
+    """Media type and content of a picture."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise PictureError(f"the file cannot be read: {error.strerror}") from None
+    return media_type(content), content
+
+
+def media_type(content: bytes) -> str:
+    """The type of a picture, by its first bytes.
+
+    >>> media_type(b"GIF89a...")
+    'image/gif'
+    """
+    for signature, kind in SIGNATURES.items():
+        if content.startswith(signature):
+            return kind
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return "image/webp"
+    raise PictureError("the file is not a PNG, JPEG, GIF, BMP or WebP picture")
+
+
+def png(pixels: NDArray[np.uint8]) -> bytes:
+    """A PNG file of grey values.
+
+    >>> import numpy as np
+    >>> media_type(png(np.zeros((2, 2), dtype=np.uint8)))
+    'image/png'
+    """
+    height, width = pixels.shape
+    lines = np.insert(pixels, 0, 0, axis=1).tobytes()  # every line begins with its filter: none
+    parts = {
+        b"IHDR": struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0),
+        b"IDAT": zlib.compress(lines),
+        b"IEND": b"",
+    }
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(content)) + name + content
+        + struct.pack(">I", zlib.crc32(name + content))
+        for name, content in parts.items()
+    )  # fmt: skip
