@@ -21,6 +21,7 @@ GIVEN = {
     | {"r_hat": 1.3, "effective_sample_size": 17.0, "target_ess": None, "n_steps": 20}
     | {"remedy": "wait"},
     "CheckpointError": {"path": "a", "problem": "it is empty"},
+    "ClusterError": {"address": "tcp://a:1", "reason": "it is lost", "remedy": "wait"},
     "CutMarginalsWarning": {"beta": 0.1, "height": 0.2},
     "DataUnavailableError": {"wanted": "MNIST", "tried": "a folder", "remedy": "another"},
     "DeviceError": {"device": "cuda", "reason": "there is none"},

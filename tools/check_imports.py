@@ -18,12 +18,12 @@ PACKAGE = "bayespoint"
 
 # Top to bottom. A room (one file or folder of the package) may import the rooms of lower lines.
 LAYERS = (
-    ("cli", "experiments", "labelling", "plots", "reports", "testing"),
+    ("cli", "dask", "experiments", "labelling", "plots", "reports", "testing"),
     ("datasets",),
     ("onnx", "storage"),
     ("reject", "active", "selection"),
     ("classifier",),
-    ("out_of_core",),
+    ("out_of_core", "streaming"),
     ("fitted",),
     ("automatic", "points", "predictions", "problem", "settings", "training"),
     ("blocks",),
@@ -34,7 +34,7 @@ LAYERS = (
 )
 # Within one layer, who may import whom.
 SIDEWAYS = {
-    "cli": {"experiments", "labelling", "plots", "reports"},
+    "cli": {"dask", "experiments", "labelling", "plots", "reports"},
     "experiments": {"plots", "reports"},
     "reports": {"plots"},
     "posteriors": {"coding", "likelihoods"},

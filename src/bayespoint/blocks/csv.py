@@ -151,7 +151,7 @@ def from_csv(
     array([[5., 6.]])
     """
     require("pandas", "cli", "A CSV file")
-    file = Path(path)
+    file = Path(path).absolute()  # workers may be in other folders
     if file.suffix.lower() in {".gz", ".bz2", ".zip", ".xz", ".zst"}:
         raise ValueError(
             f"{file} is packed, and cannot be read in blocks. Unpack it, or make a Parquet file "

@@ -194,7 +194,7 @@ def from_parquet(
     require("pyarrow", "parquet", "A Parquet file")
     given = [path] if isinstance(path, (str, os.PathLike)) else list(path)
     paths: list[Path] = []
-    for one in map(Path, given):
+    for one in (Path(name).absolute() for name in given):  # workers may be in other folders
         paths += sorted(one.glob("*.parquet")) if one.is_dir() else [one]
     if not paths:
         raise FileNotFoundError(f"There is no .parquet file in {given}.")

@@ -31,6 +31,7 @@ from bayespoint.cli.reading import (
     reading_errors,
     text_columns,
 )
+from bayespoint.cli.scheduler import fit_at
 from bayespoint.cli.table_blocks import Learned, Roles, TableBlocks, learn_columns
 from bayespoint.cli.tables import facts
 from bayespoint.cli.training import describe_classifier, learned_facts, summary
@@ -89,6 +90,7 @@ def train_out_of_core(
     encoding: str,
     notes: Notes,
     why: str,
+    scheduler: str | None = None,
     *,
     resume: bool,
 ) -> None:
@@ -97,11 +99,12 @@ def train_out_of_core(
     with notes.training():
         try:
             with reading_errors(data, encoding):
-                source = source_of(data, encoding)
+                source = source_of(data if scheduler is None else data.absolute(), encoding)
                 n_blocks = f"{len(source)} block{'s' * (len(source) != 1)}"
                 notes.add(f"{data.name} is read in {n_blocks}, out of core{': ' * bool(why)}{why}")
                 learned = learn_columns(source, roles, notes)
-                right = fit_table(machine, TableBlocks(source, learned), model, notes, resume)
+                rows = TableBlocks(source, learned)
+                right = fit_table(machine, rows, model, notes, resume, scheduler)
         except (BlockError, BlocksChangedError, CheckpointError) as error:
             bad_data(f"{data}: {error}")
     seconds = time.perf_counter() - started
@@ -116,14 +119,20 @@ def train_out_of_core(
 
 
 def fit_table(
-    machine: BayesPointClassifier, rows: TableBlocks, model: Path, notes: Notes, resume: bool
+    machine: BayesPointClassifier,
+    rows: TableBlocks,
+    model: Path,
+    notes: Notes,
+    resume: bool,
+    scheduler: str | None,
 ) -> Counter:
     """Fit the classifier; how many rows of each class it gets right."""
     right: Counter = Counter()
     with tempfile.TemporaryDirectory(dir=model.parent, prefix=".bayespoint-") as folder:
-        blocks = prepared(rows, Path(folder), notes)
+        # Workers prepare the rows themselves, and keep them in memory.
+        blocks = rows if scheduler is not None else prepared(rows, Path(folder), notes)
         with checkpoints(model.with_name(f"{model.name}.checkpoint"), resume=resume):
-            machine.fit(blocks)
+            fit_at(scheduler, machine, blocks)
         for X, y, _ in blocks:
             if y is not None and len(y):
                 right.update(y[machine.predict(X) == y].tolist())

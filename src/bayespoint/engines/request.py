@@ -32,6 +32,9 @@ class Request:
         Whether the tasks are outputs of one model of all classes; only if the engine ``can_join``.
     device : torch.device or None
         The GPU to work on, where the points are already.
+    trainer : callable or None
+        What trains perceptrons elsewhere, such as on a cluster, with the parameters and methods of
+        ``HostTrainer``; None is this process.
 
     Examples
     --------
@@ -47,6 +50,7 @@ class Request:
     n_jobs: int | None = None
     joint: bool = False
     device: Any = None
+    trainer: Any = None
 
     def weights(self, n_points: int) -> NDArray[np.float64]:
         """The weights of all points, 1 where none are given."""

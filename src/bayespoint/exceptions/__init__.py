@@ -3,6 +3,7 @@
 Each carries its numbers as attributes, and its message says what to do.
 """
 
+from bayespoint.exceptions.cluster import ClusterError
 from bayespoint.exceptions.convergence import (
     ChainsDisagreeWarning,
     NotConvergedWarning,
@@ -42,6 +43,7 @@ __all__ = [
     "CacheTooSmallError",
     "ChainsDisagreeWarning",
     "CheckpointError",
+    "ClusterError",
     "CutMarginalsWarning",
     "DataUnavailableError",
     "DeviceError",

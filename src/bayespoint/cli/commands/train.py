@@ -26,6 +26,15 @@ Resume = Annotated[
         "--resume", help="Go on with a training out of core that ended early, from its last round."
     ),
 ]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Train on the Dask cluster of this scheduler, such as tcp://node1:8786. Its workers "
+        "read the table in blocks.",
+    ),
+]
 
 
 def train(
@@ -47,6 +56,7 @@ def train(
     force: Force = False,
     out_of_core: OutOfCore = False,
     resume: Resume = False,
+    scheduler: Scheduler = None,
     encoding: options.Encoding = "utf-8",
     as_json: options.AsJson = False,
 ) -> None:
@@ -59,7 +69,8 @@ def train(
     rejects rows. With the probability --confidence, the error on the accepted rows is at most R.
 
     A table too large for memory is read in blocks, once in every round; --out-of-core does so with
-    any table. Rounds are kept in FILE.checkpoint, from where --resume goes on after a crash.
+    any table. Rounds are kept in FILE.checkpoint, from where --resume goes on after a crash. With
+    --scheduler the workers of a Dask cluster read the blocks, and learn from them.
 
     Example: bayespoint train loans.csv --target repaid --model loans.bpm --max-error 0.05
     """
@@ -78,12 +89,15 @@ def train(
     options.check_guarantee(max_error, confidence=confidence, hold_out=hold_out)
     check_new(model, force, data)
     machine = make_classifier(engine, kernel, param or [], seed, jobs, device)
-    why = "" if out_of_core or resume else is_too_large(data)
-    if out_of_core or resume or why:
+    in_blocks = out_of_core or resume or scheduler is not None
+    why = "" if in_blocks else is_too_large(data)
+    if in_blocks or why:
         if max_error is not None:
             bad_usage("--max-error needs a table that fits in memory, not --out-of-core")
         roles = Roles(target, drop or [], number or [], category or [])
-        train_out_of_core(machine, data, roles, model, encoding, notes, why, resume=resume)
+        train_out_of_core(
+            machine, data, roles, model, encoding, notes, why, scheduler, resume=resume
+        )
         return
     rows = read_training_data(
         data, target, drop or [], encoding, notes, numbers=number or [], categories=category or []

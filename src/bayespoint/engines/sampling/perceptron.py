@@ -137,7 +137,8 @@ class PermutedPerceptron(Engine):
         clock = Clock(self.max_time, monitor)
         n_failed, n_epochs = np.zeros(n_tasks), 0
         margins: Any = 0.0
-        trainer: Any = HostTrainer if request.device is None else DeviceTrainer
+        here: Any = HostTrainer if request.device is None else DeviceTrainer
+        trainer = request.trainer or here
         threads: Any = thread_pool(request.n_jobs) if request.device is None else nullcontext()
         with threads as pool, monitor.running(self.n_samples, "samples"):
             training = trainer(space, targets, step, ridge, self.max_epochs, self.cache_size, pool)
