@@ -145,11 +145,11 @@ def mixed(mixture: Sequence[tuple], parts: list[Trained], problem: Problem) -> T
         return parts[0]
     share = np.array([float(weight) for weight, _ in mixture])
     share /= share.sum()
-    if len({repr(sorted(vars(part.posterior.likelihood).items())) for part in parts}) > 1:
+    likelihoods = [described(part.posterior.likelihood) for part in parts]
+    if len(set(likelihoods)) > 1:
         raise ValueError(
-            "The machines of a mixture need the same likelihood. Got "
-            f"{[repr(part.posterior.likelihood) for part in parts]}: give their engines the same "
-            "noise and label_noise."
+            f"The machines of a mixture need the same likelihood. Got {', '.join(likelihoods)}: "
+            "give their engines the same noise and label_noise."
         )
     left_out = None
     if all(part.posterior.left_out_log_probability is not None for part in parts):
@@ -166,6 +166,12 @@ def mixed(mixture: Sequence[tuple], parts: list[Trained], problem: Problem) -> T
     space = StackedSpace([part.space for part in parts], share.tolist())
     coding = make_coding(problem.classes, joint=parts[0].coding.is_joint)
     return Trained(space, posterior, coding, run_of([part.run for part in parts]))
+
+
+def described(likelihood: Any) -> str:
+    """A likelihood and its parameters, such as ProbitLikelihood(label_noise=0.0, noise=1.0)."""
+    given = ", ".join(f"{name}={value}" for name, value in sorted(vars(likelihood).items()))
+    return f"{type(likelihood).__name__}({given})"
 
 
 def left_out_of(part: Trained, problem: Problem) -> Any:

@@ -194,7 +194,7 @@ def test_mixtures_that_are_not_allowed():
         with pytest.raises(ValueError, match="mixture"):
             BayesPointClassifier(mixture=mixture).fit(X, y)
     noisy = {"engine": ExpectationPropagation(noise=2.0)}
-    with pytest.raises(ValueError, match="same likelihood"):
+    with pytest.raises(ValueError, match=r"same likelihood. Got ProbitLikelihood\(.*noise=1.0"):
         BayesPointClassifier(mixture=[(1, {"kernel": "rbf"}), (1, noisy)]).fit(X, y)
 
 
