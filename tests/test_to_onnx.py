@@ -179,3 +179,14 @@ def test_what_is_refused():
         to_onnx(LogisticRegression().fit(X, y))
     with pytest.raises(ValueError, match="dtype must be"):
         to_onnx(BayesPointClassifier(kernel="rbf").fit(X, y), dtype="float16")
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_streams_of_one_rate(n_classes):
+    one_pass = {"covariance": "diagonal", "max_iter": 1}
+    parameters = {"kernel": "linear", "temperature": 1.0}
+    engine = ExpectationPropagation(decay=0.99, **one_pass)
+    check_equal(*fitted(n_classes, engine=engine, **parameters))
+    engine = ExpectationPropagation(decay="auto", **one_pass)
+    with pytest.raises(ValueError, match="with one decay"):
+        to_onnx(fitted(n_classes, engine=engine, **parameters)[0])

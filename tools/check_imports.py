@@ -23,7 +23,7 @@ LAYERS = (
     ("onnx", "storage"),
     ("reject", "active", "selection"),
     ("classifier",),
-    ("out_of_core",),
+    ("out_of_core", "streaming"),
     ("fitted",),
     ("automatic", "points", "predictions", "problem", "settings", "training"),
     ("blocks",),

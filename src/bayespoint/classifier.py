@@ -26,10 +26,11 @@ from bayespoint.points import validated
 from bayespoint.problem import Problem, known_classes
 from bayespoint.scaling import Scaling
 from bayespoint.settings import can_update
+from bayespoint.streaming import Streaming
 from bayespoint.training import mixed
 
 
-class BayesPointClassifier(ClassifierMixin, CallbackSupport, OutOfCore):
+class BayesPointClassifier(ClassifierMixin, CallbackSupport, Streaming, OutOfCore):
     r"""Bayes point machine: predicts with the mean of all classifiers that fit the data.
 
     A classifier is a weight vector :math:`w` with output :math:`f(x) = \langle w, \phi(x) \rangle`.
@@ -303,8 +304,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, OutOfCore):
         batch. ``log_evidence_`` is the sum over the batches, each given those before it.
 
         Only for ``kernel="linear"`` without a ridge: the features of other kernels depend on all
-        training points. To use another kernel, compute approximate features first, for example with
-        scikit-learn's ``Nystroem``.
+        training points. For these, compute approximate features, for example with ``Nystroem``.
 
         Parameters
         ----------
@@ -321,6 +321,9 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, OutOfCore):
         -------
         self : BayesPointClassifier
         """
+        began = time.perf_counter()
+        if self._learn_from_stream(X, y, classes, sample_weight):
+            return self
         self._check_parameters()
         if self.ridge != 0:
             raise ValueError(
@@ -332,12 +335,12 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, OutOfCore):
                 "class_weight='balanced' needs all labels, but partial_fit sees one batch. Pass "
                 "the weights of the classes as a dict."
             )
-        first = not hasattr(self, "posterior_")
         if hasattr(self, "chosen_params_"):
             raise ValueError(
                 "partial_fit cannot update a fit whose kernel was chosen from all of its data. Set "
                 "kernel='linear' before fit, or call partial_fit for the first batch, too."
             )
+        first = not hasattr(self, "posterior_")
         with unchanged_on_failure(self):
             engine = self._make_engine(X)
             self._check_device(X, engine, batch=True)
@@ -349,14 +352,13 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, OutOfCore):
                 self._seed = int(check_random_state(self.random_state).randint(2**31))
             if self.standardize is True:
                 raise ValueError(
-                    "partial_fit cannot standardize features, since it sees one batch at a time. "
-                    "Set standardize=False, and scale the features with fixed numbers."
+                    "partial_fit cannot standardize features: it sees one batch at a time. Set "
+                    "standardize=False, and scale the features with fixed numbers."
                 )
             self._scaling = None
             self._fingerprint = None  # no later fit can extend this posterior
-            start = None if first else self.posterior_
-            began = time.perf_counter()
-            trained = self._train(problem, current_monitor(self.verbose), start)
+            start, monitor = None if first else self.posterior_, current_monitor(self.verbose)
+            trained = self._train(problem, monitor, start)
             self._publish(engine, problem, trained, None, time.perf_counter() - began)
         return self
 

@@ -27,7 +27,7 @@ class Deferred:
     def __getattr__(self, name: str) -> Any:
         functions = vars(self).get("_deferred", {})
         if name not in functions:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return object.__getattribute__(self, name)  # its error says why it is not there
         value = vars(self)[name] = functions[name]()
         functions.pop(name, None)
         return value

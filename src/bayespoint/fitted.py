@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 
+from bayespoint.deferred import Deferred
 from bayespoint.engines import Engine, Run
 from bayespoint.exceptions import TaskWarning, warn_user
 from bayespoint.gpu.arrays import deviations
@@ -52,7 +53,7 @@ def unchanged_on_failure(estimator: Any) -> Iterator[None]:
         raise
 
 
-class Fitted(Predictions, Training):
+class Fitted(Predictions, Training, Deferred):
     """Publishes what a fit has found, and knows whether the next one extends it."""
 
     run_: Run
@@ -82,8 +83,7 @@ class Fitted(Predictions, Training):
         self.classes_, self._columns = problem.classes, problem.columns
         self._accepts_sparse = self._takes_sparse(engine)
         self.n_iter_ = run.n_iter
-        for name in OF_SOME_FITS:
-            self.__dict__.pop(name, None)  # from an earlier fit
+        self._drop_attributes_of_some_fits()
         if self.posterior_.log_evidence is not None:
             self.log_evidence_ = self.posterior_.log_evidence
         left_out = None if choice is None else choice.left_out
@@ -94,11 +94,7 @@ class Fitted(Predictions, Training):
             self.left_out_error_ = self.expected_scores_["error"].value
         self._publish_oob(problem.codes, problem.weight, problem.given)
         if self.kernel_.is_linear:
-            weights = self._space.primal(self.posterior_.mean).T
-            self.coef_, constant = np.hsplit(weights, [self.n_features_in_])
-            self.intercept_ = constant.sum(axis=1)  # one column, or none
-            if self._scaling is not None:
-                self.coef_, self.intercept_ = self._scaling.weights(self.coef_, self.intercept_)
+            self.coef_, self.intercept_ = self._weights()
         relevance = relevance_of(trained, problem)
         if relevance is not None:
             self.feature_relevance_ = relevance
@@ -115,6 +111,21 @@ class Fitted(Predictions, Training):
                 names = self.coding_.task_names
                 warning.name = names[warning.task] if len(names) > 1 else None
             warn_user(warning)
+
+    def _weights(self) -> tuple[NDArray, NDArray]:
+        """Weights of the features and intercepts, if the kernel is linear."""
+        weights = self._space.primal(self.posterior_.mean).T
+        coef, constant = np.hsplit(weights, [self.n_features_in_])
+        intercept = constant.sum(axis=1)  # one column, or none
+        return (
+            (coef, intercept) if self._scaling is None else self._scaling.weights(coef, intercept)
+        )
+
+    def _drop_attributes_of_some_fits(self, keep: tuple[str, ...] = ()) -> None:
+        """Drop what an earlier fit has set, and this one may not set."""
+        for name in ("_deferred", *OF_SOME_FITS):
+            if name not in keep:
+                self.__dict__.pop(name, None)
 
     @property
     def _extends(self) -> bool:

@@ -17,7 +17,7 @@ from bayespoint.gpu.devices import is_tensor, memory_errors_in_words
 from bayespoint.gpu.kernels import fitted as fitted_on_device
 from bayespoint.left_out import best_temperature
 from bayespoint.monitor import Monitor, watch
-from bayespoint.posteriors import MixturePosterior, Posterior
+from bayespoint.posteriors import MixturePosterior, Posterior, StreamPosterior
 from bayespoint.posteriors.mixture import scores
 from bayespoint.problem import Problem
 from bayespoint.settings import Settings
@@ -131,7 +131,8 @@ class Training(Settings):
         if self.temperature != "auto":
             return float(self.temperature)
         log_probability = posterior.left_out_log_probability
-        if log_probability is None or start is not None or self.decision == "vote":
+        is_stream = isinstance(posterior, StreamPosterior)  # the first rows were hardly predicted
+        if log_probability is None or start is not None or is_stream or self.decision == "vote":
             return 1.0
         coding = problem.coding
         log_odds = coding.log_odds(*coding.left_out(log_probability, problem.codes))

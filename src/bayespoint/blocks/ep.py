@@ -17,9 +17,9 @@ from bayespoint.blocks.factorised import Independent, RowOrder, summarise_rows, 
 from bayespoint.blocks.fit import BlockFit, Learned
 from bayespoint.blocks.sweeps import Belief, Order, summarise, sweep
 from bayespoint.engines import ExpectationPropagation
-from bayespoint.engines.gaussian.ep import COLLAPSE, ROUNDING
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.engines.gaussian.sites import COLLAPSED, HALVINGS
+from bayespoint.engines.gaussian.sweeps import COLLAPSE, ROUNDING, next_share
 from bayespoint.engines.gaussian.tasks import EXHAUSTED, STOPPED, Ending, TaskResult, run_of
 from bayespoint.exceptions import ClusterError
 from bayespoint.likelihoods import ProbitLikelihood
@@ -212,7 +212,7 @@ class Rounds:
             task.reason = COLLAPSE
             return 0.0
         if self.engine.damping is None:
-            task.share = self.engine._next_share(task.share, task.changes)
+            task.share = next_share(self.engine, task.share, task.changes)
         return part
 
     def lost_cavities(self, task: TaskState, place: int, sums: Any) -> bool:

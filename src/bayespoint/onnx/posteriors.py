@@ -22,6 +22,7 @@ from bayespoint.posteriors import (
     MixturePosterior,
     Posterior,
     SampledPosterior,
+    StreamPosterior,
 )
 from bayespoint.posteriors.marginal import CERTAIN
 
@@ -88,6 +89,16 @@ def _(posterior: GaussianPosterior, space: Any, X: Value, rule: str) -> Answers:
     if rule == "vote":
         return normal_answers(mean / variance.at_least(TINY).sqrt())
     return predictive(posterior.likelihood, mean, variance)
+
+
+@answers.register
+def _(posterior: StreamPosterior, space: Any, X: Value, rule: str) -> Answers:
+    if posterior.is_gaussian:
+        return answers.dispatch(GaussianPosterior)(posterior, space, X, rule)
+    raise ValueError(
+        "to_onnx cannot write decay='auto', whose mixed scores need the inverse of Phi, for which "
+        "ONNX has no operator. Fit the classifier with one decay."
+    )
 
 
 @answers.register

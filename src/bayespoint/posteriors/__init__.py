@@ -9,6 +9,7 @@ from bayespoint.posteriors.log_odds import LogOdds
 from bayespoint.posteriors.marginal import MarginalPosterior
 from bayespoint.posteriors.mixture import MixturePosterior
 from bayespoint.posteriors.sampled import FirstVisits, SampledPosterior
+from bayespoint.posteriors.stream import StreamPosterior
 
 __all__ = [
     "ChainPosterior",
@@ -22,4 +23,5 @@ __all__ = [
     "MixturePosterior",
     "Posterior",
     "SampledPosterior",
+    "StreamPosterior",
 ]

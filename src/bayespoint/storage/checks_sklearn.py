@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -119,10 +120,17 @@ def hashing(value: HashingVectorizer) -> None:
     need(longest <= MOST_WORDS, f"its ngram_range ends at {longest}: at most {MOST_WORDS} is safe")
 
 
+def feature_hashing(value: FeatureHasher) -> None:
+    """A width, and a kind of input that is known."""
+    integer(value.n_features, 1)
+    need(value.input_type in ("dict", "pair", "string"), "its input_type is unknown")
+
+
 TRANSFORMERS: dict[type, Callable[[Any], object]] = {
     Pipeline: pipeline,
     ColumnTransformer: columns,
     FeatureUnion: union,
     OneHotEncoder: one_hot,
+    FeatureHasher: feature_hashing,
     HashingVectorizer: hashing,
 }

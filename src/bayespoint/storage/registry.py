@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.decomposition import PCA
+from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import MissingIndicator, SimpleImputer
@@ -69,11 +70,13 @@ MODULES: dict[str, tuple[type, ...]] = {
         posteriors.Messages,
         posteriors.MixturePosterior,
         posteriors.SampledPosterior,
+        posteriors.StreamPosterior,
     ),
     "bayespoint.reject": (Guarantee, RejectionCurve, SelectiveClassifier),
     "bayespoint.scaling": (Scaling,),
     "sklearn.compose": (ColumnTransformer, make_column_selector),
     "sklearn.decomposition": (PCA,),
+    "sklearn.feature_extraction": (FeatureHasher,),
     "sklearn.feature_extraction.text": (HashingVectorizer, TfidfTransformer),
     "sklearn.frozen": (FrozenEstimator,),
     "sklearn.impute": (MissingIndicator, SimpleImputer),

@@ -11,6 +11,7 @@ from tests.helpers.joint import Plain, by_importance, learn, message_by_message,
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation, Request
 from bayespoint.exceptions import FactorisedWarning, NotConvergedWarning
+from bayespoint.posteriors import StreamPosterior
 from bayespoint.storage import load, save
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayespoint.exceptions.FactorisedWarning")
@@ -75,9 +76,10 @@ def test_two_classes_are_the_binary_engine(weighted, max_iter):
     contrast = np.diff(joint.mean, axis=1) / np.sqrt(2)
     np.testing.assert_allclose(contrast, binary.mean, rtol=0, atol=1e-8)
     np.testing.assert_allclose(joint.own, binary.factor, rtol=0, atol=1e-8)
-    np.testing.assert_allclose(joint.log_evidence, binary.log_evidence, rtol=0, atol=1e-8)
-    left_out = joint.left_out_log_probability[np.arange(40), y]
-    np.testing.assert_allclose(left_out, binary.left_out_log_probability[:, 0], atol=1e-8)
+    if not isinstance(binary, StreamPosterior):  # which predicts from earlier rows only
+        np.testing.assert_allclose(joint.log_evidence, binary.log_evidence, rtol=0, atol=1e-8)
+        left_out = joint.left_out_log_probability[np.arange(40), y]
+        np.testing.assert_allclose(left_out, binary.left_out_log_probability[:, 0], atol=1e-8)
     log_p = binary.log_probability(binary.decision(X, "bayes_point"), "bayes_point")[0]
     np.testing.assert_allclose(joint.decision(X, "bayes_point")[:, 1:], log_p, atol=1e-8)
 

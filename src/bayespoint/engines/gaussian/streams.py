@@ -1,0 +1,275 @@
+"""Streams: independent weights, visited row by row, that forget.
+
+T. Graepel, J. Quinonero Candela, T. Borchert and R. Herbrich, Web-Scale Bayesian Click-Through Rate
+Prediction for Sponsored Search Advertising in Microsoft's Bing Search Engine, ICML 2010: the
+filter, forgetting towards the prior, and pruning. R. Kulhavy and M. B. Zarrop, On a General Concept
+of Forgetting, International Journal of Control 58, 1993.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_softmax, logsumexp
+
+from bayespoint import _core
+from bayespoint._core.calls import Slices, interrupts_later
+from bayespoint.engines.gaussian.factorised import sparse_rows
+from bayespoint.engines.gaussian.prior import (
+    LARGE,
+    GaussianPrior,
+    as_priors,
+    check_same_weights,
+    priors,
+)
+from bayespoint.engines.gaussian.prior_scale import with_scale
+from bayespoint.engines.request import Request
+from bayespoint.engines.run import Run
+from bayespoint.likelihoods import ProbitLikelihood
+from bayespoint.posteriors import StreamPosterior
+from bayespoint.posteriors.stream import MEAN, PRIOR, STEEPEST, VARIANCE, VISITED
+from bayespoint.spaces import BasisSpace, Coordinates
+
+# Chosen on the first 300 000 rows of the flights (docs/how-to/streams.md): one visit forgets at
+# most as much as so many rows. Common weights thus follow the clock and rare ones their visits.
+LONGEST = 100
+HALF_LIVES = (np.inf, 30_000, 10_000, 3_000, 1_000, 300)  # rows, of the rates of decay="auto"
+CHUNK = 1_000  # rows that are predicted, and then learned from, where rates are compared
+MEMORY = 10_000  # rows: half-life of the evidence of rates, and of the recalibration
+CALIBRATION = np.array([1.0, 0.0, 1.0, 0.0, 0.0, 0.01])  # slope 1 +- 1 and offset 0 +- 0.1 at first
+IN_PLACE = 200_000  # visits of rows, some tens of milliseconds, during which interrupts wait
+
+
+def forgets(engine: Any) -> bool:
+    """Whether an engine's weights forget."""
+    return isinstance(engine.decay, str) or engine.decay < 1
+
+
+def is_filter(engine: Any) -> bool:
+    """Whether an engine visits each point once, for each class by itself."""
+    return (
+        getattr(engine, "covariance", "full") == "diagonal"
+        and engine.max_iter == 1
+        and engine.damping in (None, 1)
+    )
+
+
+def safe_entry(posterior: StreamPosterior) -> float:
+    """An entry of a row that is far from overflow."""
+    return float(LARGE**0.5 / (1 + np.sqrt(posterior.records[..., VARIANCE].max())))
+
+
+def shares_kept(engine: Any) -> list[NDArray[np.float64]]:
+    """What a weight keeps 0, 1, 2, ... rows after its last visit, at each rate; empty: all."""
+    rows = np.arange(LONGEST + 1.0)
+    if not isinstance(engine.decay, str):
+        return [np.power(float(engine.decay), rows) if engine.decay < 1 else np.empty(0)]
+    return [0.5 ** (rows / half) if half < np.inf else np.empty(0) for half in HALF_LIVES]
+
+
+def run_filter(
+    engine: Any, space: BasisSpace, targets: NDArray[np.int8], request: Request
+) -> tuple[StreamPosterior, Run]:
+    """Visit each row once, in the order in which they are given."""
+    rows = sparse_rows(space).rows()
+    posterior = begin_stream(engine, space, rows, targets.shape[1], request.start)
+    with request.monitor.running(1, "sweeps"):
+        posterior = learn_rows(engine, posterior, rows, 0.0, targets)
+        request.monitor.update(1)
+    return posterior, Run("sweeps", 1, "a single pass, as asked")
+
+
+def run_passes(
+    engine: Any,
+    space: BasisSpace,
+    targets: NDArray[np.int8],
+    request: Request,
+    run_tasks: Callable[[list[GaussianPrior]], tuple[Any, Run]],
+) -> tuple[StreamPosterior, Run]:
+    """Several passes over a batch, before which its weights forget once, at each rate."""
+    rows = sparse_rows(space).rows()
+    posterior = copied(begin_stream(engine, space, rows, targets.shape[1], request.start))
+    prior_mean, now = broadcast_prior(posterior), posterior.n_rows + len(targets)
+    if len(posterior.records) > 1:
+        part = rows.indptr, rows.indices, rows.data, 0.0
+        judge(posterior, part, targets.T.astype(np.float64))
+    found = []
+    for keep, records in zip(shares_kept(engine), posterior.records, strict=True):
+        for record, mean in zip(records, prior_mean, strict=True):
+            if len(keep):
+                _core.filters.forget_once(rows.indices, record, float(now), mean, keep)
+        before = [GaussianPrior(one[:, MEAN].copy(), np.sqrt(one[:, VARIANCE])) for one in records]
+        found.append(run_tasks(before))
+        gaussian, _ = found[-1]
+        records[:, rows.indices, VISITED] = now
+        records[..., MEAN], records[..., VARIANCE] = gaussian.mean.T, gaussian.factor**2
+    gaussian, run = found[int(posterior.evidence.argmax())]
+    posterior.n_rows = now
+    posterior.log_evidence = posterior.log_evidence + gaussian.log_evidence
+    posterior.left_out_log_probability = gaussian.left_out_log_probability
+    return posterior, run
+
+
+def begin_stream(
+    engine: Any, space: BasisSpace, rows: Any, n_tasks: int, start: Any
+) -> StreamPosterior:
+    """The posterior before a batch, at each rate of the engine."""
+    likelihood = ProbitLikelihood(float(engine.noise), float(engine.label_noise))
+    n_rates = len(HALF_LIVES) if isinstance(engine.decay, str) else 1
+    if isinstance(start, StreamPosterior):
+        check_same_weights(start, space)
+        posterior = with_rates(start, n_rates)
+        check_numbers(engine, space, posterior)
+        posterior.likelihood = likelihood
+        return posterior
+    if isinstance(engine.prior_scale, str):
+        engine = with_scale(engine, unit_scale(engine, rows))
+    prior = priors(engine, space, n_tasks)
+    before = prior if start is None else as_priors(engine, start, ProbitLikelihood, space)
+    records = np.zeros((n_rates, n_tasks, space.n_coordinates, 4))
+    for t, (first, now) in enumerate(zip(prior, before, strict=True)):
+        records[:, t, :, PRIOR], records[:, t, :, VARIANCE] = first.root**-2.0, now.root**2
+        records[:, t, :, MEAN] = now.mean
+    is_centred = not any(one.mean.any() for one in prior)
+    means = np.zeros((1, 1)) if is_centred else np.stack([one.mean for one in prior])
+    posterior = StreamPosterior(
+        records,
+        means,
+        likelihood,
+        calibration=np.tile(CALIBRATION, (n_tasks, 1)) if n_rates > 1 else None,
+        log_evidence=0.0 if start is None or start.log_evidence is None else start.log_evidence,
+    )
+    check_numbers(engine, space, posterior)
+    return posterior
+
+
+def unit_scale(engine: Any, rows: Any) -> float:
+    """The scale at which outputs of these rows have the variance 1; 1 if nothing is forgotten."""
+    largest = float(np.abs(rows.data).max(initial=0.0))
+    if not forgets(engine) or largest == 0:
+        return 1.0
+    square = np.square(rows.data / largest).sum() / rows.shape[0]  # neither 0 nor infinite
+    return float(1 / max(largest * np.sqrt(square), 1 / LARGE))
+
+
+def with_rates(posterior: StreamPosterior, n_rates: int) -> StreamPosterior:
+    """The posterior with so many rates, which begin alike."""
+    known = len(posterior.records)
+    if known == n_rates:
+        return posterior
+    if known > 1:
+        raise ValueError(
+            f"The batches so far were learned with decay='auto', at {known} rates of forgetting. "
+            f"They cannot go on with one rate: set decay='auto' again, or fit anew."
+        )
+    more = copy(posterior)
+    more.records = np.repeat(posterior.records, n_rates, axis=0)
+    more.evidence = np.zeros(n_rates)
+    more.calibration = np.tile(CALIBRATION, (posterior.records.shape[1], 1))
+    return more
+
+
+def copied(posterior: StreamPosterior) -> StreamPosterior:
+    """The same in arrays of its own."""
+    other = copy(posterior)
+    other.records, other.evidence = posterior.records.copy(), posterior.evidence.copy()
+    if posterior.calibration is not None:
+        other.calibration = posterior.calibration.copy()
+    return other
+
+
+def check_numbers(engine: Any, space: Coordinates, posterior: StreamPosterior) -> None:
+    """Refuse numbers whose squares overflow."""
+    known = [GaussianPrior(one[:, MEAN], np.sqrt(one[:, VARIANCE])) for one in posterior.records[0]]
+    engine._check_range(space, known)
+
+
+def broadcast_prior(posterior: StreamPosterior) -> NDArray[np.float64]:
+    """The mean of the prior of every weight of every task."""
+    return np.broadcast_to(posterior.prior_mean, posterior.records.shape[1:3])
+
+
+def learn_rows(
+    engine: Any, posterior: StreamPosterior, rows: Any, constant: float, targets: NDArray
+) -> StreamPosterior:
+    """Visit each row once; the posterior is changed in place, unless there is much to learn.
+
+    Then a copy is, since an interrupt may come in between, and is returned.
+
+    Parameters
+    ----------
+    engine : ExpectationPropagation
+        Its forgetting; the noise is that of the posterior.
+    posterior : StreamPosterior
+        What is known.
+    rows : CSR array of shape (n, n_coordinates), or one column less
+        Each weight at most once in a row.
+    constant : float
+        Entry of all rows at the last weight; 0 if it is in ``rows``.
+    targets : ndarray of shape (n, n_tasks)
+        Labels -1 and +1.
+    """
+    y = np.ascontiguousarray(targets.T, dtype=np.float64)
+    n, n_rates = len(targets), len(posterior.records)
+    if y.size * n_rates <= IN_PLACE:
+        with interrupts_later():
+            visit(engine, posterior, rows, constant, y, [(0, n)] if n_rates == 1 else chunks(n))
+        return posterior
+    posterior = copied(posterior)
+    visit(engine, posterior, rows, constant, y, Slices().of(n) if n_rates == 1 else chunks(n))
+    return posterior
+
+
+def chunks(n: int) -> Iterable[tuple[int, int]]:
+    """Begin and end of the rows that are predicted before they are learned from."""
+    return ((begin, min(begin + CHUNK, n)) for begin in range(0, n, CHUNK))
+
+
+def visit(
+    engine: Any,
+    posterior: StreamPosterior,
+    rows: Any,
+    constant: float,
+    y: NDArray[np.float64],
+    slices: Iterable[tuple[int, int]],
+) -> None:
+    """Learn from all rows, a slice after the other; y has shape (n_tasks, n)."""
+    prior_mean, kept = broadcast_prior(posterior), shares_kept(engine)
+    log_p = np.empty((len(kept), *y.shape))
+    for begin, end in slices:
+        own = np.s_[begin:end]
+        part = rows.indptr[begin : end + 1], rows.indices, rows.data, constant
+        share = log_softmax(posterior.evidence)
+        if len(kept) > 1:
+            judge(posterior, part, y[:, own])
+        for k, t in np.ndindex(log_p.shape[:2]):
+            _core.filters.learn(
+                *part, y[t, own], posterior.records[k, t], posterior.n_rows, prior_mean[t],
+                kept[k], *posterior.likelihood.constants, log_p[k, t, own],
+            )  # fmt: skip
+        if len(kept) > 1:
+            log_p[0, :, own] = logsumexp(log_p[..., own] + share[:, None, None], axis=0)
+        posterior.n_rows += end - begin
+    posterior.log_evidence = posterior.log_evidence + log_p[0].sum(axis=1)
+    posterior.left_out_log_probability = log_p[0].T
+
+
+def judge(posterior: StreamPosterior, part: tuple[Any, ...], y: NDArray[np.float64]) -> None:
+    """Predict rows before they are learned from; evidence and recalibration follow.
+
+    So both tell how good predictions of so many rows at once are, not of each next row.
+    """
+    keep = 0.5 ** (y.shape[1] / MEMORY)
+    means, variances = posterior.sparse_moments(*part)
+    answers = posterior.likelihood.log_predictive(posterior.likelihood.predictive(means, variances))
+    gained = np.where(y.T > 0, *answers).sum(axis=(1, 2))
+    z = np.clip(posterior.score(*answers), -STEEPEST, STEEPEST)
+    if posterior.calibration is not None:
+        for t, known in enumerate(posterior.calibration):
+            _core.filters.calibrate(z[:, t].copy(), y[t], known, keep, CALIBRATION)
+    evidence = keep * posterior.evidence + gained
+    posterior.evidence = evidence - evidence.max()
