@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from bayespoint import BayesPointClassifier, load, save
 from bayespoint.dask import DaskBayesPointClassifier
 from bayespoint.engines import PermutedPerceptron
+from bayespoint.exceptions import ClusterError
 
 pytestmark = pytest.mark.xdist_group("dask")
 X, y = load_iris(return_X_y=True)
@@ -82,8 +83,27 @@ def test_a_client_of_another_kind():
 def test_a_closed_client():
     with Client(processes=False, n_workers=1, dashboard_address=":0", set_as_default=False) as one:
         pass
-    with pytest.raises(Exception, match="connection to its scheduler is lost"):
+    with pytest.raises(ClusterError, match="connection to its scheduler is lost"):
         DaskBayesPointClassifier(client=one, **PARAMS).fit(X, y)
+
+
+def test_a_cluster_without_workers(monkeypatch):
+    monkeypatch.setattr("bayespoint.dask.cluster.NO_WORKERS", 0.1)
+    options = {"processes": False, "n_workers": 0, "dashboard_address": ":0"}
+    with (
+        Client(set_as_default=False, **options) as one,
+        pytest.raises(ClusterError, match="no workers for 0 s"),
+    ):
+        DaskBayesPointClassifier(client=one, **PARAMS).fit(X, y)
+
+
+def test_a_client_that_is_not_the_default(monkeypatch):
+    monkeypatch.setattr("distributed.client._global_clients", {})
+    options = {"processes": False, "n_workers": 1, "dashboard_address": ":0"}
+    with Client(set_as_default=False, **options) as one:
+        for engine in ("perceptron", "laplace"):
+            clf = DaskBayesPointClassifier(client=one, kernel="linear", engine=engine)
+            assert clf.set_params(random_state=0).fit(X, y == 0).score(X, y == 0) == 1
 
 
 def test_a_failed_fit_leaves_the_classifier_as_it_was(fitted, client):

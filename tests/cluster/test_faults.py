@@ -166,6 +166,13 @@ def test_a_worker_has_too_little_memory(workers, slow, expected):
     assert len(slow.readings) > expected.n_readings  # a block was begun, and lost
 
 
+def test_a_task_that_ends_its_workers(workers, slow, monkeypatch):
+    monkeypatch.setattr(has_workers(workers, 3).cluster.scheduler, "allowed_failures", 0)
+    slow.fault = faults.die
+    with pytest.raises(ClusterError, match=r"lost 1 times.*memory"):
+        fit(workers, slow)
+
+
 def test_a_block_that_raises(workers, slow):
     slow.fault = faults.catch_fire
     with pytest.raises(BlockError, match=r"Block 3 .*the disk is on fire") as caught:

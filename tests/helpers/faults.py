@@ -57,6 +57,11 @@ def catch_fire(k):
         raise RuntimeError("the disk is on fire")
 
 
+def die(k):
+    if k == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
 def only_on_the_driver(k):
     if k == 3:
         raise FileNotFoundError(2, "No such file or directory", "/home/driver/rows.npy")

@@ -88,7 +88,8 @@ class Cluster:
         """
         with self._clear_errors():
             try:
-                wait(futures, timeout=POLL)
+                with self.client.as_current():  # which may not be the default of this process
+                    wait(futures, timeout=POLL)
             except TimeoutError:
                 self._look_for_workers()
             status = [future.status for future in futures]
@@ -137,8 +138,8 @@ class Cluster:
     def _too_large(self, error: KilledWorker) -> ClusterError:
         return ClusterError(
             self.address,
-            f"{error.allowed_failures + 1} workers were lost while they ran the same task, which "
-            "probably needs more memory than a worker has",
+            f"workers were lost {error.allowed_failures + 1} times while they ran the same task, "
+            "which probably needs more memory than a worker has",
             "use smaller blocks of rows, or give workers more memory (memory_limit)",
         )
 
