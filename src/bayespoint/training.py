@@ -98,6 +98,8 @@ class Training(Settings):
             assert engine.device_space is not None
             kernel = fitted_on_device(self._make_kernel(), problem.points)
             space = engine.device_space(kernel, self.ridge, self.n_components)
+            if getattr(engine, "precision", "single") == "half":
+                space.half = True
             with memory_errors_in_words(problem.points.device):
                 return space.fit_on_device(problem.points)
         kernel = self._make_kernel().fitted(problem.points)

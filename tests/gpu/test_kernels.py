@@ -54,6 +54,20 @@ def test_values_between_training_points_and_with_new_ones(name, points, device):
 
 
 @pytest.mark.parametrize("name", KERNELS)
+def test_half_precision_is_the_kernel_of_rounded_points(name, device):
+    X = torch.tensor(POINTS["any"].astype(np.float32), device=device)
+    kernel = on_device.fitted(KERNELS[name], X)
+    exact = on_device.prepare(kernel, X)
+    half = on_device.prepare(kernel, X, half=True)
+    assert all(part.halves is None or part.halves.low is None for part in (half, *half.parts))
+    values, about = (on_device.block(kernel, one, one).cpu().numpy() for one in (half, exact))
+    assert np.allclose(values, about, rtol=1e-2, atol=1e-2)
+    assert np.abs(values - about).max() > 1e-7
+    back = on_device.to_points(kernel, half)
+    assert np.allclose(kernel.block(back, back), values, rtol=1e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize("name", KERNELS)
 def test_points_come_back_as_numpy_prepares_them(name, device):
     kernel, here, there, on = prepared(name, "any", device)
     back = on_device.to_points(there, on)

@@ -75,6 +75,20 @@ def test_other_kernel_values_give_nearly_the_same_machine(kernel, device):
     assert abs(here.oob_score_ - there.oob_score_) < 0.05
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+def test_half_precision(kernel, device):
+    """Points on a grid keep their values; others give nearly the same machine."""
+    params = {"kernel": kernel, "gamma": 0.25}
+    assert_same(fitted("cuda", params), fitted("cuda", params, precision="half"))
+    Z = X + rng.normal(size=X.shape)
+    single, half = (fitted("cuda", params, X=Z, precision=name) for name in ("single", "half"))
+    assert np.mean(single.predict(Z) == half.predict(Z)) > 0.97
+    assert np.allclose(half.decision_function(Z), half.set_params(device=None).decision_function(Z),
+                       atol=1e-2)  # fmt: skip
+    with pytest.raises(ValueError, match="precision"):
+        fitted("cuda", params, precision="double")
+
+
 @pytest.mark.parametrize("rows", [1, 7, 40])
 def test_a_small_cache_changes_nothing(rows, device, monkeypatch):
     monkeypatch.setattr(perceptrons, "REACH", 20)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bayespoint.gpu.products import Halves, inner_products, split
+from bayespoint.gpu.products import Halves, inner_products, rounded, split
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -61,3 +61,12 @@ def test_zeros_and_many_sizes(device):
     values *= halves.unit[:, None].double() * halves.unit.double()
     exact = A.double() @ A.double().T
     assert torch.allclose(values, exact, rtol=1e-6)
+
+
+def test_rounded_points_need_one_product(device):
+    A, B = matrices(device)
+    near = rounded(A)
+    assert 1e-5 < float(((near - A).abs() / A.abs()).max()) <= 2.0**-11
+    assert split(near).low is None
+    assert torch.equal(rounded(near), near)
+    assert relative_error(near, B, split(near), split(B)) < 1e-6

@@ -11,7 +11,7 @@ import numpy as np
 
 from bayespoint.exceptions import KernelError
 from bayespoint.gpu.arrays import CHUNK, to_device, to_host
-from bayespoint.gpu.products import Halves, grid_steps, inner_products, split
+from bayespoint.gpu.products import Halves, grid_steps, inner_products, rounded, split
 from bayespoint.gpu.source import finish, multiply
 from bayespoint.kernels import (
     ConstantKernel,
@@ -135,16 +135,17 @@ def gamma_of(gamma: Any, X: Any) -> Any:
 
 
 @singledispatch
-def prepare(kernel: Any, X: Any, *, unit: bool = False) -> DevicePoints:
-    """Prepare points, as ``kernel.prepare`` does."""
+def prepare(kernel: Any, X: Any, *, unit: bool = False, half: bool = False) -> DevicePoints:
+    """Prepare points, as ``kernel.prepare`` does; ``half`` rounds them to eleven binary digits."""
     raise TypeError(f"{type(kernel).__name__} has no values on a device")
 
 
 @prepare.register
-def _(kernel: PolynomialKernel, X: Any, *, unit: bool = False) -> DevicePoints:
+def _(kernel: PolynomialKernel, X: Any, *, unit: bool = False, half: bool = False) -> DevicePoints:
     import torch
 
     gamma, coef0 = known_gamma(kernel), float(kernel.coef0)
+    X = rounded(X) if half else X
     square = squares(X, gamma) + coef0
     length = square.sqrt()
     longest = power_of_two(float(length.max()))
@@ -161,23 +162,28 @@ def _(kernel: PolynomialKernel, X: Any, *, unit: bool = False) -> DevicePoints:
 
 
 @prepare.register
-def _(kernel: RadialKernel, X: Any, *, unit: bool = False) -> DevicePoints:
+def _(kernel: RadialKernel, X: Any, *, unit: bool = False, half: bool = False) -> DevicePoints:
     import torch
 
     gamma = known_gamma(kernel)
-    z = X if kernel.centre_ is None else X - torch.as_tensor(kernel.centre_, device=X.device)
+    centre = 0.0 if kernel.centre_ is None else torch.as_tensor(kernel.centre_, device=X.device)
+    z = X - centre
     if np.ndim(gamma) == 0:
+        z = rounded(z) if half else z
+        X = z + centre if half else X
         side, scale = squares(z, gamma), np.sqrt(2 * gamma)
-        halves = split(z)
     else:
-        z = z * torch.as_tensor(np.sqrt(2 * gamma), device=X.device).float()
-        side, scale, halves = squares(z, 0.5), 1.0, split(z)
+        widths = torch.as_tensor(np.sqrt(2 * gamma), device=X.device).float()
+        z = rounded(z * widths) if half else z * widths
+        X = torch.where(widths > 0, z / widths + centre, X) if half else X
+        side, scale = squares(z, 0.5), 1.0
+    halves = split(z)
     norm = torch.ones(len(X), dtype=torch.float64, device=X.device)
     return DevicePoints(halves, (scale * halves.unit).float(), side.float(), norm, 0.0, X)
 
 
 @prepare.register
-def _(kernel: ConstantKernel, X: Any, *, unit: bool = False) -> DevicePoints:
+def _(kernel: ConstantKernel, X: Any, *, unit: bool = False, half: bool = False) -> DevicePoints:
     import torch
 
     ones = torch.ones(len(X), device=X.device)
@@ -185,13 +191,13 @@ def _(kernel: ConstantKernel, X: Any, *, unit: bool = False) -> DevicePoints:
 
 
 @prepare.register
-def _(kernel: SumKernel, X: Any, *, unit: bool = False) -> DevicePoints:
+def _(kernel: SumKernel, X: Any, *, unit: bool = False, half: bool = False) -> DevicePoints:
     import torch
 
     unit = unit or kernel.normalize
     if kernel.is_linear:
-        return prepare(as_polynomial(kernel), X, unit=unit)
-    parts = [prepare(term, X) for term in kernel.terms]
+        return prepare(as_polynomial(kernel), X, unit=unit, half=half)
+    parts = [prepare(term, X, half=half) for term in kernel.terms]
     weights = [1.0] * len(parts) if kernel.weights is None else kernel.weights
     log_units = torch.tensor(
         [np.log2(w) + part.log_unit for w, part in zip(weights, parts, strict=True)],
@@ -201,7 +207,7 @@ def _(kernel: SumKernel, X: Any, *, unit: bool = False) -> DevicePoints:
     log_square = log_units + 2 * torch.log2(torch.stack([part.norm for part in parts], dim=1))
     log_total = torch.logsumexp(log_square * np.log(2), dim=1, keepdim=True) / np.log(2)
     if unit:
-        parts = [prepare(term, X, unit=True) for term in kernel.terms]
+        parts = [prepare(term, X, unit=True, half=half) for term in kernel.terms]
         is_zero = torch.isneginf(log_total)
         scale = torch.exp2((log_square - torch.where(is_zero, 0.0, log_total)) / 2)
         norm, log_unit = (~is_zero[:, 0]).double(), 0.0

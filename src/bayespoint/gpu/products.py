@@ -84,7 +84,15 @@ def split(X: Any) -> Halves:
         scaled = X[part] / unit[part, None]
         high[part, :k] = scaled
         low[part, :k] = scaled - high[part, :k]
-    return Halves(high, low, unit)
+    return Halves(high, low if bool(low.any()) else None, unit)
+
+
+def rounded(X: Any) -> Any:
+    """The nearest rows of eleven binary digits, for which one part is enough."""
+    halves = split(X)
+    if halves.low is None:
+        return X
+    return halves.high[:, : X.shape[1]].float() * halves.unit[:, None]
 
 
 def grid_steps(X: Any) -> list[float]:

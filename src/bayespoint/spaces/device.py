@@ -20,11 +20,18 @@ class DeviceSpace(DualSpace):
     ----------
     kernel, ridge, n_components
         As in :class:`DualSpace`.
+
+    Attributes
+    ----------
+    half : bool
+        Whether training points are rounded to eleven binary digits.
     """
+
+    half = False
 
     def fit_on_device(self, X: Any) -> DeviceSpace:
         """Prepare the training points, a tensor."""
-        self.points: Any = prepare(self.kernel, X)
+        self.points: Any = prepare(self.kernel, X, half=self.half)
         self.device = X.device
         return self
 

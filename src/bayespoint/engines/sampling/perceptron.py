@@ -25,7 +25,7 @@ from bayespoint.posteriors.log_odds import learn_log_odds
 from bayespoint.posteriors.sampled import FirstVisits
 from bayespoint.spaces import DeviceSpace, DualSpace
 from bayespoint.threads import thread_pool
-from bayespoint.validation import check_number
+from bayespoint.validation import check_choice, check_number
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -57,6 +57,11 @@ class PermutedPerceptron(Engine):
         smaller than the rows needed (at most m rows of m numbers). "auto" takes what is needed, up
         to half of the memory that is free. On a GPU it is device memory, and "auto" takes up to
         three quarters of what is free.
+    precision : {"single", "half"}, default="single"
+        "half" rounds the training points to eleven binary digits on a GPU, so that kernel values
+        take one product of float16 numbers instead of three. Predictions are those of the rounded
+        points. Points on a grid, such as pixels and counts, take one product in any case, and keep
+        their values. The CPU has no such products, and does not round.
 
     Notes
     -----
@@ -103,6 +108,7 @@ class PermutedPerceptron(Engine):
     max_epochs: int = 100
     max_time: float | None = None
     cache_size: float | str = "auto"
+    precision: str = "single"
 
     def check(self) -> None:
         """Raise a ValueError for a parameter that is not allowed."""
@@ -110,6 +116,7 @@ class PermutedPerceptron(Engine):
         check_number(self, "max_epochs", low=1, integer=True)
         check_number(self, "cache_size", low=0, closed="neither", also=("auto",))
         check_number(self, "max_time", low=0, closed="neither", also=(None,))
+        check_choice(self, "precision", ("single", "half"))
 
     def run(
         self, space: DualSpace, targets: NDArray[np.int8], request: Request
