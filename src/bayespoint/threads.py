@@ -205,6 +205,34 @@ def blas_threads(n: int) -> Iterator[None]:
         blas.release(ticket)
 
 
+def in_parts(function: Callable[[slice], Any], n: int, size: int) -> list:
+    """Results of a function for consecutive parts of n rows, computed in threads.
+
+    Parameters
+    ----------
+    function : callable
+        Takes the slice of some rows.
+    n, size : int
+        Number of all rows, and of those of a part.
+
+    Returns
+    -------
+    list
+        In the order of the rows.
+
+    Examples
+    --------
+    >>> from bayespoint.threads import in_parts
+    >>> in_parts(lambda own: sum(range(5)[own]), 5, 3)
+    [3, 7]
+    """
+    parts = [slice(begin, min(begin + size, n)) for begin in range(0, max(n, 1), size)]
+    if len(parts) == 1:
+        return [function(parts[0])]
+    with thread_pool() as pool:
+        return pool.map(function, parts)
+
+
 @contextmanager
 def useful_threads(size: int) -> Iterator[None]:
     """Limit BLAS to one thread where matrices are too small for more to help.

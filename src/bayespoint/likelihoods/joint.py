@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +15,7 @@ from scipy.stats import qmc
 from bayespoint import _core
 from bayespoint.likelihoods.quadrature import NODES, STEP, TINY, log_rest, share_of_largest
 from bayespoint.state import need, number
+from bayespoint.threads import in_parts
 
 N_POINTS = 256  # quasi-random points of an integral: probabilities are good to 1e-3
 MOST_FINE = 32  # times as many points where outputs vary much
@@ -21,6 +24,7 @@ STEEP = 4.0  # standard deviation of outputs up to which the nodes of the quadra
 CERTAIN = 100.0  # standard deviations beyond which nothing changes
 RELIABLE = 1e-9  # probability from which Owen's function has six digits
 EPS = np.finfo(np.float64).eps
+PART = 64  # points of a compiled call: some tens of milliseconds
 
 
 class JointLikelihood(ABC):
@@ -124,7 +128,7 @@ class SoftmaxLikelihood(JointLikelihood):
         for factor in np.unique(finer[~wide]):
             own = ~wide & (finer == factor)
             grid = grid_of(dimensions, int(factor))
-            shares = _core.orthants.mean_softmax(centred[own], roots[own], *grid)
+            shares = few_at_a_time(_core.orthants.mean_softmax, centred[own], roots[own], *grid)
             log_shares[own] = np.log(np.maximum(shares, TINY))
         return log_shares
 
@@ -155,12 +159,21 @@ def log_share_of_largest(mean: NDArray, covariance: NDArray) -> NDArray[np.float
     """
     n_classes = mean.shape[1]
     mean, covariance = np.ascontiguousarray(mean), np.ascontiguousarray(covariance)
-    shares = _core.orthants.largest(mean, covariance, unit_cube(max(n_classes - 2, 1)))
+    cube = unit_cube(max(n_classes - 2, 1))
+    shares = few_at_a_time(_core.orthants.largest, mean, covariance, cube)
     if n_classes == 3:
         exact = np.stack([leads_both(mean, covariance, c) for c in range(3)], axis=1)
         shares = np.where(exact > RELIABLE, exact, np.minimum(shares, RELIABLE))
         shares /= shares.sum(axis=1, keepdims=True)
     return np.log(np.maximum(shares, TINY))
+
+
+def few_at_a_time(
+    function: Callable[..., NDArray], mean: NDArray, other: NDArray, *arguments: Any
+) -> NDArray[np.float64]:
+    """A compiled function of some points, in short calls."""
+    found = in_parts(lambda own: function(mean[own], other[own], *arguments), len(mean), PART)
+    return np.concatenate(found)
 
 
 def leads_both(mean: NDArray, covariance: NDArray, c: int) -> NDArray[np.float64]:

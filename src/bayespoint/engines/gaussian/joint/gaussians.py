@@ -154,19 +154,23 @@ class WeightJoint(JointGaussian):
         self._common = prior.common_root()
         self._common_variances = space.variances(self._common, is_triangular=False)
         self._factor = prior.contrast_root()
+        self._prior_precision = np.asfortranarray(prior.contrast_precision())
         self.width = len(self._factor)
 
     def _factorise(self, rate: NDArray) -> None:
-        d = len(self.prior.mean)
-        total = np.sqrt(rate.sum(axis=1, keepdims=True))
-        pull = (rate / total) @ self._H
-        precision = np.asfortranarray(self.prior.contrast_precision())  # of which the lower half
-        for a, h in enumerate(self._H.T):
-            # Column a of H^T Pi H of each point, up to the diagonal.
-            up_to = rate @ (h[:, None] * self._H[:, : a + 1]) - pull[:, [a]] * pull[:, : a + 1]
-            for here, some in small_parts(self.space, 8 * (a + 1) * d):
-                held = (up_to[here][:, :, None] * some[:, None, :]).reshape(len(some), -1)
-                precision[a * d : (a + 1) * d, : (a + 1) * d] += some.T @ held
+        d, size = len(self.prior.mean), self._H.shape[1]
+        pull = (rate / np.sqrt(rate.sum(axis=1, keepdims=True))) @ self._H
+        precision = self._prior_precision.copy(order="F")  # of which the lower half counts
+        for here, some in small_parts(self.space, 8 * size * d):
+            room = np.empty(len(some) * size * d)
+            for a, h in enumerate(self._H.T):
+                # Column a of H^T Pi H of each point, up to the diagonal.
+                up_to = rate[here] @ (h[:, None] * self._H[:, : a + 1])
+                up_to -= pull[here, a, None] * pull[here, : a + 1]
+                held = room[: up_to.size * d].reshape(*up_to.shape, d)
+                np.multiply(up_to[:, :, None], some[:, None, :], out=held)
+                total = some.T @ held.reshape(len(some), -1)
+                precision[a * d : (a + 1) * d, : (a + 1) * d] += total
         if not np.isfinite(precision).all():
             raise LinAlgError("the messages overflow")
         L = cholesky(precision, lower=True, overwrite_a=True, check_finite=False)
@@ -229,7 +233,7 @@ class DeviceJoint(WeightJoint):
 
     def _factorise(self, rate: NDArray) -> None:
         self._factor = device.inverse_root(
-            self.space.on_device, self.prior.contrast_precision(), rate, self._H
+            self.space.on_device, self._prior_precision, rate, self._H
         )
         before = self.prior.contrast_log_determinant
         self.log_determinant = device.log_determinant(self._factor) - before

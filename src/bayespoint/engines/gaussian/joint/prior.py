@@ -90,7 +90,7 @@ class DependentPrior:
 
     def contrast_precision(self) -> NDArray[np.float64]:
         """Of the weights of all contrasts, one after another."""
-        return self._precision.copy()
+        return self._precision
 
     def contrast_root(self) -> NDArray[np.float64]:
         """F of the covariance F F^T of the weights of all contrasts."""

@@ -12,8 +12,10 @@ from bayespoint.engines.gaussian.joint.extrapolation import Extrapolation
 from bayespoint.engines.gaussian.joint.gaussians import JointGaussian, WeightJoint, precisions
 from bayespoint.likelihoods import ArgmaxLikelihood
 from bayespoint.posteriors import Messages
+from bayespoint.threads import in_parts
 
 INNER = 10  # visits of the sites of a point to each other, before other points are told
+PART = 500  # points whose sites a compiled call finds
 STILL = 1e-10  # move at which they end
 MEANS = 8  # steps with the cavities' covariances of the last exact posterior
 LESS, LESS_OF_MANY = 0.3, 0.05  # share of the first move at which these end
@@ -163,9 +165,14 @@ class JointSites:
         """What all sites should be, given the others, and how far they are from that."""
         g = self.gaussian
         self._messages = self.messages()
-        *self._wanted, moves = _core.joint.wanted_sites(
-            g.f, g.S, self.codes, self.shift, self.rate, self._removed, self._noise, INNER, STILL
-        )
+        data = g.f, g.S, self.codes, self.shift, self.rate, self._removed
+        settings = self._noise, INNER, STILL
+
+        def some(own: slice) -> tuple[NDArray, NDArray, NDArray]:
+            return _core.joint.wanted_sites(*(one[own] for one in data), *settings)
+
+        found = in_parts(some, len(self.codes), PART)
+        *self._wanted, moves = (np.concatenate(one) for one in zip(*found, strict=True))
         self._left = float(moves.max(initial=0.0))
 
     def log_evidence(self) -> float:
