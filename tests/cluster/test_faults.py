@@ -159,11 +159,16 @@ def test_a_worker_has_too_little_memory(workers, slow, expected):
     slow.fault = faults.need_memory
     with faults.worker(workers.scheduler.address, memory_limit="500MB"):
         has_workers(workers, 4)
-        try:
-            assert_same_bits(fit(workers, slow), expected)
-        except ClusterError as error:
-            assert "memory" in str(error)
-    assert len(slow.readings) > expected.n_readings  # a block was begun, and lost
+        for n_fits in range(1, 6):  # the scheduler may give it nothing to do in one of them
+            try:
+                assert_same_bits(fit(workers, slow), expected)
+            except ClusterError as error:
+                assert "memory" in str(error)
+                break
+            if len(slow.readings) > n_fits * expected.n_readings:  # a block was begun, and lost
+                break
+        else:
+            pytest.fail("the small worker was never given a block")
 
 
 def test_a_task_that_ends_its_workers(workers, slow, monkeypatch):
