@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from bayespoint.blocks.base import Block
 from bayespoint.blocks.design import Design
 from bayespoint.blocks.sweeps import LeftOut, SummarySums, Thinning, small_codes
+from bayespoint.engines.gaussian.newton import left_out_log_probability
 from bayespoint.likelihoods import LogisticLikelihood
-
-EPS = np.finfo(np.float64).eps
 
 
 class Place(NamedTuple):
@@ -121,10 +120,9 @@ def summarise_mode(
             y = targets[:, i]
             f, variance = space.outputs(mean), space.variances(factor, is_triangular=False)
             miss, bend = likelihood.derivatives(y * f)
-            remaining = np.maximum(1 - removed * bend * variance, EPS)
-            centre = f - removed * y * miss * variance / remaining
-            score = likelihood.predictive(centre, variance / remaining)
-            left_out[own, i] = likelihood.log_predictive(y * score)[0]
+            left_out[own, i] = left_out_log_probability(
+                likelihood, y, f, variance, removed * bend, removed * y * miss
+            )
             found[i] += weight @ likelihood.log_likelihood(y * f)[0]
             wrong[i] += (y * f <= 0).sum()
     _, codes, weight = order.design.used(block)

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from bayespoint.blocks.sweeps import LeftOut
 from bayespoint.coding import Coding
-from bayespoint.left_out import ENOUGH, Estimate, best_temperature, estimates
+from bayespoint.left_out import ENOUGH, Estimate, best_temperature, expected_scores_of_parts
 
 CHUNK = 65_536  # rows of which probabilities are computed at a time
-TINY = np.finfo(np.float64).tiny
 
 
 def temperature_of(left_out: Sequence[LeftOut], coding: Coding, thinned: int = 1) -> float:
@@ -33,25 +32,9 @@ def temperature_of(left_out: Sequence[LeftOut], coding: Coding, thinned: int = 1
 
 
 def expected(left_out: Sequence[LeftOut], coding: Coding) -> dict[str, Estimate]:
-    """Error and log-loss that new data should bring; as in memory, a chunk at a time."""
+    """Error and log-loss that new data should bring."""
     heaviest = max(one.weight.max(initial=0.0) for one in left_out)
-    total = squares = wrong = loss = mean = 0.0
-    for p, codes, copies in chunks(left_out, coding, heaviest):
-        losses = -np.log(np.maximum(p, TINY))
-        own = losses[np.arange(len(codes)), codes]
-        total += copies.sum()
-        squares += copies @ copies
-        wrong += copies @ (p.argmax(axis=1) != codes)
-        loss += copies @ own
-        mean += copies @ (p * losses).sum(axis=1)
-    wrong, loss, mean = wrong / total, loss / total, mean / total
-    seen = implied = 0.0
-    for p, codes, copies in chunks(left_out, coding, heaviest):
-        losses = -np.log(np.maximum(p, TINY))
-        seen += copies @ (losses[np.arange(len(codes)), codes] - loss) ** 2
-        implied += copies @ (p * (losses - mean) ** 2).sum(axis=1)
-    n = total**2 / squares
-    return estimates(n, wrong, loss, float(np.sqrt(max(seen, implied) / total / n)))
+    return expected_scores_of_parts(lambda: chunks(left_out, coding, heaviest))
 
 
 def chunks(

@@ -16,14 +16,14 @@ from bayespoint.gpu.arrays import to_device, to_host
 BYTES = 2**30  # for a part of the points
 
 
-def inverse_root(Z: Any, prior: NDArray, rate: NDArray, contrasts: NDArray) -> Any:
+def inverse_root(Z: Any, prior: Any, rate: NDArray, contrasts: NDArray) -> Any:
     """F, upper triangular, with F F^T the covariance of the weights of all contrasts.
 
     Parameters
     ----------
     Z : tensor of shape (n, d)
         The points.
-    prior : ndarray of shape ((C - 1) d, (C - 1) d)
+    prior : tensor of shape ((C - 1) d, (C - 1) d)
         Precision of the weights before any label is seen.
     rate : ndarray of shape (n, C)
         Rates r of the messages, whose precisions are diag(r) - r r^T / sum(r).
@@ -34,7 +34,7 @@ def inverse_root(Z: Any, prior: NDArray, rate: NDArray, contrasts: NDArray) -> A
 
     r, H = (to_device(one, Z.device, Z.dtype) for one in (rate, contrasts))
     pull = (r / r.sum(dim=1, keepdim=True).sqrt()) @ H
-    precision = to_device(prior, Z.device, Z.dtype)
+    precision = prior.clone()
     d = Z.shape[1]
     for a in range(H.shape[1]):
         up_to = r @ (H[:, [a]] * H[:, : a + 1]) - pull[:, [a]] * pull[:, : a + 1]

@@ -69,24 +69,32 @@ class FactorisedSites:
 
     def sweep(self, share: float) -> float:
         """Visit all sites, one after another; the largest move."""
+        if np.isinf(self._visit_all(share)):  # no cavity: lack no more copies than are there
+            self._removed = np.minimum(self.weight, 1.0)
+        return self._change
+
+    def _visit_all(self, share: float) -> float:
+        """Visit all points; the largest move. A LinAlgError says that no posterior is left."""
         before = self.a.copy(), self.b.copy()
-        begins, columns, x, y = self._rows
         self._change = 0.0
-        for begin, end in self._slices.of(len(y)):
-            own = slice(begin, end)
-            moved = _core.ep.sweep_rows(
-                begins[begin : end + 1], columns, x, y[own], self.weight[own], self._removed[own],
-                self.a, self.b, self.pull, self.precision, self.last[own],
-                *self.likelihood.constants, share,
-            )  # fmt: skip
+        for begin, end in self._slices.of(len(self.y)):
+            moved = self._visit(begin, end, share)
             self._change = float(np.maximum(self._change, moved))  # NaN stays NaN
         sound = (self.precision * self.prior.root**2 < 1 / COLLAPSED).all()
         if np.isnan(self._change) or not sound:
             self.a, self.b = before
             raise LinAlgError("the posterior has collapsed")
-        if np.isinf(self._change):  # a site had no cavity: lack no more copies than are there
-            self._removed = np.minimum(self.weight, 1.0)
         return self._change
+
+    def _visit(self, begin: int, end: int, share: float) -> float:
+        """Visit some points; the largest move."""
+        begins, columns, x, y = self._rows
+        own = slice(begin, end)
+        return _core.ep.sweep_rows(
+            begins[begin : end + 1], columns, x, y[own], self.weight[own], self._removed[own],
+            self.a, self.b, self.pull, self.precision, self.last[own], *self.likelihood.constants,
+            share,
+        )  # fmt: skip
 
     def moves_left(self, tol: float) -> float:
         """The largest move of the last sweep: sums of messages need no computing afresh."""

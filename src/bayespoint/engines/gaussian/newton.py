@@ -174,13 +174,29 @@ class LogisticMode:
 
         removed = np.minimum(self.weight, 1.0) / self.weight  # share of its message
         variance = self.space.variances(factor, is_triangular=self.prior.root.ndim == 1)
-        remaining = np.maximum(1 - removed * last.rate * variance, EPS)
         pull = removed * (last.slope - last.rate * last.change)  # h - r f
-        cavity = f - pull * variance / remaining, variance / remaining
-        score = self.likelihood.predictive(*cavity)
-        left_out, _ = self.likelihood.log_predictive(self.y * score)
+        left_out = left_out_log_probability(
+            self.likelihood, self.y, f, variance, removed * last.rate, pull
+        )
         return TaskResult(
             self.prior.mean + self.prior.rooted(u), factor, float(log_evidence), left_out,
             float((self.y * f <= 0).mean()),
             Messages(last.slope + last.rate * self.f, last.rate),
         )  # fmt: skip
+
+
+def left_out_log_probability(
+    likelihood: LogisticLikelihood,
+    y: NDArray,
+    f: NDArray,
+    variance: NDArray,
+    rate: NDArray,
+    pull: NDArray,
+) -> NDArray[np.float64]:
+    """Of labels y, without their messages: outputs have means f and variances with them.
+
+    ``rate`` is the precision of what a cavity lacks, and ``pull`` its shift less rate times f.
+    """
+    remaining = np.maximum(1 - rate * variance, EPS)
+    score = likelihood.predictive(f - pull * variance / remaining, variance / remaining)
+    return likelihood.log_predictive(y * score)[0]

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError
 
 from bayespoint import _core
-from bayespoint.engines.gaussian.factorised import COLLAPSED, FactorisedSites
+from bayespoint.engines.gaussian.factorised import FactorisedSites
 
 
 class TiedSites(FactorisedSites):
@@ -39,26 +38,19 @@ class TiedSites(FactorisedSites):
 
     def sweep(self, share: float) -> float:
         """Visit all points, one after another; the largest move."""
-        before = self.a.copy(), self.b.copy()
-        begins, columns, x, y = self._rows
-        self._change = 0.0
-        for begin, end in self._slices.of(len(y)):
-            own = slice(begin, end)
-            moved = _core.filters.sweep_tied(
-                begins[begin : end + 1], columns, x, y[own], self.weight[own], self._copies,
-                self.a, self.b, self.pull, self.precision, self.last[own],
-                *self.likelihood.constants, share if self._copies.any() else 1.0,
-            )  # fmt: skip
-            self._change = float(np.maximum(self._change, moved))  # NaN stays NaN
-        if (
-            np.isnan(self._change)
-            or not (self.precision * self.prior.root**2 < 1 / COLLAPSED).all()
-        ):
-            self.a, self.b = before
-            raise LinAlgError("the posterior has collapsed")
-        weight = np.repeat(self.weight, np.diff(begins))
-        self._copies = np.bincount(columns, weight, len(self.a))
+        self._visit_all(share if self._copies.any() else 1.0)
+        weight = np.repeat(self.weight, np.diff(self.Z.indptr))
+        self._copies = np.bincount(self.Z.indices, weight, len(self.a))
         return self._change
+
+    def _visit(self, begin: int, end: int, share: float) -> float:
+        begins, columns, x, y = self._rows
+        own = slice(begin, end)
+        return _core.filters.sweep_tied(
+            begins[begin : end + 1], columns, x, y[own], self.weight[own], self._copies,
+            self.a, self.b, self.pull, self.precision, self.last[own], *self.likelihood.constants,
+            share,
+        )  # fmt: skip
 
     def totals(self) -> NDArray[np.float64]:
         """Shifts and rates of all messages to each weight, (2, d)."""

@@ -229,7 +229,9 @@ class DeviceJoint(WeightJoint):
 
     def __init__(self, space: Coordinates, prior: Any) -> None:
         super().__init__(space, prior)
-        self._factor: Any = to_device(self._factor, space.on_device.device)
+        where = space.on_device.device
+        self._factor: Any = to_device(self._factor, where)
+        self._prior_precision: Any = to_device(self._prior_precision, where)
 
     def _factorise(self, rate: NDArray) -> None:
         self._factor = device.inverse_root(
