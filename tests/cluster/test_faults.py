@@ -3,6 +3,7 @@
 import contextlib
 import os
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from bayespoint.exceptions import BlockError, ClusterError
 from bayespoint.monitor import Monitor, watch
 
 pytestmark = pytest.mark.xdist_group("dask")
-LIMIT = 60.0  # seconds for a fit that takes one or two without a fault
+LIMIT = 120.0  # seconds for a fit that takes some without a fault, on a busy machine
 N_BLOCKS = 8
 SECOND_ROUND = 2 * N_BLOCKS + 4  # readings: all blocks at first, then in every round
 # Label noise, so that sites are kept from round to round: what a fault could lose.
@@ -154,21 +155,15 @@ def test_a_worker_joins_late(workers, slow, expected):
         assert {pid for _, pid in slow.readings} - before  # it has done something
 
 
-def test_a_worker_has_too_little_memory(workers, slow, expected):
+def test_a_worker_has_too_little_memory(workers, slow, expected, tmp_path):
     has_workers(workers, 3)
-    slow.fault = faults.need_memory
-    with faults.worker(workers.scheduler.address, memory_limit="500MB"):
-        has_workers(workers, 4)
-        for n_fits in range(1, 6):  # the scheduler may give it nothing to do in one of them
-            try:
-                assert_same_bits(fit(workers, slow), expected)
-            except ClusterError as error:
-                assert "memory" in str(error)
-                break
-            if len(slow.readings) > n_fits * expected.n_readings:  # a block was begun, and lost
-                break
-        else:
-            pytest.fail("the small worker was never given a block")
+    begun, survived = tmp_path / "begun", tmp_path / "survived"
+    slow.fault = partial(faults.hoard, begun=begun, survived=survived)
+    assert_same_bits(fit(workers, slow), expected)
+    assert begun.exists()
+    if survived.exists():
+        pytest.skip("Dask does not see the memory of its workers on this machine")
+    assert len(slow.readings) > expected.n_readings  # a block was begun, and lost
 
 
 def test_a_task_that_ends_its_workers(workers, slow, monkeypatch):

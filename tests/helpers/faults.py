@@ -23,7 +23,7 @@ PYTHON = [sys.executable, "-m"]
 class LoggedBlocks(Blocks):
     """Blocks that write down who has read them, and may do something bad.
 
-    ``fault(k, log)`` is called before every reading.
+    ``fault(k)`` is called before every reading.
     """
 
     def __init__(self, blocks, log, seconds=0.0, fault=None):
@@ -67,14 +67,15 @@ def only_on_the_driver(k):
         raise FileNotFoundError(2, "No such file or directory", "/home/driver/rows.npy")
 
 
-def need_memory(k):
-    """Needs more than a small worker has."""
-    from distributed import get_worker
-
-    if k % 2 and get_worker().memory_manager.memory_limit < 600e6:
-        hoard = np.ones(50_000_000)  # 400 MB
-        time.sleep(5)
-        del hoard
+def hoard(k, begun, survived):
+    """Block 3 needs more memory than a worker has, the first time that it is read."""
+    if k != 3 or begun.exists():
+        return
+    begun.touch()
+    memory = np.ones(150_000_000)  # 1.2 GB
+    time.sleep(20)  # its nanny looks every 0.2 s
+    survived.touch()
+    del memory
 
 
 class After(threading.Thread):
