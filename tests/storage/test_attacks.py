@@ -109,6 +109,7 @@ def test_arrays_that_lie(models, outcome, array):
         {"object": "sklearn.pipeline.Pipeline", "number": 0, "state": {"memory": "//host/pickles"}},
         {"dict": []},
         {"array": "../../etc/passwd"},
+        {"array": "arrays/0.npy", "triangle": "lowest"},
         None,
         17,
     ],

@@ -143,7 +143,7 @@ def test_the_page_names_what_can_be_kept():
     page = (Path(__file__).parents[2] / "docs" / "model-files.md").read_text(encoding="utf-8")
     parts = [name.split(".")[-1] for name in CLASSES if name.startswith("sklearn")]
     assert parts and not [part for part in parts if f"`{part}" not in page]
-    assert f"The format version is {VERSION}." in page
+    assert f"The format version is {VERSION};" in page
 
 
 def test_names_of_the_package():

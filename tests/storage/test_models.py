@@ -39,6 +39,7 @@ from bayespoint.engines import ExpectationPropagation
 from bayespoint.engines.base import ENGINES as ALIASES
 from bayespoint.posteriors import Posterior
 from bayespoint.reject import SelectiveClassifier
+from bayespoint.storage import archive, encode
 from bayespoint.storage.registry import CLASSES
 
 
@@ -238,6 +239,33 @@ def test_memory_order(there_and_back, shape, order):
     again = there_and_back(model).kw_args["whole"]
     long = [axis for axis in range(3) if array.shape[axis] > 1]
     assert [again.strides[i] for i in long] == [array.strides[i] for i in long]
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (0, 2, 1), (2, 1, 0)])
+@pytest.mark.parametrize("triangle", [np.tril, np.triu])
+def test_triangles(there_and_back, tmp_path, triangle, order):
+    half = triangle(np.random.default_rng(0).normal(size=(2, 60, 60))).transpose(order)
+    there_and_back(FunctionTransformer(kw_args={"half": half}))
+    assert (tmp_path / "model.bpm").stat().st_size < 0.6 * half.nbytes
+    half[half == 0] = -0.0  # which has other bits, so that the whole is stored
+    there_and_back(FunctionTransformer(kw_args={"half": half}))
+    assert (tmp_path / "model.bpm").stat().st_size > half.nbytes
+
+
+def test_files_of_format_2(tmp_path, monkeypatch):
+    machine, X = fitted("ep", "rbf", 3)
+    bayespoint.save(machine, tmp_path / "new")
+    with monkeypatch.context() as older:
+        older.setattr(archive, "VERSION", 2)
+        older.setattr(encode, "triangle_of", lambda array: None)
+        bayespoint.save(machine, tmp_path / "old")
+    models = [bayespoint.load(tmp_path / name) for name in ("old", "new")]
+    assert not differences(*models)
+    assert models[0].predict_proba(X).tobytes() == models[1].predict_proba(X).tobytes()
+    sizes = [(tmp_path / name).stat().st_size for name in ("old", "new")]
+    n = len(machine.posterior_.mean)
+    matrices = 8 * (3 * n**2 + (n - 1) ** 2)
+    assert_allclose(sizes[0] - sizes[1], matrices / 2, rtol=0.1)
 
 
 # Whatever is made of the values that files know comes back.

@@ -148,6 +148,7 @@ VALUES = [
     {"scalar": "<i8", "value": 2**70}, {"scalar": "U", "value": "a"}, {"dtype": "<f8"},
     {"dtype": "O"}, {"dtype": "V8"}, {"type": "builtins.float"}, {"type": "os.system"},
     {"array": "arrays/0.npy"}, {"array": "arrays/1.npy", "axes": [1, 0]}, {"array": 5},
+    {"array": "arrays/1.npy", "triangle": "lower"}, {"array": "arrays/1.npy", "triangle": [1]},
     {"array": "manifest.json"}, {"objects": ["a", None], "shape": [2]},
     {"objects": ["a"], "shape": [2]},
     {"objects": [], "shape": [0, 10**9]}, {"same": 1}, {"same": 10**6}, {"code": "import os"},

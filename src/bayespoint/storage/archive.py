@@ -12,7 +12,8 @@ from bayespoint.state import ContentError
 
 MANIFEST = "manifest.json"
 FORMAT = "bayespoint model"
-VERSION = 2  # of the format; raised when older releases cannot read new files
+VERSION = 3  # of the format; raised when older releases cannot read new files
+OLDEST = 2  # that is read: without triangles of arrays
 SEAL = "bayespoint model, manifest sha256 "  # comment of the archive, followed by the digits
 LARGEST_MANIFEST = 64 * 2**20  # bytes
 # Bytes of memory for each of these characters, in JSON and in the values that are made of it.
@@ -176,13 +177,13 @@ def check_version(manifest: dict[str, Any]) -> None:
     version = manifest.get("format_version")
     if type(version) is not int or version < 1:
         raise ContentError(f"its format version is {version!r}, not a positive integer")
-    if version != VERSION:
+    if not OLDEST <= version <= VERSION:
         libraries = manifest.get("libraries")
         writer = libraries.get("bayespoint") if isinstance(libraries, dict) else None
         remedy = "Upgrade bayespoint" if version > VERSION else "Fit and save the model again"
         raise ContentError(
             f"it was written by bayespoint {writer or 'of unknown version'} in format {version}, "
-            f"but this release reads format {VERSION}. {remedy}"
+            f"but this release reads formats {OLDEST} to {VERSION}. {remedy}"
         )
 
 

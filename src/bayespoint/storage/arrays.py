@@ -37,26 +37,66 @@ def axis_order(array: NDArray) -> list[int]:
     return [axis for axis in range(array.ndim) if axis not in long] + order
 
 
-def to_bytes(array: NDArray, order: Sequence[int]) -> memoryview:
-    """The array as bytes of a .npy file, with its axes in the given order."""
+def triangle_of(array: NDArray) -> str | None:
+    """The triangle of the last two axes outside of which all is 0: half of a Cholesky factor."""
+    if array.dtype.kind != "f" or array.ndim < 2 or not array.shape[-1] == array.shape[-2] > 1:
+        return None
+    for name, rest in (("lower", np.triu(array, 1)), ("upper", np.tril(array, -1))):
+        if array.size and not rest.any() and not np.signbit(rest).any():  # -0.0 has other bits
+            return name
+    return None
+
+
+def mask_of(triangle: str, side: int) -> NDArray[np.bool_]:
+    """Where the numbers of a triangle are."""
+    lower = np.tri(side, dtype=bool)
+    return lower if triangle == "lower" else lower.T
+
+
+def to_bytes(array: NDArray, triangle: str | None = None) -> memoryview:
+    """The array as bytes of a .npy file, or only a triangle of it, row by row."""
     buffer = io.BytesIO()
-    turned = array.transpose(order)
-    contiguous = np.ascontiguousarray(turned).reshape(turned.shape)  # 0-d arrays stay 0-d
+    if triangle is not None:
+        array = array[..., mask_of(triangle, array.shape[-1])]
+    contiguous = np.ascontiguousarray(array).reshape(array.shape)  # 0-d arrays stay 0-d
     npy.write_array(buffer, contiguous, version=VERSION, allow_pickle=False)
     return buffer.getbuffer()
 
 
-def from_bytes(data: bytes, order: Sequence[int] | None = None) -> NDArray:
-    """The array of a .npy file whose axes were stored in the given order, if any."""
+def from_bytes(
+    data: bytes, order: Sequence[int] | None = None, triangle: str | None = None
+) -> NDArray:
+    """The array of a .npy file, given how it was stored: order of its axes, one triangle of it."""
+    array = read_array(data)
+    if triangle is not None:
+        array = with_zeros(array, triangle)
+    order = range(array.ndim) if order is None else order
+    if sorted(order) != list(range(array.ndim)):
+        raise ContentError(f"its shape {array.shape} does not match its axes {list(order)}")
+    return array.transpose(np.argsort(order)) if array.ndim else array
+
+
+def with_zeros(numbers: NDArray, triangle: str) -> NDArray:
+    """Square matrices, from the numbers of their triangles."""
+    side = math.isqrt(2 * numbers.shape[-1]) if numbers.ndim else 0
+    is_known = triangle in ("lower", "upper") and numbers.dtype.kind == "f"
+    if not is_known or not numbers.size or side * (side + 1) != 2 * numbers.shape[-1]:
+        raise ContentError(f"its shape {numbers.shape} is not that of a triangle")
+    array = np.zeros((*numbers.shape[:-1], side, side), numbers.dtype)
+    array[..., mask_of(triangle, side)] = numbers
+    return array
+
+
+def read_array(data: bytes) -> NDArray:
+    """The array of a .npy file."""
     buffer = io.BytesIO(data)
     if npy.read_magic(buffer) != VERSION:
         raise ContentError("its .npy format is not version 1.0")
     shape, is_fortran, dtype = npy.read_array_header_1_0(buffer, max_header_size=HEADER)
     if not is_plain(dtype) or is_fortran:
         raise ContentError(f"its type {dtype} is not allowed")
-    order = range(len(shape)) if order is None else order
-    if any(length < 0 for length in shape) or sorted(order) != list(range(len(shape))):
-        raise ContentError(f"its shape {shape} does not match its axes {list(order)}")
+    if any(length < 0 for length in shape):
+        raise ContentError(f"its shape {shape} is invalid")
     n_bytes = math.prod(shape) * dtype.itemsize
     if n_bytes != len(data) - buffer.tell():
         raise ContentError(f"its {len(data)} bytes do not match shape {shape} and type {dtype}")
@@ -65,4 +105,4 @@ def from_bytes(data: bytes, order: Sequence[int] | None = None) -> NDArray:
         letters = np.frombuffer(array.tobytes(), np.dtype("u4").newbyteorder(dtype.byteorder))
         if letters.max() > LAST_LETTER:
             raise ContentError("its text contains numbers that are not Unicode characters")
-    return array.transpose(np.argsort(order)) if len(shape) else array
+    return array

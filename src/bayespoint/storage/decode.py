@@ -54,7 +54,7 @@ class Decoder:
             "dtype": (set(), self._dtype),
             "type": (set(), self._type),
             "scalar": ({"value"}, self._scalar),
-            "array": ({"axes", "readonly"}, self._array),
+            "array": ({"axes", "readonly", "triangle"}, self._array),
             "objects": ({"shape"}, self._object_array),
             "object": ({"number", "state"}, self._object),
             "same": (set(), self._same),
@@ -122,8 +122,9 @@ class Decoder:
         return scalar
 
     def _array(self, node: dict, place: str, depth: int) -> np.ndarray:
-        name, axes, readonly = node["array"], node.get("axes"), node.get("readonly", False)
-        layout = (axes, readonly)
+        name, axes, triangle = node["array"], node.get("axes"), node.get("triangle")
+        readonly = node.get("readonly", False)
+        layout = (axes, triangle, readonly)
         if name in self._arrays:
             known, array = self._arrays[name]
             if known != layout:
@@ -131,7 +132,7 @@ class Decoder:
             self._count(array, place)
             return array
         try:
-            array = from_bytes(self._get(name), axes)
+            array = from_bytes(self._get(name), axes, triangle)
         except ContentError as error:
             raise ContentError(f"{place} cannot be read: {error}") from error
         array.flags.writeable = not readonly

@@ -10,7 +10,7 @@ import numpy as np
 
 from bayespoint.deferred import Deferred
 from bayespoint.state import ContentError
-from bayespoint.storage.arrays import axis_order, is_plain, to_bytes
+from bayespoint.storage.arrays import axis_order, is_plain, to_bytes, triangle_of
 from bayespoint.storage.checks import check
 from bayespoint.storage.content import DEPTH, SINGLE, check_names, is_cached
 from bayespoint.storage.registry import NAMES, TYPE_NAMES
@@ -82,9 +82,13 @@ class Encoder:
         if not is_plain(array.dtype):
             raise ContentError(f"{place} is an array of {array.dtype}: {ALLOWED_ARRAYS}")
         order = axis_order(array)
-        node: dict[str, Any] = {"array": self._put(to_bytes(array, order))}
+        turned = array.transpose(order)
+        triangle = triangle_of(turned)
+        node: dict[str, Any] = {"array": self._put(to_bytes(turned, triangle))}
         if order != list(range(array.ndim)):
             node["axes"] = order
+        if triangle is not None:
+            node["triangle"] = triangle
         if not array.flags.writeable and type(array) is np.ndarray:
             node["readonly"] = True
         self._keep(array, node)
