@@ -9,7 +9,14 @@ from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.preprocessing import scale
 
 from bayespoint import BayesPointClassifier
-from bayespoint.left_out import DEPENDENCE, best_temperature, expected_scores, mixture_weights
+from bayespoint.left_out import (
+    DEPENDENCE,
+    best_temperature,
+    expected_scores,
+    mixture_weights,
+    temperature_losses,
+    temperature_of_losses,
+)
 
 
 def forecasts(n=4000, temperature=2.0, seed=0):
@@ -30,6 +37,17 @@ def test_few_points_stay_near_1():
     scores, codes = forecasts(4000, temperature=3.0)
     near = best_temperature(scores[:10], codes[:10])
     assert abs(np.log(near)) < 0.4 < np.log(best_temperature(scores, codes))
+
+
+@pytest.mark.parametrize("temperature", [0.2, 1.0, 3.0])
+def test_losses_of_batches_add_up(temperature):
+    scores, codes = forecasts(1000, temperature)
+    weight = np.random.default_rng(2).uniform(0.5, 2.0, size=1000)
+    parts = np.split(np.arange(1000), [1, 8, 300])
+    losses = [temperature_losses(scores[own], codes[own], weight[own]) for own in parts]
+    together = best_temperature(scores, codes, weight)
+    assert temperature_of_losses(sum(losses)) == pytest.approx(together, rel=1e-3)
+    assert temperature_of_losses(losses[1]) != pytest.approx(together, rel=0.03)
 
 
 def test_a_weight_is_a_number_of_copies():

@@ -7,10 +7,14 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.preprocessing import scale
 from tests.helpers.probit import assert_same, machine, problem
 
+import bayespoint
 from bayespoint import BayesPointClassifier
+from bayespoint.blocks import from_arrays
 from bayespoint.engines import ExpectationPropagation, PermutedPerceptron
+from bayespoint.left_out import best_temperature
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayespoint.exceptions.FactorisedWarning")
 KINDS = pytest.mark.parametrize(
@@ -103,6 +107,38 @@ def test_many_batches_come_near_a_fit(covariance, band, size):
     assert np.abs(np.log(ratio)).max() < 0.35
     last_batch = clone(clf).fit(X[-size:], y[-size:])
     assert gap(last_batch) > 2 * band  # without the earlier batches
+
+
+@pytest.mark.parametrize("begin", ["fit", "partial_fit"])
+@pytest.mark.parametrize("engine", ["ep", "laplace"])
+def test_the_temperature_is_that_of_all_batches(begin, engine, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    order = np.random.default_rng(0).permutation(150)
+    X, y = scale(X[order]), y[order]
+    clf = BayesPointClassifier(kernel="linear", engine=engine)
+    forecasts = []
+    for n, batch in enumerate(np.split(np.arange(150), [90, 92])):
+        if n == 0 and begin == "fit":
+            clf.fit(X[batch], y[batch])
+        else:
+            clf.partial_fit(X[batch], y[batch], classes=[0, 1, 2])
+        coding, log_p = clf.coding_, clf.posterior_.left_out_log_probability
+        forecasts.append(coding.log_odds(*coding.left_out(log_p, y[batch])))
+        known = np.concatenate(forecasts)
+        expected = best_temperature(known, y[: len(known)])
+        assert coding.temperature == pytest.approx(expected, rel=1e-3)
+        assert abs(np.log(expected)) > 0.05
+        bayespoint.save(clf, tmp_path / "model")
+        clf = bayespoint.load(tmp_path / "model")
+    assert clf.set_params(temperature=1.5).partial_fit(X, y).coding_.temperature == 1.5
+
+
+def test_batches_keep_a_temperature_of_which_nothing_else_is_known():
+    X, y = problem(200)
+    clf = BayesPointClassifier(kernel="linear").fit(from_arrays(X[:150], y[:150], block_rows=50))
+    temperature = clf.coding_.temperature
+    assert abs(np.log(temperature)) > 0.05
+    assert clf.partial_fit(X[150:], y[150:]).coding_.temperature == temperature
 
 
 def test_a_later_fit_starts_anew():

@@ -79,7 +79,8 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Streaming, OutOfCor
     temperature : float or "auto", default="auto"
         Divides the log-odds of the classes: above 1 probabilities are less certain. "auto" is the
         temperature of the best leave-one-out predictions, nearer to 1 for few points; 1 if the
-        engine has no leave-one-out predictions, in ``partial_fit``, and for votes.
+        engine has no leave-one-out predictions, and for votes. ``partial_fit`` learns it from all
+        batches, each point predicted from the earlier batches and the rest of its own.
     mixture : list of (float, dict), optional
         Weights and parameters of several machines, whose posteriors are mixed. Parameters that are
         not in the dict are those of the classifier.

@@ -36,6 +36,7 @@ OF_SOME_FITS = (
     "left_out_error_",
     "expected_scores_",
     "chosen_params_",
+    "_temperature_losses",
     "oob_decision_function_",
     "oob_score_",
 )
@@ -78,12 +79,14 @@ class Fitted(Predictions, Training, Deferred):
         self, engine: Engine, problem: Problem, trained: Trained, choice: Any, seconds: float
     ) -> None:
         """Set the fitted attributes, and warn."""
-        self._space, self.posterior_, self.coding_, run = trained
+        self._space, self.posterior_, self.coding_, run, losses = trained
         self.run_ = replace(run, seconds=seconds)
         self.classes_, self._columns = problem.classes, problem.columns
         self._accepts_sparse = self._takes_sparse(engine)
         self.n_iter_ = run.n_iter
         self._drop_attributes_of_some_fits()
+        if losses is not None:
+            self._temperature_losses = losses
         if self.posterior_.log_evidence is not None:
             self.log_evidence_ = self.posterior_.log_evidence
         left_out = None if choice is None else choice.left_out

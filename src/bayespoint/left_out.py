@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
 from scipy.optimize import minimize_scalar
 from scipy.special import betaincinv, log_softmax, ndtri
 
 WIDEST = 2.0  # bound on |log T|
+LOG_TEMPERATURES = np.linspace(-WIDEST, WIDEST, 21)  # between which losses are smooth
 # Leave-one-out is optimistic where points are few: log T is worth n / (n + CAUTION) of itself.
 CAUTION = 50
 ENOUGH = 20_000  # points to learn a temperature from
@@ -61,17 +63,65 @@ def best_temperature(
     >>> print(f"{best_temperature(scores, codes):.2f}")  # log 3 = 3 / 2.73
     2.60
     """
+    n, loss = loss_by_temperature(scores, codes, weight)
+    return temperature_of_least(loss, n if n_points is None else n_points)
+
+
+def loss_by_temperature(
+    scores: NDArray, codes: NDArray, weight: NDArray[np.float64] | None
+) -> tuple[float, Callable[[float], float]]:
+    """How many copies of points there are, and their log-loss as a function of log T."""
     copies = np.ones(len(codes)) if weight is None else weight
-    n = float(copies.sum()) if n_points is None else n_points
+    n = float(copies.sum())
     some = slice(None, None, -(-len(codes) // ENOUGH))
     scores, codes, copies = scores[some], codes[some], copies[some]
-    rows = np.arange(len(codes))
+    rows, scale = np.arange(len(codes)), n / copies.sum()
 
     def loss(log_temperature: float) -> float:
-        return -copies @ log_softmax(scores * np.exp(-log_temperature), axis=1)[rows, codes]
+        log_p = log_softmax(scores * np.exp(-log_temperature), axis=1)[rows, codes]
+        return -scale * (copies @ log_p)
 
+    return n, loss
+
+
+def temperature_of_least(loss: Callable[[float], float], n: float) -> float:
+    """The temperature of the least loss of n points, nearer to 1 for few."""
     found = minimize_scalar(loss, bounds=(-WIDEST, WIDEST), method="bounded").x
     return float(np.exp(found * n / (n + CAUTION)))
+
+
+def temperature_losses(
+    scores: NDArray, codes: NDArray, weight: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """What later batches need to know of the forecasts of this one; sums are those of all batches.
+
+    Parameters
+    ----------
+    scores, codes, weight
+        As in :func:`best_temperature`.
+
+    Returns
+    -------
+    ndarray of shape (22,)
+        The number of points, and their log-loss at 21 temperatures.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.left_out import temperature_losses, temperature_of_losses
+    >>> scores = np.tile([[0.0, 3.0]], (500, 1))
+    >>> codes = (np.arange(500) % 4 > 0).astype(int)
+    >>> losses = temperature_losses(scores, codes)
+    >>> print(f"{temperature_of_losses(losses + losses):.2f}")  # of 1000 points
+    2.60
+    """
+    n, loss = loss_by_temperature(scores, codes, weight)
+    return np.array([n, *map(loss, LOG_TEMPERATURES)])
+
+
+def temperature_of_losses(losses: NDArray[np.float64]) -> float:
+    """The best temperature of all batches, from the sum of their :func:`temperature_losses`."""
+    return temperature_of_least(CubicSpline(LOG_TEMPERATURES, losses[1:]), losses[0])
 
 
 def mixture_weights(

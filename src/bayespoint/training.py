@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import log_expit
 from sklearn.base import clone
 
@@ -15,7 +16,7 @@ from bayespoint.coding import Coding, make_coding
 from bayespoint.engines import Engine, Request, Run
 from bayespoint.gpu.devices import is_tensor, memory_errors_in_words
 from bayespoint.gpu.kernels import fitted as fitted_on_device
-from bayespoint.left_out import best_temperature
+from bayespoint.left_out import best_temperature, temperature_losses, temperature_of_losses
 from bayespoint.monitor import Monitor, watch
 from bayespoint.posteriors import MixturePosterior, Posterior, StreamPosterior
 from bayespoint.posteriors.mixture import scores
@@ -25,18 +26,21 @@ from bayespoint.spaces import StackedSpace
 
 
 class Trained(NamedTuple):
-    """A trained machine, all that predictions need, and how it was trained."""
+    """A trained machine, all that predictions need, how it was trained, and what batches add to."""
 
     space: Any
     posterior: Posterior
     coding: Coding
     run: Run
+    losses: NDArray | None = None  # of its temperature and others
 
 
 class Training(Settings):
     """Trains machines with the parameters of a classifier; sets no attributes."""
 
     _seed: int
+    coding_: Coding
+    _temperature_losses: NDArray | None = None  # of all batches so far
 
     def _with_coding(self, problem: Problem, engine: Engine) -> Problem:
         """The problem, with its classes together or one against the rest."""
@@ -60,11 +64,11 @@ class Training(Settings):
                 "features, for example with StandardScaler, and use parameters nearer to the "
                 "defaults."
             )
-        temperature = self._find_temperature(posterior, problem, start)
+        temperature, losses = self._find_temperature(posterior, problem, start)
         space = space if posterior.support is None else space.restrict(posterior.support)
         space.forget()
         coding = make_coding(problem.classes, temperature, joint=problem.joint)
-        return Trained(space, posterior, coding, run)
+        return Trained(space, posterior, coding, run, losses)
 
     def _choose(self, problem: Problem, engine: Engine, monitor: Monitor) -> Any:
         """Choose what is "auto"."""
@@ -124,21 +128,28 @@ class Training(Settings):
 
     def _find_temperature(
         self, posterior: Posterior, problem: Problem, start: Posterior | None
-    ) -> float:
+    ) -> tuple[float, NDArray | None]:
         """The temperature that was given, or that of the best leave-one-out predictions.
 
-        It is 1 where there are none, where they do not cover all points seen, and for votes, which
-        are shares of classifiers.
+        It is 1 where there are none, and for votes, which are shares of classifiers. A point of a
+        batch is predicted from all earlier batches and the rest of its own. Batches after a fit of
+        which only the temperature is known (in blocks) keep it.
         """
         if self.temperature != "auto":
-            return float(self.temperature)
+            return float(self.temperature), None
         log_probability = posterior.left_out_log_probability
         is_stream = isinstance(posterior, StreamPosterior)  # the first rows were hardly predicted
-        if log_probability is None or start is not None or is_stream or self.decision == "vote":
-            return 1.0
+        if log_probability is None or is_stream or self.decision == "vote":
+            return 1.0, None
         coding = problem.coding
         log_odds = coding.log_odds(*coding.left_out(log_probability, problem.codes))
-        return best_temperature(log_odds, problem.codes, problem.weight)
+        losses = temperature_losses(log_odds, problem.codes, problem.weight)
+        if start is None:
+            return best_temperature(log_odds, problem.codes, problem.weight), losses
+        if self._temperature_losses is None:
+            return self.coding_.temperature, None
+        losses += self._temperature_losses
+        return temperature_of_losses(losses), losses
 
 
 def mixed(mixture: Sequence[tuple], parts: list[Trained], problem: Problem) -> Trained:

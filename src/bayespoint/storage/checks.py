@@ -16,6 +16,7 @@ from bayespoint.classifier import BayesPointClassifier
 from bayespoint.coding import Coding
 from bayespoint.engines import Engine, Run
 from bayespoint.exceptions import held_warnings, one_line
+from bayespoint.left_out import LOG_TEMPERATURES
 from bayespoint.posteriors import Posterior
 from bayespoint.scaling import Scaling
 from bayespoint.spaces import BasisSpace, DualSpace, StackedSpace
@@ -72,6 +73,8 @@ def classifier(value: BayesPointClassifier) -> None:
     if scaling is not None:
         need(isinstance(scaling, Scaling), "its scaling is not a Scaling")
         finite(scaling.mean, "d", d=n_features)
+    if value._temperature_losses is not None:
+        finite(value._temperature_losses, "k", k=len(LOG_TEMPERATURES) + 1)
     # The coefficients of a linear classifier have confirmed the number of features.
     need(n_features <= TRIAL or space.kernel.is_linear, f"it claims {n_features} features")
     trial(value, np.zeros((1, n_features)), n_tasks)
