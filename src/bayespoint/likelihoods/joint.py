@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import lru_cache
@@ -9,18 +10,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax, ndtr, ndtri, owens_t
+from scipy.special import log_softmax, ndtr, ndtri, owens_t, softmax
 from scipy.stats import qmc
 
 from bayespoint import _core
-from bayespoint.likelihoods.quadrature import NODES, STEP, TINY, log_rest, share_of_largest
+from bayespoint.likelihoods.quadrature import TINY, log_rest, share_of_largest
 from bayespoint.state import need, number
 from bayespoint.threads import in_parts
 
 N_POINTS = 256  # quasi-random points of an integral: probabilities are good to 1e-3
 MOST_FINE = 32  # times as many points where outputs vary much
-WIDE = 128.0  # from which, in two dimensions, Gaussian noise is good to 1e-6
-STEEP = 4.0  # standard deviation of outputs up to which the nodes of the quadrature are enough
+WIDE = 200.0  # deviation of differences of three outputs: from here Gaussian noise is good to 1e-6
+WIDE_OF_MANY = 10.0  # of more outputs: to 1e-3
+LOST = 1e-15  # probability that counts as none
 CERTAIN = 100.0  # standard deviations beyond which nothing changes
 RELIABLE = 1e-9  # probability from which Owen's function has six digits
 EPS = np.finfo(np.float64).eps
@@ -117,20 +119,45 @@ class SoftmaxLikelihood(JointLikelihood):
         The softmax is the law of the largest output with Gumbel noise. Where outputs vary far more,
         Gaussian noise of the same variance does as well.
         """
+        n_classes = mean.shape[1]
         centred, roots = differences(mean, covariance)
-        dimensions, spread = roots.shape[2], np.sqrt(np.square(roots).sum(axis=1).max(axis=1))
-        finer = np.ceil(spread / STEEP) if dimensions <= 2 else 2 ** np.ceil(spread)
-        finer = np.clip(finer, 1, MOST_FINE).astype(int)
+        wide = narrowest(roots) > (WIDE if n_classes <= 3 else WIDE_OF_MANY)
+        noise = np.pi**2 / 6 * np.eye(n_classes)
         log_shares = np.empty(mean.shape)
-        wide = (spread > WIDE) & (dimensions <= 2)
-        noise = np.pi**2 / 6 * np.eye(mean.shape[1])
         log_shares[wide] = log_share_of_largest(mean[wide], covariance[wide] + noise)
-        for factor in np.unique(finer[~wide]):
-            own = ~wide & (finer == factor)
-            grid = grid_of(dimensions, int(factor))
-            shares = few_at_a_time(_core.orthants.mean_softmax, centred[own], roots[own], *grid)
-            log_shares[own] = np.log(np.maximum(shares, TINY))
+        integral = softmax_by_rows if n_classes <= 3 else softmax_at_random
+        log_shares[~wide] = np.log(np.maximum(integral(centred[~wide], roots[~wide]), TINY))
         return log_shares
+
+
+def narrowest(roots: NDArray) -> NDArray[np.float64]:
+    """The smallest standard deviation of a difference of two outputs, of each point."""
+    pairs = itertools.combinations(range(roots.shape[1]), 2)
+    squares = [np.square(roots[:, i] - roots[:, j]).sum(axis=1) for i, j in pairs]
+    return np.sqrt(np.min(squares, axis=0))
+
+
+def softmax_by_rows(mean: NDArray, roots: NDArray) -> NDArray[np.float64]:
+    """The mean of the softmax of two or three outputs, good to 1e-6.
+
+    A class without a share, since another one dominates at all nodes, has that of the mean outputs.
+    """
+    plane = np.zeros((*mean.shape, 2))
+    plane[:, :, : roots.shape[2]] = roots
+    shares = few_at_a_time(_core.orthants.softmax_in_plane, mean, plane)
+    return np.maximum(shares, np.minimum(softmax(mean, axis=1), LOST))
+
+
+def softmax_at_random(mean: NDArray, roots: NDArray) -> NDArray[np.float64]:
+    """The mean of the softmax of more outputs, from more quasi-random points where they vary."""
+    spread = np.sqrt(np.square(roots).sum(axis=1).max(axis=1))
+    finer = np.clip(2 ** np.ceil(spread), 1, MOST_FINE).astype(int)
+    shares = np.empty(mean.shape)
+    for factor in np.unique(finer):
+        own = finer == factor
+        points = normal_points(roots.shape[2], N_POINTS * int(factor))
+        shares[own] = few_at_a_time(_core.orthants.mean_softmax, mean[own], roots[own], points)
+    return shares
 
 
 def log_share_of_largest(mean: NDArray, covariance: NDArray) -> NDArray[np.float64]:
@@ -216,18 +243,6 @@ def unit_cube(dimensions: int, n_points: int = N_POINTS) -> NDArray[np.float64]:
 
 
 @lru_cache(maxsize=32)
-def grid_of(dimensions: int, factor: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Points of a standard normal distribution and their weights, so many times as fine.
-
-    The product of one or two quadratures, or quasi-random points.
-    """
-    if dimensions > 2:
-        points = ndtri(unit_cube(dimensions, N_POINTS * factor))
-        return points, np.full(len(points), 1 / len(points))
-    step = STEP / factor
-    nodes = np.arange(NODES[0], NODES[-1] + step / 2, step)
-    weights = step * np.exp(-(nodes**2) / 2) / np.sqrt(2 * np.pi)
-    if dimensions == 1:
-        return nodes[:, None], weights
-    points = np.stack(np.meshgrid(nodes, nodes), axis=-1).reshape(-1, 2)
-    return points, np.outer(weights, weights).ravel()
+def normal_points(dimensions: int, n_points: int) -> NDArray[np.float64]:
+    """Quasi-random points of a standard normal distribution."""
+    return ndtri(unit_cube(dimensions, n_points))
