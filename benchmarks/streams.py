@@ -107,12 +107,7 @@ def flights(path: Path, n_rows: int) -> tuple[sparse.csr_array, NDArray[np.int64
         codes, at = np.unique(code, return_inverse=True)
         words = [word(int(one), names, known) for one in codes]  # each is hashed once
         parts.append(hasher.transform([[one] for one in words]).indices[at])
-    indices = np.stack(parts, axis=1).astype(np.int32)
-    begin = np.arange(0, indices.size + 1, indices.shape[1], dtype=np.int32)
-    shape = len(date), 2**BITS
-    X = sparse.csr_array((np.ones(indices.size), indices.ravel(), begin), shape=shape)
-    X.sum_duplicates()
-    return X, (columns["delay"].to_numpy() > 15).astype(np.int64)
+    return ones_at(parts), (columns["delay"].to_numpy() > 15).astype(np.int64)
 
 
 def census(path: Path) -> tuple[sparse.csr_array, NDArray[np.int64]]:
@@ -127,12 +122,17 @@ def census(path: Path) -> tuple[sparse.csr_array, NDArray[np.int64]]:
             values, at = np.unique(column, return_inverse=True)
             words = [[f"{name}={bucket(value)}"] for value in values]
             parts.append(hasher.transform(words).indices[at])
-    indices = np.stack(parts, axis=1).astype(np.int32)
+    return ones_at(parts), (target == ">50K").astype(np.int64)
+
+
+def ones_at(columns: list[NDArray]) -> sparse.csr_array:
+    """Rows of ones at the places that each of the columns names."""
+    indices = np.stack(columns, axis=1).astype(np.int32)
     begin = np.arange(0, indices.size + 1, indices.shape[1], dtype=np.int32)
-    shape = len(target), 2**BITS
+    shape = len(indices), 2**BITS
     X = sparse.csr_array((np.ones(indices.size), indices.ravel(), begin), shape=shape)
     X.sum_duplicates()
-    return X, (target == ">50K").astype(np.int64)
+    return X
 
 
 def bucket(value: str) -> str:

@@ -24,18 +24,24 @@ def settled(m, v, label):
     return shift, rate
 
 
+def with_message(m, v, label, shift, rate):
+    """Mean and covariance of contrasts with the message of a site, and the message's precision."""
+    H, rates = contrasts(len(m) + 1), rate.copy()
+    rates[label] = 1 / NOISE
+    precision = H.T @ (np.diag(rates) - np.outer(rates, rates) / rates.sum()) @ H
+    h = rates * shift.sum() / rates.sum() - shift
+    S = np.linalg.inv(np.diag(1 / v) + precision)
+    return S @ (m / v + H.T @ h), S, precision
+
+
 @pytest.mark.parametrize("n_classes", [2, 3, 6])
 def test_sites_are_those_of_dense_covariances(n_classes):
     """There they come from the posterior, which contains them, and not from the cavity."""
     m, v = cavity_of_contrasts(n_classes)
     H, label = contrasts(n_classes), n_classes - 1
     shift, rate = settled(m, v, label)
-    rates = rate.copy()
-    rates[label] = 1 / NOISE
-    Pi = np.diag(rates) - np.outer(rates, rates) / rates.sum()
-    h = rates * shift.sum() / rates.sum() - shift
-    S = np.linalg.inv(np.diag(1 / v) + H.T @ Pi @ H)
-    f, covariance = H @ S @ (m / v + H.T @ h), H @ S @ H.T
+    mean, S, _ = with_message(m, v, label, shift, rate)
+    f, covariance = H @ mean, H @ S @ H.T
     new_shift, new_rate, moved = _core.joint.wanted_sites(
         f[None], covariance[None], np.array([label]), shift[None], rate[None], np.ones(1), NOISE,
         10, 1e-12,
@@ -54,18 +60,13 @@ def test_what_is_told_of_each_contrast_gives_its_mean_and_variance(n_classes, si
     rng = np.random.default_rng(1)
     shift, rate = rng.normal(size=n_classes), rng.uniform(0.1, 2.0, n_classes)
     shift[label] = rate[label] = 0.0
-    rates = rate.copy()
-    rates[label] = 1 / NOISE
-    Pi = np.diag(rates) - np.outer(rates, rates) / rates.sum()
-    h = rates * shift.sum() / rates.sum() - shift
-    S = np.linalg.inv(np.diag(1 / v) + H.T @ Pi @ H)
-    mean = S @ (m / v + H.T @ h)
+    mean, S, precision = with_message(m, v, label, shift, rate)
     e, share, rate_to = _core.joint_rows.told(m, v, H, label, NOISE, shift, rate)
     np.testing.assert_allclose(m + v * e, mean, rtol=1e-7)
     np.testing.assert_allclose(share * v, np.diag(S), rtol=1e-8)
     np.testing.assert_allclose(1 / (1 / v + rate_to), np.diag(S), rtol=1e-8)
     if size == 1e-6:  # hardly anything is known, so the message is that of the contrast alone
-        np.testing.assert_allclose(rate_to, np.diag(H.T @ Pi @ H), rtol=1e-4)
+        np.testing.assert_allclose(rate_to, np.diag(precision), rtol=1e-4)
 
 
 def test_the_probability_of_one_of_two_classes_is_exact():

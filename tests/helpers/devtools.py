@@ -72,12 +72,12 @@ class Browser:
         assert "error" not in answer, answer
         return answer["result"]
 
-    def tab(self, address, width=1280, height=900):
+    def tab(self, address):
         """A new tab."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         tab = Tab(self, session, target)
-        tab.resize(width, height)
+        tab.resize(1280, 900)
         tab.go(address)
         return tab
 
@@ -156,9 +156,9 @@ class Tab:
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
-    def picture(self, path, *, whole=False):
+    def picture(self, path):
         """A picture of what the screen shows."""
-        found = self.call("Page.captureScreenshot", captureBeyondViewport=whole)
+        found = self.call("Page.captureScreenshot")
         path.write_bytes(base64.b64decode(found["data"]))
 
     def close(self):

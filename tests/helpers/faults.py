@@ -135,10 +135,10 @@ def process(*arguments):
         running.wait()
 
 
-def worker(address, memory_limit="1GB"):
+def worker(address):
     """One more worker, with a nanny."""
     return process(
-        "distributed.cli.dask_worker", address, "--nthreads", 1, "--memory-limit", memory_limit,
+        "distributed.cli.dask_worker", address, "--nthreads", 1, "--memory-limit", "1GB",
         "--no-dashboard",
     )  # fmt: skip
 

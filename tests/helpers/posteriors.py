@@ -30,8 +30,8 @@ def gaussian_machine(d=3, n_tasks=1, noise=1.0, seed=0):
     return machine_with(posterior, d, n_classes=max(2, n_tasks))
 
 
-def sampled_machine(d=3, n_samples=20, n_tasks=1, noise=0.0, seed=0):
-    rng = np.random.default_rng(seed)
+def sampled_machine(d=3, n_samples=20, n_tasks=1, noise=0.0):
+    rng = np.random.default_rng(0)
     weights = rng.normal(size=(d, n_samples, n_tasks)) + rng.normal(size=(d, 1, n_tasks))
     weights /= np.linalg.norm(weights, axis=0)
     log_odds = LogOdds(3.0 * np.eye(n_tasks), np.zeros(n_tasks))

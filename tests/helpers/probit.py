@@ -25,10 +25,10 @@ def prior(d, scale=1.0):
     return GaussianPrior(np.zeros(d), np.full(d, scale))
 
 
-def full_sites(Z, y, before, weight=None, *, kind=WeightGaussian, at_once=False, **noise):
+def full_sites(Z, y, before, weight=None, *, at_once=False, **noise):
     """The sites of one task, in float64 from the first sweep on."""
     weight = np.ones(len(y)) if weight is None else weight
-    gaussian = kind(Coordinates(Z), before)
+    gaussian = WeightGaussian(Coordinates(Z), before)
     gaussian.renew(np.zeros(len(y)), np.zeros(len(y)))
     return Sites(gaussian, y, weight, ProbitLikelihood(**noise), at_once=at_once)
 

@@ -232,17 +232,3 @@ def test_more_coordinates_than_points():
     )
     assert K.log_evidence_[0] == pytest.approx(clf.log_evidence_[0], abs=1e-7)
     np.testing.assert_allclose(K.decision_function(X @ X.T), clf.decision_function(X), atol=1e-7)
-
-
-def test_cavities_predict_what_a_fit_without_the_point_predicts():
-    X, y = problem(40, 3)
-    clf = machine().fit(X, y)
-    posterior = clf.posterior_
-    refitted = np.empty(40)
-    for i in range(40):
-        rest = np.arange(40) != i
-        p = machine().fit(X[rest], y[rest]).predict_proba(X[i : i + 1])[0]
-        refitted[i] = np.log(p[int(y[i] == 1)])
-    left_out = posterior.left_out_log_probability[:, 0]
-    np.testing.assert_allclose(np.exp(left_out), np.exp(refitted), atol=0.015)
-    assert clf.left_out_error_ == pytest.approx(np.mean(left_out < np.log(0.5)))

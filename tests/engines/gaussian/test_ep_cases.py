@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import LinAlgError
-from scipy.special import ndtr
 from tests.helpers.probit import assert_same, full_sites, machine, prior, problem, separable
 
-from bayespoint import BayesPointClassifier
 from bayespoint.exceptions import NotConvergedWarning
 
 SCHEDULES = pytest.mark.parametrize("schedule", ["sequential", "parallel"])
@@ -198,22 +196,3 @@ def test_a_run_that_ends_too_soon_carries_its_changes():
     changes = caught[0].message.changes
     assert clf.n_iter_ == len(changes) == 3
     assert changes[0] > changes[1] > changes[2] > caught[0].message.tol
-
-
-def test_default_run_converges_and_publishes_what_it_knows():
-    X, y = problem()
-    clf = BayesPointClassifier(kernel="linear", temperature=1.0, engine="ep").fit(X, y)
-    assert clf.log_evidence_.shape == (1,)
-    np.testing.assert_array_equal(
-        np.hstack([clf.coef_[0], clf.intercept_]), clf.posterior_.mean[:, 0]
-    )
-    mean, variance = clf.latent_mean_and_variance(X)
-    np.testing.assert_allclose(mean, X @ clf.coef_[0] + clf.intercept_[0])
-    scores = clf.decision_function(X)
-    np.testing.assert_allclose(scores, mean / np.sqrt(1 + variance))
-    np.testing.assert_allclose(clf.predict_proba(X)[:, 1], ndtr(scores))
-    assert (clf.predict(X) == np.where(scores > 0, 1, -1)).all()
-    drawn = clf.sample_proba(X, n_samples=4000, random_state=0)
-    error = drawn.std(axis=0) / np.sqrt(4000)
-    assert (np.abs(drawn.mean(axis=0) - clf.predict_proba(X)) < 5 * error).all()
-    np.testing.assert_allclose(clf.vote_shares(X)[:, 1], ndtr(mean / np.sqrt(variance)))

@@ -182,30 +182,6 @@ def test_more_coordinates_than_points():
     np.testing.assert_allclose(clf.coef_[0], w, atol=1e-9)
 
 
-# Leaving points out -------------------------------------------------------------------------------
-
-
-def test_cavities_predict_what_a_fit_without_the_point_predicts():
-    X, y = problem(40, 3)
-    clf = machine().fit(X, y)
-    posterior = clf.posterior_
-    refitted = np.empty(40)
-    for i in range(40):
-        rest = np.arange(40) != i
-        p = machine().fit(X[rest], y[rest]).predict_proba(X[i : i + 1])[0]
-        refitted[i] = np.log(p[int(y[i] == 1)])
-    left_out = posterior.left_out_log_probability[:, 0]
-    np.testing.assert_allclose(np.exp(left_out), np.exp(refitted), atol=0.02)
-    assert clf.left_out_error_ == pytest.approx(np.mean(left_out < np.log(0.5)))
-    decision = posterior.likelihood.predictive(*posterior.latent(X))
-    together = np.exp(posterior.log_probability(decision, "bayes_point")[0])
-    with_it = np.where(y == 1, together[:, 0], 1 - together[:, 0])
-    assert (
-        np.abs(np.exp(left_out) - np.exp(refitted)).max()
-        < np.abs(with_it - np.exp(refitted)).max() / 4
-    )
-
-
 def test_batches():
     """The posterior of the first half is the prior of the second, and near that of both."""
     X, y = problem(400, 3)
