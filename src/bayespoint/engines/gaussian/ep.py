@@ -282,6 +282,8 @@ class ExpectationPropagation(Engine):
             return f"label_noise={self.label_noise:g} mixes the outputs of all classes"
         if self.noise == 0:
             return "noise=0 leaves no noise to integrate over"
+        if self.noise > LARGE:
+            return f"the square of noise={self.noise:g} overflows"
         if self.max_iter == 1 and self.covariance == "full":
             return "max_iter=1 is a single pass through separate tasks"
         if forgets(self) or self.tied:
