@@ -27,7 +27,6 @@ from bayespoint.posteriors import Posterior
 from bayespoint.scaling import Scaling
 
 CHUNK = 8192  # points transformed at a time
-DEVICE_CHUNK = 65_536  # the same on a device
 
 
 def follows_input(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -363,7 +362,7 @@ class Predictions:
         """Apply a function of transformed points, chunk by chunk."""
         check_is_fitted(self)
         device = prediction_device(self.device, X)
-        if device is not None and self._space.has_device_form:
+        if device is not None and self._space.has_device_form and not self.posterior_.is_diagonal:
             return self._on_device(X, device, function)
         with np.errstate(over="ignore", invalid="ignore"):  # of a sum that looks for infinity
             points: Any = validate_data(
@@ -390,11 +389,12 @@ class Predictions:
 
     def _on_device(self, X: Any, device: Any, function: Callable[[Any], NDArray]) -> NDArray:
         """Apply a function of points that are transformed on a device, chunk by chunk."""
-        results = []
-        for begin in range(0, max(1, len(X)), DEVICE_CHUNK):
-            points = device_points(self, X[begin : begin + DEVICE_CHUNK], device, reset=False)
+        results, space = [], self._space
+        for begin in range(0, max(1, len(X)), space.device_chunk):
+            chunk = X[begin : begin + space.device_chunk]
+            points = device_points(self, chunk, device, space.device_dtype, reset=False)
             if self._scaling is not None:
                 points = scaled(self._scaling, points)
             with memory_errors_in_words(device):
-                results.append(function(self._space.transform(points)))
+                results.append(function(space.transform(points)))
         return np.concatenate(results, dtype=np.float64)
