@@ -14,12 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayespoint.coding import Coding
 from bayespoint.gpu.arrays import like, scaled, to_numpy
-from bayespoint.gpu.devices import (
-    find_device,
-    is_device_array,
-    memory_errors_in_words,
-    what_is_missing,
-)
+from bayespoint.gpu.devices import memory_errors_in_words, prediction_device
 from bayespoint.gpu.forecasts import oob_summary
 from bayespoint.left_out import estimates, expected_scores
 from bayespoint.points import device_points
@@ -37,13 +32,6 @@ def follows_input(method: Callable[..., Any]) -> Callable[..., Any]:
         return like(X, method(self, X, *args, **kwargs))
 
     return wrapped
-
-
-def prediction_device(name: str | None, X: Any) -> Any:
-    """The device to predict on; None where there is none, whatever the classifier was fitted on."""
-    if name is not None and not is_device_array(X) and what_is_missing(name):
-        return None
-    return find_device(name, X)
 
 
 class Predictions:
@@ -362,7 +350,7 @@ class Predictions:
         """Apply a function of transformed points, chunk by chunk."""
         check_is_fitted(self)
         device = prediction_device(self.device, X)
-        if device is not None and self._space.has_device_form and not self.posterior_.is_diagonal:
+        if device is not None and self._has_device_form:
             return self._on_device(X, device, function)
         with np.errstate(over="ignore", invalid="ignore"):  # of a sum that looks for infinity
             points: Any = validate_data(
@@ -386,6 +374,11 @@ class Predictions:
                 "of the training points."
             )
         return answers
+
+    @property
+    def _has_device_form(self) -> bool:
+        """Whether predictions can be computed on a device."""
+        return self._space.has_device_form and not self.posterior_.is_diagonal
 
     def _on_device(self, X: Any, device: Any, function: Callable[[Any], NDArray]) -> NDArray:
         """Apply a function of points that are transformed on a device, chunk by chunk."""

@@ -115,36 +115,45 @@ def test_what_stays_on_the_cpu(device):
         BayesPointClassifier(device="cuda").fit(X, y)
 
 
+def on_the_cpu(self, points):
+    raise AssertionError("points were transformed on the CPU")
+
+
+def check_predictions(clf, device, monkeypatch):
+    """Compare the predictions of a device with those of the CPU."""
+    new = rng.normal(size=(150, 5)).astype(np.float32)
+    clf.set_params(device="cpu")
+    expected = {method: getattr(clf, method)(new) for method in METHODS}
+    drawn = clf.sample_proba(new, 3, random_state=0)
+    monkeypatch.setattr(BasisSpace, "transform", on_the_cpu)
+    monkeypatch.setattr(ProcessSpace, "device_chunk", 64)
+    clf.set_params(device="cuda")
+    for method in METHODS:
+        plain, tensor = (getattr(clf, method)(one) for one in (new, torch.tensor(new).to(device)))
+        alike = [plain, tensor, expected[method]]
+        triples = zip(*alike, strict=True) if isinstance(plain, tuple) else [alike]
+        for one, other, exact in triples:
+            assert isinstance(one, np.ndarray) and other.device == device
+            assert np.allclose(one, exact, atol=1e-6, rtol=1e-6)
+            assert np.allclose(one, other.cpu(), atol=1e-12)
+    assert np.allclose(clf.sample_proba(new, 3, random_state=0), drawn, atol=1e-6)
+
+
 @pytest.mark.parametrize("fitted_on", [None, "cuda"])
 @pytest.mark.parametrize("multi_class", ["joint", "one_vs_rest"])
 @pytest.mark.parametrize("params", KERNELS.values(), ids=KERNELS)
 @pytest.mark.parametrize("name", ["ep", "laplace"])
 def test_predictions_on_a_device(name, params, multi_class, fitted_on, device, monkeypatch):
-    clf = BayesPointClassifier(
-        engine=ENGINES[name], multi_class=multi_class, device=fitted_on, **params
-    ).fit(X, y)
-    new = rng.normal(size=(150, 5)).astype(np.float32)
-    clf.set_params(device="cpu")
-    expected = {method: getattr(clf, method)(new) for method in METHODS}
-    drawn = clf.sample_proba(new, 3, random_state=0)
+    params = {"engine": ENGINES[name], "multi_class": multi_class, **params}
+    clf = BayesPointClassifier(device=fitted_on, **params).fit(X, y)
+    check_predictions(clf, device, monkeypatch)
 
-    def on_the_cpu(self, points):
-        raise AssertionError("points were transformed on the CPU")
 
-    monkeypatch.setattr(BasisSpace, "transform", on_the_cpu)
-    monkeypatch.setattr(ProcessSpace, "device_chunk", 64)
-    clf.set_params(device="cuda")
-    T = torch.tensor(new, device=device)
-    for method in METHODS:
-        for points in (new, T):
-            found = getattr(clf, method)(points)
-            pairs = zip(found, expected[method], strict=True) if isinstance(found, tuple) else [
-                (found, expected[method])
-            ]  # fmt: skip
-            for one, other in pairs:
-                assert isinstance(one, np.ndarray if points is new else torch.Tensor)
-                assert np.allclose(one if points is new else one.cpu(), other, atol=1e-6, rtol=1e-6)
-    assert np.allclose(clf.sample_proba(new, 3, random_state=0), drawn, atol=1e-6)
+@pytest.mark.parametrize("labels", [y, y > 0], ids=["three classes", "two classes"])
+def test_predictions_of_a_mixture_on_a_device(labels, device, monkeypatch):
+    machines = [(0.3, KERNELS["linear"]), (0.7, KERNELS["basis"])]
+    clf = BayesPointClassifier(engine=ENGINES["ep"], mixture=machines).fit(X, labels)
+    check_predictions(clf, device, monkeypatch)
 
 
 def test_float64_points_are_not_rounded(device):

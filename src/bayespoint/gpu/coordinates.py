@@ -36,6 +36,17 @@ class DeviceCoordinates:
     def __matmul__(self, weights: NDArray) -> NDArray[np.float64]:
         return outputs(self.Z, weights)
 
+    @classmethod
+    def joined(cls, parts: list[DeviceCoordinates]) -> DeviceCoordinates:
+        """Several coordinates of the same points, one after another."""
+        import torch
+
+        return cls(torch.cat([part.Z for part in parts], dim=1))
+
+    def split(self, sizes: list[int]) -> list[DeviceCoordinates]:
+        """The opposite, by the number of coordinates of each part."""
+        return [DeviceCoordinates(part) for part in self.Z.split(sizes, dim=1)]
+
     def variances(self, factors: NDArray) -> NDArray[np.float64]:
         """Squared lengths of F^T z, (n, n_factors)."""
         F = copy_on(self.Z.device, factors)
