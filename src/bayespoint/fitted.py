@@ -16,13 +16,14 @@ from sklearn.utils import check_random_state
 from bayespoint.deferred import Deferred
 from bayespoint.engines import Engine, Run
 from bayespoint.exceptions import TaskWarning, warn_user
-from bayespoint.gpu.arrays import deviations
+from bayespoint.gpu.arrays import deviations, to_numpy
 from bayespoint.gpu.devices import is_tensor
 from bayespoint.kernels import Kernel
 from bayespoint.left_out import Estimate, expected_scores
 from bayespoint.posteriors import MixturePosterior, Posterior
 from bayespoint.predictions import Predictions
 from bayespoint.problem import Problem
+from bayespoint.spaces import DualSpace
 from bayespoint.training import Trained, Training, left_out_of
 
 ENOUGH = 200  # points at which slopes are computed
@@ -193,10 +194,10 @@ def relevance_in(space: Any, posterior: Posterior, problem: Problem) -> NDArray[
         if space.kernel.normalize:
             return None
         slopes = [w[None, : X.shape[1]] for w in space.primal(posterior.mean).T]
-    elif is_tensor(X):  # would take longer than all the rest
+    elif is_tensor(X) and isinstance(space, DualSpace):  # would take longer than all the rest
         return None
     else:
-        some = X[:: -(-len(X) // ENOUGH)]
+        some = to_numpy(X[:: -(-len(X) // ENOUGH)])
         slopes = [space.feature_slopes(some, weights) for weights in posterior.mean.T]
         if any(one is None for one in slopes):
             return None

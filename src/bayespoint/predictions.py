@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bayespoint.coding import Coding
 from bayespoint.gpu.arrays import like, scaled, to_numpy
 from bayespoint.gpu.devices import memory_errors_in_words, prediction_device
-from bayespoint.gpu.forecasts import oob_summary
-from bayespoint.left_out import estimates, expected_scores
+from bayespoint.gpu.forecasts import oob_forecasts
+from bayespoint.left_out import expected_scores, expected_scores_of_parts
 from bayespoint.points import device_points
 from bayespoint.posteriors import Posterior
 from bayespoint.scaling import Scaling
@@ -330,12 +330,12 @@ class Predictions:
         """The same from first visits on a device."""
         posterior: Any = self.posterior_
         temperature = self.coding_.temperature
-        log_odds, numbers = oob_summary(
+        log_odds, forecasts = oob_forecasts(
             visits.honest_outputs, posterior.log_odds.matrix, posterior.log_odds.offset, codes,
             weight, temperature,
         )  # fmt: skip
-        if numbers is not None:
-            self.expected_scores_ = estimates(*numbers)
+        if bool(forecasts[-1].any()):
+            self.expected_scores_ = expected_scores_of_parts(lambda: [forecasts])
             self.oob_score_ = 1 - self.expected_scores_["error"].value
         self._publish_oob_scores(log_odds, given)
 

@@ -52,6 +52,9 @@ def test_the_fixed_point_is_that_of_the_cpu(name, labels, params, device):
     assert np.allclose(here.log_evidence_, there.log_evidence_, rtol=1e-6)
     assert np.allclose(here.predict_proba(new), there.predict_proba(new), atol=1e-6)
     assert np.isclose(here.left_out_error_, there.left_out_error_)
+    assert hasattr(here, "feature_relevance_") == hasattr(there, "feature_relevance_")
+    if hasattr(here, "feature_relevance_"):
+        assert np.allclose(here.feature_relevance_, there.feature_relevance_, atol=1e-6)
 
 
 @pytest.mark.parametrize("params", KERNELS.values(), ids=KERNELS)
