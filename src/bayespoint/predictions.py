@@ -386,6 +386,8 @@ class Predictions:
         for begin in range(0, max(1, len(X)), space.device_chunk):
             chunk = X[begin : begin + space.device_chunk]
             points = device_points(self, chunk, device, space.device_dtype, reset=False)
+            if not isinstance(self._columns, slice):
+                points = points[:, self._columns]
             if self._scaling is not None:
                 points = scaled(self._scaling, points)
             with memory_errors_in_words(device):

@@ -8,6 +8,7 @@ import pytest
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
 from bayespoint.exceptions import KernelError
+from bayespoint.kernels import RadialKernel
 from bayespoint.spaces import BasisSpace, ProcessSpace
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -157,6 +158,47 @@ def test_predictions_of_a_mixture_on_a_device(labels, device, monkeypatch):
     machines = [(0.3, KERNELS["linear"]), (0.7, KERNELS["basis"])]
     clf = BayesPointClassifier(engine=ENGINES["ep"], mixture=machines).fit(X, labels)
     check_predictions(clf, device, monkeypatch)
+
+
+@pytest.mark.parametrize("params", [{}, {"n_components": 40}, {"ridge": 0.3}], ids=str)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", ["ep", "laplace"])
+def test_a_kernel_matrix_on_a_device(name, dtype, params, device, monkeypatch):
+    weights = np.where(np.arange(150) % 10, weight, 0.0)  # points and columns that do not count
+    new = rng.normal(size=(30, 5))
+    kernel = RadialKernel(gamma=0.2)
+    K, K_new = kernel(X.astype(float), X.astype(float)), kernel(new, X.astype(float))
+    K, K_new = K.astype(dtype), K_new.astype(dtype)
+    here, there = (
+        BayesPointClassifier(
+            kernel="precomputed", engine=ENGINES[name], temperature=1.0, device=where, **params
+        ).fit(K, y, weights)
+        for where in (None, "cuda")
+    )
+    before = K_new.copy(), torch.tensor(K, device=device)
+    expected, accuracy = here.predict_proba(K_new), 1e-6 if dtype is np.float64 else 1e-4
+    assert np.allclose(here.log_evidence_, there.log_evidence_, rtol=accuracy)
+    assert np.allclose(there.set_params(device="cpu").predict_proba(K_new), expected, atol=accuracy)
+    there.set_params(device="cuda")
+    monkeypatch.setattr(BasisSpace, "transform", on_the_cpu)
+    assert np.allclose(there.predict_proba(K_new), expected, atol=accuracy)
+    tensor = there.predict_proba(torch.tensor(K_new, device=device))
+    assert np.allclose(tensor.cpu(), expected, atol=accuracy)
+    assert np.allclose(here.set_params(device="cuda").predict_proba(K_new), expected, atol=1e-6)
+    there.fit(before[1], y)  # which is not changed
+    assert np.array_equal(before[1].cpu(), K) and np.array_equal(before[0], K_new)
+
+
+def test_matrices_that_are_no_kernels(device):
+    K = X.astype(float) @ X.T
+    clf = BayesPointClassifier(kernel="precomputed", engine="laplace", device="cuda")
+    with pytest.raises(KernelError, match="must be square"):
+        clf.fit(K[:, :100], y)
+    for params in ({}, {"n_components": 20}):
+        with pytest.raises(KernelError, match="must be symmetric"):
+            clf.set_params(**params).fit(K + np.arange(150), y)
+        with pytest.raises(KernelError, match="not positive semi-definite"):
+            clf.fit(2 - np.eye(150), y)
 
 
 def test_float64_points_are_not_rounded(device):

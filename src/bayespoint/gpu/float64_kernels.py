@@ -1,22 +1,40 @@
 """Kernel values in float64 on a device, of points that are prepared as on the CPU.
 
-:class:`~bayespoint.kernels.Points` hold tensors here. Those of new points are in plain units.
+:class:`~bayespoint.kernels.Points` hold tensors here. Those of new points are in plain units, and
+so are kernel matrices.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import singledispatch
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayespoint.exceptions import KernelError
-from bayespoint.gpu.arrays import copy_on, to_device
-from bayespoint.gpu.kernels import as_polynomial
-from bayespoint.kernels import ConstantKernel, Points, PolynomialKernel, RadialKernel, SumKernel
+from bayespoint.gpu.arrays import copy_on, to_device, to_host
+from bayespoint.gpu.kernels import as_polynomial, has_device_form
+from bayespoint.kernels import (
+    ConstantKernel,
+    Kernel,
+    Points,
+    PolynomialKernel,
+    PrecomputedKernel,
+    RadialKernel,
+    SumKernel,
+)
+from bayespoint.kernels.custom import ASYMMETRY, check_square
 from bayespoint.kernels.gamma import known_gamma
 
+CHUNK = 4096  # rows of a matrix that are compared at a time
 NONE: Any = None  # there are no positions
+
+
+def has_float64_form(kernel: Kernel) -> bool:
+    """Whether a kernel has values here: those of features, and matrices."""
+    return kernel.is_precomputed or has_device_form(kernel)
 
 
 @singledispatch
@@ -75,8 +93,15 @@ def _(kernel: SumKernel, X: Any) -> Points:
     return Points(rows, norm, 0.0, NONE, parts=parts)
 
 
+@prepare.register
+def _(kernel: PrecomputedKernel, X: Any) -> Points:
+    return Points(X.double(), NONE, 0.0, NONE)
+
+
 def values(kernel: Any, left: Points, right: Points) -> Any:
     """Kernel values between prepared points in plain units, shape (len(left), len(right))."""
+    if kernel.is_precomputed:
+        return left.rows[:, right.index]
     plain = block(kernel, left, right)
     if left.log_unit + right.log_unit:
         plain *= 2.0 ** ((left.log_unit + right.log_unit) / 2)
@@ -104,8 +129,13 @@ def block(kernel: Any, left: Points, right: Points) -> Any:
     return products.pow_(getattr(kernel, "degree", 1))
 
 
+def diagonal(kernel: Any, X: Any, own: slice) -> Any:
+    """k(x, x) of some training points."""
+    return X.diagonal()[own].double() if kernel.is_precomputed else squares(prepare(kernel, X[own]))
+
+
 def squares(points: Points) -> Any:
-    """k(x, x) in plain units."""
+    """k(x, x) of prepared points in plain units."""
     result = points.norm**2 * 2.0**points.log_unit
     check_finite(result)
     return result
@@ -115,8 +145,34 @@ def points_on(device: Any, points: Points) -> Points:
     """Points that were prepared in NumPy, on a device, where their copy stays as long as they."""
     side = None if points.side is None else copy_on(device, points.side)
     parts = tuple(points_on(device, part) for part in points.parts)
-    rows, norm = copy_on(device, points.rows), copy_on(device, points.norm)
-    return Points(rows, norm, points.log_unit, NONE, side, parts)
+    rows, norm, index = (copy_on(device, a) for a in (points.rows, points.norm, points.index))
+    return Points(rows, norm, points.log_unit, index, side, parts)
+
+
+def take(kernel: Any, X: Any, which: Any) -> Points:
+    """Some training points, prepared."""
+    return replace(prepare(kernel, X[which]), index=which)
+
+
+def host_points(kernel: Any, X: Any, which: NDArray[np.int64]) -> Points:
+    """The same in NumPy, for predictions; the positions are enough if points are a matrix."""
+    if kernel.is_precomputed:
+        return Points(np.empty((len(which), 0)), np.ones(len(which)), 0.0, which)
+    return kernel.prepare(to_host(X[which].double()), training=True)
+
+
+def check_gram(K: Any) -> None:
+    """Raise an error unless a matrix is square and symmetric; see the check of the CPU."""
+    check_square(K)
+    largest = float(K.diagonal().abs().max())
+    for begin in range(0, len(K), CHUNK):
+        part = K[begin : begin + CHUNK]
+        difference = float((part - K[:, begin : begin + CHUNK].T).abs().max())
+        if difference > ASYMMETRY * max(largest, float(part.abs().max())):
+            raise KernelError(
+                f"A precomputed kernel must be symmetric. Got values K[i, j] and K[j, i] that "
+                f"differ by {difference:.3g}."
+            )
 
 
 def check_finite(numbers: Any) -> None:

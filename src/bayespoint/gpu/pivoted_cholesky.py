@@ -13,8 +13,8 @@ def pivoted_cholesky(K: Any, tolerance: float) -> tuple[Any, Any]:
     """Z with Z Z^T = K, and the pivots p, for which Z[p] is lower triangular.
 
     The next pivot is the point of the largest remainder, as in LAPACK's dpstrf, until none exceeds
-    the tolerance. K, which is symmetric and positive semi-definite but for rounding, is overwritten
-    by what is left of it.
+    the tolerance. K is overwritten by what is left of it: nothing but rounding, if it is positive
+    semi-definite.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def pivoted_cholesky(K: Any, tolerance: float) -> tuple[Any, Any]:
         kept = int(falls[0]) if len(falls) else size
         Z[:, rank : rank + kept] = panel[:kept].T
         rank += kept
+        K.addmm_(panel[:kept].T, panel[:kept], alpha=-1)
         if kept < size:
             break
-        K.addmm_(panel.T, panel, alpha=-1)
     return Z[:, :rank], pivots[:rank]

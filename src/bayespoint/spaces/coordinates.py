@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.linalg import blas, cholesky, lapack
 
 from bayespoint.gpu import coordinates as device
-from bayespoint.gpu.arrays import to_numpy
+from bayespoint.gpu.arrays import to_host
 
 ALL = slice(None)
 PART = 4096  # rows a part: products with a thousand coordinates take 32 MB
@@ -77,7 +77,7 @@ class Coordinates:
 
     def rows(self, which: slice | NDArray[np.intp] = ALL) -> Any:
         """The rows of some points, or of all; do not write into them."""
-        return to_numpy(self._table[which])
+        return self.Z_[which] if self.on_device is None else to_host(self.on_device[which])
 
     def outputs(self, weights: NDArray) -> NDArray[np.float64]:
         """Z w of all points, for one vector of weights or for each column of a matrix."""

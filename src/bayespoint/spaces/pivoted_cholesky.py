@@ -18,7 +18,14 @@ from bayespoint.gpu.arrays import to_device, to_host, to_numpy
 from bayespoint.gpu.coordinates import PART as DEVICE_PART
 from bayespoint.gpu.coordinates import solve_lower
 from bayespoint.gpu.devices import is_tensor
-from bayespoint.gpu.float64_kernels import prepare, squares, values
+from bayespoint.gpu.float64_kernels import (
+    check_gram,
+    diagonal,
+    host_points,
+    prepare,
+    take,
+    values,
+)
 from bayespoint.kernels import Kernel, Points, in_plain_units
 from bayespoint.threads import ThreadPool, stop_if_cancelled, thread_pool
 
@@ -49,12 +56,13 @@ class PartialFactor(NamedTuple):
     left: float
 
 
-def tolerances(kernel: Kernel, X: NDArray) -> tuple[float, float]:
+def tolerances(kernel: Kernel, X: Any) -> tuple[float, float]:
     """Shares of the largest k(x, x): of distances that are 0, and of what may be left of K.
 
     Values are computed in float64, unless they were given.
     """
-    rounding = np.finfo(X.dtype if kernel.is_precomputed else np.float64).eps
+    kind = str(X.dtype).removeprefix("torch.") if kernel.is_precomputed else np.float64
+    rounding = float(np.finfo(kind).eps)
     rank, psd = RANK_ROUNDING * rounding, PSD_ROUNDING * rounding
     return max(RANK_TOLERANCE, rank), max(PSD_TOLERANCE, psd)
 
@@ -92,8 +100,7 @@ class Decomposition:
 
     def __init__(self, kernel: Kernel, X: Any, n_components: int) -> None:
         self.kernel, self.X, self.most = kernel, X, n_components
-        # A matrix can only be prepared as a whole, which copies nothing.
-        self._matrix = kernel.prepare(X, training=True) if kernel.is_precomputed else None
+        self._prepare_matrix()
         self.rank_tolerance, self.psd_tolerance = tolerances(kernel, X)
         self.remainder = self._diagonal()
         self.largest = float(self.remainder.max(initial=0.0))
@@ -101,6 +108,11 @@ class Decomposition:
         self.Z = self._table(len(X), n_components)
         self.pivots = np.empty(0, dtype=np.int64)
         self.block = max(SMALLEST_BLOCK, -(-n_components // BLOCKS))
+
+    def _prepare_matrix(self) -> None:
+        """A matrix can only be prepared as a whole, which copies nothing."""
+        is_matrix = self.kernel.is_precomputed
+        self._matrix = self.kernel.prepare(self.X, training=True) if is_matrix else None
 
     def grows(self, pool: ThreadPool) -> bool:
         """Add a block of pivots; False if there is none to add."""
@@ -215,17 +227,19 @@ class DeviceDecomposition(Decomposition):
     def _values(self, left: Points, right: Points) -> Any:
         return values(self.kernel, left, right)
 
+    def _prepare_matrix(self) -> None:
+        if self.kernel.is_precomputed:
+            check_gram(self.X)
+
     def _diagonal(self) -> NDArray[np.float64]:
-        starts = range(0, len(self.X), DEVICE_PART)
-        parts = (prepare(self.kernel, self.X[start : start + DEVICE_PART]) for start in starts)
-        return np.concatenate([to_host(squares(part)) for part in parts])
+        parts = [slice(i, i + DEVICE_PART) for i in range(0, len(self.X), DEVICE_PART)]
+        return np.concatenate([to_host(diagonal(self.kernel, self.X, own)) for own in parts])
 
     def _take(self, which: Any) -> Points:
-        return prepare(self.kernel, self.X[which])
+        return take(self.kernel, self.X, which)
 
     def _host_points(self) -> Points:
-        X = to_host(self.X[self.pivots].double())
-        return self.kernel.prepare(X, training=True)
+        return host_points(self.kernel, self.X, self.pivots)
 
     def _table(self, n: int, n_columns: int) -> Any:
         import torch

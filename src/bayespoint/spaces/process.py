@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayespoint.exceptions import KernelError
 from bayespoint.gpu.arrays import copy_on, to_host
 from bayespoint.gpu.coordinates import (
     PART,
@@ -16,12 +17,20 @@ from bayespoint.gpu.coordinates import (
     with_column,
 )
 from bayespoint.gpu.devices import is_tensor
-from bayespoint.gpu.float64_kernels import points_on, prepare, squares, values
-from bayespoint.gpu.kernels import has_device_form
+from bayespoint.gpu.float64_kernels import (
+    check_gram,
+    has_float64_form,
+    host_points,
+    points_on,
+    prepare,
+    squares,
+    take,
+    values,
+)
 from bayespoint.gpu.pivoted_cholesky import pivoted_cholesky
-from bayespoint.kernels import Points, in_plain_units
+from bayespoint.kernels import Kernel, Points, in_plain_units
 from bayespoint.spaces.basis import BasisSpace, check_factor, check_range, check_room
-from bayespoint.spaces.pivoted_cholesky import RANK_TOLERANCE, check_not_zero, partial_cholesky
+from bayespoint.spaces.pivoted_cholesky import check_not_zero, partial_cholesky, tolerances
 
 BYTES, MOST = 2**30, 65_536  # of coordinates on a device at a time, and points
 
@@ -83,25 +92,33 @@ class ProcessSpace(BasisSpace):
             order = self.pivots
         else:
             Z, order = self._decompose(X)
-            self._points = self.kernel.prepare(to_host(X[order].double()), training=True)
+            self._points = host_points(self.kernel, X, order)
         self._factor = to_host(Z[order])
         check_factor(self._factor)
-        self.on_device = with_column(Z, 0.0)
+        self.on_device = with_column(Z, 0.0) if self._has_rest else Z
         return self
 
     def _decompose(self, X: Any) -> tuple[Any, NDArray[np.int64]]:
         """Z with Z Z^T = K + lambda I on the device, and its pivots."""
         check_room(len(X))
-        every = prepare(self.kernel, X)
-        K = X.new_empty((len(X), len(X)), dtype=squares(every).dtype)
+        if self.kernel.is_precomputed:
+            check_gram(X)
+        every = take(self.kernel, X, slice(None))
+        K = X.new_empty((len(X), len(X)), dtype=every.rows.dtype)
         for begin in range(0, len(X), PART):
             own = slice(begin, begin + PART)
             K[own] = values(self.kernel, prepare(self.kernel, X[own]), every)
-        diagonal = K.diagonal()
-        diagonal += diagonal.mean() if self.ridge == "mean" else float(self.ridge)
-        check_not_zero(float(diagonal.max()))
-        # All kernels that have values on a device are positive semi-definite.
-        Z, pivots = pivoted_cholesky(K, RANK_TOLERANCE * float(diagonal.max()))
+        K.diagonal().add_(K.trace() / len(K) if self.ridge == "mean" else float(self.ridge))
+        largest = float(K.diagonal().max())
+        check_not_zero(largest)
+        rank_tolerance, psd_tolerance = tolerances(self.kernel, X)
+        Z, pivots = pivoted_cholesky(K, rank_tolerance * largest)
+        left = float(max(K.max(), -K.min()))
+        if left > psd_tolerance * largest:
+            raise KernelError(
+                f"The kernel is not positive semi-definite: {left:.3g} is left of its matrix, "
+                f"whose largest value is {largest:.3g}. Use another kernel, or a ridge."
+            )
         return Z, to_host(pivots)
 
     def transform(self, X: Any) -> Any:
@@ -109,19 +126,25 @@ class ProcessSpace(BasisSpace):
         if not is_tensor(X):
             return super().transform(X)
         points = prepare(self.kernel, X)
-        Z = points.rows
+        Z: Any = points.rows
         if not self.is_linear:
             found = values(self.kernel, points, points_on(X.device, self._points))
             Z = solve_lower(copy_on(X.device, self._factor), found)
+        if self._has_rest:
             rest = squares(points) - self.left - Z.square().sum(dim=1)
             Z = with_column(Z, rest.clamp_(min=0).sqrt_())
         check_range(Z)
         return DeviceCoordinates(Z)
 
+    @staticmethod
+    def takes_device_points(kernel: Kernel) -> bool:
+        """Whether a space of this kernel can be on a device."""
+        return has_float64_form(kernel)
+
     @property
     def has_device_form(self) -> bool:  # type: ignore[override]
         """Whether ``transform`` takes points on a device."""
-        return has_device_form(self.kernel)
+        return self.takes_device_points(self.kernel)
 
     @property
     def device_chunk(self) -> int:
