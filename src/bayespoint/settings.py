@@ -18,6 +18,7 @@ from bayespoint.engines.base import ENGINES
 from bayespoint.engines.gaussian.evidence_gradient import has_gradient
 from bayespoint.exceptions import SparseInputWarning, warn_user
 from bayespoint.gpu.devices import ALLOWED, find_device, is_device_name
+from bayespoint.gpu.kernels import has_device_form
 from bayespoint.kernels import Kernel, make_kernel
 from bayespoint.kernels.gamma import NAMED, check_gamma
 from bayespoint.validation import check_choice, check_flag, check_number, parameter_error
@@ -169,11 +170,11 @@ class Settings(BaseEstimator):
         if getattr(engine, "covariance", "full") == "diagonal":
             raise ValueError(f"covariance='diagonal' works on the CPU. {cpu}.")
         kernel = self._make_kernel()
-        if not engine.device_space.takes_device_points(kernel):
-            also = "; EP and Laplace take a matrix" if kernel.is_precomputed else ""
+        if not has_device_form(kernel):
             raise ValueError(
                 f"{type(kernel).__name__} stays on the CPU: only linear, polynomial and Gaussian "
-                f"kernels and their sums have values on a GPU{also}. {cpu}, or use one of these."
+                f"kernels, their sums and kernel matrices have values on a GPU. {cpu}, or use one "
+                "of these."
             )
         if self._chooses(engine) or self.mixture is not None:
             raise ValueError(

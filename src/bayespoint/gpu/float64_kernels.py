@@ -15,26 +15,18 @@ from numpy.typing import NDArray
 
 from bayespoint.exceptions import KernelError
 from bayespoint.gpu.arrays import copy_on, to_device, to_host
-from bayespoint.gpu.kernels import as_polynomial, has_device_form
+from bayespoint.gpu.kernels import as_polynomial
 from bayespoint.kernels import (
     ConstantKernel,
-    Kernel,
     Points,
     PolynomialKernel,
     PrecomputedKernel,
     RadialKernel,
     SumKernel,
 )
-from bayespoint.kernels.custom import ASYMMETRY, check_square
 from bayespoint.kernels.gamma import known_gamma
 
-CHUNK = 4096  # rows of a matrix that are compared at a time
 NONE: Any = None  # there are no positions
-
-
-def has_float64_form(kernel: Kernel) -> bool:
-    """Whether a kernel has values here: those of features, and matrices."""
-    return kernel.is_precomputed or has_device_form(kernel)
 
 
 @singledispatch
@@ -159,20 +151,6 @@ def host_points(kernel: Any, X: Any, which: NDArray[np.int64]) -> Points:
     if kernel.is_precomputed:
         return Points(np.empty((len(which), 0)), np.ones(len(which)), 0.0, which)
     return kernel.prepare(to_host(X[which].double()), training=True)
-
-
-def check_gram(K: Any) -> None:
-    """Raise an error unless a matrix is square and symmetric; see the check of the CPU."""
-    check_square(K)
-    largest = float(K.diagonal().abs().max())
-    for begin in range(0, len(K), CHUNK):
-        part = K[begin : begin + CHUNK]
-        difference = float((part - K[:, begin : begin + CHUNK].T).abs().max())
-        if difference > ASYMMETRY * max(largest, float(part.abs().max())):
-            raise KernelError(
-                f"A precomputed kernel must be symmetric. Got values K[i, j] and K[j, i] that "
-                f"differ by {difference:.3g}."
-            )
 
 
 def check_finite(numbers: Any) -> None:

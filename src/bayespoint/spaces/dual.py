@@ -134,12 +134,10 @@ class DualSpace(Deferred):
     def forget(self) -> None:
         """Do nothing: predictions need the training points that are kept."""
 
-    takes_device_points = staticmethod(has_device_form)
-
     @property
     def has_device_form(self) -> bool:
         """Whether ``transform`` takes points on a device."""
-        return self.takes_device_points(self.kernel)
+        return has_device_form(self.kernel)
 
     @cached_property
     def on_device(self) -> dict[Any, DevicePoints]:

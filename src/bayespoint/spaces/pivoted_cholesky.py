@@ -19,7 +19,6 @@ from bayespoint.gpu.coordinates import PART as DEVICE_PART
 from bayespoint.gpu.coordinates import solve_lower
 from bayespoint.gpu.devices import is_tensor
 from bayespoint.gpu.float64_kernels import (
-    check_gram,
     diagonal,
     host_points,
     prepare,
@@ -100,7 +99,9 @@ class Decomposition:
 
     def __init__(self, kernel: Kernel, X: Any, n_components: int) -> None:
         self.kernel, self.X, self.most = kernel, X, n_components
-        self._prepare_matrix()
+        # A matrix can only be prepared as a whole, which copies nothing.
+        is_array = kernel.is_precomputed and not is_tensor(X)
+        self._matrix = kernel.prepare(X, training=True) if is_array else None
         self.rank_tolerance, self.psd_tolerance = tolerances(kernel, X)
         self.remainder = self._diagonal()
         self.largest = float(self.remainder.max(initial=0.0))
@@ -108,11 +109,6 @@ class Decomposition:
         self.Z = self._table(len(X), n_components)
         self.pivots = np.empty(0, dtype=np.int64)
         self.block = max(SMALLEST_BLOCK, -(-n_components // BLOCKS))
-
-    def _prepare_matrix(self) -> None:
-        """A matrix can only be prepared as a whole, which copies nothing."""
-        is_matrix = self.kernel.is_precomputed
-        self._matrix = self.kernel.prepare(self.X, training=True) if is_matrix else None
 
     def grows(self, pool: ThreadPool) -> bool:
         """Add a block of pivots; False if there is none to add."""
@@ -226,10 +222,6 @@ class DeviceDecomposition(Decomposition):
 
     def _values(self, left: Points, right: Points) -> Any:
         return values(self.kernel, left, right)
-
-    def _prepare_matrix(self) -> None:
-        if self.kernel.is_precomputed:
-            check_gram(self.X)
 
     def _diagonal(self) -> NDArray[np.float64]:
         parts = [slice(i, i + DEVICE_PART) for i in range(0, len(self.X), DEVICE_PART)]

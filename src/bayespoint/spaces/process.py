@@ -18,8 +18,6 @@ from bayespoint.gpu.coordinates import (
 )
 from bayespoint.gpu.devices import is_tensor
 from bayespoint.gpu.float64_kernels import (
-    check_gram,
-    has_float64_form,
     host_points,
     points_on,
     prepare,
@@ -27,8 +25,9 @@ from bayespoint.gpu.float64_kernels import (
     take,
     values,
 )
+from bayespoint.gpu.kernels import has_device_form
 from bayespoint.gpu.pivoted_cholesky import pivoted_cholesky
-from bayespoint.kernels import Kernel, Points, in_plain_units
+from bayespoint.kernels import Points, in_plain_units
 from bayespoint.spaces.basis import BasisSpace, check_factor, check_range, check_room
 from bayespoint.spaces.pivoted_cholesky import check_not_zero, partial_cholesky, tolerances
 
@@ -101,8 +100,6 @@ class ProcessSpace(BasisSpace):
     def _decompose(self, X: Any) -> tuple[Any, NDArray[np.int64]]:
         """Z with Z Z^T = K + lambda I on the device, and its pivots."""
         check_room(len(X))
-        if self.kernel.is_precomputed:
-            check_gram(X)
         every = take(self.kernel, X, slice(None))
         K = X.new_empty((len(X), len(X)), dtype=every.rows.dtype)
         for begin in range(0, len(X), PART):
@@ -136,15 +133,10 @@ class ProcessSpace(BasisSpace):
         check_range(Z)
         return DeviceCoordinates(Z)
 
-    @staticmethod
-    def takes_device_points(kernel: Kernel) -> bool:
-        """Whether a space of this kernel can be on a device."""
-        return has_float64_form(kernel)
-
     @property
     def has_device_form(self) -> bool:  # type: ignore[override]
         """Whether ``transform`` takes points on a device."""
-        return self.takes_device_points(self.kernel)
+        return has_device_form(self.kernel)
 
     @property
     def device_chunk(self) -> int:
