@@ -52,7 +52,7 @@ def test_what_they_are_expected_to_score(t, device):
         torch.tensor(outputs, device=device), log_odds.matrix, log_odds.offset, codes, weight, 1.0
     )
     decision = log_odds(outputs)
-    assert np.allclose(scores, decision, equal_nan=True)
+    assert np.allclose(scores.cpu(), decision, equal_nan=True)
     known = np.isfinite(decision).all(axis=1)
     both = np.concatenate([0 * decision, decision], axis=1) if t == 1 else decision
     p = np.exp(both[known]) / np.exp(both[known]).sum(axis=1, keepdims=True)

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
 from bayespoint.gpu.arrays import to_device
-from bayespoint.gpu.source import LEFT, RIGHT, logistic_sums
+from bayespoint.gpu.source import LEFT, RIGHT, logistic_sums, scale_sums
 
 PIECES = 60  # of the points: sums over many points are sums of pieces, on all multiprocessors
-ENOUGH = 1e-3  # of a sum of losses over all points
+ENOUGH = {1: 0.01, 2: 0.1}  # gain of a last step in a sum of losses; halves only choose a form
+SMALL_STEP = 1e-6  # of a logarithm: the next step of Newton's iteration would be far smaller
 
 
 class Sums(NamedTuple):
@@ -120,31 +121,37 @@ def learn_scale(outputs: Any, yes: Any, copies: Any) -> float:
     """
     import torch
 
-    single = outputs.shape[1] == 1
-    if single:
+    if outputs.shape[1] == 1:
         margins = outputs[:, 0]
     else:
         margins = (outputs * yes).sum(1) - outputs.masked_fill(yes > 0, -torch.inf).amax(1)
-    size = float((copies @ margins**2 / copies.sum()).sqrt())
+    sums = torch.stack([copies @ margins**2, copies.sum(), copies @ (yes * outputs).sum(dim=1)])
+    square, total, right = sums.tolist()
+    size = np.sqrt(square / total)
     if size == 0:
         return 1.0
-    unit = outputs / size
-    right = float(copies @ (yes * unit).sum(dim=1))
+    unit, right = outputs / size, right / size
     low, high, x = -6.0, 6.0, 1.0
     for _ in range(100):
-        p = probabilities(float(np.exp(x)) * unit)
-        part = p * unit
-        along = part.sum(dim=1)
-        spread = ((part - part * p) * unit)[:, 0] if single else (part * unit).sum(1) - along**2
-        sums = (copies @ torch.stack([along, spread], dim=1)).tolist()
         scale, wrong = np.exp(x), 1 / (1 + np.exp(-np.exp(x)))
-        slope = sums[0] - right + wrong
+        along, spread = under_softmax(unit, copies, float(scale))
+        slope = along - right + wrong
         low, high = (x, high) if slope < 0 else (low, x)
-        step = slope / (scale * (sums[1] + wrong * (1 - wrong)))
+        step = slope / (scale * (spread + wrong * (1 - wrong)))
         x = x - step if low <= x - step <= high else (low + high) / 2
-        if abs(step) < 1e-9 or high - low < 1e-9:
+        if abs(step) < SMALL_STEP or high - low < SMALL_STEP:
             break
     return float(np.exp(x) / size)
+
+
+def under_softmax(outputs: Any, copies: Any, scale: float) -> tuple[float, float]:
+    """Sums over the points of the mean of their outputs under p, and of its variance."""
+    if outputs.device.type == "cuda":
+        return scale_sums(outputs, copies, scale)
+    p = probabilities(scale * outputs)
+    along = (p * outputs).sum(dim=1)
+    spread = (p * outputs**2).sum(dim=1) - along**2
+    return float(copies @ along), float(copies @ spread)
 
 
 def newton(
@@ -175,7 +182,7 @@ def newton(
             flat[i, chosen] = dposv(total, slopes[i])[1]
         gain = np.einsum("nc,nc->n", slopes, flat[:, chosen]) / 2  # of a quadratic function
         steps = flat.reshape(at.shape)
-        if gain.max() < ENOUGH:
+        if gain.max() < ENOUGH[len(at)]:
             return at - steps, sums
         while True:
             sums = sum_up(features, yes, copies, at - steps)
@@ -193,21 +200,14 @@ def sum_up(features: Any, yes: Any, copies: Any, at: NDArray) -> Sums:
 
     Curvatures, which only decide how fast the steps converge, are sums of float32 products.
     """
-    import torch
-
     n_batch, _, k = features.shape
     t = yes.shape[2]
     there = to_device(at, features.device)
     if features.device.type == "cuda" and t > 1 and t * k <= LEFT and (t + 1) * k <= RIGHT:
-        loss, slope, both = logistic_sums(features, codes_of(yes), copies, there, PIECES)
-        both = both[:, : t * k, : (t + 1) * k]
+        total = logistic_sums(features, codes_of(yes), copies, there)
     else:
-        loss, slope, both = sums_by_products(features, yes, copies, there)
-    curvature = -both[:, :, : t * k].reshape(n_batch, t, k, t, k)
-    own = both[:, :, t * k :].reshape(n_batch, t, k, k)
-    torch.diagonal(curvature, dim1=1, dim2=3).add_(own.permute(0, 2, 3, 1))
-    flat = [loss[:, None], slope.reshape(n_batch, -1), curvature.view(n_batch, -1)]
-    host = torch.cat(flat, dim=1).cpu().numpy()  # the only wait for the device
+        total = sums_by_products(features, yes, copies, there)
+    host = total.cpu().numpy()  # the only wait for the device
     of_loss, of_slope, of_curvature = np.split(host, [1, 1 + t * k], axis=1)
     return Sums(
         of_loss[:, 0],
@@ -223,7 +223,7 @@ def codes_of(yes: Any) -> Any:
     return yes.codes
 
 
-def sums_by_products(features: Any, yes: Any, copies: Any, at: Any) -> tuple[Any, Any, Any]:
+def sums_by_products(features: Any, yes: Any, copies: Any, at: Any) -> Any:
     """What ``logistic_sums`` of the source gives, by matrix products."""
     import torch
 
@@ -235,11 +235,16 @@ def sums_by_products(features: Any, yes: Any, copies: Any, at: Any) -> tuple[Any
     else:
         log_p = scores.log_softmax(dim=-1)
         p, losses = log_p.exp(), -(log_p * yes).sum(dim=-1)
+    loss = torch.linalg.vecdot(copies, losses)
     slope = in_pieces(copies[..., None] * (p - yes), features)
     rows = (copies.sqrt()[..., None] * features).float()
     products = (p.float()[..., None] * rows[:, :, None, :]).view(n_batch, n, t * k)
     both = in_pieces(products, torch.cat([products, rows], dim=2)).double()
-    return torch.linalg.vecdot(copies, losses), slope, both
+    curvature = -both[:, :, : t * k].reshape(n_batch, t, k, t, k)
+    own = both[:, :, t * k :].reshape(n_batch, t, k, k)
+    torch.diagonal(curvature, dim1=1, dim2=3).add_(own.permute(0, 2, 3, 1))
+    flat = [loss[:, None], slope.reshape(n_batch, -1), curvature.view(n_batch, -1)]
+    return torch.cat(flat, dim=1)
 
 
 def in_pieces(left: Any, right: Any) -> Any:
