@@ -1,33 +1,23 @@
 """Log-odds from outputs, learned on a device; see ``bayespoint.posteriors.log_odds``.
 
-The steps are those of the CPU. Here the matrices of a Newton step are sums over many points, done
-on the device; the few numbers they come down to are solved for on the host. Both halves of the
-points, which test each other, are one batch.
+The steps are those of the CPU. All numbers stay on the device, but for a few by which the host
+decides whether to go on. Both halves of the points, which test each other, are one batch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dposv
 
-from bayespoint.gpu.arrays import to_device
+from bayespoint.gpu.arrays import to_device, to_host
 from bayespoint.gpu.source import LEFT, RIGHT, logistic_sums, scale_sums
 
 PIECES = 60  # of the points: sums over many points are sums of pieces, on all multiprocessors
 ENOUGH = {1: 0.01, 2: 0.1}  # gain of a last step in a sum of losses; halves only choose a form
 SMALL_STEP = 1e-6  # of a logarithm: the next step of Newton's iteration would be far smaller
-
-
-class Sums(NamedTuple):
-    """Losses of a batch of problems, their slopes and curvatures, summed over the points."""
-
-    losses: NDArray[np.float64]  # (n,)
-    slopes: NDArray[np.float64]  # (n, t, k)
-    curvatures: NDArray[np.float64]  # (n, t k, t k)
 
 
 def learn(
@@ -70,24 +60,26 @@ def learn(
     copies = torch.nn.functional.pad(copies, (0, n_more))
     scale = learn_scale(f, yes, copies)
     features = torch.cat([scale * f, torch.ones_like(f[:, :1])], dim=1)
-    coefficients = prior[0].copy()
     losses = log_loss(features[:, :-1], yes)
     halves = in_halves(features, yes, copies)
-    best, start, sums = None, np.stack([prior[0]] * 2), None
-    for mask in allowed(len(known)):
-        start, sums = newton(*halves, mask, prior, start, sums)
-        swapped = to_device(start[::-1].copy(), f.device)  # each half is tested by the other
-        tested = log_loss(halves[0] @ swapped.transpose(1, 2), halves[1])
-        others = tested.T.reshape(-1)
+    centre, precision = (to_device(one, f.device) for one in prior)
+    coefficients, start, sums = centre, torch.stack([centre, centre]), None
+    best = None
+    for allowed_numbers in allowed(len(known)):
+        mask = to_device(allowed_numbers, f.device)
+        start, sums = newton(*halves, mask, (centre, precision), start, sums)
+        scores = halves[0] @ start.flip(0).transpose(1, 2)  # each half is tested by the other
+        others = log_loss(scores, halves[1]).T.reshape(-1)
         gain, total = losses - others, copies.sum()
         mean = copies @ gain / total
         error = (copies @ (gain - mean) ** 2).sqrt() / total
         if bool(mean > clearly * error):
-            best, losses, coefficients = mask, others, start.mean(axis=0)
+            best, losses, coefficients = mask, others, start.mean(dim=0)
     if best is not None:
         whole = (features[None], yes[None], copies[None])
-        coefficients = newton(*whole, best, prior, coefficients[None])[0][0]
-    return scale * coefficients[:, :-1], coefficients[:, -1].copy()
+        coefficients = newton(*whole, best, (centre, precision), coefficients[None])[0][0]
+    found = to_host(coefficients)
+    return scale * found[:, :-1], found[:, -1].copy()
 
 
 def in_halves(features: Any, yes: Any, copies: Any) -> tuple[Any, Any, Any]:
@@ -158,62 +150,65 @@ def newton(
     features: Any,
     yes: Any,
     copies: Any,
-    mask: NDArray[np.bool_],
-    prior: tuple[NDArray, NDArray],
-    start: NDArray[np.float64],
-    sums: Sums | None = None,
-) -> tuple[NDArray[np.float64], Sums]:
+    mask: Any,
+    prior: tuple[Any, Any],
+    start: Any,
+    sums: Any = None,
+) -> tuple[Any, Any]:
     """Coefficients of a batch of problems; those outside the mask are those of the prior.
 
     ``sums`` are those at the start, if they are known. Returns the sums of the last step as well;
     what this changes is below the rounding of the loss.
     """
-    centre, precision = prior
-    chosen = np.flatnonzero(mask.ravel())
-    square, diagonal = np.ix_(chosen, chosen), np.diag(precision.ravel()[chosen])
-    at = np.where(mask, start, centre)
-    sums = sums or sum_up(features, yes, copies, at)
+    import torch
+
+    at = torch.where(mask, start, prior[0])
+    sums = sum_up(features, yes, copies, at) if sums is None else sums
+    steps, loss, gain = newton_step(sums, at, mask, prior)
     for _ in range(50):
-        loss = sums.losses + (precision * (at - centre) ** 2).sum(axis=(1, 2)) / 2
-        slopes = (sums.slopes + precision * (at - centre)).reshape(len(at), -1)[:, chosen]
-        flat = np.zeros((len(at), mask.size))
-        for i, curvature in enumerate(sums.curvatures):
-            total = (curvature if mask.all() else curvature[square]) + diagonal
-            flat[i, chosen] = dposv(total, slopes[i])[1]
-        gain = np.einsum("nc,nc->n", slopes, flat[:, chosen]) / 2  # of a quadratic function
-        steps = flat.reshape(at.shape)
-        if gain.max() < ENOUGH[len(at)]:
+        if max(gain) < ENOUGH[len(at)]:
             return at - steps, sums
-        while True:
-            sums = sum_up(features, yes, copies, at - steps)
-            after = sums.losses + (precision * (at - steps - centre) ** 2).sum(axis=(1, 2)) / 2
-            worse = after > loss + 1e-9 * np.abs(loss)
-            if not worse.any():
-                break
-            steps[worse] /= 2  # the loss is convex: a step that is short enough makes it smaller
-        at = at - steps
+        there = sum_up(features, yes, copies, at - steps)
+        next_steps, after, next_gain = newton_step(there, at - steps, mask, prior)
+        worse = [new > old + 1e-9 * abs(old) for new, old in zip(after, loss, strict=True)]
+        if any(worse):  # the loss is convex: a step that is short enough makes it smaller
+            steps[torch.tensor(worse)] /= 2
+            continue
+        at, sums, steps, loss, gain = at - steps, there, next_steps, after, next_gain
     return at, sums
 
 
-def sum_up(features: Any, yes: Any, copies: Any, at: NDArray) -> Sums:
-    """Loss, its slope and its curvature at some coefficients.
+def newton_step(
+    sums: Any, at: Any, mask: Any, prior: tuple[Any, Any]
+) -> tuple[Any, list[float], list[float]]:
+    """A Newton step of each problem, their losses, and what a quadratic function would gain."""
+    import torch
+
+    centre, precision = prior
+    n_batch, size = len(at), mask.numel()
+    loss, slope, curvature = sums.split([1, size, size**2], dim=1)
+    pull = precision * (at - centre)
+    inside = mask.flatten().double()
+    slope = (slope + pull.flatten(1)) * inside
+    curvature = curvature.view(n_batch, size, size) * inside[:, None] * inside
+    curvature = curvature + torch.diag(precision.flatten() * inside + (1 - inside))
+    factor, _ = torch.linalg.cholesky_ex(curvature)
+    steps = torch.cholesky_solve(slope[:, :, None], factor)[:, :, 0]
+    of_prior = (pull * (at - centre)).sum(dim=(1, 2))
+    numbers = torch.stack([loss[:, 0] + of_prior / 2, torch.linalg.vecdot(slope, steps) / 2])
+    losses, gains = numbers.tolist()  # the only wait for the device
+    return steps.view_as(at), losses, gains
+
+
+def sum_up(features: Any, yes: Any, copies: Any, at: Any) -> Any:
+    """Loss, its slope and its curvature at some coefficients: a row for each problem.
 
     Curvatures, which only decide how fast the steps converge, are sums of float32 products.
     """
-    n_batch, _, k = features.shape
-    t = yes.shape[2]
-    there = to_device(at, features.device)
+    _, t, k = at.shape
     if features.device.type == "cuda" and t > 1 and t * k <= LEFT and (t + 1) * k <= RIGHT:
-        total = logistic_sums(features, codes_of(yes), copies, there)
-    else:
-        total = sums_by_products(features, yes, copies, there)
-    host = total.cpu().numpy()  # the only wait for the device
-    of_loss, of_slope, of_curvature = np.split(host, [1, 1 + t * k], axis=1)
-    return Sums(
-        of_loss[:, 0],
-        of_slope.reshape(n_batch, t, k),
-        of_curvature.reshape(n_batch, t * k, t * k),
-    )
+        return logistic_sums(features, codes_of(yes), copies, at)
+    return sums_by_products(features, yes, copies, at)
 
 
 def codes_of(yes: Any) -> Any:

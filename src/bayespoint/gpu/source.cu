@@ -619,27 +619,29 @@ logistic_sums(const double* __restrict__ features, const long long* __restrict__
 }
 
 // The sums of all pieces of each problem: loss, slope (t k) and curvature (t k, t k), which is
-// sum c (diag(p) - p p^T) (x) x x^T.
+// sum c (diag(p) - p p^T) (x) x x^T. Eight warps share the pieces of 32 entries.
 extern "C" __global__ void __launch_bounds__(256)
 logistic_total(const double* __restrict__ losses, const double* __restrict__ slopes,
                const float* __restrict__ squares, double* out, int n_pieces, int t, int k) {
-    const int tk = t * k, size = 1 + tk + tk * tk;
-    const int entry = blockIdx.x * 256 + threadIdx.x, problem = blockIdx.y;
-    if (entry >= size) return;
-    const size_t first = (size_t)problem * n_pieces;
+    __shared__ double of_warps[8][32];
+    const int tk = t * k, size = 1 + tk + tk * tk, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int entry = blockIdx.x * 32 + lane, problem = blockIdx.y;
+    const int i = (entry - 1 - tk) / tk, j = (entry - 1 - tk) % tk;
     double total = 0.0;
-    if (entry <= tk) {
-        for (size_t place = first; place < first + n_pieces; place++)
-            total += entry == 0 ? losses[place] : slopes[place * tk + entry - 1];
-    } else {
-        const int i = (entry - 1 - tk) / tk, j = (entry - 1 - tk) % tk;
-        const bool is_own = i / k == j / k;
-#pragma unroll 8
-        for (int piece = 0; piece < n_pieces; piece++) {
-            const float* sums = squares + ((first + piece) * LEFT + i) * RIGHT;
-            total -= sums[j];
-            if (is_own) total += sums[tk + j % k];
+    if (entry < size)
+        for (int piece = warp; piece < n_pieces; piece += 8) {
+            const size_t place = (size_t)problem * n_pieces + piece;
+            const float* sums = squares + (place * LEFT + i) * RIGHT;
+            if (entry == 0)
+                total += losses[place];
+            else if (entry <= tk)
+                total += slopes[place * tk + entry - 1];
+            else
+                total += (i / k == j / k ? sums[tk + j % k] : 0.0f) - (double)sums[j];
         }
-    }
+    of_warps[warp][lane] = total;
+    __syncthreads();
+    if (warp > 0 || entry >= size) return;
+    for (int other = 1; other < 8; other++) total += of_warps[other][lane];
     out[(size_t)problem * size + entry] = total;
 }

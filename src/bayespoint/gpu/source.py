@@ -194,6 +194,6 @@ def logistic_sums(features: Any, codes: Any, copies: Any, at: Any) -> Any:
         slopes, squares, n, n_pieces, t, k,
     )  # fmt: skip
     total = new((n_batch, 1 + t * k + (t * k) ** 2))
-    grid = (-(-total.shape[1] // 256), n_batch)
+    grid = (-(-total.shape[1] // 32), n_batch)
     launch("logistic_total", device, grid, 256, losses, slopes, squares, total, n_pieces, t, k)
     return total
