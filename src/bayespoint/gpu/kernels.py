@@ -104,9 +104,10 @@ def _(kernel: RadialKernel, X: Any) -> Any:
     new = copy(kernel)
     new.gamma = gamma_of(kernel.gamma, X)
     centre = X.mean(dim=0, dtype=torch.float64)
-    for step in grid_steps(X)[:1]:  # on which differences lie as well
-        centre = (centre / step).round() * step
-    new.centre_ = to_host(centre.float())
+    if X.dtype == torch.float32:
+        for step in grid_steps(X)[:1]:  # on which differences lie as well
+            centre = (centre / step).round() * step
+    new.centre_ = to_host(centre.to(X.dtype))
     return new
 
 

@@ -26,6 +26,8 @@ class Posterior(ABC):
         Number of classifiers, if the posterior consists of samples.
     is_gaussian : bool
         Whether outputs are Gaussian.
+    is_diagonal : bool
+        Whether the weights are Gaussian and independent.
     left_out_log_probability : ndarray of shape (n_points, n_tasks) or None
         log p(label of a training point | all other labels), if the engine computes it.
     support : ndarray of int or None
@@ -51,6 +53,7 @@ class Posterior(ABC):
     likelihood: Any  # a Likelihood, or a JointLikelihood of several classes
     n_samples: int | None = None
     is_gaussian: bool = False
+    is_diagonal: bool = False
     left_out_log_probability: NDArray[np.float64] | None = None
     support: NDArray[np.int64] | None = None
     log_evidence: NDArray[np.float64] | None = None
