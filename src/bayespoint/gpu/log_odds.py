@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayespoint.gpu import source
 from bayespoint.gpu.arrays import to_device, to_host
-from bayespoint.gpu.source import LEFT, RIGHT, logistic_sums, scale_sums
 
 PIECES = 60  # of the points: sums over many points are sums of pieces, on all multiprocessors
 ENOUGH = {1: 0.01, 2: 0.1}  # gain of a last step in a sum of losses; halves only choose a form
@@ -65,16 +65,16 @@ def learn(
     centre, precision = (to_device(one, f.device) for one in prior)
     coefficients, start, sums = centre, torch.stack([centre, centre]), None
     best = None
-    for allowed_numbers in allowed(len(known)):
-        mask = to_device(allowed_numbers, f.device)
-        start, sums = newton(*halves, mask, (centre, precision), start, sums)
+    for mask in allowed(len(known)):
+        chosen = to_device(np.flatnonzero(mask).astype(np.int32), f.device)
+        start, sums = newton(*halves, chosen, (centre, precision), start, sums)
         scores = halves[0] @ start.flip(0).transpose(1, 2)  # each half is tested by the other
         others = log_loss(scores, halves[1]).T.reshape(-1)
         gain, total = losses - others, copies.sum()
         mean = copies @ gain / total
         error = (copies @ (gain - mean) ** 2).sqrt() / total
         if bool(mean > clearly * error):
-            best, losses, coefficients = mask, others, start.mean(dim=0)
+            best, losses, coefficients = chosen, others, start.mean(dim=0)
     if best is not None:
         whole = (features[None], yes[None], copies[None])
         coefficients = newton(*whole, best, (centre, precision), coefficients[None])[0][0]
@@ -98,7 +98,7 @@ def log_loss(scores: Any, yes: Any) -> Any:
 
     if scores.shape[-1] == 1:
         return -torch.nn.functional.logsigmoid(scores * (2 * yes - 1))[..., 0]
-    return torch.logsumexp(scores, dim=-1) - (scores * yes).sum(dim=-1)
+    return -(scores.log_softmax(dim=-1) * yes).sum(dim=-1)
 
 
 def probabilities(scores: Any) -> Any:
@@ -139,7 +139,7 @@ def learn_scale(outputs: Any, yes: Any, copies: Any) -> float:
 def under_softmax(outputs: Any, copies: Any, scale: float) -> tuple[float, float]:
     """Sums over the points of the mean of their outputs under p, and of its variance."""
     if outputs.device.type == "cuda":
-        return scale_sums(outputs, copies, scale)
+        return source.scale_sums(outputs, copies, scale)
     p = probabilities(scale * outputs)
     along = (p * outputs).sum(dim=1)
     spread = (p * outputs**2).sum(dim=1) - along**2
@@ -150,54 +150,65 @@ def newton(
     features: Any,
     yes: Any,
     copies: Any,
-    mask: Any,
+    chosen: Any,
     prior: tuple[Any, Any],
     start: Any,
     sums: Any = None,
 ) -> tuple[Any, Any]:
-    """Coefficients of a batch of problems; those outside the mask are those of the prior.
+    """Coefficients of a batch of problems; those that are not chosen are those of the prior.
 
     ``sums`` are those at the start, if they are known. Returns the sums of the last step as well;
     what this changes is below the rounding of the loss.
     """
     import torch
 
-    at = torch.where(mask, start, prior[0])
+    at, index = prior[0].repeat(len(start), 1, 1), chosen.long()
+    at.flatten(1)[:, index] = start.flatten(1)[:, index]
     sums = sum_up(features, yes, copies, at) if sums is None else sums
-    steps, loss, gain = newton_step(sums, at, mask, prior)
+    ahead, loss, gain = step_from(sums, at, chosen, prior)
     for _ in range(50):
-        if max(gain) < ENOUGH[len(at)]:
-            return at - steps, sums
-        there = sum_up(features, yes, copies, at - steps)
-        next_steps, after, next_gain = newton_step(there, at - steps, mask, prior)
-        worse = [new > old + 1e-9 * abs(old) for new, old in zip(after, loss, strict=True)]
-        if any(worse):  # the loss is convex: a step that is short enough makes it smaller
-            steps[torch.tensor(worse)] /= 2
+        if gain.max() < ENOUGH[len(at)]:
+            return ahead, sums
+        there = sum_up(features, yes, copies, ahead)
+        further, after, next_gain = step_from(there, ahead, chosen, prior)
+        worse = after > loss + 1e-9 * np.abs(loss)
+        if worse.any():  # the loss is convex: a step that is short enough makes it smaller
+            halfway = torch.as_tensor(worse, device=at.device)[:, None, None]
+            ahead = torch.where(halfway, (at + ahead) / 2, ahead)
             continue
-        at, sums, steps, loss, gain = at - steps, there, next_steps, after, next_gain
+        at, ahead, sums, loss, gain = ahead, further, there, after, next_gain
     return at, sums
 
 
-def newton_step(
-    sums: Any, at: Any, mask: Any, prior: tuple[Any, Any]
-) -> tuple[Any, list[float], list[float]]:
-    """A Newton step of each problem, their losses, and what a quadratic function would gain."""
+def step_from(
+    sums: Any, at: Any, chosen: Any, prior: tuple[Any, Any]
+) -> tuple[Any, NDArray[np.float64], NDArray[np.float64]]:
+    """Where a Newton step leads, the losses before it, and what it gains of a quadratic one."""
+    if uses_source(at):
+        ahead, numbers = source.newton_step(sums, at, chosen, prior)
+    else:
+        ahead, numbers = step_by_factors(sums, at, chosen.long(), prior)
+    loss, gain = to_host(numbers).T  # the only wait for the device
+    return ahead, loss, gain
+
+
+def step_by_factors(sums: Any, at: Any, chosen: Any, prior: tuple[Any, Any]) -> tuple[Any, Any]:
+    """What ``newton_step`` of the source gives, by functions of torch."""
     import torch
 
     centre, precision = prior
-    n_batch, size = len(at), mask.numel()
+    size = centre.numel()
     loss, slope, curvature = sums.split([1, size, size**2], dim=1)
     pull = precision * (at - centre)
-    inside = mask.flatten().double()
-    slope = (slope + pull.flatten(1)) * inside
-    curvature = curvature.view(n_batch, size, size) * inside[:, None] * inside
-    curvature = curvature + torch.diag(precision.flatten() * inside + (1 - inside))
-    factor, _ = torch.linalg.cholesky_ex(curvature)
+    slope = (slope + pull.flatten(1))[:, chosen]
+    curvature = curvature.view(-1, size, size)[:, chosen][:, :, chosen]
+    factor, _ = torch.linalg.cholesky_ex(curvature + torch.diag(precision.flatten()[chosen]))
     steps = torch.cholesky_solve(slope[:, :, None], factor)[:, :, 0]
+    ahead = at.clone()
+    ahead.flatten(1)[:, chosen] -= steps
     of_prior = (pull * (at - centre)).sum(dim=(1, 2))
-    numbers = torch.stack([loss[:, 0] + of_prior / 2, torch.linalg.vecdot(slope, steps) / 2])
-    losses, gains = numbers.tolist()  # the only wait for the device
-    return steps.view_as(at), losses, gains
+    gain = torch.linalg.vecdot(slope, steps)
+    return ahead, torch.stack([loss[:, 0] + of_prior / 2, gain / 2], dim=1)
 
 
 def sum_up(features: Any, yes: Any, copies: Any, at: Any) -> Any:
@@ -205,10 +216,16 @@ def sum_up(features: Any, yes: Any, copies: Any, at: Any) -> Any:
 
     Curvatures, which only decide how fast the steps converge, are sums of float32 products.
     """
-    _, t, k = at.shape
-    if features.device.type == "cuda" and t > 1 and t * k <= LEFT and (t + 1) * k <= RIGHT:
-        return logistic_sums(features, codes_of(yes), copies, at)
+    if uses_source(at):
+        return source.logistic_sums(features, codes_of(yes), copies, at)
     return sums_by_products(features, yes, copies, at)
+
+
+def uses_source(at: Any) -> bool:
+    """Whether the CUDA source is made for coefficients of this shape."""
+    _, t, k = at.shape
+    fits = t > 1 and t * k <= source.LEFT and (t + 1) * k <= source.RIGHT
+    return at.device.type == "cuda" and fits
 
 
 def codes_of(yes: Any) -> Any:

@@ -645,3 +645,66 @@ logistic_total(const double* __restrict__ losses, const double* __restrict__ slo
     for (int other = 1; other < 8; other++) total += of_warps[other][lane];
     out[(size_t)problem * size + entry] = total;
 }
+
+// A Newton step for the n chosen coefficients of each problem, a block each: `sums` are those of
+// logistic_total, `prior` centres and precisions. Writes the coefficients after the step, the loss
+// before it, and what the step would gain if the loss were quadratic.
+extern "C" __global__ void __launch_bounds__(256)
+newton_step(const double* __restrict__ sums, const double* __restrict__ at,
+            const double* __restrict__ centre, const double* __restrict__ precision,
+            const int* __restrict__ chosen, double* ahead, double* numbers, int size, int n) {
+    extern __shared__ double matrix[];  // lower triangle; row n is the slope
+    const int tid = threadIdx.x, problem = blockIdx.x, stride = n | 1;
+    const double* own = sums + (size_t)problem * (1 + size + size * size);
+    const double* curvature = own + 1 + size;
+    double* slope = matrix + n * stride;
+    at += (size_t)problem * size;
+    ahead += (size_t)problem * size;
+    for (int e = tid; e < n * n; e += 256) {
+        const int i = e / n, j = e % n;
+        if (j > i) continue;
+        const double entry = curvature[(size_t)chosen[i] * size + chosen[j]];
+        matrix[i * stride + j] = entry + (i == j ? precision[chosen[i]] : 0.0);
+    }
+    for (int j = tid; j < n; j += 256) {
+        const int c = chosen[j];
+        slope[j] = own[1 + c] + precision[c] * (at[c] - centre[c]);
+    }
+    for (int j = tid; j < size; j += 256) ahead[j] = at[j];
+    __syncthreads();
+    for (int k = 0; k < n; k++) {  // Cholesky, and the slope is divided by the factor on the way
+        // Without rounding it is at least the precision.
+        const double pivot = sqrt(fmax(matrix[k * stride + k], precision[chosen[k]]));
+        __syncthreads();
+        for (int i = k + tid; i <= n; i += 256)
+            matrix[i * stride + k] = i == k ? pivot : matrix[i * stride + k] / pivot;
+        __syncthreads();
+        for (int i = k + 1 + tid / 16; i <= n; i += 16) {
+            const double left = matrix[i * stride + k];
+            for (int j = k + 1 + tid % 16; j <= min(i, n - 1); j += 16)
+                matrix[i * stride + j] -= left * matrix[j * stride + k];
+        }
+        __syncthreads();
+    }
+    if (tid >= 32) return;
+    double gain = 0.0, loss = 0.0;
+    for (int j = tid; j < n; j += 32) gain += slope[j] * slope[j];
+    for (int j = tid; j < size; j += 32)
+        loss += precision[j] * (at[j] - centre[j]) * (at[j] - centre[j]);
+    for (int step = 16; step; step /= 2) {
+        gain += __shfl_xor_sync(~0u, gain, step);
+        loss += __shfl_xor_sync(~0u, loss, step);
+    }
+    for (int k = n - 1; k >= 0; k--) {  // divided by the transposed factor
+        const double x = slope[k] / matrix[k * stride + k];
+        __syncwarp();
+        if (tid == 0) slope[k] = x;
+        for (int j = tid; j < k; j += 32) slope[j] -= matrix[k * stride + j] * x;
+        __syncwarp();
+    }
+    for (int j = tid; j < n; j += 32) ahead[chosen[j]] -= slope[j];
+    if (tid == 0) {
+        numbers[2 * problem] = own[0] + loss / 2;
+        numbers[2 * problem + 1] = gain / 2;
+    }
+}

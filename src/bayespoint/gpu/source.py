@@ -197,3 +197,16 @@ def logistic_sums(features: Any, codes: Any, copies: Any, at: Any) -> Any:
     grid = (-(-total.shape[1] // 32), n_batch)
     launch("logistic_total", device, grid, 256, losses, slopes, squares, total, n_pieces, t, k)
     return total
+
+
+def newton_step(sums: Any, at: Any, chosen: Any, prior: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Coefficients after a Newton step, and losses before it beside gains; see the source."""
+    import torch
+
+    n_batch, n, (centre, precision) = len(at), len(chosen), prior
+    ahead, numbers = torch.empty_like(at), at.new_empty((n_batch, 2))
+    launch(
+        "newton_step", at.device, n_batch, 256, sums, at, centre, precision, chosen, ahead,
+        numbers, centre.numel(), n, shared=8 * (n + 1) * (n | 1),
+    )  # fmt: skip
+    return ahead, numbers
