@@ -15,8 +15,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bayespoint.coding import Coding
 from bayespoint.gpu.arrays import like, scaled, to_numpy
 from bayespoint.gpu.devices import memory_errors_in_words, prediction_device
-from bayespoint.gpu.forecasts import oob_forecasts
-from bayespoint.left_out import expected_scores, expected_scores_of_parts
 from bayespoint.points import device_points
 from bayespoint.posteriors import Posterior
 from bayespoint.scaling import Scaling
@@ -301,50 +299,6 @@ class Predictions:
         decision = self._in_chunks(X, lambda Z: self.posterior_.decision(Z, self.decision))
         log_yes, log_no = self.posterior_.log_probability(decision, self.decision)
         return self.coding_.scores(decision, log_yes, log_no), log_yes, log_no
-
-    def _publish_oob(
-        self, codes: NDArray, weight: NDArray | None, given: NDArray[np.bool_]
-    ) -> None:
-        """Set the out-of-bag attributes, if the posterior has such decisions."""
-        visits = vars(self.posterior_).pop("device_visits", None)
-        if visits is not None and self.decision == "bayes_point":
-            self._publish_device_oob(visits, codes, weight, given)
-            return
-        decision = self.posterior_.oob_decision(self.decision)
-        if decision is None:
-            return
-        log_yes, log_no = self.posterior_.log_probability(decision, self.decision)
-        known = np.isfinite(decision).all(axis=1)
-        if known.any():
-            self.expected_scores_ = expected_scores(
-                self.coding_.probabilities(log_yes[known], log_no[known]),
-                codes[known],
-                None if weight is None else weight[known],
-            )
-            self.oob_score_ = 1 - self.expected_scores_["error"].value
-        self._publish_oob_scores(self.coding_.scores(decision, log_yes, log_no), given)
-
-    def _publish_device_oob(
-        self, visits: Any, codes: NDArray, weight: NDArray | None, given: NDArray[np.bool_]
-    ) -> None:
-        """The same from first visits on a device."""
-        posterior: Any = self.posterior_
-        temperature = self.coding_.temperature
-        log_odds, forecasts = oob_forecasts(
-            visits.honest_outputs, posterior.log_odds.matrix, posterior.log_odds.offset, codes,
-            weight, temperature,
-        )  # fmt: skip
-        if bool(forecasts[-1].any()):
-            self.expected_scores_ = expected_scores_of_parts(lambda: [forecasts])
-            self.oob_score_ = 1 - self.expected_scores_["error"].value
-        self._publish_oob_scores(log_odds, given)
-
-    def _publish_oob_scores(self, known: NDArray, given: NDArray[np.bool_]) -> None:
-        scores = known
-        if not given.all():  # NaN for points of weight 0
-            scores = np.full((len(given), known.shape[1]), np.nan)
-            scores[given] = known
-        self.oob_decision_function_ = scores[:, 0] if self.coding_.n_tasks == 1 else scores
 
     def _in_chunks(self, X: ArrayLike, function: Callable[[NDArray], NDArray]) -> NDArray:
         """Apply a function of transformed points, chunk by chunk."""

@@ -146,7 +146,8 @@ def checksum(X: Any) -> tuple[int, int]:
         places = torch.arange(begin + 1, begin + 1 + len(bits), device=X.device)
         plain = plain + bits.sum()
         weighted = weighted + ((bits * factor).sum(dim=1) * places).sum()
-    return int(plain), int(weighted)
+    first, second = torch.stack([plain, weighted]).tolist()
+    return first, second
 
 
 def scaled(scaling: Any, X: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.gpu.arrays import to_device, to_host
+from bayespoint.gpu.arrays import to_device
 
 
 def oob_forecasts(
@@ -17,7 +17,7 @@ def oob_forecasts(
     codes: NDArray,
     weight: NDArray[np.float64] | None,
     temperature: float,
-) -> tuple[NDArray[np.float64], tuple[Any, Any, Any]]:
+) -> tuple[Any, tuple[Any, Any, Any]]:
     """Log-odds of all points, and what their expected scores are computed from.
 
     Parameters
@@ -35,7 +35,7 @@ def oob_forecasts(
 
     Returns
     -------
-    log_odds : ndarray of shape (n_points, n_tasks)
+    log_odds : tensor of shape (n_points, n_tasks)
         As ``decision_function`` has them.
     forecasts : tuple of tensors
         Probabilities of the classes (n_points, n_classes), codes, and the copies that each point
@@ -46,11 +46,11 @@ def oob_forecasts(
     device = outputs.device
     scores = outputs @ to_device(matrix.T.copy(), device) + to_device(offset, device)
     if scores.shape[1] == 1:
-        log_odds = to_host(scores)
+        log_odds = scores
         scores = torch.nn.functional.logsigmoid(torch.cat([-scores, scores], dim=1)) / temperature
     else:
         scores = scores / temperature
-        log_odds = to_host(scores)
+        log_odds = scores
     copies = scores.isfinite().all(dim=1).double()
     if weight is not None:
         copies *= to_device(weight / weight.max(), device)

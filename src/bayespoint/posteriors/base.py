@@ -48,7 +48,7 @@ class Posterior(ABC):
 
     # Of training points: files stay small. And what is on a device.
     not_stored: tuple[str, ...] = (
-        "left_out_log_probability", "messages", "_deferred", "device_visits",
+        "left_out_log_probability", "messages", "_deferred", "device_visits", "device_mean",
     )  # fmt: skip
     likelihood: Any  # a Likelihood, or a JointLikelihood of several classes
     n_samples: int | None = None
@@ -62,6 +62,11 @@ class Posterior(ABC):
     @abstractmethod
     def mean(self) -> NDArray:
         """The Bayes point: posterior mean of the weights, shape (n_coordinates, n_tasks)."""
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether all its means are finite numbers."""
+        return bool(np.isfinite(self.mean).all())
 
     @abstractmethod
     def latent(self, Z: NDArray) -> tuple[NDArray, NDArray]:
