@@ -40,6 +40,7 @@ class Predictions:
     """
 
     classes_: NDArray
+    n_features_in_: int
     posterior_: Posterior
     decision: str
     device: str | None
@@ -337,8 +338,9 @@ class Predictions:
     def _on_device(self, X: Any, device: Any, function: Callable[[Any], NDArray]) -> NDArray:
         """Apply a function of points that are transformed on a device, chunk by chunk."""
         results, space = [], self._space
-        for begin in range(0, max(1, len(X)), space.device_chunk):
-            chunk = X[begin : begin + space.device_chunk]
+        size = space.device_chunk(self.n_features_in_)
+        for begin in range(0, max(1, len(X)), size):
+            chunk = X[begin : begin + size]
             points = device_points(self, chunk, device, space.device_dtype, reset=False)
             if not isinstance(self._columns, slice):
                 points = points[:, self._columns]

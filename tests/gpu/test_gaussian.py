@@ -1,13 +1,16 @@
 """EP and Laplace on a device: the same fixed points, from sums over the points there."""
 
+import pickle
 import warnings
 
 import numpy as np
 import pytest
 
+import bayespoint
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
 from bayespoint.exceptions import KernelError
+from bayespoint.gpu import devices
 from bayespoint.kernels import RadialKernel
 from bayespoint.spaces import BasisSpace, ProcessSpace
 
@@ -130,7 +133,7 @@ def check_predictions(clf, device, monkeypatch):
     expected = {method: getattr(clf, method)(new) for method in METHODS}
     drawn = clf.sample_proba(new, 3, random_state=0)
     monkeypatch.setattr(BasisSpace, "transform", on_the_cpu)
-    monkeypatch.setattr(ProcessSpace, "device_chunk", 64)
+    monkeypatch.setattr(ProcessSpace, "device_chunk", lambda self, n_features: 64)
     clf.set_params(device="cuda")
     for method in METHODS:
         plain, tensor = (getattr(clf, method)(one) for one in (new, torch.tensor(new).to(device)))
@@ -223,6 +226,25 @@ def test_independent_weights_and_overflow(device):
     clf = BayesPointClassifier(kernel="rbf", engine="laplace", device="cuda").fit(X, y)
     with pytest.raises(KernelError, match="overflow"):
         clf.predict(np.full((2, 5), 1e200))
+
+
+@pytest.mark.parametrize("params", KERNELS.values(), ids=KERNELS)
+def test_pickles_and_model_files_need_no_device(params, device, monkeypatch, tmp_path):
+    clf = BayesPointClassifier(engine="laplace", device="cuda", **params).fit(X, y)
+    expected = clf.predict_proba(X)
+    bayespoint.save(clf, tmp_path / "model.bpm")
+    copies = [pickle.loads(pickle.dumps(clf)), bayespoint.load(tmp_path / "model.bpm")]
+    monkeypatch.setattr(devices, "STAND_IN", None)
+    monkeypatch.setattr(devices, "is_installed", lambda library: False)
+    for copy in copies:
+        assert np.allclose(copy.predict_proba(X), expected, atol=1e-6)
+
+
+def test_a_chunk_of_points_fits_a_device():
+    space = ProcessSpace(RadialKernel(gamma=0.2)).fit(X)
+    sizes = [space.device_chunk(n) * n for n in (1, 1000, 100_000)]
+    assert max(sizes) <= 2**30 / 8 and space.device_chunk(1) == 65_536
+    assert space.device_chunk(10**9) == 1024
 
 
 def test_the_space_leaves_the_device(device):

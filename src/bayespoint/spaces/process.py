@@ -138,10 +138,9 @@ class ProcessSpace(BasisSpace):
         """Whether ``transform`` takes points on a device."""
         return has_device_form(self.kernel)
 
-    @property
-    def device_chunk(self) -> int:
+    def device_chunk(self, n_features: int) -> int:
         """How many points to transform at a time on a device."""
-        width = 1 if self.is_linear else len(self._factor)
+        width = n_features if self.is_linear else max(n_features, len(self._factor))
         return max(1024, min(MOST, BYTES // (8 * width)))
 
     def primal(self, weights: NDArray) -> NDArray:

@@ -56,10 +56,9 @@ class StackedSpace:
         """Whether ``transform`` takes points on a device."""
         return all(isinstance(one, ProcessSpace) and one.has_device_form for one in self.spaces)
 
-    @property
-    def device_chunk(self) -> int:
+    def device_chunk(self, n_features: int) -> int:
         """How many points to transform at a time on a device."""
-        return min(space.device_chunk for space in self.spaces)
+        return min(space.device_chunk(n_features) for space in self.spaces)
 
     def transform(self, X: Any) -> Any:
         """Coordinates of new points in all spaces."""
