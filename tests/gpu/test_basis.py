@@ -62,6 +62,13 @@ def test_values_that_overflow(kernel, device):
         values(kernel, prepare(kernel, huge), prepare(kernel, huge))
 
 
+def test_units_that_overflow(device):
+    kernel = PolynomialKernel(degree=9)
+    points = points_on(device, kernel.prepare(np.full((1, 2), 1e40)))
+    with pytest.raises(KernelError, match="overflow"):
+        values(kernel, prepare(kernel, torch.ones((1, 2), device=device)), points)
+
+
 @pytest.mark.parametrize("rank", [300, 170, 1])
 def test_pivots_and_factor_are_those_of_lapack(rank, device):
     A = rng.normal(size=(300, rank)) * np.geomspace(1, 1e-2, rank)

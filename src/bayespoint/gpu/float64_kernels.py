@@ -91,12 +91,13 @@ def _(kernel: PrecomputedKernel, X: Any) -> Points:
 
 
 def values(kernel: Any, left: Points, right: Points) -> Any:
-    """Kernel values between prepared points in plain units, shape (len(left), len(right))."""
+    """Kernel values between new points and prepared ones, in plain units, (n_left, n_right)."""
     if kernel.is_precomputed:
         return left.rows[:, right.index]
     plain = block(kernel, left, right)
-    if left.log_unit + right.log_unit:
-        plain *= 2.0 ** ((left.log_unit + right.log_unit) / 2)
+    if right.log_unit:
+        with np.errstate(over="ignore"):
+            plain *= float(np.exp2(right.log_unit / 2))
     check_finite(plain)
     return plain
 
@@ -127,8 +128,8 @@ def diagonal(kernel: Any, X: Any, own: slice) -> Any:
 
 
 def squares(points: Points) -> Any:
-    """k(x, x) of prepared points in plain units."""
-    result = points.norm**2 * 2.0**points.log_unit
+    """k(x, x) of points that were prepared here."""
+    result = points.norm**2
     check_finite(result)
     return result
 

@@ -108,7 +108,7 @@ class DeviceRows:
         for begin in range(0, m, WIDE_UNIT):
             n_rows = min(WIDE_UNIT, m - begin)
             rows, rest = slice(begin, begin + n_rows), slice(begin, m)
-            if halves is None:  # a sum of kernels
+            if halves is None:  # a sum of kernels, or a matrix
                 block(kernel, self._points.take(rows), self._points, values[rows, :m])
                 continue
             inner_products(halves.take(rows), halves.take(rest), values[rows, begin:m])
