@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from _report import table, timed
 
-from bayespoint import BayesPointClassifier, classifier, points, training
+from bayespoint import BayesPointClassifier, fitted, points, training
 from bayespoint.datasets import load_mnist
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation, PermutedPerceptron
 from bayespoint.engines.sampling import perceptron, waves
@@ -124,7 +124,7 @@ def steps(mnist: Mnist) -> None:
         "coefficients": (waves.DeviceTrainer, "_unit_weights"),
         "first visits": (waves.DeviceTrainer, "_first_visits"),
         "probabilities learned": (perceptron, "learn_log_odds"),
-        "out-of-bag scores": (classifier.BayesPointClassifier, "_publish_device_oob"),
+        "out-of-bag scores": (fitted.Fitted, "_publish_device_oob"),
         "fit, all of it": (training.Training, "_train"),
     }
     before = {name: getattr(owner, call) for name, (owner, call) in parts.items()}
@@ -185,13 +185,13 @@ def accuracy(mnist: Mnist) -> None:
     kernel = PolynomialKernel(degree=5, gamma=1.0, coef0=1.0, normalize=True)
     found = []
     for name, some in (("pixels (one product)", X), ("any floats (three products)", noisy)):
-        fitted = kernels.fitted(kernel, some)
-        prepared = kernels.prepare(fitted, some)
-        values = kernels.block(fitted, prepared.take(slice(0, 1000)), prepared)
+        ready = kernels.fitted(kernel, some)
+        prepared = kernels.prepare(ready, some)
+        values = kernels.block(ready, prepared.take(slice(0, 1000)), prepared)
         exact = some.double()
         length = ((exact**2).sum(dim=1) + 1).sqrt()
         exact = ((exact[:1000] @ exact.T + 1) / length[:1000, None] / length) ** 5
-        rows_of = rows.DeviceRows(fitted, prepared, "auto")
+        rows_of = rows.DeviceRows(ready, prepared, "auto")
         ms = statistics.median(milliseconds(rows_of.load_all)[1] for _ in range(3))
         found.append((name, f"{float((values - exact).abs().max()):.1e}", f"{ms:.1f}"))
         del rows_of, exact, values

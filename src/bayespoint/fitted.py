@@ -16,10 +16,11 @@ from sklearn.utils import check_random_state
 from bayespoint.deferred import Deferred
 from bayespoint.engines import Engine, Run
 from bayespoint.exceptions import TaskWarning, warn_user
-from bayespoint.gpu.arrays import deviations
+from bayespoint.gpu.arrays import deviations, to_host
 from bayespoint.gpu.devices import is_tensor
+from bayespoint.gpu.forecasts import oob_summary
 from bayespoint.kernels import Kernel
-from bayespoint.left_out import Estimate, expected_scores
+from bayespoint.left_out import Estimate, estimates, expected_scores
 from bayespoint.posteriors import MixturePosterior, Posterior
 from bayespoint.predictions import Predictions
 from bayespoint.problem import Problem
@@ -112,6 +113,44 @@ class Fitted(Predictions, Training, Deferred):
                 warning.name = names[warning.task] if len(names) > 1 else None
             warn_user(warning)
 
+    def _publish_oob(
+        self, codes: NDArray, weight: NDArray | None, given: NDArray[np.bool_]
+    ) -> None:
+        """Set the out-of-bag attributes, if the posterior has such decisions."""
+        visits = vars(self.posterior_).pop("device_visits", None)
+        if visits is not None and self.decision == "bayes_point":
+            self._publish_device_oob(visits, codes, weight, given)
+            return
+        decision = self.posterior_.oob_decision(self.decision)
+        if decision is None:
+            return
+        log_yes, log_no = self.posterior_.log_probability(decision, self.decision)
+        known = np.isfinite(decision).all(axis=1)
+        if known.any():
+            self.expected_scores_ = expected_scores(
+                self.coding_.probabilities(log_yes[known], log_no[known]),
+                codes[known],
+                None if weight is None else weight[known],
+            )
+            self.oob_score_ = 1 - self.expected_scores_["error"].value
+        scores = self.coding_.scores(decision, log_yes, log_no)
+        self.oob_decision_function_ = at_given_points(scores, given)
+
+    def _publish_device_oob(
+        self, visits: Any, codes: NDArray, weight: NDArray | None, given: NDArray[np.bool_]
+    ) -> None:
+        """The same from first visits on a device."""
+        posterior: Any = self.posterior_
+        temperature = self.coding_.temperature
+        log_odds, numbers = oob_summary(
+            visits.honest_outputs, posterior.log_odds.matrix, posterior.log_odds.offset, codes,
+            weight, temperature,
+        )  # fmt: skip
+        if numbers is not None:
+            self.expected_scores_ = estimates(*numbers)
+            self.oob_score_ = 1 - self.expected_scores_["error"].value
+        self.defer(oob_decision_function_=lambda: at_given_points(to_host(log_odds), given))
+
     def _weights(self) -> tuple[NDArray, NDArray]:
         """Weights of the features and intercepts, if the kernel is linear."""
         weights = self._space.primal(self.posterior_.mean).T
@@ -167,6 +206,15 @@ class Fitted(Predictions, Training, Deferred):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "posterior_")
+
+
+def at_given_points(known: NDArray, given: NDArray[np.bool_]) -> NDArray:
+    """Scores of all points, NaN where the weight is 0; a column alone has no dimension."""
+    scores = known
+    if not given.all():
+        scores = np.full((len(given), known.shape[1]), np.nan)
+        scores[given] = known
+    return scores[:, 0] if scores.shape[1] == 1 else scores
 
 
 def relevance_of(trained: Trained, problem: Problem) -> NDArray[np.float64] | None:

@@ -17,7 +17,7 @@ def oob_summary(
     codes: NDArray,
     weight: NDArray[np.float64] | None,
     temperature: float,
-) -> tuple[NDArray[np.float64], tuple[float, float, float, float] | None]:
+) -> tuple[Any, tuple[float, float, float, float] | None]:
     """Log-odds of all points, and how good they are.
 
     Parameters
@@ -35,7 +35,7 @@ def oob_summary(
 
     Returns
     -------
-    log_odds : ndarray of shape (n_points, n_tasks)
+    log_odds : tensor of shape (n_points, n_tasks)
         As ``decision_function`` has them.
     numbers : tuple of float or None
         Number of points of equal weight that say as much, share of errors, mean log-loss and its
@@ -48,11 +48,11 @@ def oob_summary(
     scores = outputs @ to_device(matrix.T.copy(), device) + to_device(offset, device)
     classes = to_device(codes, device).long()
     if scores.shape[1] == 1:
-        log_odds = to_host(scores)
+        log_odds = scores
         scores = torch.nn.functional.logsigmoid(torch.cat([-scores, scores], dim=1)) / temperature
     else:
         scores = scores / temperature
-        log_odds = to_host(scores)
+        log_odds = scores
     known = scores.isfinite().all(dim=1).double()
     copies = known if weight is None else known * to_device(weight, device)
     scores = torch.nan_to_num(scores)

@@ -104,9 +104,10 @@ def _(kernel: RadialKernel, X: Any) -> Any:
     new = copy(kernel)
     new.gamma = gamma_of(kernel.gamma, X)
     centre = X.mean(dim=0, dtype=torch.float64)
-    for step in grid_steps(X)[:1]:  # on which differences lie as well
-        centre = (centre / step).round() * step
-    new.centre_ = to_host(centre.float())
+    if X.dtype == torch.float32:
+        for step in grid_steps(X)[:1]:  # on which differences lie as well
+            centre = (centre / step).round() * step
+    new.centre_ = to_host(centre.to(X.dtype))
     return new
 
 
@@ -148,11 +149,11 @@ def _(kernel: PolynomialKernel, X: Any, *, unit: bool = False, half: bool = Fals
     X = rounded(X) if half else X
     square = squares(X, gamma) + coef0
     length = square.sqrt()
-    longest = power_of_two(float(length.max()))
     if unit or kernel.normalize:
         scale = torch.where(length > 0, 1.0 / length, 0.0)
         norm, log_unit = (length > 0).double(), 0.0
     else:
+        longest = power_of_two(float(length.max()))
         scale = torch.full_like(length, 1.0 / longest)
         norm, log_unit = (length / longest) ** kernel.degree, 2 * kernel.degree * np.log2(longest)
     halves = split(used_columns(X, kernel.columns_))

@@ -57,7 +57,7 @@ class DeviceSpace(DualSpace):
 
         if self.device.type != "cuda":
             return 1e9
-        return float(torch.cuda.mem_get_info(self.device)[1])
+        return float(torch.cuda.get_device_properties(self.device).total_memory)
 
     def device_rows(self, cache_size: float | str) -> DeviceRows:
         """A cache of kernel rows on the device: see there."""

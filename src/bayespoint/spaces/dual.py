@@ -79,6 +79,8 @@ class DualSpace(Deferred):
 
     not_stored = ("_deferred",)
     points: Points
+    device_dtype = "float32"
+    device_chunk = 65_536  # points that are transformed at a time on a device
 
     def __init__(
         self,
