@@ -238,8 +238,7 @@ class OutOfCore(Fitted):
         problem = Problem(some, whole.labels[is_class], codes, weight, slice(None), given)
         self._begin(blocks, scaling)
         posterior, run = self._solve(engine, problem, space, None, monitor)
-        temperature, _ = self._find_temperature(posterior, problem, None)
-        coding = make_coding(problem.classes, temperature)
+        coding = make_coding(problem.classes, self._find_temperature(posterior, problem, None))
         assert posterior.support is not None
         trained = Trained(space.restrict(posterior.support), posterior, coding, run)
         self._publish(engine, problem, trained, None, time.perf_counter() - began)

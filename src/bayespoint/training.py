@@ -26,13 +26,13 @@ from bayespoint.spaces import StackedSpace
 
 
 class Trained(NamedTuple):
-    """A trained machine, all that predictions need, how it was trained, and what batches add to."""
+    """A trained machine, all that predictions need, and how it was trained."""
 
     space: Any
     posterior: Posterior
     coding: Coding
     run: Run
-    losses: NDArray | None = None  # of its temperature and others
+    losses: NDArray | None = None  # at several temperatures, of all batches so far
 
 
 class Training(Settings):
@@ -40,7 +40,7 @@ class Training(Settings):
 
     _seed: int
     coding_: Coding
-    _temperature_losses: NDArray | None = None  # of all batches so far
+    _temperature_losses: NDArray | None = None
 
     def _with_coding(self, problem: Problem, engine: Engine) -> Problem:
         """The problem, with its classes together or one against the rest."""
@@ -64,11 +64,34 @@ class Training(Settings):
                 "features, for example with StandardScaler, and use parameters nearer to the "
                 "defaults."
             )
-        temperature, losses = self._find_temperature(posterior, problem, start)
+        temperature = self._find_temperature(posterior, problem, start)
         space = space if posterior.support is None else space.restrict(posterior.support)
         space.forget()
         coding = make_coding(problem.classes, temperature, joint=problem.joint)
-        return Trained(space, posterior, coding, run, losses)
+        return self._with_losses(Trained(space, posterior, coding, run), problem, start)
+
+    def _with_losses(self, trained: Trained, problem: Problem, start: Posterior | None) -> Trained:
+        """The same with what later batches need; after earlier ones at the temperature of all.
+
+        A point of a batch is predicted from all earlier batches and the rest of its own. Batches
+        after a fit of which only the temperature is known (in blocks) keep it.
+        """
+        posterior, coding = trained.posterior, trained.coding
+        is_stream = isinstance(posterior, StreamPosterior)
+        if self.temperature != "auto" or is_stream or self.decision == "vote":
+            return trained
+        if posterior.left_out_log_probability is None:
+            return trained
+        answers = coding.left_out(posterior.left_out_log_probability, problem.codes)
+        losses = temperature_losses(coding.log_odds(*answers), problem.codes, problem.weight)
+        if start is None:
+            return trained._replace(losses=losses)
+        temperature, total = self.coding_.temperature, None
+        if self._temperature_losses is not None:
+            total = self._temperature_losses + losses
+            temperature = temperature_of_losses(total)
+        coding = make_coding(problem.classes, temperature, joint=problem.joint)
+        return trained._replace(coding=coding, losses=total)
 
     def _choose(self, problem: Problem, engine: Engine, monitor: Monitor) -> Any:
         """Choose what is "auto"."""
@@ -128,28 +151,21 @@ class Training(Settings):
 
     def _find_temperature(
         self, posterior: Posterior, problem: Problem, start: Posterior | None
-    ) -> tuple[float, NDArray | None]:
+    ) -> float:
         """The temperature that was given, or that of the best leave-one-out predictions.
 
-        It is 1 where there are none, and for votes, which are shares of classifiers. A point of a
-        batch is predicted from all earlier batches and the rest of its own. Batches after a fit of
-        which only the temperature is known (in blocks) keep it.
+        It is 1 where there are none, where they do not cover all points seen, and for votes, which
+        are shares of classifiers.
         """
         if self.temperature != "auto":
-            return float(self.temperature), None
+            return float(self.temperature)
         log_probability = posterior.left_out_log_probability
         is_stream = isinstance(posterior, StreamPosterior)  # the first rows were hardly predicted
-        if log_probability is None or is_stream or self.decision == "vote":
-            return 1.0, None
+        if log_probability is None or start is not None or is_stream or self.decision == "vote":
+            return 1.0
         coding = problem.coding
         log_odds = coding.log_odds(*coding.left_out(log_probability, problem.codes))
-        losses = temperature_losses(log_odds, problem.codes, problem.weight)
-        if start is None:
-            return best_temperature(log_odds, problem.codes, problem.weight), losses
-        if self._temperature_losses is None:
-            return self.coding_.temperature, None
-        losses += self._temperature_losses
-        return temperature_of_losses(losses), losses
+        return best_temperature(log_odds, problem.codes, problem.weight)
 
 
 def mixed(mixture: Sequence[tuple], parts: list[Trained], problem: Problem) -> Trained:
