@@ -2,11 +2,13 @@
 
     python benchmarks/gpu.py           # everything, some minutes
     python benchmarks/gpu.py --quick   # MNIST only
+    python benchmarks/gpu.py --cpu     # the rivals alone, on 3 000 digits and without a GPU
 
 One process: the first fit pays for the context of the device and for compiling the source, and is
 shown apart; all others are medians. The floor of a step is the time of its bytes at the rate of a
 copy on the device, or of its products at the rate of a large float16 product, both measured here.
-Needs a GPU and the data folder (BAYESPOINT_DATA, or --data).
+Rivals are trained in the same process, on the same tensors. Needs a GPU and the data folder
+(BAYESPOINT_DATA, or --data).
 """
 
 from __future__ import annotations
@@ -22,8 +24,9 @@ from typing import Any
 import numpy as np
 import torch
 from _report import table, timed
+from _rivals import KernelRidge, NystroemSoftmax, chosen, packages, scores, unit_features
 
-from bayespoint import BayesPointClassifier, classifier, points, training
+from bayespoint import BayesPointClassifier, fitted, points, training
 from bayespoint.datasets import load_mnist
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation, PermutedPerceptron
 from bayespoint.engines.sampling import perceptron, waves
@@ -47,10 +50,11 @@ def machine(n_samples: int = 10, **params: Any) -> BayesPointClassifier:
 
 def milliseconds(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
     """What the function returns, and the milliseconds until the device has done it."""
-    torch.cuda.synchronize()
+    wait = torch.cuda.synchronize if torch.cuda.is_available() else int
+    wait()
     begin = time.perf_counter()
     result = function(*arguments)
-    torch.cuda.synchronize()
+    wait()
     return result, 1e3 * (time.perf_counter() - begin)
 
 
@@ -124,7 +128,7 @@ def steps(mnist: Mnist) -> None:
         "coefficients": (waves.DeviceTrainer, "_unit_weights"),
         "first visits": (waves.DeviceTrainer, "_first_visits"),
         "probabilities learned": (perceptron, "learn_log_odds"),
-        "out-of-bag scores": (classifier.BayesPointClassifier, "_publish_device_oob"),
+        "out-of-bag scores": (fitted.Fitted, "_publish_device_oob"),
         "fit, all of it": (training.Training, "_train"),
     }
     before = {name: getattr(owner, call) for name, (owner, call) in parts.items()}
@@ -185,13 +189,13 @@ def accuracy(mnist: Mnist) -> None:
     kernel = PolynomialKernel(degree=5, gamma=1.0, coef0=1.0, normalize=True)
     found = []
     for name, some in (("pixels (one product)", X), ("any floats (three products)", noisy)):
-        fitted = kernels.fitted(kernel, some)
-        prepared = kernels.prepare(fitted, some)
-        values = kernels.block(fitted, prepared.take(slice(0, 1000)), prepared)
+        ready = kernels.fitted(kernel, some)
+        prepared = kernels.prepare(ready, some)
+        values = kernels.block(ready, prepared.take(slice(0, 1000)), prepared)
         exact = some.double()
         length = ((exact**2).sum(dim=1) + 1).sqrt()
         exact = ((exact[:1000] @ exact.T + 1) / length[:1000, None] / length) ** 5
-        rows_of = rows.DeviceRows(fitted, prepared, "auto")
+        rows_of = rows.DeviceRows(ready, prepared, "auto")
         ms = statistics.median(milliseconds(rows_of.load_all)[1] for _ in range(3))
         found.append((name, f"{float((values - exact).abs().max()):.1e}", f"{ms:.1f}"))
         del rows_of, exact, values
@@ -220,6 +224,43 @@ def more_samples(mnist: Mnist) -> None:
         found.append((n, 10 * n, f"{spent / 1e3:.3f}", f"{predicting:.1f}", wrong))
         del clf
     table("More samples", ("N", "machines", "fit, s", "predict, ms", "error %"), found)
+
+
+def rivals(X: Any, y: Any, X_test: Any, y_test: Any) -> None:
+    """Other classifiers of tensors on the same device, with the same kernel."""
+    found, n_seeds = [], 3 if X.device.type == "cuda" else 1
+
+    def add(name: str, fit: Callable, log_probabilities: Callable, note: str = "") -> None:
+        fits, predictions = [], []
+        for _ in range(n_seeds):
+            fitted, spent = milliseconds(fit)
+            log_p, predicting = milliseconds(log_probabilities, fitted)
+            fits.append(spent)
+            predictions.append(predicting)
+        both = (f"{statistics.median(one):.0f}" for one in (fits, predictions))
+        found.append((name, *both, *scores(log_p, y_test), note))
+        del fitted, log_p
+        torch.cuda.empty_cache()
+
+    for n in (10, 100):
+        add(f"Bayes point machine, N = {n}", lambda n=n: machine(n).fit(X, y),
+            lambda clf: torch.as_tensor(clf.predict_log_proba(X_test)))  # fmt: skip
+    for kind in (KernelRidge, NystroemSoftmax):
+        rival = chosen(kind, X, y)
+        torch.cuda.empty_cache()
+        add(kind.name, lambda rival=rival: rival.fit(X, y),
+            lambda rival: rival.log_probabilities(X_test), f"{rival.parameter:g}")  # fmt: skip
+    for name, make in packages().items():
+        Z, Z_test, labels = unit_features(X), unit_features(X_test), y.cpu().numpy()
+        clf, spent = milliseconds(make().fit, Z, labels)
+        answers, predicting = milliseconds(clf.predict, Z_test)
+        wrong = 100 * np.mean(np.asarray(answers) != y_test.cpu().numpy())
+        found.append((name, f"{spent:.0f}", f"{predicting:.0f}", f"{wrong:.2f}", "", "C = 10"))
+    table(
+        f"Rivals: the same kernel, {len(X)} digits, tensors on {X.device}",
+        ("classifier", "fit, ms", "predict, ms", "error %", "log-loss", "chosen"),
+        found,
+    )
 
 
 def shifted(X: Any, y: Any, n: int) -> tuple[Any, Any]:
@@ -266,24 +307,28 @@ def more_points(mnist: Mnist) -> None:
 
 
 def gaussian(mnist: Mnist) -> None:
-    """EP and Laplace with linear features, 0 against the rest, beside the CPU."""
-    X, y, _, _ = mnist.split
+    """EP and Laplace, 0 against the rest, of pixels and of a basis of 1 000 points."""
+    X, y, X_test, _ = mnist.split
+    basis = {"kernel": "poly", "degree": 5, "gamma": 1.0, "normalize": True, "n_components": 1000}
     found = []
-    for engine in (ExpectationPropagation(tol=1e-4), LaplaceApproximation(tol=1e-4)):
-        fits = []
-        for device in ("cuda", "cuda", None):
-            clf = BayesPointClassifier(
-                kernel="linear", engine=engine, temperature=1.0, device=device, n_jobs=-1
-            )
-            fits.append((*timed(clf.fit, X, y == 0), clf.n_iter_))
-        _, (on_gpu, spent, n_iter), (on_cpu, cpu, n_cpu) = fits
-        difference = np.abs(on_gpu.coef_ - on_cpu.coef_).max() / np.abs(on_cpu.coef_).max()
-        name = type(engine).__name__
-        cells = (f"{spent:.2f}", n_iter, f"{cpu:.2f}", n_cpu, f"{difference:.0e}")
-        found.append((name, *cells))
+    for params in ({"kernel": "linear"}, basis):
+        for engine in (ExpectationPropagation(tol=1e-4), LaplaceApproximation(tol=1e-4)):
+            seconds, answers = [], []
+            for device in ("cuda", "cuda", None):
+                clf = BayesPointClassifier(
+                    engine=engine, temperature=1.0, device=device, n_jobs=-1, **params
+                )
+                _, fitting = timed(clf.fit, X, y == 0)
+                clf.predict_proba(X_test)  # copies the posterior to the device
+                p, predicting = timed(clf.predict_proba, X_test)
+                answers.append(p)
+                seconds += [f"{fitting:.2f}", f"{predicting:.3f}"]
+            difference = np.abs(answers[1] - answers[2]).max()
+            name = f"{type(engine).__name__}, {params['kernel']}"
+            found.append((name, *seconds[2:], f"{difference:.0e}"))
     table(
-        "Full covariance of 785 weights from 60 000 digits, NumPy to NumPy",
-        ("engine", "GPU, s", "iterations", "CPU, s", "iterations", "relative difference"),
+        "Full covariance of 785 weights and of 1 000, 60 000 digits, NumPy to NumPy",
+        ("engine", "fit, s", "predict, s", "CPU: fit, s", "predict, s", "largest difference"),
         found,
     )
 
@@ -293,7 +338,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", help="data folder")
     parser.add_argument("--quick", action="store_true", help="MNIST only")
+    parser.add_argument("--cpu", action="store_true", help="rivals alone, on a few digits")
     given = parser.parse_args()
+    if given.cpu:
+        X, y, X_test, y_test = (torch.as_tensor(one[:3000]) for one in load_mnist(given.data))
+        rivals(X, y, X_test, y_test)
+        return
     if not torch.cuda.is_available():
         sys.exit("benchmarks/gpu.py needs a GPU: torch finds none")
     if any(os.environ.get(name) != value for name, value in KEEP_MEMORY.items()):
@@ -302,6 +352,7 @@ def main() -> None:
     mnist = Mnist(given.data)
     for part in (cold_and_warm, steps, accuracy):
         part(mnist)
+    rivals(*mnist.on_device, torch.tensor(mnist.y_test, device="cuda"))
     if not given.quick:
         gaussian(mnist)
         more_samples(mnist)

@@ -368,7 +368,9 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Streaming, OutOfCor
         self, X: Any, y: Any, sample_weight: Any, engine: Engine, *, reset: bool = True
     ) -> Problem:
         """The problem of all data at once, of scaled features if that is asked for."""
-        points, labels = validated(self, X, y, self._takes_sparse(engine), reset=reset)
+        points, labels = validated(
+            self, X, y, self._takes_sparse(engine), reset=reset, space=engine.device_space
+        )
         is_matrix = self._make_kernel().is_precomputed
         given = (points, labels, to_numpy(sample_weight), self.class_weight)
         problem = self._with_coding(Problem.pose(*given, precomputed=is_matrix), engine)

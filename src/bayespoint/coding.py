@@ -216,9 +216,7 @@ class OneVersusRest(Coding):
 
     def encode(self, codes: NDArray) -> NDArray[np.int8]:
         """+1 in the task of the point's class, -1 in all others."""
-        targets = np.full((len(codes), self.n_tasks), -1, dtype=np.int8)
-        targets[np.arange(len(codes)), codes] = 1
-        return targets
+        return np.take(2 * np.eye(self.n_tasks, dtype=np.int8) - 1, codes, axis=0)
 
     def scores(self, decision: NDArray, log_yes: NDArray, log_no: NDArray) -> NDArray:
         """Log-odds of each class against the rest, comparable between tasks of different scales."""

@@ -16,13 +16,15 @@ from sklearn.utils import check_random_state
 from bayespoint.deferred import Deferred
 from bayespoint.engines import Engine, Run
 from bayespoint.exceptions import TaskWarning, warn_user
-from bayespoint.gpu.arrays import deviations
+from bayespoint.gpu.arrays import deviations, to_host, to_numpy
 from bayespoint.gpu.devices import is_tensor
+from bayespoint.gpu.forecasts import oob_forecasts
 from bayespoint.kernels import Kernel
-from bayespoint.left_out import Estimate, expected_scores
+from bayespoint.left_out import Estimate, expected_scores, expected_scores_of_parts
 from bayespoint.posteriors import MixturePosterior, Posterior
 from bayespoint.predictions import Predictions
 from bayespoint.problem import Problem
+from bayespoint.spaces import DualSpace
 from bayespoint.training import Trained, Training, left_out_of
 
 ENOUGH = 200  # points at which slopes are computed
@@ -112,6 +114,44 @@ class Fitted(Predictions, Training, Deferred):
                 warning.name = names[warning.task] if len(names) > 1 else None
             warn_user(warning)
 
+    def _publish_oob(
+        self, codes: NDArray, weight: NDArray | None, given: NDArray[np.bool_]
+    ) -> None:
+        """Set the out-of-bag attributes, if the posterior has such decisions."""
+        visits = vars(self.posterior_).pop("device_visits", None)
+        if visits is not None and self.decision == "bayes_point":
+            self._publish_device_oob(visits, codes, weight, given)
+            return
+        decision = self.posterior_.oob_decision(self.decision)
+        if decision is None:
+            return
+        log_yes, log_no = self.posterior_.log_probability(decision, self.decision)
+        known = np.isfinite(decision).all(axis=1)
+        if known.any():
+            self.expected_scores_ = expected_scores(
+                self.coding_.probabilities(log_yes[known], log_no[known]),
+                codes[known],
+                None if weight is None else weight[known],
+            )
+            self.oob_score_ = 1 - self.expected_scores_["error"].value
+        scores = self.coding_.scores(decision, log_yes, log_no)
+        self.oob_decision_function_ = at_given_points(scores, given)
+
+    def _publish_device_oob(
+        self, visits: Any, codes: NDArray, weight: NDArray | None, given: NDArray[np.bool_]
+    ) -> None:
+        """The same from first visits on a device."""
+        posterior: Any = self.posterior_
+        temperature = self.coding_.temperature
+        log_odds, forecasts = oob_forecasts(
+            visits.honest_outputs, posterior.log_odds.matrix, posterior.log_odds.offset, codes,
+            weight, temperature,
+        )  # fmt: skip
+        if bool(forecasts[-1].any()):
+            self.expected_scores_ = expected_scores_of_parts(lambda: [forecasts])
+            self.oob_score_ = 1 - self.expected_scores_["error"].value
+        self.defer(oob_decision_function_=lambda: at_given_points(to_host(log_odds), given))
+
     def _weights(self) -> tuple[NDArray, NDArray]:
         """Weights of the features and intercepts, if the kernel is linear."""
         weights = self._space.primal(self.posterior_.mean).T
@@ -169,6 +209,15 @@ class Fitted(Predictions, Training, Deferred):
         return hasattr(self, "posterior_")
 
 
+def at_given_points(known: NDArray, given: NDArray[np.bool_]) -> NDArray:
+    """Scores of all points, NaN where the weight is 0; a column alone has no dimension."""
+    scores = known
+    if not given.all():
+        scores = np.full((len(given), known.shape[1]), np.nan)
+        scores[given] = known
+    return scores[:, 0] if scores.shape[1] == 1 else scores
+
+
 def relevance_of(trained: Trained, problem: Problem) -> NDArray[np.float64] | None:
     r"""Share of each feature in the squared slopes of the outputs; None if it is not known.
 
@@ -193,10 +242,10 @@ def relevance_in(space: Any, posterior: Posterior, problem: Problem) -> NDArray[
         if space.kernel.normalize:
             return None
         slopes = [w[None, : X.shape[1]] for w in space.primal(posterior.mean).T]
-    elif is_tensor(X):  # would take longer than all the rest
+    elif is_tensor(X) and isinstance(space, DualSpace):  # would take longer than all the rest
         return None
     else:
-        some = X[:: -(-len(X) // ENOUGH)]
+        some = to_numpy(X[:: -(-len(X) // ENOUGH)])
         slopes = [space.feature_slopes(some, weights) for weights in posterior.mean.T]
         if any(one is None for one in slopes):
             return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ TINY = np.finfo(np.float64).tiny
 NONE = 1e-9  # errors, of points of little weight
 N_STEPS = 200  # of expectation maximisation, after which weights change in the third digit at most
 
-Part = tuple[NDArray, NDArray, NDArray]  # forecasts, codes and copies of some points
+Part = tuple[Any, Any, Any]  # forecasts, codes and copies of some points
 
 
 def best_temperature(
@@ -158,23 +158,34 @@ def expected_scores(
 
 
 def expected_scores_of_parts(parts: Callable[[], Iterable[Part]]) -> dict[str, Estimate]:
-    """The same from forecasts, codes and copies of some points at a time, gone through twice."""
-    total = squares = wrong = loss = mean = 0.0
+    """The same from forecasts, codes and copies of some points at a time, gone through twice.
+
+    They are arrays, or tensors on a device.
+    """
+    total: Any = 0.0
+    squares = wrong = loss = mean = total
     for p, codes, copies in parts():
-        losses = -np.log(np.maximum(p, TINY))
+        losses = log_losses(p)
         total += copies.sum()
         squares += copies @ copies
         wrong += (copies * (p.argmax(axis=1) != codes)).sum()
         loss += (copies * losses[np.arange(len(codes)), codes]).sum()
         mean += (copies * (p * losses).sum(axis=1)).sum()
-    wrong, loss, mean = float(wrong / total), float(loss / total), mean / total
+    loss, mean = loss / total, mean / total
     seen = implied = 0.0  # sums of squares: of what was seen, and if labels came from the forecasts
     for p, codes, copies in parts():
-        losses = -np.log(np.maximum(p, TINY))
+        losses = log_losses(p)
         seen += (copies * (losses[np.arange(len(codes)), codes] - loss) ** 2).sum()
         implied += (copies * (p * (losses - mean) ** 2).sum(axis=1)).sum()
-    n = total**2 / squares  # points of equal weight that say as much
-    return estimates(n, wrong, loss, float(np.sqrt(max(seen, implied) / total / n)))
+    n = float(total**2 / squares)  # points of equal weight that say as much
+    spread = np.sqrt(float(max(seen, implied) / total) / n)
+    return estimates(n, float(wrong / total), float(loss), float(spread))
+
+
+def log_losses(p: Any) -> Any:
+    """-log p, which is finite, of an array or a tensor."""
+    p = p.clip(TINY)
+    return -(np.log(p) if isinstance(p, np.ndarray) else p.log())
 
 
 def estimates(n: float, wrong: float, loss: float, spread: float) -> dict[str, Estimate]:

@@ -14,12 +14,13 @@ from bayespoint.gpu.devices import find_device, is_device_array, is_tensor
 
 
 def validated(
-    estimator: Any, X: Any, y: Any, takes_sparse: bool, *, reset: bool
+    estimator: Any, X: Any, y: Any, takes_sparse: bool, *, reset: bool, space: Any = None
 ) -> tuple[Any, NDArray]:
     """Points, as an array or as a tensor on the estimator's device, and labels as an array."""
     device = find_device(estimator.device, X)
     if device is not None:
-        return device_points(estimator, X, device, reset=reset), device_labels(estimator, X, y)
+        points = device_points(estimator, X, device, space.device_dtype, reset=reset)
+        return points, device_labels(estimator, X, y)
     with np.errstate(over="ignore", invalid="ignore"):  # of a sum that looks for infinity
         return validate_data(
             estimator, to_numpy(X), to_numpy(y), dtype=(np.float64, np.float32), order="C",
@@ -27,8 +28,8 @@ def validated(
         )  # fmt: skip
 
 
-def device_points(estimator: Any, X: Any, device: Any, *, reset: bool) -> Any:
-    """Points as a float32 tensor on the device.
+def device_points(estimator: Any, X: Any, device: Any, dtype: str, *, reset: bool) -> Any:
+    """Points as a float32 tensor on the device; where "float64" is wanted, as of either type.
 
     Tensors stay where they are if that is the device. Arrays go there in the type they have, are
     converted there, and are checked for NaN and infinity there.
@@ -52,6 +53,8 @@ def device_points(estimator: Any, X: Any, device: Any, *, reset: bool) -> Any:
         )
         points = to_device(array, device)
     check_points(points, type(estimator).__name__)
+    if dtype == "float64" and points.dtype != torch.float32:
+        return points.double().contiguous()
     return points.to(torch.float32).contiguous()
 
 

@@ -14,20 +14,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayespoint.coding import Coding
 from bayespoint.gpu.arrays import like, scaled, to_numpy
-from bayespoint.gpu.devices import (
-    find_device,
-    is_device_array,
-    memory_errors_in_words,
-    what_is_missing,
-)
-from bayespoint.gpu.forecasts import oob_summary
-from bayespoint.left_out import estimates, expected_scores
+from bayespoint.gpu.devices import memory_errors_in_words, prediction_device
 from bayespoint.points import device_points
 from bayespoint.posteriors import Posterior
 from bayespoint.scaling import Scaling
 
 CHUNK = 8192  # points transformed at a time
-DEVICE_CHUNK = 65_536  # the same on a device
 
 
 def follows_input(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -40,13 +32,6 @@ def follows_input(method: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def prediction_device(name: str | None, X: Any) -> Any:
-    """The device to predict on; None where there is none, whatever the classifier was fitted on."""
-    if name is not None and not is_device_array(X) and what_is_missing(name):
-        return None
-    return find_device(name, X)
-
-
 class Predictions:
     """All predictions from a posterior, written once for all engines.
 
@@ -55,6 +40,7 @@ class Predictions:
     """
 
     classes_: NDArray
+    n_features_in_: int
     posterior_: Posterior
     decision: str
     device: str | None
@@ -315,55 +301,11 @@ class Predictions:
         log_yes, log_no = self.posterior_.log_probability(decision, self.decision)
         return self.coding_.scores(decision, log_yes, log_no), log_yes, log_no
 
-    def _publish_oob(
-        self, codes: NDArray, weight: NDArray | None, given: NDArray[np.bool_]
-    ) -> None:
-        """Set the out-of-bag attributes, if the posterior has such decisions."""
-        visits = vars(self.posterior_).pop("device_visits", None)
-        if visits is not None and self.decision == "bayes_point":
-            self._publish_device_oob(visits, codes, weight, given)
-            return
-        decision = self.posterior_.oob_decision(self.decision)
-        if decision is None:
-            return
-        log_yes, log_no = self.posterior_.log_probability(decision, self.decision)
-        known = np.isfinite(decision).all(axis=1)
-        if known.any():
-            self.expected_scores_ = expected_scores(
-                self.coding_.probabilities(log_yes[known], log_no[known]),
-                codes[known],
-                None if weight is None else weight[known],
-            )
-            self.oob_score_ = 1 - self.expected_scores_["error"].value
-        self._publish_oob_scores(self.coding_.scores(decision, log_yes, log_no), given)
-
-    def _publish_device_oob(
-        self, visits: Any, codes: NDArray, weight: NDArray | None, given: NDArray[np.bool_]
-    ) -> None:
-        """The same from first visits on a device."""
-        posterior: Any = self.posterior_
-        temperature = self.coding_.temperature
-        log_odds, numbers = oob_summary(
-            visits.honest_outputs, posterior.log_odds.matrix, posterior.log_odds.offset, codes,
-            weight, temperature,
-        )  # fmt: skip
-        if numbers is not None:
-            self.expected_scores_ = estimates(*numbers)
-            self.oob_score_ = 1 - self.expected_scores_["error"].value
-        self._publish_oob_scores(log_odds, given)
-
-    def _publish_oob_scores(self, known: NDArray, given: NDArray[np.bool_]) -> None:
-        scores = known
-        if not given.all():  # NaN for points of weight 0
-            scores = np.full((len(given), known.shape[1]), np.nan)
-            scores[given] = known
-        self.oob_decision_function_ = scores[:, 0] if self.coding_.n_tasks == 1 else scores
-
     def _in_chunks(self, X: ArrayLike, function: Callable[[NDArray], NDArray]) -> NDArray:
         """Apply a function of transformed points, chunk by chunk."""
         check_is_fitted(self)
         device = prediction_device(self.device, X)
-        if device is not None and self._space.has_device_form:
+        if device is not None and self._has_device_form:
             return self._on_device(X, device, function)
         with np.errstate(over="ignore", invalid="ignore"):  # of a sum that looks for infinity
             points: Any = validate_data(
@@ -388,13 +330,22 @@ class Predictions:
             )
         return answers
 
+    @property
+    def _has_device_form(self) -> bool:
+        """Whether predictions can be computed on a device."""
+        return self._space.has_device_form and not self.posterior_.is_diagonal
+
     def _on_device(self, X: Any, device: Any, function: Callable[[Any], NDArray]) -> NDArray:
         """Apply a function of points that are transformed on a device, chunk by chunk."""
-        results = []
-        for begin in range(0, max(1, len(X)), DEVICE_CHUNK):
-            points = device_points(self, X[begin : begin + DEVICE_CHUNK], device, reset=False)
+        results, space = [], self._space
+        size = space.device_chunk(self.n_features_in_)
+        for begin in range(0, max(1, len(X)), size):
+            chunk = X[begin : begin + size]
+            points = device_points(self, chunk, device, space.device_dtype, reset=False)
+            if not isinstance(self._columns, slice):
+                points = points[:, self._columns]
             if self._scaling is not None:
                 points = scaled(self._scaling, points)
             with memory_errors_in_words(device):
-                results.append(function(self._space.transform(points)))
+                results.append(function(space.transform(points)))
         return np.concatenate(results, dtype=np.float64)

@@ -114,13 +114,14 @@ class Problem:
     @property
     def fingerprint(self) -> tuple:
         """A few numbers that identify the problem."""
-        weight = np.ones(len(self.codes)) if self.weight is None else self.weight
+        is_weighted = self.weight is not None and (self.weight != 1).any()
         if is_tensor(self.points):
             of_points: tuple = checksum(self.points)
         else:
             of_points = (zlib.crc32(np.ascontiguousarray(self.points).data),)
-        others = (zlib.crc32(np.ascontiguousarray(array).data) for array in (self.codes, weight))
-        return (tuple(self.points.shape), *of_points, *others)
+        others = [self.codes, self.weight] if is_weighted else [self.codes]
+        sums = (zlib.crc32(np.ascontiguousarray(array).data) for array in others)
+        return (tuple(self.points.shape), *of_points, *sums)
 
 
 def few_integers(labels: NDArray) -> tuple[NDArray | None, NDArray | None]:

@@ -173,7 +173,8 @@ class Settings(BaseEstimator):
         if not has_device_form(kernel):
             raise ValueError(
                 f"{type(kernel).__name__} stays on the CPU: only linear, polynomial and Gaussian "
-                f"kernels and their sums have values on a GPU. {cpu}, or use one of these kernels."
+                f"kernels, their sums and kernel matrices have values on a GPU. {cpu}, or use one "
+                "of these."
             )
         if self._chooses(engine) or self.mixture is not None:
             raise ValueError(

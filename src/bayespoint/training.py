@@ -56,7 +56,7 @@ class Training(Settings):
         with watch(monitor):
             space = self._make_space(engine, problem)
         posterior, run = self._solve(engine, problem, space, start, monitor)
-        if not np.isfinite(posterior.mean).all():
+        if not posterior.is_finite:
             raise ValueError(
                 f"The weights that {type(engine).__name__} found are not finite numbers. Scale the "
                 "features, for example with StandardScaler, and use parameters nearer to the "

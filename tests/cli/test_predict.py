@@ -8,7 +8,9 @@ import pytest
 from tests.helpers.running import ask_json, error_line, invoke, loans, succeed, write
 
 import bayespoint
+from bayespoint import BayesPointClassifier
 from bayespoint.cli import rejection as module
+from bayespoint.gpu import devices
 
 
 def predict(folder, *options, out="answers.csv", data="new.csv", model="loans.bpm"):
@@ -172,3 +174,50 @@ def test_interrupted_while_writing(trained, tmp_path, monkeypatch):
     assert out.read_text() == before
     assert list(tmp_path.iterdir()) == [out]
     assert module.rejected(np.array([[0.5, 0.5], [0.5, 0.5]]), 0.5, None).tolist() == [False] * 2
+
+
+def test_a_device(trained, tmp_path, monkeypatch):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    monkeypatch.setattr(devices, "STAND_IN", torch.device("cpu"))
+    taken = []
+    monkeypatch.setattr(
+        BayesPointClassifier, "_on_device", spied(BayesPointClassifier._on_device, taken)
+    )
+    table, ep, gibbs = trained / "loans.csv", tmp_path / "ep.bpm", tmp_path / "gibbs.bpm"
+    for engine, model in (("ep", ep), ("gibbs", gibbs)):
+        succeed("train", table, "--target", "repaid", "--model", model, "--engine", engine,
+                "--kernel", "rbf")  # fmt: skip
+    answers = {}
+    for device in (None, "cpu", "cuda", "auto"):
+        options = [] if device is None else ["--device", device]
+        assert predict(trained, *options, out=tmp_path / "a.csv", model=ep).exit_code == 0
+        answers[device] = pd.read_csv(tmp_path / "a.csv")
+        assert len(taken) == (0 if device in (None, "cpu") else 2), device
+        taken.clear()
+        pd.testing.assert_frame_equal(answers[device], answers[None], rtol=1e-6)
+    found = predict(trained, "--device", "cuda", out=tmp_path / "a.csv", model=gibbs)
+    assert "this kind of model predicts on the CPU" in found.stderr + found.stdout
+    assert not taken
+
+
+def spied(method, calls):
+    def spy(*args):
+        calls.append(args)
+        return method(*args)
+
+    return spy
+
+
+@pytest.mark.parametrize("command", ["predict", "train"])
+def test_a_device_that_cannot_be_used(trained, tmp_path, command, monkeypatch):
+    monkeypatch.setattr(devices, "is_installed", lambda library: library != "torch")
+    files = [trained / "new.csv", "--model", tmp_path / "new.bpm"]
+    files += ["--out", tmp_path / "a.csv"] if command == "predict" else ["--target", "repaid"]
+    for device, message in (
+        ("gpu", "must be cpu, cuda, cuda:1 or auto, not 'gpu'"),
+        ("cuda", "'cuda' cannot be used: torch is not installed"),
+    ):
+        result = invoke(command, *files, "--device", device)
+        assert result.exit_code == 2 and "Traceback" not in result.output
+        assert message in " ".join(result.stderr.replace("│", " ").split())
+    assert not list(tmp_path.iterdir())

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from bayespoint.gpu.forecasts import oob_summary
-from bayespoint.left_out import DEPENDENCE, expected_scores
+from bayespoint.gpu import log_odds as on_device
+from bayespoint.gpu import source
+from bayespoint.gpu.forecasts import oob_forecasts
+from bayespoint.left_out import expected_scores, expected_scores_of_parts
 from bayespoint.posteriors.log_odds import learn_log_odds
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -48,16 +50,67 @@ def test_what_they_are_expected_to_score(t, device):
     outputs, targets, weight = problem(500, t)
     log_odds = learn_log_odds(outputs, targets, weight)
     codes = (targets[:, 0] > 0).astype(int) if t == 1 else targets.argmax(axis=1)
-    scores, (n, wrong, loss, spread) = oob_summary(
+    scores, forecasts = oob_forecasts(
         torch.tensor(outputs, device=device), log_odds.matrix, log_odds.offset, codes, weight, 1.0
     )
     decision = log_odds(outputs)
-    assert np.allclose(scores, decision, equal_nan=True)
+    assert np.allclose(scores.cpu(), decision, equal_nan=True)
     known = np.isfinite(decision).all(axis=1)
     both = np.concatenate([0 * decision, decision], axis=1) if t == 1 else decision
     p = np.exp(both[known]) / np.exp(both[known]).sum(axis=1, keepdims=True)
     expected = expected_scores(p, codes[known], weight[known])
-    assert np.isclose(wrong, expected["error"].value) and np.isclose(loss, expected["log_loss"][0])
-    half = 1.959964 * DEPENDENCE * spread
-    assert np.isclose(loss + half, expected["log_loss"].high)
-    assert n < known.sum()
+    found = expected_scores_of_parts(lambda: [forecasts])
+    for name in ("error", "log_loss"):
+        assert np.allclose(found[name], expected[name])
+    light = oob_forecasts(
+        torch.tensor(outputs, device=device), log_odds.matrix, log_odds.offset, codes,
+        1e-200 * weight, 1.0,
+    )[1]  # fmt: skip
+    assert np.allclose(expected_scores_of_parts(lambda: [light])["error"], expected["error"])
+
+
+def logistic_problem(t, device, n=1200):
+    """Two problems of multinomial logistic regression, somewhere on their way."""
+    outputs, targets, weight = (np.nan_to_num(one) for one in problem(2 * n, t))
+    features = np.concatenate([outputs, np.ones((2 * n, 1))], axis=1).reshape(2, n, t + 1)
+    at = np.eye(t, t + 1) + 0.1 * np.random.default_rng(1).normal(size=(2, t, t + 1))
+    yes, copies = (targets > 0).astype(float).reshape(2, n, t), weight.reshape(2, n)
+    return [torch.tensor(one, device=device) for one in (features, yes, copies, at)]
+
+
+@pytest.mark.parametrize("t", [1, 4])
+def test_sums_are_slopes_and_curvatures_of_the_loss(t, device):
+    features, yes, copies, at = logistic_problem(t, device, n=on_device.PIECES)
+
+    def loss(at, one):
+        return copies[one] @ on_device.log_loss(features[one] @ at.T, yes[one])
+
+    sums = on_device.sum_up(features, yes, copies, at)
+    for one in (0, 1):
+        there = at[one].clone().requires_grad_(True)
+        (slope,) = torch.autograd.grad(loss(there, one), there)
+        curvature = torch.autograd.functional.hessian(lambda a, one=one: loss(a, one), at[one])
+        size = slope.numel()
+        total, found_slope, found_curvature = sums[one].split([1, size, size**2])
+        assert torch.isclose(total[0], loss(at[one], one))
+        assert torch.allclose(found_slope, slope.flatten())
+        assert torch.allclose(found_curvature, curvature.flatten(), rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("t", [2, 3, 10])
+def test_the_source_of_a_newton_step(t, gpu):
+    features, yes, copies, at = logistic_problem(t, gpu)
+    prior = (
+        torch.eye(t, t + 1, device=gpu).double(),
+        torch.full((t, t + 1), 3.0, device=gpu).double(),
+    )
+    sums = source.logistic_sums(features, yes.argmax(dim=-1), copies, at)
+    expected = on_device.sums_by_products(features, yes, copies, at)
+    assert torch.allclose(sums, expected, rtol=1e-5, atol=1e-3)
+    for chosen in (torch.arange(t * (t + 1)), torch.arange(0, t * (t + 1), 3)):
+        ahead, numbers = source.newton_step(expected, at, chosen.int().to(gpu), prior)
+        there, others = on_device.step_by_factors(expected, at, chosen.to(gpu), prior)
+        assert torch.allclose(ahead, there, rtol=1e-9) and torch.allclose(numbers, others)
+    outputs, scale = features[0, :, :-1].contiguous(), 3.0
+    on_cpu = on_device.under_softmax(outputs.cpu(), copies[0].cpu(), scale)
+    assert np.allclose(source.scale_sums(outputs, copies[0], scale), on_cpu)

@@ -1,5 +1,6 @@
 """Perceptrons on a device learn what those of the compiled loop learn."""
 
+import pickle
 import threading
 import warnings
 
@@ -65,6 +66,25 @@ def test_coefficients_are_equal_where_kernel_values_are_exact(name, labels, devi
     new = rng.normal(size=(20, 6))
     assert np.allclose(here.decision_function(new), there.decision_function(new), atol=1e-3)
     assert np.array_equal(here.predict(X), there.predict(X))
+
+
+@pytest.mark.parametrize("cache_size", ["auto", 20 * 4 * 64 / 1e6], ids=["all rows", "some"])
+def test_a_kernel_matrix_on_a_device(cache_size, device):
+    K, params = (X @ X.T + 1.0) ** 2, {"kernel": "precomputed", "ridge": 64.0}
+    given = np.where(np.arange(60) % 7, weight, 0.0)  # points and columns that do not count
+    here, there = (
+        fitted(name, params, X=K, sample_weight=given, cache_size=cache_size)
+        for name in (None, "cuda")
+    )
+    assert_same(here, there)
+    new = (rng.integers(0, 4, size=(20, 6)) @ X.T + 1.0) ** 2
+    expected = here.predict_proba(new)
+    assert np.allclose(there.predict_proba(new), expected, atol=1e-5)
+    tensor = there.predict_proba(torch.tensor(new, device=device))
+    assert np.allclose(tensor.cpu(), expected, atol=1e-5)
+    for copy in (pickle.loads(pickle.dumps(there)).set_params(device="cpu"), here):
+        assert np.allclose(copy.predict_proba(new), expected, atol=1e-5)
+        assert np.allclose(copy.set_params(device="cuda").predict_proba(new), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])

@@ -65,6 +65,14 @@ class Model:
         """The labels that it knows."""
         return self.machine.classes_
 
+    def predict_on(self, device: str | None, notes: Notes) -> None:
+        """Let the classifier predict on another device than that of its training."""
+        if device is None:
+            return
+        self.machine.set_params(device=device)
+        if device not in ("cpu", "auto") and not self.machine._has_device_form:
+            notes.add(f"--device {device}: this kind of model predicts on the CPU")
+
     def prepare(self, frame: pd.DataFrame, notes: Notes) -> tuple[pd.DataFrame, dict[str, int]]:
         """Rows as the pipeline takes them, and how many values are missing in which columns."""
         commas = {name: one.get("decimal_comma") for name, one in self.columns.items()}

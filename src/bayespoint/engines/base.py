@@ -62,7 +62,7 @@ class Engine(BaseEstimator):
 
     alias: ClassVar[str]
     space: ClassVar[type]
-    device_space: ClassVar[type | None] = None
+    device_space: ClassVar[Any] = None
     is_random: ClassVar[bool] = False
     weights_are_copies: ClassVar[bool] = True
     can_extend: ClassVar[bool] = False

@@ -42,7 +42,7 @@ class Context:
     n_jobs : int or None
         Number of processes, as in joblib, for experiments with parallel parts.
     virtual : bool
-        Whether to train with shifted images, too, in the experiment that has them.
+        Whether to train with shifted and deformed images, too, in the experiment that has them.
     device : str or None
         Where classifiers work, as their parameter of this name.
     seconds : dict of str to float

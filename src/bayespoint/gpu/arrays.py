@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from threading import local
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ N_STAGES = 8  # buffers for such pieces
 CHUNK = 65_536  # rows at a time, where a temporary copy of all would be large
 
 _buffers = local()
+_copies: dict[tuple[int, Any], Any] = {}  # of arrays that are alive, on devices
 
 
 def to_device(array: Any, device: Any, dtype: Any = None) -> Any:
@@ -49,6 +51,15 @@ def to_device(array: Any, device: Any, dtype: Any = None) -> Any:
             goal[piece].copy_(stage[:n], non_blocking=True)
             copied.record()
     return there.to(dtype) if dtype is not None else there
+
+
+def copy_on(device: Any, array: NDArray) -> Any:
+    """A copy of an array that never changes, made once and kept as long as the array lives."""
+    key = (id(array), device)
+    if key not in _copies:
+        _copies[key] = to_device(array.copy(), device)  # shares no memory, on any device
+        finalize(array, _copies.pop, key, None).atexit = False
+    return _copies[key]
 
 
 def fill(stage: tuple, piece: NDArray) -> int:
@@ -135,7 +146,8 @@ def checksum(X: Any) -> tuple[int, int]:
         places = torch.arange(begin + 1, begin + 1 + len(bits), device=X.device)
         plain = plain + bits.sum()
         weighted = weighted + ((bits * factor).sum(dim=1) * places).sum()
-    return int(plain), int(weighted)
+    first, second = torch.stack([plain, weighted]).tolist()
+    return first, second
 
 
 def scaled(scaling: Any, X: Any) -> Any:

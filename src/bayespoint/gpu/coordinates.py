@@ -1,4 +1,4 @@
-"""Sums over the coordinates of all training points, in float64 on a device.
+"""Sums over the coordinates of points, in float64 on a device.
 
 The points' coordinates Z stay there; vectors of weights and of points go to and fro.
 """
@@ -11,12 +11,56 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 
-from bayespoint.gpu.arrays import to_device, to_host
+from bayespoint.gpu.arrays import copy_on, to_device, to_host
 
 PART = 16_384  # rows at a time, where a scaled copy of all would be large
 
 
-def prepare(X: Any) -> None:
+class DeviceCoordinates:
+    """Coordinates Z of new points, in float64 on a device; outputs are arrays.
+
+    Parameters
+    ----------
+    Z : tensor of shape (n, n_coordinates)
+        The coordinates.
+    """
+
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, Z: Any) -> None:
+        self.Z = Z
+
+    def __len__(self) -> int:
+        return len(self.Z)
+
+    def __matmul__(self, weights: NDArray) -> NDArray[np.float64]:
+        return outputs(self.Z, weights)
+
+    @classmethod
+    def joined(cls, parts: list[DeviceCoordinates]) -> DeviceCoordinates:
+        """Several coordinates of the same points, one after another."""
+        import torch
+
+        return cls(torch.cat([part.Z for part in parts], dim=1))
+
+    def split(self, sizes: list[int]) -> list[DeviceCoordinates]:
+        """The opposite, by the number of coordinates of each part."""
+        return [DeviceCoordinates(part) for part in self.Z.split(sizes, dim=1)]
+
+    def variances(self, factors: NDArray) -> NDArray[np.float64]:
+        """Squared lengths of F^T z, (n, n_factors)."""
+        F = copy_on(self.Z.device, factors)
+        return np.stack([variances(self.Z, one) for one in F], axis=1)
+
+
+def with_column(Z: Any, values: Any) -> Any:
+    """Z with one more column, of numbers or of one number."""
+    wider = Z.new_empty((len(Z), Z.shape[1] + 1))
+    wider[:, :-1], wider[:, -1] = Z, values
+    return wider
+
+
+def load_solvers(X: Any) -> None:
     """Load what factorises matrices, which torch does once, and not safely from several threads."""
     import torch
 
@@ -49,6 +93,13 @@ def variances(Z: Any, factor: NDArray) -> NDArray[np.float64]:
     F = to_device(factor, Z.device, Z.dtype)
     parts = (Z[begin : begin + PART] for begin in range(0, len(Z), PART))
     return np.concatenate([to_host((part @ F).square().sum(dim=1)) for part in parts])
+
+
+def solve_lower(L: Any, rows: Any) -> Any:
+    """The rows L^-1 r, for a lower triangular L."""
+    import torch
+
+    return torch.linalg.solve_triangular(L, rows.T, upper=False).T
 
 
 def inverse_root(Z: Any, precision: NDArray) -> NDArray[np.float64]:

@@ -78,6 +78,13 @@ def find_device(name: str | None, X: Any = None) -> Any:
     return torch.device(name)
 
 
+def prediction_device(name: str | None, X: Any) -> Any:
+    """The device to predict on; None where there is none, whatever the classifier was fitted on."""
+    if name is not None and not is_device_array(X) and what_is_missing(name):
+        return None
+    return find_device(name, X)
+
+
 def what_is_missing(name: str | None) -> str:
     """Why a GPU cannot be used, and what to do; empty if it can be."""
     if STAND_IN is not None:

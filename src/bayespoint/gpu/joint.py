@@ -60,14 +60,12 @@ def times_covariance(factor: Any, weights: NDArray) -> NDArray[np.float64]:
     return to_host(factor @ (factor.T @ to_device(weights, factor.device, factor.dtype)))
 
 
-def output_covariances(Z: Any, factor: Any) -> NDArray[np.float64]:
-    """Covariances of the outputs of each point, (n, C - 1, C - 1)."""
-    d = Z.shape[1]
-    size = len(factor) // d
-    blocks = factor.reshape(size, d, -1)
-    step = max(16, BYTES // (8 * size * len(factor)))
+def output_covariances(Z: Any, factors: Any) -> NDArray[np.float64]:
+    """Covariances (n, C, C) of the outputs of each point, from factors (C, d, r) of the weights."""
+    size, _, width = factors.shape
+    step = max(16, BYTES // (8 * size * max(1, width)))
     parts = []
     for begin in range(0, len(Z), step):
-        spread = (Z[begin : begin + step] @ blocks).transpose(0, 1)  # (points, C - 1, weights)
+        spread = (Z[begin : begin + step] @ factors).transpose(0, 1)  # (points, C, r)
         parts.append(to_host(spread @ spread.transpose(1, 2)))
     return np.concatenate(parts)

@@ -18,12 +18,15 @@ from bayespoint.kernels import (
     Kernel,
     Points,
     PolynomialKernel,
+    PrecomputedKernel,
     RadialKernel,
     SumKernel,
 )
+from bayespoint.kernels.custom import ASYMMETRY, check_square
 from bayespoint.kernels.gamma import known_gamma
-from bayespoint.kernels.scaling import power_of_two
+from bayespoint.kernels.scaling import norms, power_of_two
 
+COMPARED = 4096  # rows of a matrix that are compared with its columns at a time
 LARGEST_VALUE = 1e36  # of squared float32 features, and of exponents
 
 
@@ -45,6 +48,8 @@ class DevicePoints:
         What ``Points.rows`` is made of on the CPU: the features, or the factors of a sum.
     parts : tuple of DevicePoints
         The same points as prepared by each term of a sum.
+    index : tensor of shape (n,) or None
+        Columns of a kernel matrix, of which ``rows`` are rows; values are a_i a_j K_ij.
     """
 
     halves: Halves | None
@@ -54,6 +59,7 @@ class DevicePoints:
     log_unit: float
     rows: Any
     parts: tuple[DevicePoints, ...] = ()
+    index: Any = None
 
     def __len__(self) -> int:
         return len(self.norm)
@@ -68,6 +74,7 @@ class DevicePoints:
             norm=self.norm[which],
             rows=self.rows[which],
             parts=tuple(part.take(which) for part in self.parts),
+            index=None if self.index is None else self.index[which],
         )
 
 
@@ -75,7 +82,7 @@ def has_device_form(kernel: Kernel) -> bool:
     """Whether the values of a kernel can be computed on a device."""
     if isinstance(kernel, SumKernel):
         return all(has_device_form(term) for term in kernel.terms)
-    return type(kernel) in (PolynomialKernel, RadialKernel, ConstantKernel)
+    return type(kernel) in (PolynomialKernel, RadialKernel, ConstantKernel, PrecomputedKernel)
 
 
 @singledispatch
@@ -104,9 +111,10 @@ def _(kernel: RadialKernel, X: Any) -> Any:
     new = copy(kernel)
     new.gamma = gamma_of(kernel.gamma, X)
     centre = X.mean(dim=0, dtype=torch.float64)
-    for step in grid_steps(X)[:1]:  # on which differences lie as well
-        centre = (centre / step).round() * step
-    new.centre_ = to_host(centre.float())
+    if X.dtype == torch.float32:
+        for step in grid_steps(X)[:1]:  # on which differences lie as well
+            centre = (centre / step).round() * step
+    new.centre_ = to_host(centre.to(X.dtype))
     return new
 
 
@@ -115,6 +123,15 @@ def _(kernel: SumKernel, X: Any) -> Any:
     kernel.check()
     new = copy(kernel)
     new.terms = [fitted(term, X) for term in kernel.terms]
+    return new
+
+
+@fitted.register
+def _(kernel: PrecomputedKernel, X: Any) -> Any:
+    kernel.check()
+    check_gram(X)
+    new = copy(kernel)
+    new.typical_length_ = float(X.diagonal().double().mean().sqrt()) or 1.0
     return new
 
 
@@ -148,11 +165,11 @@ def _(kernel: PolynomialKernel, X: Any, *, unit: bool = False, half: bool = Fals
     X = rounded(X) if half else X
     square = squares(X, gamma) + coef0
     length = square.sqrt()
-    longest = power_of_two(float(length.max()))
     if unit or kernel.normalize:
         scale = torch.where(length > 0, 1.0 / length, 0.0)
         norm, log_unit = (length > 0).double(), 0.0
     else:
+        longest = power_of_two(float(length.max()))
         scale = torch.full_like(length, 1.0 / longest)
         norm, log_unit = (length / longest) ** kernel.degree, 2 * kernel.degree * np.log2(longest)
     halves = split(used_columns(X, kernel.columns_))
@@ -219,8 +236,24 @@ def _(kernel: SumKernel, X: Any, *, unit: bool = False, half: bool = False) -> D
     return DevicePoints(None, ones, ones, norm, float(log_unit), scale.float(), tuple(parts))
 
 
+@prepare.register
+def _(kernel: PrecomputedKernel, X: Any, *, unit: bool = False, half: bool = False) -> DevicePoints:
+    import torch
+
+    index, ones = torch.arange(len(X), device=X.device), torch.ones(len(X), device=X.device)
+    if unit:  # rows of new points, whose lengths are not known
+        factor = ones / kernel.typical_length_
+        return DevicePoints(None, factor, ones, ones.double(), 0.0, X, index=index)
+    norm, log_unit = norms(to_host(X.diagonal().double()))
+    factor = ones * 2.0 ** (-log_unit / 2)
+    return DevicePoints(None, factor, ones, to_device(norm, X.device), log_unit, X, index=index)
+
+
 def block(kernel: Any, left: DevicePoints, right: DevicePoints, out: Any = None) -> Any:
     """Kernel values between prepared points, float32 of shape (len(left), len(right))."""
+    if left.index is not None:
+        values = left.rows[:, right.index] * left.factor[:, None] * right.factor
+        return values if out is None else out.copy_(values)
     if not left.parts:
         assert left.halves is not None and right.halves is not None
         values = inner_products(left.halves, right.halves, out)
@@ -234,7 +267,7 @@ def block(kernel: Any, left: DevicePoints, right: DevicePoints, out: Any = None)
 
 def multiplied(kernel: Any, left: DevicePoints, right: DevicePoints, weights: Any) -> Any:
     """Kernel values between prepared points, times a matrix of weights."""
-    if left.parts:
+    if left.halves is None:
         return block(kernel, left, right) @ weights
     assert left.halves is not None and right.halves is not None
     values = inner_products(left.halves, right.halves)
@@ -270,6 +303,20 @@ def squares(X: Any, gamma: float) -> Any:
     return result
 
 
+def check_gram(K: Any) -> None:
+    """Raise an error unless a matrix is square and symmetric; see the check of the CPU."""
+    check_square(K)
+    largest = float(K.diagonal().abs().max())
+    for begin in range(0, len(K), COMPARED):
+        part = K[begin : begin + COMPARED]
+        difference = float((part - K[:, begin : begin + COMPARED].T).abs().max())
+        if difference > ASYMMETRY * max(largest, float(part.abs().max())):
+            raise KernelError(
+                f"A precomputed kernel must be symmetric. Got values K[i, j] and K[j, i] that "
+                f"differ by {difference:.3g}."
+            )
+
+
 def used_columns(X: Any, columns: Any) -> Any:
     """Features that are not always zero; the constant one comes in later."""
     import torch
@@ -288,6 +335,9 @@ def to_points(kernel: Any, points: DevicePoints) -> Points:
         kernel = as_polynomial(kernel)
     index, norm = np.arange(len(points)), to_host(points.norm)
     X, side = points.rows, None
+    if points.index is not None:
+        index, side = to_host(points.index), to_host(points.factor)
+        return Points(to_host(X), norm, points.log_unit, index, side)
     if isinstance(kernel, PolynomialKernel):
         gamma, coef0 = known_gamma(kernel), float(kernel.coef0)
         assert points.halves is not None
@@ -319,6 +369,12 @@ def from_points(kernel: Any, points: Points, device: Any) -> DevicePoints:
     rows = to_device(points.rows, device, torch.float32)
     norm = to_device(points.norm, device)
     ones = torch.ones(len(rows), device=device)
+    if kernel.is_precomputed:
+        factor, index = (
+            to_device(points.side, device, torch.float32),
+            to_device(points.index, device),
+        )
+        return DevicePoints(None, factor, ones, norm, points.log_unit, rows, index=index)
     if points.parts:
         parts = tuple(
             from_points(term, part, device)

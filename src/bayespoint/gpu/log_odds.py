@@ -1,32 +1,23 @@
 """Log-odds from outputs, learned on a device; see ``bayespoint.posteriors.log_odds``.
 
-The steps are those of the CPU. Here the matrices of a Newton step are sums over many points, done
-on the device; the few numbers they come down to are solved for on the host. Both halves of the
-points, which test each other, are one batch.
+The steps are those of the CPU. All numbers stay on the device, but for a few by which the host
+decides whether to go on. Both halves of the points, which test each other, are one batch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dposv
 
-from bayespoint.gpu.arrays import to_device
-from bayespoint.gpu.source import LEFT, RIGHT, logistic_sums
+from bayespoint.gpu import source
+from bayespoint.gpu.arrays import to_device, to_host
 
 PIECES = 60  # of the points: sums over many points are sums of pieces, on all multiprocessors
-ENOUGH = 1e-3  # of a sum of losses over all points
-
-
-class Sums(NamedTuple):
-    """Losses of a batch of problems, their slopes and curvatures, summed over the points."""
-
-    losses: NDArray[np.float64]  # (n,)
-    slopes: NDArray[np.float64]  # (n, t, k)
-    curvatures: NDArray[np.float64]  # (n, t k, t k)
+ENOUGH = {1: 0.01, 2: 0.1}  # gain of a last step in a sum of losses; halves only choose a form
+SMALL_STEP = 1e-6  # of a logarithm: the next step of Newton's iteration would be far smaller
 
 
 def learn(
@@ -69,24 +60,26 @@ def learn(
     copies = torch.nn.functional.pad(copies, (0, n_more))
     scale = learn_scale(f, yes, copies)
     features = torch.cat([scale * f, torch.ones_like(f[:, :1])], dim=1)
-    coefficients = prior[0].copy()
     losses = log_loss(features[:, :-1], yes)
     halves = in_halves(features, yes, copies)
-    best, start, sums = None, np.stack([prior[0]] * 2), None
+    centre, precision = (to_device(one, f.device) for one in prior)
+    coefficients, start, sums = centre, torch.stack([centre, centre]), None
+    best = None
     for mask in allowed(len(known)):
-        start, sums = newton(*halves, mask, prior, start, sums)
-        swapped = to_device(start[::-1].copy(), f.device)  # each half is tested by the other
-        tested = log_loss(halves[0] @ swapped.transpose(1, 2), halves[1])
-        others = tested.T.reshape(-1)
+        chosen = to_device(np.flatnonzero(mask).astype(np.int32), f.device)
+        start, sums = newton(*halves, chosen, (centre, precision), start, sums)
+        scores = halves[0] @ start.flip(0).transpose(1, 2)  # each half is tested by the other
+        others = log_loss(scores, halves[1]).T.reshape(-1)
         gain, total = losses - others, copies.sum()
         mean = copies @ gain / total
         error = (copies @ (gain - mean) ** 2).sqrt() / total
         if bool(mean > clearly * error):
-            best, losses, coefficients = mask, others, start.mean(axis=0)
+            best, losses, coefficients = chosen, others, start.mean(dim=0)
     if best is not None:
         whole = (features[None], yes[None], copies[None])
-        coefficients = newton(*whole, best, prior, coefficients[None])[0][0]
-    return scale * coefficients[:, :-1], coefficients[:, -1].copy()
+        coefficients = newton(*whole, best, (centre, precision), coefficients[None])[0][0]
+    found = to_host(coefficients)
+    return scale * found[:, :-1], found[:, -1].copy()
 
 
 def in_halves(features: Any, yes: Any, copies: Any) -> tuple[Any, Any, Any]:
@@ -105,7 +98,7 @@ def log_loss(scores: Any, yes: Any) -> Any:
 
     if scores.shape[-1] == 1:
         return -torch.nn.functional.logsigmoid(scores * (2 * yes - 1))[..., 0]
-    return torch.logsumexp(scores, dim=-1) - (scores * yes).sum(dim=-1)
+    return -(scores.log_softmax(dim=-1) * yes).sum(dim=-1)
 
 
 def probabilities(scores: Any) -> Any:
@@ -120,100 +113,119 @@ def learn_scale(outputs: Any, yes: Any, copies: Any) -> float:
     """
     import torch
 
-    single = outputs.shape[1] == 1
-    if single:
+    if outputs.shape[1] == 1:
         margins = outputs[:, 0]
     else:
         margins = (outputs * yes).sum(1) - outputs.masked_fill(yes > 0, -torch.inf).amax(1)
-    size = float((copies @ margins**2 / copies.sum()).sqrt())
+    sums = torch.stack([copies @ margins**2, copies.sum(), copies @ (yes * outputs).sum(dim=1)])
+    square, total, right = sums.tolist()
+    size = np.sqrt(square / total)
     if size == 0:
         return 1.0
-    unit = outputs / size
-    right = float(copies @ (yes * unit).sum(dim=1))
+    unit, right = outputs / size, right / size
     low, high, x = -6.0, 6.0, 1.0
     for _ in range(100):
-        p = probabilities(float(np.exp(x)) * unit)
-        part = p * unit
-        along = part.sum(dim=1)
-        spread = ((part - part * p) * unit)[:, 0] if single else (part * unit).sum(1) - along**2
-        sums = (copies @ torch.stack([along, spread], dim=1)).tolist()
         scale, wrong = np.exp(x), 1 / (1 + np.exp(-np.exp(x)))
-        slope = sums[0] - right + wrong
+        along, spread = under_softmax(unit, copies, float(scale))
+        slope = along - right + wrong
         low, high = (x, high) if slope < 0 else (low, x)
-        step = slope / (scale * (sums[1] + wrong * (1 - wrong)))
+        step = slope / (scale * (spread + wrong * (1 - wrong)))
         x = x - step if low <= x - step <= high else (low + high) / 2
-        if abs(step) < 1e-9 or high - low < 1e-9:
+        if abs(step) < SMALL_STEP or high - low < SMALL_STEP:
             break
     return float(np.exp(x) / size)
+
+
+def under_softmax(outputs: Any, copies: Any, scale: float) -> tuple[float, float]:
+    """Sums over the points of the mean of their outputs under p, and of its variance."""
+    if outputs.device.type == "cuda":
+        return source.scale_sums(outputs, copies, scale)
+    p = probabilities(scale * outputs)
+    along = (p * outputs).sum(dim=1)
+    spread = (p * outputs**2).sum(dim=1) - along**2
+    return float(copies @ along), float(copies @ spread)
 
 
 def newton(
     features: Any,
     yes: Any,
     copies: Any,
-    mask: NDArray[np.bool_],
-    prior: tuple[NDArray, NDArray],
-    start: NDArray[np.float64],
-    sums: Sums | None = None,
-) -> tuple[NDArray[np.float64], Sums]:
-    """Coefficients of a batch of problems; those outside the mask are those of the prior.
+    chosen: Any,
+    prior: tuple[Any, Any],
+    start: Any,
+    sums: Any = None,
+) -> tuple[Any, Any]:
+    """Coefficients of a batch of problems; those that are not chosen are those of the prior.
 
     ``sums`` are those at the start, if they are known. Returns the sums of the last step as well;
     what this changes is below the rounding of the loss.
     """
-    centre, precision = prior
-    chosen = np.flatnonzero(mask.ravel())
-    square, diagonal = np.ix_(chosen, chosen), np.diag(precision.ravel()[chosen])
-    at = np.where(mask, start, centre)
-    sums = sums or sum_up(features, yes, copies, at)
+    import torch
+
+    at, index = prior[0].repeat(len(start), 1, 1), chosen.long()
+    at.flatten(1)[:, index] = start.flatten(1)[:, index]
+    sums = sum_up(features, yes, copies, at) if sums is None else sums
+    ahead, loss, gain = step_from(sums, at, chosen, prior)
     for _ in range(50):
-        loss = sums.losses + (precision * (at - centre) ** 2).sum(axis=(1, 2)) / 2
-        slopes = (sums.slopes + precision * (at - centre)).reshape(len(at), -1)[:, chosen]
-        flat = np.zeros((len(at), mask.size))
-        for i, curvature in enumerate(sums.curvatures):
-            total = (curvature if mask.all() else curvature[square]) + diagonal
-            flat[i, chosen] = dposv(total, slopes[i])[1]
-        gain = np.einsum("nc,nc->n", slopes, flat[:, chosen]) / 2  # of a quadratic function
-        steps = flat.reshape(at.shape)
-        if gain.max() < ENOUGH:
-            return at - steps, sums
-        while True:
-            sums = sum_up(features, yes, copies, at - steps)
-            after = sums.losses + (precision * (at - steps - centre) ** 2).sum(axis=(1, 2)) / 2
-            worse = after > loss + 1e-9 * np.abs(loss)
-            if not worse.any():
-                break
-            steps[worse] /= 2  # the loss is convex: a step that is short enough makes it smaller
-        at = at - steps
+        if gain.max() < ENOUGH[len(at)]:
+            return ahead, sums
+        there = sum_up(features, yes, copies, ahead)
+        further, after, next_gain = step_from(there, ahead, chosen, prior)
+        worse = after > loss + 1e-9 * np.abs(loss)
+        if worse.any():  # the loss is convex: a step that is short enough makes it smaller
+            halfway = torch.as_tensor(worse, device=at.device)[:, None, None]
+            ahead = torch.where(halfway, (at + ahead) / 2, ahead)
+            continue
+        at, ahead, sums, loss, gain = ahead, further, there, after, next_gain
     return at, sums
 
 
-def sum_up(features: Any, yes: Any, copies: Any, at: NDArray) -> Sums:
-    """Loss, its slope and its curvature at some coefficients.
+def step_from(
+    sums: Any, at: Any, chosen: Any, prior: tuple[Any, Any]
+) -> tuple[Any, NDArray[np.float64], NDArray[np.float64]]:
+    """Where a Newton step leads, the losses before it, and what it gains of a quadratic one."""
+    if uses_source(at):
+        ahead, numbers = source.newton_step(sums, at, chosen, prior)
+    else:
+        ahead, numbers = step_by_factors(sums, at, chosen.long(), prior)
+    loss, gain = to_host(numbers).T  # the only wait for the device
+    return ahead, loss, gain
+
+
+def step_by_factors(sums: Any, at: Any, chosen: Any, prior: tuple[Any, Any]) -> tuple[Any, Any]:
+    """What ``newton_step`` of the source gives, by functions of torch."""
+    import torch
+
+    centre, precision = prior
+    size = centre.numel()
+    loss, slope, curvature = sums.split([1, size, size**2], dim=1)
+    pull = precision * (at - centre)
+    slope = (slope + pull.flatten(1))[:, chosen]
+    curvature = curvature.view(-1, size, size)[:, chosen][:, :, chosen]
+    factor, _ = torch.linalg.cholesky_ex(curvature + torch.diag(precision.flatten()[chosen]))
+    steps = torch.cholesky_solve(slope[:, :, None], factor)[:, :, 0]
+    ahead = at.clone()
+    ahead.flatten(1)[:, chosen] -= steps
+    of_prior = (pull * (at - centre)).sum(dim=(1, 2))
+    gain = torch.linalg.vecdot(slope, steps)
+    return ahead, torch.stack([loss[:, 0] + of_prior / 2, gain / 2], dim=1)
+
+
+def sum_up(features: Any, yes: Any, copies: Any, at: Any) -> Any:
+    """Loss, its slope and its curvature at some coefficients: a row for each problem.
 
     Curvatures, which only decide how fast the steps converge, are sums of float32 products.
     """
-    import torch
+    if uses_source(at):
+        return source.logistic_sums(features, codes_of(yes), copies, at)
+    return sums_by_products(features, yes, copies, at)
 
-    n_batch, _, k = features.shape
-    t = yes.shape[2]
-    there = to_device(at, features.device)
-    if features.device.type == "cuda" and t > 1 and t * k <= LEFT and (t + 1) * k <= RIGHT:
-        loss, slope, both = logistic_sums(features, codes_of(yes), copies, there, PIECES)
-        both = both[:, : t * k, : (t + 1) * k]
-    else:
-        loss, slope, both = sums_by_products(features, yes, copies, there)
-    curvature = -both[:, :, : t * k].reshape(n_batch, t, k, t, k)
-    own = both[:, :, t * k :].reshape(n_batch, t, k, k)
-    torch.diagonal(curvature, dim1=1, dim2=3).add_(own.permute(0, 2, 3, 1))
-    flat = [loss[:, None], slope.reshape(n_batch, -1), curvature.view(n_batch, -1)]
-    host = torch.cat(flat, dim=1).cpu().numpy()  # the only wait for the device
-    of_loss, of_slope, of_curvature = np.split(host, [1, 1 + t * k], axis=1)
-    return Sums(
-        of_loss[:, 0],
-        of_slope.reshape(n_batch, t, k),
-        of_curvature.reshape(n_batch, t * k, t * k),
-    )
+
+def uses_source(at: Any) -> bool:
+    """Whether the CUDA source is made for coefficients of this shape."""
+    _, t, k = at.shape
+    fits = t > 1 and t * k <= source.LEFT and (t + 1) * k <= source.RIGHT
+    return at.device.type == "cuda" and fits
 
 
 def codes_of(yes: Any) -> Any:
@@ -223,7 +235,7 @@ def codes_of(yes: Any) -> Any:
     return yes.codes
 
 
-def sums_by_products(features: Any, yes: Any, copies: Any, at: Any) -> tuple[Any, Any, Any]:
+def sums_by_products(features: Any, yes: Any, copies: Any, at: Any) -> Any:
     """What ``logistic_sums`` of the source gives, by matrix products."""
     import torch
 
@@ -235,11 +247,16 @@ def sums_by_products(features: Any, yes: Any, copies: Any, at: Any) -> tuple[Any
     else:
         log_p = scores.log_softmax(dim=-1)
         p, losses = log_p.exp(), -(log_p * yes).sum(dim=-1)
+    loss = torch.linalg.vecdot(copies, losses)
     slope = in_pieces(copies[..., None] * (p - yes), features)
     rows = (copies.sqrt()[..., None] * features).float()
     products = (p.float()[..., None] * rows[:, :, None, :]).view(n_batch, n, t * k)
     both = in_pieces(products, torch.cat([products, rows], dim=2)).double()
-    return torch.linalg.vecdot(copies, losses), slope, both
+    curvature = -both[:, :, : t * k].reshape(n_batch, t, k, t, k)
+    own = both[:, :, t * k :].reshape(n_batch, t, k, k)
+    torch.diagonal(curvature, dim1=1, dim2=3).add_(own.permute(0, 2, 3, 1))
+    flat = [loss[:, None], slope.reshape(n_batch, -1), curvature.view(n_batch, -1)]
+    return torch.cat(flat, dim=1)
 
 
 def in_pieces(left: Any, right: Any) -> Any:

@@ -29,20 +29,28 @@ class DeviceKernelMatrix:
     def __init__(self, kernel: Any, left: DevicePoints, right: DevicePoints) -> None:
         self._kernel, self._left, self._right = kernel, left, right
 
+    @property
+    def device(self) -> Any:
+        """Where it is."""
+        return self._left.norm.device
+
     def __len__(self) -> int:
         return len(self._left)
 
     def __matmul__(self, weights: NDArray) -> NDArray[np.float64]:
+        return to_host(self.times(weights))
+
+    def times(self, weights: Any) -> Any:
+        """The product with an array or a tensor, as a float64 tensor."""
         import torch
 
-        device = self._left.norm.device
-        factor = to_device(weights, device, torch.float32)
+        factor = to_device(weights, self.device, torch.float32)
         n_rows = max(128, TILE // (4 * max(1, len(self._right))))
         parts = [
             multiplied(self._kernel, self._left.take(slice(i, i + n_rows)), self._right, factor)
             for i in range(0, len(self), n_rows)
         ]
-        return to_host(torch.cat(parts).double())
+        return torch.cat(parts).double()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
         return to_host(block(self._kernel, self._left, self._right)).astype(dtype or np.float32)

@@ -47,6 +47,15 @@ class Halves:
             vars(taken)["right"] = self.right[which]
         return taken
 
+    def padded(self, n: int) -> Halves:
+        """The same with n more rows of zeros."""
+        from torch.nn.functional import pad
+
+        if n == 0:
+            return self
+        low = None if self.low is None else pad(self.low, (0, 0, 0, n))
+        return Halves(pad(self.high, (0, 0, 0, n)), low, pad(self.unit, (0, n)))
+
     @cached_property
     def right(self) -> Any:
         """The parts side by side, as the right factor."""
@@ -136,10 +145,11 @@ def inner_products(left: Halves, right: Halves, out: Any = None) -> Any:
         whole = [h.high.float() + (0 if h.low is None else h.low.float()) for h in (left, right)]
         result = whole[0] @ whole[1].T
         return result if out is None else out.copy_(result)
+    if out is None:  # products of other sizes take several times as long
+        n, more = len(right.high), -len(right.high) % PAD
+        out = torch.empty((len(left.high), n + more), device=left.high.device)
+        return inner_products(left, right.padded(more), out)[:, :n]
     one, other = left.left(right), right.right
-    if out is None:  # rows that begin at multiples of 64 bytes
-        n = len(other)
-        out = torch.empty((len(one), n + -n % PAD), device=one.device)[:, :n]
     if one.shape[1] <= other.shape[1]:
         other = other[:, : one.shape[1]]
         return torch.mm(one, other.T, out_dtype=torch.float32, out=out)

@@ -52,7 +52,10 @@ class DeviceRows:
         self.n_points = len(points)
         self.stride = self.n_points + -self.n_points % ALIGNED
         row_bytes = 4 * self.stride
-        n_bytes = cache_size * MEGABYTE if not isinstance(cache_size, str) else self._free()
+        if isinstance(cache_size, str):
+            n_bytes = self._free(row_bytes * self.n_points)
+        else:
+            n_bytes = cache_size * MEGABYTE
         self.capacity = int(min(self.n_points, n_bytes // row_bytes))
         if self.capacity < 1:
             raise CacheTooSmallError(n_bytes / MEGABYTE, row_bytes / MEGABYTE)
@@ -63,12 +66,15 @@ class DeviceRows:
         self._starts = torch.empty(0, dtype=torch.int64, device=self._device)
         self.round = self.n_computed = 0
 
-    def _free(self) -> float:
+    def _free(self, enough: float) -> float:
+        """Bytes that rows may take: at least what is enough, or all that there are."""
         import torch
 
         if self._device.type != "cuda":
             return 1e9
         free, _ = torch.cuda.mem_get_info(self._device)
+        if SHARE * free >= enough:
+            return SHARE * free
         cached = torch.cuda.memory_reserved(self._device) - torch.cuda.memory_allocated(
             self._device
         )
@@ -102,7 +108,7 @@ class DeviceRows:
         for begin in range(0, m, WIDE_UNIT):
             n_rows = min(WIDE_UNIT, m - begin)
             rows, rest = slice(begin, begin + n_rows), slice(begin, m)
-            if halves is None:  # a sum of kernels
+            if halves is None:  # a sum of kernels, or a matrix
                 block(kernel, self._points.take(rows), self._points, values[rows, :m])
                 continue
             inner_products(halves.take(rows), halves.take(rest), values[rows, begin:m])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from copy import copy
+from functools import cache
 from typing import Any
 
 from bayespoint.kernels.base import Kernel, SumKernel
@@ -75,7 +76,7 @@ def make_kernel(
     }  # fmt: skip
     if isinstance(kernel, str) and kernel in NAMES:
         make = NAMES[kernel]
-        return make(**{name: given[name] for name in inspect.signature(make).parameters})
+        return make(**{name: given[name] for name in parameters_of(make)})
     if isinstance(kernel, Kernel):
         made = copy(kernel)
         made.normalize = normalize or kernel.normalize
@@ -89,6 +90,12 @@ def make_kernel(
         )
     made.check()
     return made
+
+
+@cache
+def parameters_of(make: Callable[..., Kernel]) -> tuple[str, ...]:
+    """Names of the parameters of a function that makes kernels."""
+    return tuple(inspect.signature(make).parameters)
 
 
 def positive_parameters(kernel: Any) -> dict[str, str]:

@@ -26,6 +26,8 @@ class Posterior(ABC):
         Number of classifiers, if the posterior consists of samples.
     is_gaussian : bool
         Whether outputs are Gaussian.
+    is_diagonal : bool
+        Whether the weights are Gaussian and independent.
     left_out_log_probability : ndarray of shape (n_points, n_tasks) or None
         log p(label of a training point | all other labels), if the engine computes it.
     support : ndarray of int or None
@@ -46,11 +48,12 @@ class Posterior(ABC):
 
     # Of training points: files stay small. And what is on a device.
     not_stored: tuple[str, ...] = (
-        "left_out_log_probability", "messages", "_deferred", "device_visits",
+        "left_out_log_probability", "messages", "_deferred", "device_visits", "device_mean",
     )  # fmt: skip
     likelihood: Any  # a Likelihood, or a JointLikelihood of several classes
     n_samples: int | None = None
     is_gaussian: bool = False
+    is_diagonal: bool = False
     left_out_log_probability: NDArray[np.float64] | None = None
     support: NDArray[np.int64] | None = None
     log_evidence: NDArray[np.float64] | None = None
@@ -59,6 +62,11 @@ class Posterior(ABC):
     @abstractmethod
     def mean(self) -> NDArray:
         """The Bayes point: posterior mean of the weights, shape (n_coordinates, n_tasks)."""
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether all its means are finite numbers."""
+        return bool(np.isfinite(self.mean).all())
 
     @abstractmethod
     def latent(self, Z: NDArray) -> tuple[NDArray, NDArray]:

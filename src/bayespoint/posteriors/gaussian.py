@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr
 
+from bayespoint.gpu.coordinates import DeviceCoordinates
 from bayespoint.likelihoods import Likelihood
 from bayespoint.posteriors.base import Posterior
 from bayespoint.state import finite, need, optional, shaped
@@ -116,14 +117,16 @@ class GaussianPosterior(Posterior):
         return self.factor @ self.factor.transpose(0, 2, 1)
 
     @property
-    def is_diagonal(self) -> bool:
+    def is_diagonal(self) -> bool:  # type: ignore[override]
         """Whether the weights are independent."""
         return self.factor.ndim == 2
 
-    def latent(self, Z: NDArray) -> tuple[NDArray, NDArray]:
+    def latent(self, Z: Any) -> tuple[NDArray, NDArray]:
         """z.mu and z.Sigma z."""
         if self.is_diagonal:
             return Z @ self.mean, (Z * Z) @ np.square(self.factor.T)
+        if isinstance(Z, DeviceCoordinates):
+            return Z @ self.mean, Z.variances(self.factor)
         variance = [np.square(Z @ factor).sum(axis=1) for factor in self.factor]
         return Z @ self.mean, np.stack(variance, axis=1)
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import helmert
 
 from bayespoint.coding import Coding
+from bayespoint.gpu.arrays import copy_on
+from bayespoint.gpu.coordinates import DeviceCoordinates
+from bayespoint.gpu.joint import output_covariances
 from bayespoint.likelihoods.joint import JointLikelihood, log_share_of_largest
 from bayespoint.likelihoods.quadrature import log_rest
 from bayespoint.posteriors.base import Posterior
@@ -108,7 +112,7 @@ class JointPosterior(Posterior):
         return np.concatenate(parts)
 
     @property
-    def is_diagonal(self) -> bool:
+    def is_diagonal(self) -> bool:  # type: ignore[override]
         """Whether the weights of the contrasts are independent."""
         return self.own.ndim == 2
 
@@ -127,11 +131,15 @@ class JointPosterior(Posterior):
             covariance[here, here] += part @ part.T
         return covariance
 
-    def outputs(self, Z: NDArray) -> tuple[NDArray, NDArray]:
+    def outputs(self, Z: Any) -> tuple[NDArray, NDArray]:
         """Means (n, n_classes) and covariances (n, n_classes, n_classes) of the outputs."""
         n_classes = self.mean.shape[1]
         if self.is_diagonal:
             return Z @ self.mean, in_classes((Z * Z) @ np.square(self.own.T))
+        if isinstance(Z, DeviceCoordinates):
+            covariance = output_covariances(Z.Z, copy_on(Z.Z.device, self.shared))
+            covariance[:, range(n_classes), range(n_classes)] += Z.variances(self.own)
+            return Z @ self.mean, covariance
         covariance = np.zeros((Z.shape[0], n_classes, n_classes))
         step = max(1, BYTES // (8 * max(1, self.shared.shape[2] * n_classes)))
         flat = self.shared.transpose(1, 0, 2).reshape(len(self.mean), -1)

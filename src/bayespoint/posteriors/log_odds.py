@@ -11,6 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, log_expit, log_softmax, softmax
 
 from bayespoint.gpu import log_odds as on_device
+from bayespoint.gpu.arrays import copy_on
 from bayespoint.gpu.devices import is_tensor
 from bayespoint.state import finite
 
@@ -47,9 +48,12 @@ class LogOdds:
         self.matrix = matrix
         self.offset = offset
 
-    def __call__(self, outputs: NDArray) -> NDArray[np.float64]:
-        """A f + b for each row of outputs."""
-        return outputs @ self.matrix.T + self.offset
+    def __call__(self, outputs: Any) -> Any:
+        """A f + b for each row of outputs, an array or a tensor."""
+        matrix, offset = self.matrix, self.offset
+        if is_tensor(outputs):
+            matrix, offset = (copy_on(outputs.device, array) for array in (matrix, offset))
+        return outputs @ matrix.T + offset
 
     def check_state(self) -> None:
         """Raise an error if the stored attributes are invalid."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_expit
 
 from bayespoint.coding import Coding
+from bayespoint.gpu.coordinates import DeviceCoordinates
 from bayespoint.posteriors.base import Posterior
 from bayespoint.state import finite, integer, need, optional
 
@@ -118,9 +120,17 @@ class MixturePosterior(Posterior):
         """The mean of the members' shares."""
         return self._mixed([member.class_shares(part, coding) for member, part in self._parts(Z)])
 
-    def _parts(self, Z: NDArray) -> list[tuple[Posterior, NDArray]]:
+    @property
+    def is_diagonal(self) -> bool:  # type: ignore[override]
+        """Whether a member has independent weights."""
+        return any(member.is_diagonal for member in self.members)
+
+    def _parts(self, Z: Any) -> list[tuple[Posterior, Any]]:
         """Each member with the coordinates that belong to it."""
-        columns = np.split(Z, np.cumsum(self.sizes)[:-1], axis=1)
+        if isinstance(Z, DeviceCoordinates):
+            columns: list = Z.split(self.sizes)
+        else:
+            columns = np.split(Z, np.cumsum(self.sizes)[:-1], axis=1)
         return list(zip(self.members, columns, strict=True))
 
     def _mixed(self, values: Sequence[NDArray] | NDArray) -> NDArray:

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.gpu.arrays import to_device, to_host
+from bayespoint.gpu.arrays import copy_on, to_device, to_host
 from bayespoint.gpu.devices import is_tensor
+from bayespoint.gpu.matrix import DeviceKernelMatrix
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors.log_odds import LogOdds
 from bayespoint.posteriors.samples import Samples
@@ -144,6 +145,7 @@ class SampledPosterior(Samples):
 
     visits: FirstVisits
     device_visits: FirstVisits  # as tensors, for the time of a fit on a device
+    device_mean: Any = None  # the mean as a tensor, if it was found on a device
 
     def __init__(
         self,
@@ -165,6 +167,31 @@ class SampledPosterior(Samples):
         self.support = support
 
     @cached_property
+    def mean(self) -> NDArray:
+        """The Bayes point, 1/N sum_n w_n."""
+        if self.device_mean is not None:
+            return to_host(self.device_mean)
+        return self.weights.mean(axis=1)
+
+    def _mean_on(self, device: Any) -> Any:
+        """The same as a tensor."""
+        if self.device_mean is not None and self.device_mean.device == device:
+            return self.device_mean
+        return copy_on(device, self.mean)
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether all its means are finite numbers."""
+        if self.device_mean is not None:
+            return bool(self.device_mean.isfinite().all())
+        return super().is_finite
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self.device_mean is not None:
+            vars(self)["mean"] = self.mean  # pickled as it was found, but not as a tensor
+        return {**super().__getstate__(), "device_mean": None}
+
+    @cached_property
     def likelihood(self) -> ProbitLikelihood:
         """Probit with the label noise of the ridge; without a ridge the sign decides."""
         return ProbitLikelihood(np.sqrt(self.visits.noise / self.n_samples))
@@ -173,9 +200,11 @@ class SampledPosterior(Samples):
         """Log-odds of the training points by samples that have not learned from them."""
         return self.log_odds(self.visits.honest_outputs) if rule == "bayes_point" else None
 
-    def decision(self, Z: NDArray, rule: str) -> NDArray:
+    def decision(self, Z: Any, rule: str) -> NDArray:
         """Log-odds of the mean output, or mean vote."""
         if rule == "bayes_point":
+            if isinstance(Z, DeviceKernelMatrix):
+                return to_host(self.log_odds(Z.times(self._mean_on(Z.device))))
             return self.log_odds(Z @ self.mean.astype(Z.dtype, copy=False))
         outputs = self.outputs(Z)
         # Votes differ by steps of 2/N and outputs are at most 1 in size (new points of a

@@ -11,8 +11,6 @@ from scipy import sparse
 from scipy.linalg import eigvalsh, lapack, solve_triangular
 
 from bayespoint.exceptions import KernelError, in_bytes
-from bayespoint.gpu.arrays import to_device, to_host
-from bayespoint.gpu.coordinates import prepare
 from bayespoint.kernels import Kernel, Points, in_plain_units
 from bayespoint.memory import check_fits
 from bayespoint.monitor import current_monitor
@@ -125,13 +123,6 @@ class BasisSpace(Coordinates):
             self._gram = K
         return self
 
-    def fit_on_device(self, X: Any) -> BasisSpace:
-        """Find the basis of a tensor's points on the CPU; sums over all points stay on the GPU."""
-        self.fit(to_host(X))
-        prepare(X)
-        self.on_device = to_device(self.Z_, X.device)
-        return self
-
     def _most_components(self, n_points: int) -> int | None:
         """Most points of the basis; None if all are to be in it."""
         if self.n_components is None:
@@ -237,11 +228,8 @@ class BasisSpace(Coordinates):
 
     def forget(self) -> None:
         """Drop the coordinates of the training points, which only the engine needs."""
-        del self.Z_
-        vars(self).pop("on_device", None)
-        vars(self).pop("_gram", None)
-        vars(self).pop("pivots", None)
-        vars(self).pop("_private", None)
+        for name in ("Z_", "on_device", "_gram", "pivots", "_private"):
+            vars(self).pop(name, None)
         if self.kernel.is_precomputed:  # only the columns of the points are needed
             self._points = replace(self._points, rows=np.empty((len(self._points), 0)))
 

@@ -11,6 +11,7 @@ from scipy import sparse
 from scipy.linalg import blas, cholesky, lapack
 
 from bayespoint.gpu import coordinates as device
+from bayespoint.gpu.arrays import to_host
 
 ALL = slice(None)
 PART = 4096  # rows a part: products with a thousand coordinates take 32 MB
@@ -49,16 +50,22 @@ class Coordinates:
     @property
     def n_points(self) -> int:
         """Number of training points."""
-        return self.Z_.shape[0]
+        return self._table.shape[0]
 
     @property
     def n_coordinates(self) -> int:
         """Number of weights."""
-        return self.Z_.shape[1]
+        return self._table.shape[1]
+
+    @property
+    def _table(self) -> Any:
+        return self.Z_ if self.on_device is None else self.on_device
 
     @property
     def largest(self) -> float:
         """The largest absolute value of a coordinate."""
+        if self.on_device is not None:
+            return float(self.on_device.abs().max())
         sizes = (max(rows.max(), -rows.min()) for _, rows in self.parts() if min(rows.shape))
         return float(max(sizes, default=0.0))
 
@@ -70,7 +77,7 @@ class Coordinates:
 
     def rows(self, which: slice | NDArray[np.intp] = ALL) -> Any:
         """The rows of some points, or of all; do not write into them."""
-        return self.Z_[which]
+        return self.Z_[which] if self.on_device is None else to_host(self.on_device[which])
 
     def outputs(self, weights: NDArray) -> NDArray[np.float64]:
         """Z w of all points, for one vector of weights or for each column of a matrix."""

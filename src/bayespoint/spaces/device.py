@@ -43,12 +43,13 @@ class DeviceSpace(DualSpace):
     @property
     def lengths(self) -> NDArray[np.float64]:
         """Length of phi(x_i) in the unit of the points."""
-        return to_host(self.points.norm)
+        return super().lengths if self.kernel.is_precomputed else to_host(self.points.norm)
 
     @property
     def device_lengths(self) -> Any:
         """The same on the device."""
-        return self.points.norm
+        is_matrix = self.kernel.is_precomputed
+        return to_device(self.lengths, self.device) if is_matrix else self.points.norm
 
     @property
     def device_memory(self) -> float:
@@ -57,7 +58,7 @@ class DeviceSpace(DualSpace):
 
         if self.device.type != "cuda":
             return 1e9
-        return float(torch.cuda.mem_get_info(self.device)[1])
+        return float(torch.cuda.get_device_properties(self.device).total_memory)
 
     def device_rows(self, cache_size: float | str) -> DeviceRows:
         """A cache of kernel rows on the device: see there."""

@@ -19,6 +19,8 @@ from bayespoint.spaces.tiles import multiply
 from bayespoint.state import need
 from bayespoint.threads import ThreadPool, thread_pool
 
+DEVICE_CHUNK = 65_536
+
 
 class KernelMatrix:
     """The matrix k(left, right), which is multiplied but never stored.
@@ -79,6 +81,7 @@ class DualSpace(Deferred):
 
     not_stored = ("_deferred",)
     points: Points
+    device_dtype = "float32"
 
     def __init__(
         self,
@@ -136,6 +139,10 @@ class DualSpace(Deferred):
     def has_device_form(self) -> bool:
         """Whether ``transform`` takes points on a device."""
         return has_device_form(self.kernel)
+
+    def device_chunk(self, n_features: int) -> int:
+        """How many points to transform at a time on a device."""
+        return DEVICE_CHUNK
 
     @cached_property
     def on_device(self) -> dict[Any, DevicePoints]:

@@ -14,6 +14,17 @@ from numpy.typing import NDArray
 from scipy.linalg import blas, cholesky, lapack
 
 from bayespoint.exceptions import KernelError
+from bayespoint.gpu.arrays import to_device, to_host, to_numpy
+from bayespoint.gpu.coordinates import PART as DEVICE_PART
+from bayespoint.gpu.coordinates import solve_lower
+from bayespoint.gpu.devices import is_tensor
+from bayespoint.gpu.float64_kernels import (
+    diagonal,
+    host_points,
+    prepare,
+    take,
+    values,
+)
 from bayespoint.kernels import Kernel, Points, in_plain_units
 from bayespoint.threads import ThreadPool, stop_if_cancelled, thread_pool
 
@@ -34,21 +45,23 @@ PART = 1024  # rows that one thread prepares at a time
 class PartialFactor(NamedTuple):
     """Z with Z Z^T about K; Z[pivots] is lower triangular.
 
-    ``left`` is the largest of the remainders k(x, x) - |z(x)|^2 of the training points.
+    ``left`` is the largest of the remainders k(x, x) - |z(x)|^2 of the training points. Z is a
+    tensor if these are one.
     """
 
-    Z: NDArray[np.float64]
+    Z: Any
     pivots: NDArray[np.int64]
     points: Points
     left: float
 
 
-def tolerances(kernel: Kernel, X: NDArray) -> tuple[float, float]:
+def tolerances(kernel: Kernel, X: Any) -> tuple[float, float]:
     """Shares of the largest k(x, x): of distances that are 0, and of what may be left of K.
 
     Values are computed in float64, unless they were given.
     """
-    rounding = np.finfo(X.dtype if kernel.is_precomputed else np.float64).eps
+    kind = str(X.dtype).removeprefix("torch.") if kernel.is_precomputed else np.float64
+    rounding = float(np.finfo(kind).eps)
     rank, psd = RANK_ROUNDING * rounding, PSD_ROUNDING * rounding
     return max(RANK_TOLERANCE, rank), max(PSD_TOLERANCE, psd)
 
@@ -63,14 +76,16 @@ def check_not_zero(largest: float) -> None:
 
 
 def partial_cholesky(
-    kernel: Kernel, X: NDArray, n_components: int, first: NDArray | None = None
+    kernel: Kernel, X: Any, n_components: int, first: NDArray | None = None
 ) -> PartialFactor:
     """Gram-Schmidt basis of at most ``n_components`` of the points, in n M^2 operations.
 
     The next pivots are taken from a sample of candidates, the one with the largest remainder first.
     It ends before M if nothing remains of any point. Points ``first`` are pivots before all others.
+    A tensor of points is worked on where it is.
     """
-    decomposition = Decomposition(kernel, X, n_components)
+    kind = DeviceDecomposition if is_tensor(X) else Decomposition
+    decomposition = kind(kernel, X, n_components)
     with thread_pool() as pool:
         if first is not None:
             decomposition.add(*decomposition.choose(first, share=0.0), pool)
@@ -82,15 +97,16 @@ def partial_cholesky(
 class Decomposition:
     """The decomposition so far: coordinates of all points, and the remainders of k(x, x)."""
 
-    def __init__(self, kernel: Kernel, X: NDArray, n_components: int) -> None:
+    def __init__(self, kernel: Kernel, X: Any, n_components: int) -> None:
         self.kernel, self.X, self.most = kernel, X, n_components
         # A matrix can only be prepared as a whole, which copies nothing.
-        self._matrix = kernel.prepare(X, training=True) if kernel.is_precomputed else None
+        is_array = kernel.is_precomputed and not is_tensor(X)
+        self._matrix = kernel.prepare(X, training=True) if is_array else None
         self.rank_tolerance, self.psd_tolerance = tolerances(kernel, X)
         self.remainder = self._diagonal()
         self.largest = float(self.remainder.max(initial=0.0))
         check_not_zero(self.largest)
-        self.Z = np.empty((len(X), n_components))
+        self.Z = self._table(len(X), n_components)
         self.pivots = np.empty(0, dtype=np.int64)
         self.block = max(SMALLEST_BLOCK, -(-n_components // BLOCKS))
 
@@ -105,11 +121,8 @@ class Decomposition:
 
     def add(self, chosen: NDArray, factor: NDArray, pool: ThreadPool) -> None:
         """Add pivots, whose triangle is ``factor``."""
-        n_before = len(self.pivots)
-        basis = self._take(chosen)
-        known = self.Z[chosen, :n_before]
-        starts = range(0, len(self.X), PART)
-        pool.map(self._extend, starts, basis, known, factor)
+        known = self.Z[chosen, : len(self.pivots)]
+        self._extend_all(self._take(chosen), known, factor, pool)
         self.pivots = np.append(self.pivots, chosen)
         self.remainder[chosen] = 0.0
         lowest = self.remainder.min()
@@ -121,9 +134,12 @@ class Decomposition:
 
     def result(self) -> PartialFactor:
         """What was found."""
-        Z = self.Z if len(self.pivots) == self.most else self.Z[:, : len(self.pivots)].copy()
-        points = self._take(self.pivots)
-        return PartialFactor(Z, self.pivots, points, float(self.remainder.max(initial=0.0)))
+        Z = self.Z
+        if len(self.pivots) < self.most:
+            Z = self._table(len(Z), len(self.pivots))
+            Z[:] = self.Z[:, : len(self.pivots)]
+        left = float(self.remainder.max(initial=0.0))
+        return PartialFactor(Z, self.pivots, self._host_points(), left)
 
     def _candidates(self) -> NDArray[np.int64]:
         """A systematic sample of the points, in proportion to their remainders, without chance.
@@ -141,7 +157,7 @@ class Decomposition:
         """The next pivots, down to this share of the largest remainder, and their triangle."""
         points = self._take(candidates)
         known = self.Z[candidates, : len(self.pivots)]
-        K = self._values(points, points) - known @ known.T
+        K = to_numpy(self._values(points, points) - known @ known.T)
         tol = max(self.rank_tolerance * self.largest, share * K.diagonal().max())
         # Equal remainders are equal but for rounding: the first candidate wins, whatever it does.
         handicap = TIES * K.diagonal() * np.linspace(0, 1, len(K))
@@ -149,6 +165,9 @@ class Decomposition:
         most = self.block if share else len(K)
         order = order[: min(rank, most, self.most - len(self.pivots))] - 1
         return candidates[order], cholesky(K[np.ix_(order, order)], lower=True)
+
+    def _extend_all(self, basis: Points, known: Any, factor: NDArray, pool: ThreadPool) -> None:
+        pool.map(self._extend, range(0, len(self.X), PART), basis, known, factor)
 
     def _extend(self, start: int, basis: Points, known: NDArray, factor: NDArray) -> None:
         """Coordinates of some points along the new pivots."""
@@ -179,3 +198,42 @@ class Decomposition:
         if self._matrix is not None:
             return self._matrix.take(which)
         return self.kernel.prepare(self.X[which].astype(np.float64), training=True)
+
+    def _host_points(self) -> Points:
+        """The points of the basis."""
+        return self._take(self.pivots)
+
+    def _table(self, n: int, n_columns: int) -> Any:
+        """Room for coordinates."""
+        return np.empty((n, n_columns))
+
+
+class DeviceDecomposition(Decomposition):
+    """The same with the points and their coordinates on a device; the same pivots are chosen."""
+
+    def _extend_all(self, basis: Points, known: Any, factor: NDArray, pool: ThreadPool) -> None:
+        factor = to_device(factor, self.X.device)
+        for start in range(0, len(self.X), DEVICE_PART):
+            own, n_before = slice(start, start + DEVICE_PART), known.shape[1]
+            new = self._values(prepare(self.kernel, self.X[own]), basis)
+            new = solve_lower(factor, new.addmm_(self.Z[own, :n_before], known.T, alpha=-1))
+            self.Z[own, n_before : n_before + new.shape[1]] = new
+            self.remainder[own] -= to_host(new.square().sum(dim=1))
+
+    def _values(self, left: Points, right: Points) -> Any:
+        return values(self.kernel, left, right)
+
+    def _diagonal(self) -> NDArray[np.float64]:
+        parts = [slice(i, i + DEVICE_PART) for i in range(0, len(self.X), DEVICE_PART)]
+        return np.concatenate([to_host(diagonal(self.kernel, self.X, own)) for own in parts])
+
+    def _take(self, which: Any) -> Points:
+        return take(self.kernel, self.X, which)
+
+    def _host_points(self) -> Points:
+        return host_points(self.kernel, self.X, self.pivots)
+
+    def _table(self, n: int, n_columns: int) -> Any:
+        import torch
+
+        return self.X.new_empty((n, n_columns), dtype=torch.float64)

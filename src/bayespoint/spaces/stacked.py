@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayespoint.gpu.coordinates import DeviceCoordinates
+from bayespoint.gpu.devices import is_tensor
 from bayespoint.kernels import Kernel, SumKernel
+from bayespoint.spaces.process import ProcessSpace
 from bayespoint.state import finite, need
 
 
@@ -37,7 +40,7 @@ class StackedSpace:
            [1.  , 0.37, 0.93]])
     """
 
-    has_device_form = False  # predictions are computed on the CPU
+    device_dtype = "float64"
 
     def __init__(self, spaces: Sequence[Any], weights: Sequence[float]) -> None:
         self.spaces = list(spaces)
@@ -48,8 +51,19 @@ class StackedSpace:
         """The covariance of outputs before any label is seen, up to the scales of the priors."""
         return SumKernel([space.kernel for space in self.spaces], weights=self.weights.tolist())
 
-    def transform(self, X: NDArray) -> NDArray:
+    @property
+    def has_device_form(self) -> bool:
+        """Whether ``transform`` takes points on a device."""
+        return all(isinstance(one, ProcessSpace) and one.has_device_form for one in self.spaces)
+
+    def device_chunk(self, n_features: int) -> int:
+        """How many points to transform at a time on a device."""
+        return min(space.device_chunk(n_features) for space in self.spaces)
+
+    def transform(self, X: Any) -> Any:
         """Coordinates of new points in all spaces."""
+        if is_tensor(X):
+            return DeviceCoordinates.joined([space.transform(X) for space in self.spaces])
         return np.concatenate([space.transform(X) for space in self.spaces], axis=1)
 
     def primal(self, weights: NDArray) -> NDArray:

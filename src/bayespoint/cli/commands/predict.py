@@ -48,6 +48,7 @@ def predict(
     max_error: options.MaxError = None,
     confidence: options.Confidence = None,
     keep: Keep = None,
+    device: options.Device = None,
     for_spreadsheet: options.ForSpreadsheet = False,
     encoding: options.Encoding = "utf-8",
     as_json: options.AsJson = False,
@@ -81,6 +82,7 @@ def predict(
     check_output(out, data, model, *([calibrate] if calibrate else []), as_json=as_json)
     notes = Notes(aloud=not as_json)
     machine = read_model(model, notes)
+    machine.predict_on(device, notes)
     selective = None
     if reject_rate is None and reject_below is None:
         selective = calibrated(machine, calibrate, max_error, confidence, encoding, notes)

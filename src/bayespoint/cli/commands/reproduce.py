@@ -51,7 +51,7 @@ def reproduce(
     virtual: Annotated[
         bool,
         typer.Option(
-            "--virtual", help="Train with shifted digits, too (large-scale; a GPU helps)."
+            "--virtual", help="Train with virtual digits, too (large-scale; a GPU helps)."
         ),
     ] = False,
     device: options.Device = None,

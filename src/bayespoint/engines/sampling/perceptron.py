@@ -187,8 +187,7 @@ class PermutedPerceptron(Engine):
         assert visits is not None
         log_odds = learn_log_odds(visits.honest_outputs, training.targets, sample_weight)
         posterior = SampledPosterior(part.weights, visits, log_odds, part.support)
-        if part.mean is not None:
-            vars(posterior)["mean"] = part.mean
+        posterior.device_mean = part.mean
         return posterior, run
 
 

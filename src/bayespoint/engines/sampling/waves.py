@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bayespoint import _core
 from bayespoint.engines.sampling.rounds import Clock, Rounds, Trained, check_definite
-from bayespoint.gpu.arrays import to_device, to_host
+from bayespoint.gpu.arrays import threads, to_device, to_host
 from bayespoint.gpu.perceptrons import STATE_BYTES as DEVICE_BYTES
 from bayespoint.gpu.perceptrons import DeviceRounds
 from bayespoint.posteriors.sampled import FirstVisits
@@ -21,7 +21,6 @@ STATE_BYTES = 20  # per point and classifier: a coefficient, an output, half of 
 LARGEST = 1e150  # output of a ridge, whose square is finite; outliers make other points that small
 STATE_SIZE = 256e6  # bytes of coefficients and outputs held at a time; more samples go in waves
 DEVICE_SHARE = 0.15  # of the device memory, for the same
-LARGEST = 1e150  # output of a ridge, whose square is finite; outliers make other points that small
 TOGETHER = 50  # samples whose first visits are summed up at a time
 
 
@@ -30,7 +29,7 @@ class Part(NamedTuple):
 
     support: NDArray[np.int64]  # the points that carry weight
     weights: Any  # (points, samples, tasks), or a function that fetches them
-    mean: NDArray[np.float64] | None = None  # (points, tasks), if it is known
+    mean: Any = None  # a tensor (points, tasks), if they are on a device
 
     def array(self) -> NDArray[np.float64]:
         """The weights."""
@@ -96,7 +95,7 @@ class HostTrainer:
     ) -> Wave:
         """Train a sample for each seed of an order of the points; ``visits`` are earlier ones."""
         targets, step, ridge, max_epochs = self._problem
-        orders = permutations(seeds, len(targets))
+        orders = permutations(seeds, len(targets), self._pool.map)
         rounds = Rounds(orders, targets, step, ridge, max_epochs)
         trained = rounds.run(self._cache, self._pool, clock, n_before)
         visits = visits or FirstVisits.none(*targets.shape)
@@ -112,11 +111,16 @@ class HostTrainer:
         )
 
 
-def permutations(seeds: Sequence[np.random.Generator], m: int) -> NDArray[np.int32]:
-    """The orders in which samples meet the points, one for each seed."""
+def permutations(
+    seeds: Sequence[np.random.Generator], m: int, apply: Callable[..., Iterable]
+) -> NDArray[np.int32]:
+    """The orders in which samples meet the points, one for each seed; ``apply`` maps."""
     orders = np.empty((len(seeds), m), dtype=np.int32)
-    for order, seed in zip(orders, seeds, strict=True):
-        order[:] = seed.permutation(m)
+
+    def draw(n: int) -> None:
+        orders[n] = seeds[n].permutation(m)
+
+    list(apply(draw, range(len(seeds))))
     return orders
 
 
@@ -185,7 +189,7 @@ class DeviceTrainer:
         """Train a sample for each seed of an order of the points; ``visits`` are earlier ones."""
         core = _core.perceptron
         self._rows.prepare()  # the device works while orders are drawn
-        orders = permutations(seeds, len(self._lengths))
+        orders = permutations(seeds, len(self._lengths), threads().map)
         rounds = DeviceRounds(orders, *self._problem, self._rows)
         rounds.run(clock, n_before)
         a, (_, n_tasks) = rounds.machines, rounds.shape
@@ -218,7 +222,7 @@ class DeviceTrainer:
         """Coefficients of all w / |w|, at the points where there are any; fetched when needed."""
         support = counts.any(dim=0).any(dim=0).nonzero()[:, 0]
         alphas = counts[:, :, support].double() * self._labels[:, support] / length
-        mean = to_host(alphas.mean(dim=0).T)
+        mean = alphas.mean(dim=0).T.contiguous()
         return Part(to_host(support), lambda: to_host(alphas.permute(2, 0, 1)), mean)
 
     def _first_visits(

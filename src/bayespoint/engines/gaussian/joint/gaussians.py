@@ -244,7 +244,9 @@ class DeviceJoint(WeightJoint):
         return device.times_covariance(self._factor, pull)
 
     def _contrast_covariances(self) -> NDArray[np.float64]:
-        return device.output_covariances(self.space.on_device, self._factor)
+        d, n_classes = self.prior.mean.shape
+        blocks = self._factor.reshape(n_classes - 1, d, -1)
+        return device.output_covariances(self.space.on_device, blocks)
 
     def _contrast_factor(self) -> NDArray[np.float64]:
         return to_host(self._factor)

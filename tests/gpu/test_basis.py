@@ -1,0 +1,133 @@
+"""Kernel spaces of EP and Laplace on a device: values, bases and coordinates in float64."""
+
+import gc
+
+import numpy as np
+import pytest
+
+from bayespoint.exceptions import KernelError
+from bayespoint.gpu import arrays
+from bayespoint.gpu.float64_kernels import points_on, prepare, squares, values
+from bayespoint.gpu.kernels import fitted
+from bayespoint.gpu.pivoted_cholesky import pivoted_cholesky
+from bayespoint.kernels import ConstantKernel, PolynomialKernel, RadialKernel, SumKernel
+from bayespoint.spaces import BasisSpace, ProcessSpace
+from bayespoint.spaces.basis import gram_schmidt
+from bayespoint.spaces.pivoted_cholesky import partial_cholesky
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+rng = np.random.default_rng(5)
+X = rng.normal(size=(90, 4)) * [1.0, 3.0, 0.2, 0.0] + [2.0, 0.0, 0.0, 0.0]
+NEW = rng.normal(size=(31, 4))
+TERMS = [RadialKernel(gamma=0.3), PolynomialKernel(degree=2, gamma=0.5, coef0=2.0)]
+KERNELS = {
+    "linear": PolynomialKernel(gamma=2.0, coef0=3.0),
+    "linear, normalised": PolynomialKernel(coef0=1.0, normalize=True),
+    "poly": PolynomialKernel(degree=3, gamma=0.1, coef0=0.0),
+    "poly, normalised": PolynomialKernel(degree=3, gamma="scale", coef0=1.0, normalize=True),
+    "rbf": RadialKernel(gamma="scale"),
+    "rbf of each feature": RadialKernel(gamma=[0.1, 0.2, 0.3, 0.4]),
+    "constant": ConstantKernel(),
+    "sum": SumKernel([*TERMS, ConstantKernel()], weights=[2.0, 0.1, 3.0]),
+    "sum, normalised": SumKernel([*TERMS, PolynomialKernel()], normalize=True),
+    "sum of linear ones": SumKernel([PolynomialKernel(gamma=0.5), ConstantKernel()]),
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernel_values_are_those_of_the_cpu(name, device):
+    kernel = KERNELS[name].fitted(X)
+    T, new = torch.tensor(X, device=device), torch.tensor(NEW, device=device)
+    assert fitted(KERNELS[name], T).get_params().keys() == kernel.get_params().keys()
+    exact = kernel(NEW, X)
+    on_cpu = kernel.prepare(X, training=True)
+    for right in (prepare(kernel, T), points_on(device, on_cpu)):
+        found = values(kernel, prepare(kernel, new), right).cpu().numpy()
+        assert found.dtype == np.float64
+        assert np.allclose(found, exact, rtol=1e-12, atol=1e-13 * np.abs(exact).max())
+    assert np.allclose(squares(prepare(kernel, new)).cpu(), kernel.diag(NEW), rtol=1e-12)
+
+
+def test_a_point_without_features_has_length_0(device):
+    kernel = PolynomialKernel(normalize=True)
+    zero = prepare(kernel, torch.zeros((1, 2), device=device))
+    assert squares(zero).tolist() == [0.0] and values(kernel, zero, zero).tolist() == [[0.0]]
+
+
+@pytest.mark.parametrize("kernel", [PolynomialKernel(degree=3), RadialKernel(gamma=1.0)])
+def test_values_that_overflow(kernel, device):
+    huge = torch.full((2, 2), 1e160, dtype=torch.float64, device=device)
+    with pytest.raises(KernelError, match="overflow"):
+        values(kernel, prepare(kernel, huge), prepare(kernel, huge))
+
+
+def test_units_that_overflow(device):
+    kernel = PolynomialKernel(degree=9)
+    points = points_on(device, kernel.prepare(np.full((1, 2), 1e40)))
+    with pytest.raises(KernelError, match="overflow"):
+        values(kernel, prepare(kernel, torch.ones((1, 2), device=device)), points)
+
+
+@pytest.mark.parametrize("rank", [300, 170, 1])
+def test_pivots_and_factor_are_those_of_lapack(rank, device):
+    A = rng.normal(size=(300, rank)) * np.geomspace(1, 1e-2, rank)
+    K = A @ A.T
+    exact, order = gram_schmidt(K.copy(), 1e-10, 1e-6)
+    tolerance = 1e-10 * K.diagonal().max()
+    Z, pivots = pivoted_cholesky(torch.tensor(K, device=device), tolerance)
+    assert Z.shape == (300, rank) and np.array_equal(pivots.cpu(), order)
+    assert np.allclose(Z.cpu(), exact, atol=1e-7)
+    assert np.array_equal(Z[pivots].triu(1).cpu(), np.zeros((rank, rank)))
+
+
+@pytest.mark.parametrize("n_components", [10, 80])
+@pytest.mark.parametrize("name", ["rbf", "poly, normalised", "sum"])
+def test_a_basis_of_some_points_is_that_of_the_cpu(name, n_components, device, monkeypatch):
+    monkeypatch.setattr("bayespoint.spaces.pivoted_cholesky.DEVICE_PART", 32)
+    kernel = KERNELS[name].fitted(X)
+    here = partial_cholesky(kernel, X, n_components)
+    there = partial_cholesky(kernel, torch.tensor(X, device=device), n_components)
+    assert np.array_equal(here.pivots, there.pivots)
+    assert np.allclose(here.Z, there.Z.cpu(), atol=1e-6)
+    assert np.isclose(here.left, there.left, atol=1e-10)
+    assert np.allclose(here.points.rows, there.points.rows)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.5, "mean"])
+@pytest.mark.parametrize("n_components", [None, 30])
+@pytest.mark.parametrize("name", KERNELS)
+def test_coordinates_are_those_of_the_cpu(name, n_components, ridge, device):
+    if n_components is not None and ridge != 0:
+        pytest.skip("a basis of some points has no ridge")
+    kernel, new = KERNELS[name].fitted(X), torch.tensor(NEW, device=device)
+    here = ProcessSpace(kernel, ridge, n_components).fit(X)
+    there = ProcessSpace(kernel, ridge, n_components).fit_on_device(torch.tensor(X, device=device))
+    assert there.on_device.device == device and there.n_points == 90
+    assert there.n_coordinates == here.n_coordinates
+    assert np.isclose(there.largest, here.largest)
+    assert np.allclose(there.gram(), here.gram(), rtol=1e-9, atol=1e-9 * here.largest**2)
+    exact = here.transform(NEW)
+    for space in (here, there):  # a space of the CPU, too, takes points on a device
+        Z = space.transform(new).Z
+        assert np.allclose(Z @ Z.T, exact @ exact.T, rtol=1e-6, atol=1e-8 * np.abs(exact).max())
+    weights = rng.normal(size=(there.n_coordinates, 2))
+    there.forget()
+    assert there.on_device is None
+    assert np.allclose(there.transform(NEW) @ weights, there.transform(new) @ weights, atol=1e-6)
+
+
+def test_other_spaces_stay_on_the_cpu():
+    assert not BasisSpace(RadialKernel()).has_device_form
+
+
+def test_a_device_copy_lives_as_long_as_its_array(device):
+    gc.collect()
+    before = len(arrays._copies)
+    array = np.arange(3.0)
+    copy = arrays.copy_on(device, array)
+    assert copy.tolist() == [0.0, 1.0, 2.0] and arrays.copy_on(device, array) is copy
+    assert len(arrays._copies) == before + 1
+    del array
+    gc.collect()
+    assert len(arrays._copies) == before
