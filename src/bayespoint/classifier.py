@@ -27,7 +27,7 @@ from bayespoint.problem import Problem, known_classes
 from bayespoint.scaling import Scaling
 from bayespoint.settings import can_update
 from bayespoint.streaming import Streaming
-from bayespoint.training import mixed
+from bayespoint.training import at_temperature, mixed
 
 
 class BayesPointClassifier(ClassifierMixin, CallbackSupport, Streaming, OutOfCore):
@@ -80,10 +80,11 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Streaming, OutOfCor
         Divides the log-odds of the classes: above 1 probabilities are less certain. "auto" is the
         temperature of the best leave-one-out predictions, nearer to 1 for few points; 1 if the
         engine has no leave-one-out predictions, and for votes. ``partial_fit`` learns it from all
-        batches, each point predicted from the earlier batches and the rest of its own.
+        batches, each point predicted from the earlier batches and the rest of its own. A mixture
+        has one temperature as a whole.
     mixture : list of (float, dict), optional
         Weights and parameters of several machines, whose posteriors are mixed. Parameters that are
-        not in the dict are those of the classifier.
+        not in the dict are those of the classifier, but for a temperature of 1.
     decision : {"bayes_point", "vote"}, default="bayes_point"
         Whether predictions and probabilities follow the mean of the weights or the majority vote of
         the classifiers. The vote is the Bayes-optimal decision, but not itself a linear classifier.
@@ -156,7 +157,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Streaming, OutOfCor
     a constant kernel, and, with at least five points for each feature, the same sum with a width
     for each feature. Scales and widths maximise the evidence of each half of the points (of at most
     500; scales are learned from all of up to 200). Each kernel is trained on all points, in a basis
-    of at most 500. Leave-one-out predictions of the *other* half set temperatures and weights.
+    of at most 500. Leave-one-out predictions of the *other* half set weights and the temperature.
 
     See Also
     --------
@@ -286,7 +287,8 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Streaming, OutOfCor
             if choice is None:
                 trained = self._train(problem, monitor, start)
             else:
-                trained = mixed(choice.mixture, choice.trained, problem)
+                whole = mixed(choice.mixture, choice.trained, problem)
+                trained = at_temperature(whole, choice.temperature)
             self._publish(engine, problem, trained, choice, time.perf_counter() - began)
         return self
 

@@ -219,13 +219,13 @@ def expected_scores_of_parts(parts: Callable[[], Iterable[Part]]) -> dict[str, E
         total += copies.sum()
         squares += copies @ copies
         wrong += (copies * (p.argmax(axis=1) != codes)).sum()
-        loss += (copies * losses[np.arange(len(codes)), codes]).sum()
+        loss += (copies * of_classes(losses, codes)).sum()
         mean += (copies * (p * losses).sum(axis=1)).sum()
     loss, mean = loss / total, mean / total
     seen = implied = 0.0  # sums of squares: of what was seen, and if labels came from the forecasts
     for p, codes, copies in parts():
         losses = log_losses(p)
-        seen += (copies * (losses[np.arange(len(codes)), codes] - loss) ** 2).sum()
+        seen += (copies * (of_classes(losses, codes) - loss) ** 2).sum()
         implied += (copies * (p * (losses - mean) ** 2).sum(axis=1)).sum()
     n = float(total**2 / squares)  # points of equal weight that say as much
     spread = np.sqrt(float(max(seen, implied) / total) / n)
@@ -236,6 +236,13 @@ def log_losses(p: Any) -> Any:
     """-log p, which is finite, of an array or a tensor."""
     p = p.clip(TINY)
     return -(np.log(p) if isinstance(p, np.ndarray) else p.log())
+
+
+def of_classes(losses: Any, codes: Any) -> Any:
+    """The loss of each point's class."""
+    if isinstance(losses, np.ndarray):
+        return losses[np.arange(len(codes)), codes]
+    return losses.gather(1, codes[:, None])[:, 0]
 
 
 def estimates(n: float, wrong: float, loss: float, spread: float) -> dict[str, Estimate]:

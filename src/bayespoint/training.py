@@ -12,7 +12,7 @@ from scipy.special import log_expit
 from sklearn.base import clone
 
 from bayespoint.automatic.choice import Given, choose
-from bayespoint.coding import Coding, make_coding
+from bayespoint.coding import TEMPERATURES, Coding, make_coding
 from bayespoint.engines import Engine, Request, Run
 from bayespoint.gpu.devices import is_tensor, memory_errors_in_words
 from bayespoint.gpu.kernels import fitted as fitted_on_device
@@ -50,8 +50,10 @@ class Training(Settings):
     def _train(self, problem: Problem, monitor: Monitor, start: Posterior | None = None) -> Trained:
         """Train as the parameters say; ``start`` is an earlier result to extend or to update."""
         if self.mixture is not None:
-            machines = [self._with(params) for _, params in self.mixture]
-            return mixed(self.mixture, [one._train(problem, monitor) for one in machines], problem)
+            machines = [self._with({"temperature": 1.0} | params) for _, params in self.mixture]
+            whole = mixed(self.mixture, [one._train(problem, monitor) for one in machines], problem)
+            temperature = self._find_temperature(whole.posterior, problem, start, whole.coding)
+            return at_temperature(whole, temperature)
         engine = self._make_engine(problem.points)
         if problem.joint and not engine.can_join:
             problem = replace(problem, joint=False)
@@ -150,7 +152,11 @@ class Training(Settings):
             return engine.run(space, problem.targets, request)
 
     def _find_temperature(
-        self, posterior: Posterior, problem: Problem, start: Posterior | None
+        self,
+        posterior: Posterior,
+        problem: Problem,
+        start: Posterior | None,
+        coding: Coding | None = None,
     ) -> float:
         """The temperature that was given, or that of the best leave-one-out predictions.
 
@@ -163,9 +169,9 @@ class Training(Settings):
         is_stream = isinstance(posterior, StreamPosterior)  # the first rows were hardly predicted
         if log_probability is None or start is not None or is_stream or self.decision == "vote":
             return 1.0
-        coding = problem.coding
+        coding = coding or problem.coding
         log_odds = coding.log_odds(*coding.left_out(log_probability, problem.codes))
-        return best_temperature(log_odds, problem.codes, problem.weight)
+        return best_temperature(log_odds / coding.temperature, problem.codes, problem.weight)
 
 
 def mixed(mixture: Sequence[tuple], parts: list[Trained], problem: Problem) -> Trained:
@@ -195,6 +201,13 @@ def mixed(mixture: Sequence[tuple], parts: list[Trained], problem: Problem) -> T
     space = StackedSpace([part.space for part in parts], share.tolist())
     coding = make_coding(problem.classes, joint=parts[0].coding.is_joint)
     return Trained(space, posterior, coding, run_of([part.run for part in parts]))
+
+
+def at_temperature(trained: Trained, temperature: float) -> Trained:
+    """The same, whose log-odds are divided by a temperature once more."""
+    old = trained.coding
+    both = float(np.clip(old.temperature * temperature, *TEMPERATURES))
+    return trained._replace(coding=make_coding(old.classes, both, joint=old.is_joint))
 
 
 def described(likelihood: Any) -> str:

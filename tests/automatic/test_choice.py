@@ -39,7 +39,8 @@ def test_what_was_chosen_gives_the_same_fit_when_typed(fitted):
     # and nothing of it is left to be chosen
     for _, params in clf.chosen_params_["mixture"]:
         assert not isinstance(params["engine"].prior_scale, str)
-        assert params["temperature"] > 0
+        assert params["temperature"] == 1
+    assert clf.chosen_params_["temperature"] == clf.coding_.temperature > 0
 
 
 def test_it_beats_the_linear_machine_on_moons(fitted):
@@ -59,7 +60,21 @@ def test_probabilities_are_those_of_the_members(iris):
         single = BayesPointClassifier(random_state=0, **params)
         single.fit(StandardScaler().fit_transform(load_iris().data[::2]), load_iris().target[::2])
         expected += weight * single.predict_proba(scaled)
-    np.testing.assert_allclose(clf.predict_proba(X), expected, atol=1e-7)
+    warm = expected ** (1 / clf.coding_.temperature)
+    warm /= warm.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(clf.predict_proba(X), warm, atol=1e-7)
+    assert np.abs(warm - expected).max() > 1e-3  # the temperature matters
+
+
+@pytest.mark.parametrize("multi_class", ["joint", "one_vs_rest"])
+def test_expected_scores_of_several_classes_hold(multi_class):
+    X, y = load_iris(return_X_y=True)
+    clf = BayesPointClassifier(multi_class=multi_class, random_state=0).fit(X[::2], y[::2])
+    assert clf.coding_.is_joint == (multi_class == "joint")
+    expected = clf.expected_scores_["log_loss"]
+    p = clf.predict_proba(X[1::2])
+    assert expected.low <= -np.log(p[np.arange(75), y[1::2]]).mean() <= expected.high
+    assert expected.value < 0.2
 
 
 @pytest.mark.parametrize("which", ["fitted", "iris"])
@@ -120,7 +135,8 @@ def test_expected_scores_hold_on_new_data(fitted):
 
 def test_it_is_told(fitted, capsys):
     clf, X, y = fitted
-    assert len(clf.run_.choice) == 4
+    assert len(clf.run_.choice) == 5
+    assert clf.run_.choice[4].startswith("temperature")
     assert "leave-one-out log-loss" in clf.run_.choice[0]
     BayesPointClassifier(random_state=0, verbose=1).fit(X, y)
     assert "rbf + linear + constant: leave-one-out" in capsys.readouterr().err
@@ -147,7 +163,7 @@ def test_what_is_named_is_not_overridden():
     sizes = {params["n_components"] for _, params in few.chosen_params_["mixture"]}
     assert sizes <= {7, None}
     cool = BayesPointClassifier(temperature=0.7).fit(X, y).chosen_params_
-    assert {params["temperature"] for _, params in cool["mixture"]} == {0.7}
+    assert cool["temperature"] == 0.7
     raw = BayesPointClassifier(standardize=False).fit(X, y)
     assert raw.chosen_params_["standardize"] is False
 

@@ -109,7 +109,7 @@ def test_coordinates_are_those_of_the_cpu(name, n_components, ridge, device):
     assert np.allclose(there.gram(), here.gram(), rtol=1e-9, atol=1e-9 * here.largest**2)
     exact = here.transform(NEW)
     for space in (here, there):  # a space of the CPU, too, takes points on a device
-        Z = space.transform(new).Z
+        Z = space.transform(new).Z.cpu()
         assert np.allclose(Z @ Z.T, exact @ exact.T, rtol=1e-6, atol=1e-8 * np.abs(exact).max())
     weights = rng.normal(size=(there.n_coordinates, 2))
     there.forget()

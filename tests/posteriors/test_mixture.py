@@ -20,7 +20,8 @@ PARTS = [
 @pytest.fixture(scope="module", params=[2, 3])
 def machines(request):
     y = LABELS[request.param]
-    whole = BayesPointClassifier(mixture=PARTS, multi_class="one_vs_rest").fit(X, y)
+    whole = BayesPointClassifier(mixture=PARTS, multi_class="one_vs_rest", temperature=1.0)
+    whole.fit(X, y)
     return whole, [
         (w, BayesPointClassifier(**params, multi_class="one_vs_rest").fit(X, y))
         for w, params in PARTS
@@ -38,6 +39,35 @@ def test_probabilities_votes_and_shares(machines):
         np.testing.assert_allclose(getattr(whole, name)(NEW), expected, atol=1e-12)
     equal = sum(machine.predict_proba(NEW) for _, machine in parts) / 2
     assert np.abs(whole.predict_proba(NEW) - equal).max() > 0.01  # weights matter
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("multi_class", ["joint", "one_vs_rest"])
+def test_one_temperature_for_the_whole(n_classes, multi_class):
+    y = LABELS[n_classes]
+
+    def fitted(temperature, parts=PARTS):
+        clf = BayesPointClassifier(mixture=parts, multi_class=multi_class, temperature=temperature)
+        return clf.fit(X, y)
+
+    def warmed(p, temperature):
+        warm = p ** (1 / temperature)
+        return warm / warm.sum(axis=1, keepdims=True)
+
+    one, three, best = (fitted(temperature) for temperature in (1.0, 3.0, "auto"))
+    np.testing.assert_allclose(
+        three.predict_proba(NEW), warmed(one.predict_proba(NEW), 3.0), atol=1e-9
+    )
+    found = best.coding_.temperature
+    losses = [
+        fitted(found**power).expected_scores_["log_loss"].value for power in (0.8, 1, 110 / 60, 2.5)
+    ]  # log T is worth 60 / (60 + 50) of that of the best
+    assert losses[2] == min(losses) < losses[3]
+    own = fitted(1.0, [(1.0, PARTS[0][1])])  # of a single machine: its own and that of the whole
+    both = fitted(1.5, [(1.0, PARTS[0][1])])
+    np.testing.assert_allclose(
+        both.predict_proba(NEW), warmed(own.predict_proba(NEW), 1.5), atol=1e-9
+    )
 
 
 def test_moments_are_those_of_draws(machines):

@@ -16,7 +16,6 @@ from bayespoint.automatic.candidates import Candidate, basis_size, candidates
 from bayespoint.automatic.clock import Clock
 from bayespoint.automatic.halves import split
 from bayespoint.automatic.perceptrons import best_perceptron
-from bayespoint.coding import make_coding
 from bayespoint.left_out import best_temperature, expected_scores, mixture_weights
 from bayespoint.monitor import current_monitor
 from bayespoint.problem import Problem
@@ -39,7 +38,7 @@ class Given(NamedTuple):
     n_components : int, "auto" or None
         Points of the basis of kernels.
     temperature : float or "auto"
-        The temperature of all candidates, or that each has its own.
+        The temperature of the mixture, or that it is learned.
     constant : bool
         Whether there is a constant feature.
     any_engine : bool
@@ -90,6 +89,8 @@ class Choice(NamedTuple):
         Weights and parameters of the machines.
     trained : list
         The machines, trained on all points.
+    temperature : float
+        The temperature of the mixture.
     left_out : ndarray of shape (n, n_classes) or None
         Probabilities of the classes of each training point, given all other labels; the kernels
         were learned without its half of the points, unless these are few. None for perceptrons,
@@ -100,26 +101,28 @@ class Choice(NamedTuple):
 
     mixture: list[tuple[float, dict[str, Any]]]
     trained: list[Any]
+    temperature: float
     left_out: NDArray[np.float64] | None
     reasons: list[str]
 
     @property
     def params(self) -> dict[str, Any]:
         """The choice as parameters of a classifier."""
-        if len(self.mixture) == 1:
-            return self.mixture[0][1]
-        return {"mixture": self.mixture}
+        several = {"mixture": self.mixture}
+        one = self.mixture[0][1] if len(self.mixture) == 1 else several
+        return one | {"temperature": self.temperature}
 
 
 def choose(problem: Problem, given: Given, train: Callable[[dict[str, Any]], Any]) -> Choice:
-    r"""Choose kernels, their parameters, temperatures and weights by the training data.
+    r"""Choose kernels, their parameters and weights, and a temperature by the training data.
 
     1. The points are split into two halves. For each candidate, the evidence of each half (of at
        most 500 points) finds kernel parameters. (At most 200 points are not split to learn scales.)
     2. Each kernel is trained on all points. Leave-one-out predictions of the points of the *other*
        half are honest: neither their label nor their half took part.
-    3. The temperature of each candidate, and the weights of all candidates, maximise the
-       probability of the labels by these predictions.
+    3. The weights of all candidates, and then the temperature of their mixture, maximise the
+       probability of the labels by these predictions. (A mixture of forecasts that are neither too
+       timid nor too sure is too timid, so that temperatures of the candidates would not do.)
 
     Parameters
     ----------
@@ -161,8 +164,13 @@ def choose(problem: Problem, given: Given, train: Callable[[dict[str, Any]], Any
             mixture.append((float(part / len(one.members)), member.params))
             trained.append(member.trained)
     left_out = np.einsum("k,knc->nc", share, [one.left_out for one in tried])
+    log_odds = np.log(np.maximum(left_out, TINY))
+    temperature = given.temperature
+    if temperature == "auto":
+        temperature = best_temperature(log_odds, problem.codes, problem.weight)
+    left_out = softmax(log_odds / temperature, axis=1)
     weighed = [f"{part:4.0%} {one.words}" for part, one in zip(share, tried, strict=True)]
-    reasons = weighed + reasons
+    reasons = [*weighed, f"temperature {temperature:.2f}", *reasons]
     if given.any_engine and clock.left > 0:
         loss = expected_scores(left_out, problem.codes, problem.weight)["log_loss"].value
         found = best_perceptron(problem, given.gamma, train)
@@ -173,8 +181,8 @@ def choose(problem: Problem, given: Given, train: Callable[[dict[str, Any]], Any
                 f"{rest} perceptrons, rbf: first-visit log-loss {found[2]:.4f}, mixture {loss:.4f}"
             )
             if is_better:
-                return Choice([(1.0, found[0])], [found[1]], None, reasons)
-    return Choice(mixture, trained, left_out, reasons)
+                return Choice([(1.0, found[0])], [found[1]], 1.0, None, reasons)
+    return Choice(mixture, trained, temperature, left_out, reasons)
 
 
 def with_numbers(given: Given, problem: Problem) -> Given:
@@ -202,7 +210,7 @@ def try_out(
 
     Where points are few, it is learned from all of them.
     """
-    coding = make_coding(problem.classes)
+    coding = problem.coding
     scores = np.empty((len(problem.codes), len(problem.classes)))
     parts: list = [(np.concatenate(halves), slice(None))]
     if candidate.in_halves:
@@ -233,15 +241,8 @@ def try_out(
         answers = coding.left_out(trained.posterior.left_out_log_probability, problem.codes)
         scores[others] = coding.log_odds(*answers)[others]
         members.append(Member(params, trained))
-    temperature = given.temperature
-    if temperature == "auto":
-        temperature = best_temperature(scores, problem.codes, problem.weight)
-    coding = make_coding(problem.classes, temperature)
-    for i, (params, trained) in enumerate(members):
-        warm = params | {"temperature": temperature}
-        members[i] = Member(warm, trained._replace(coding=coding))
-    left_out = softmax(scores / temperature, axis=1)
+    left_out = softmax(scores, axis=1)
     loss = expected_scores(left_out, problem.codes, problem.weight)["log_loss"].value
-    words = f"{candidate.name}: leave-one-out log-loss {loss:.4f} at temperature {temperature:.2f}"
+    words = f"{candidate.name}: leave-one-out log-loss {loss:.4f}"
     words += ", search ended by max_time" * is_cut
     return Tried(words, members, left_out)

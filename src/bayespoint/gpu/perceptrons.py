@@ -105,7 +105,6 @@ class DeviceRounds:
             return to_device(numbers.astype(np.float32), device)
 
         self.machines = DeviceMachines(
-            orders=to_device(orders.astype(np.int32, copy=False), device),
             targets=padded,
             step=on_device(step),
             ridge=on_device(ridge),
@@ -116,6 +115,8 @@ class DeviceRounds:
             first=torch.zeros((n_machines, m - m // 2), device=device),
             progress=torch.zeros((n_machines, core.N_COUNTERS), dtype=torch.int32, device=device),
             missing=torch.zeros(n_machines, dtype=torch.int32, device=device),
+            # Last, since it waits for the kernel rows that the device computes meanwhile.
+            orders=to_device(orders.astype(np.int32, copy=False), device),
         )
 
     def run(self, clock: Any, n_before: int) -> None:
