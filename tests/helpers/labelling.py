@@ -77,11 +77,20 @@ def digits_pool(path):
     return digits.target.to_numpy()
 
 
+# Ctrl-C is ignored in processes that a script starts in the background, and in their children.
+START = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from bayespoint.cli import main
+main()
+"""
+
+
 class Command:
     """``bayespoint label`` in its own process."""
 
     def __init__(self, folder, *arguments):
-        command = [sys.executable, "-m", "bayespoint", "label", *map(str, arguments)]
+        command = [sys.executable, "-c", START, "label", *map(str, arguments)]
         self._log = open(folder / "output.txt", "w+", encoding="utf-8")  # noqa: SIM115
         self._process = subprocess.Popen(
             [*command, "--no-browser"],
