@@ -18,10 +18,11 @@ from bayespoint.likelihoods.quadrature import TINY, log_rest, share_of_largest
 from bayespoint.state import need, number
 from bayespoint.threads import in_parts
 
-N_POINTS = 256  # quasi-random points of an integral: probabilities are good to 1e-3
-MOST_FINE = 32  # times as many points where outputs vary much
+N_POINTS = 256  # quasi-random points of the softmax, where outputs hardly vary: good to 1e-3
+MOST_FINE = 256  # times as many points where they vary much
+MANY = 10  # classes beyond which twice as many points are taken
 WIDE = 200.0  # deviation of differences of three outputs: from here Gaussian noise is good to 1e-6
-WIDE_OF_MANY = 10.0  # of more outputs: to 1e-3
+WIDE_OF_MANY = 20.0  # of more outputs: to 1e-3
 LOST = 1e-15  # probability that counts as none
 CERTAIN = 100.0  # standard deviations beyond which nothing changes
 RELIABLE = 1e-9  # probability from which Owen's function has six digits
@@ -151,7 +152,8 @@ def softmax_by_rows(mean: NDArray, roots: NDArray) -> NDArray[np.float64]:
 def softmax_at_random(mean: NDArray, roots: NDArray) -> NDArray[np.float64]:
     """The mean of the softmax of more outputs, from more quasi-random points where they vary."""
     spread = np.sqrt(np.square(roots).sum(axis=1).max(axis=1))
-    finer = np.clip(2 ** np.ceil(spread), 1, MOST_FINE).astype(int)
+    doubled = np.ceil(np.minimum(spread, MOST_FINE)) + (mean.shape[1] > MANY)
+    finer = np.minimum(2**doubled, MOST_FINE).astype(int)
     shares = np.empty(mean.shape)
     for factor in np.unique(finer):
         own = finer == factor
@@ -186,7 +188,7 @@ def log_share_of_largest(mean: NDArray, covariance: NDArray) -> NDArray[np.float
     """
     n_classes = mean.shape[1]
     mean, covariance = np.ascontiguousarray(mean), np.ascontiguousarray(covariance)
-    cube = unit_cube(max(n_classes - 2, 1))
+    cube = unit_cube(max(n_classes - 2, 1), _core.orthants.points_for(n_classes))
     shares = few_at_a_time(_core.orthants.largest, mean, covariance, cube)
     if n_classes == 3:
         exact = np.stack([leads_both(mean, covariance, c) for c in range(3)], axis=1)
@@ -236,10 +238,9 @@ def differences(mean: NDArray, covariance: NDArray) -> tuple[NDArray, NDArray]:
 
 
 @lru_cache(maxsize=32)
-def unit_cube(dimensions: int, n_points: int = N_POINTS) -> NDArray[np.float64]:
-    """Quasi-random points of the unit cube: Sobol's, each coordinate folded at its middle."""
-    points = qmc.Sobol(dimensions, seed=0).random(n_points)
-    return np.clip(np.abs(2 * points - 1), 1e-12, 1 - 1e-12)
+def unit_cube(dimensions: int, n_points: int) -> NDArray[np.float64]:
+    """Quasi-random points of the unit cube, Sobol's, of which the first are such points, too."""
+    return np.clip(qmc.Sobol(dimensions, seed=0).random(n_points), 1e-12, 1 - 1e-12)
 
 
 @lru_cache(maxsize=32)
