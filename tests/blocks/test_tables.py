@@ -44,6 +44,26 @@ def test_the_same_bits_as_from_arrays(tmp_path, kind):
     assert clf.predict(frame()[list("abcd")]).tolist() == plain.predict(X).tolist()
 
 
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-8", "utf-8-sig"])
+def test_other_delimiters_and_encodings(tmp_path, encoding):
+    table = frame().rename(columns={"a": "größe"})
+    table["target"] = np.array(["süß", "sauer"], dtype=object)[Y]
+    path = write(tmp_path, "csv", table, sep=";", encoding=encoding)
+    how = {"delimiter": ";", "encoding": encoding, "block_rows": 100}
+    blocks = from_csv(path, "target", sample_weight="weight", **how)
+    assert blocks.feature_names == ["größe", "b", "c", "d"] and len(blocks) == 4
+    assert np.array_equal(blocks.read(3).X, X[300:]) and set(blocks.read(3).y) == {"süß", "sauer"}
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32-le"])
+def test_encodings_whose_line_breaks_are_several_bytes(tmp_path, encoding):
+    path = write(tmp_path, "csv", encoding=encoding)
+    with pytest.raises(ValueError, match="cannot be read in blocks"):
+        from_csv(path, "target", encoding=encoding)
+    with pytest.raises(ValueError, match="There is no encoding 'utf-9'"):
+        from_csv(path, "target", encoding="utf-9")
+
+
 @pytest.mark.parametrize("kind", READ)
 def test_chosen_columns(tmp_path, kind):
     path = write(tmp_path, kind)

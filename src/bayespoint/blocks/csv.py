@@ -31,6 +31,7 @@ class CsvBlocks(Blocks):
         missing: Sequence[str] = (),
         text: Sequence[str] = (),
     ) -> None:
+        check_encoding(encoding)
         self.path, self.target, self.weight = path, target, weight
         self.delimiter, self.encoding, self.missing = delimiter, encoding, list(missing)
         self.text = dict.fromkeys(text, str)
@@ -84,6 +85,19 @@ class CsvBlocks(Blocks):
         """Size and time of the file, and the place of the block in it."""
         status = self.path.stat()
         return status.st_size, status.st_mtime_ns, *self.places[k : k + 2]
+
+
+def check_encoding(encoding: str) -> None:
+    """Raise an error unless line breaks and quotation marks are single bytes."""
+    try:
+        is_simple = '\n"'.encode(encoding).endswith(b'\n"')
+    except LookupError:
+        raise ValueError(f"There is no encoding {encoding!r}. Most files have 'utf-8'.") from None
+    if not is_simple:
+        raise ValueError(
+            f"A file with the encoding {encoding!r} cannot be read in blocks: its line breaks are "
+            "no single bytes. Convert it to UTF-8, or make a Parquet file of it."
+        )
 
 
 def find_places(file: Any, begin: int, rows: int) -> list[int]:
