@@ -82,8 +82,8 @@ class Training(Settings):
         is_stream = isinstance(posterior, StreamPosterior)
         if self.temperature != "auto" or is_stream or self.decision == "vote":
             return trained
-        if posterior.left_out_log_probability is None:
-            return trained
+        if posterior.left_out_log_probability is None or not trained.space.kernel.is_linear:
+            return trained  # no batch comes after a fit with another kernel
         answers = coding.left_out(posterior.left_out_log_probability, problem.codes)
         losses = temperature_losses(coding.log_odds(*answers), problem.codes, problem.weight)
         if start is None:
