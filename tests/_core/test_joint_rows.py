@@ -84,7 +84,7 @@ def test_the_probability_of_one_of_several_is_near(n_classes):
     H = contrasts(n_classes)
     exact = _core.orthants.largest(
         (H @ m)[None], in_classes(v[None]) + NOISE * np.eye(n_classes),
-        np.random.default_rng(0).random((20_000, n_classes - 2)),
+        np.random.default_rng(0).random((20_000, n_classes - 2)), np.empty((0, n_classes)),
     )[0]  # fmt: skip
     sites = [settled(m, v, label) for label in range(n_classes)]
     found = [

@@ -8,6 +8,7 @@ from scipy.stats import multivariate_normal, qmc
 from bayespoint import _core
 from bayespoint.likelihoods import ArgmaxLikelihood, SoftmaxLikelihood, joint
 from bayespoint.likelihoods.joint import log_share_of_largest
+from bayespoint.likelihoods.quadrature import share_of_largest
 
 
 def outputs(n, n_classes, scale, seed=0):
@@ -97,15 +98,96 @@ def sobol(dimensions, n_points, seed):
     return np.clip(qmc.Sobol(dimensions, seed=seed).random(n_points), 1e-12, 1 - 1e-12)
 
 
+def by_genz(mean, covariance, n_points, seeds):
+    """Shares of the largest, each output by itself, from some seeds."""
+    n_classes = mean.shape[1]
+    none = np.empty((0, n_classes))
+    cubes = [sobol(n_classes - 2, n_points, seed) for seed in seeds]
+    return np.mean([_core.orthants.largest(mean, covariance, c, none) for c in cubes], axis=0)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1.0])
 @pytest.mark.parametrize("n_classes", [6, 10, 20])
-def test_there_are_enough_quasi_random_points(n_classes):
+def test_there_are_enough_quasi_random_points(n_classes, noise):
     mean, covariance = outputs(10, n_classes, 1.0)
+    covariance += noise * np.eye(n_classes)
     found = np.exp(log_share_of_largest(mean, covariance))
-    largest, dimensions = _core.orthants.largest, n_classes - 2
-    size = _core.orthants.points_for(n_classes)
-    parts = [largest(mean, covariance, sobol(dimensions, size, seed)) for seed in range(1, 9)]
-    exact, few = np.mean(parts, axis=0), largest(mean, covariance, sobol(dimensions, 32, 0))
+    exact = by_genz(mean, covariance, _core.orthants.points_for(n_classes), range(1, 9))
+    few = by_genz(mean, covariance, 8, [0])
     assert np.abs(found - exact).max() < 1e-3 < np.abs(few - exact).max()
+
+
+def at_once(mean, covariance, points):
+    """Shares of all outputs of one point at once, and whether they are good."""
+    shares = np.zeros(len(mean))
+    return shares, _core.orthants.all_at_once(mean, covariance, points, shares)
+
+
+@pytest.mark.parametrize("n_classes", [15, 26, 50])
+def test_all_outputs_at_once(n_classes):
+    """Many classes that are about as likely, against each by itself; 256 points are too few."""
+    _, covariance = outputs(3, n_classes, 0.7)
+    covariance += np.eye(n_classes)
+    mean = 0.1 * np.random.default_rng(1).normal(size=(3, n_classes))
+    exact = by_genz(mean, covariance, 1024, range(1, 5))
+    points = ndtri(sobol(n_classes, 2**15, 0))
+    for i in range(3):
+        found, is_good = at_once(mean[i], covariance[i], points)
+        assert is_good
+        assert np.abs(found - exact[i]).max() < 1e-3
+    hasty = [at_once(mean[i], covariance[i], points[:256])[0] for i in range(3)]
+    assert np.abs(hasty - exact).max() > 1e-3
+    alone = [at_once(mean[i], covariance[i], 0 * points)[0] for i in range(3)]  # only noise varies
+    assert np.abs(alone - exact).max() > 2e-3
+
+
+@pytest.mark.parametrize("n_classes", [5, 19, 50])
+def test_independent_outputs_of_unequal_variance(n_classes):
+    """Against quadrature, also classes of hardly any share; equal variances are wrong."""
+    rng = np.random.default_rng(2)
+    mean, variance = rng.normal(size=(4, n_classes)), rng.uniform(0.4, 2.5, (4, n_classes))
+    mean[:, :2] += [[4.0, 3.5]]
+    covariance = variance[:, :, None] * np.eye(n_classes)
+    exact = share_of_largest(mean, variance)
+    found = np.exp(log_share_of_largest(mean, covariance + 3.0))  # what all have in common
+    assert np.abs(found - exact).max() < 1e-3
+    rare = exact > 2e-5
+    assert exact[rare].min() < 1e-4
+    np.testing.assert_allclose(found[rare], exact[rare], rtol=0.2)
+    equal = share_of_largest(mean, np.full(mean.shape, variance.mean()))
+    assert np.abs(equal - exact).max() > 0.01
+
+
+@pytest.mark.parametrize("n_classes", [5, 12])
+def test_noise_and_roots_have_the_differences_of_the_outputs(n_classes):
+    _, (covariance,) = outputs(1, n_classes, 1.0)
+    covariance += np.eye(n_classes)
+    mean = np.arange(n_classes) / n_classes
+    f, roots, noise = np.empty(n_classes), np.empty((n_classes - 2, n_classes)), np.empty(n_classes)
+    assert _core.orthants.split(mean, covariance, f, roots, noise)
+    contrast = np.eye(n_classes) - 1 / n_classes
+    expected = contrast @ covariance @ contrast
+    level = np.trace(expected) / (n_classes - 1)
+    parts = contrast @ (roots.T @ roots + np.diag(noise**2)) @ contrast
+    np.testing.assert_allclose(level * parts, expected, atol=2e-3)
+    np.testing.assert_allclose(np.sqrt(level) * contrast @ f, contrast @ mean, atol=1e-12)
+    assert noise.min() > 0.5
+
+
+@pytest.mark.parametrize("factor", [1e-300, 1e-6, 1e6, 1e300])
+def test_the_unit_of_the_outputs_does_not_matter(factor):
+    mean, covariance = outputs(3, 8, 1.0)
+    covariance += np.eye(8)
+    expected = np.exp(log_share_of_largest(mean, covariance))
+    found = np.exp(log_share_of_largest(np.sqrt(factor) * mean, factor * covariance))
+    np.testing.assert_allclose(found, expected, atol=1e-3)
+
+
+def test_outputs_without_noise_are_compared_one_by_one():
+    root = np.random.default_rng(0).normal(size=(8, 3))
+    points = ndtri(sobol(8, 2**13, 0))
+    assert not at_once(np.zeros(8), root @ root.T, points)[1]
+    assert at_once(np.zeros(8), root @ root.T + 9 * np.eye(8), points)[1]
 
 
 @pytest.mark.parametrize("scale", [1.0, 3.0, 8.0, 15.0])

@@ -13,7 +13,7 @@ from bayespoint._core.calls import guarded_module, interrupts_later
 
 MODULES = (
     "billiard", "ep", "filters", "gibbs", "grids", "joint", "joint_rows", "knapsack", "orthants",
-    "perceptron", "regions",
+    "perceptron", "regions", "softmax",
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Which of several correlated Gaussian outputs is the largest, and the mean of their softmax."""
+"""Which of several correlated Gaussian outputs is the largest."""
 
 import math
 
@@ -12,6 +12,14 @@ ROOT_2_PI = math.sqrt(2 * math.pi)
 FEW = 256  # quasi-random points that are enough for a probability p of four outputs,
 CLEAR = 0.01  # or of any number, if p (1 - p) is smaller than this
 NEGLIGIBLE = 1e-5  # chance against the best below which an output takes no part in the others'
+ENOUGH = 5e-4  # two doublings of the points that change all shares by less are enough for 1e-3
+MOST = 2**21  # numbers in an array of points
+RARE = 0.005  # share times number of outputs below which an output has points of its own,
+FEWEST = 128  # which are good to some per cent of its share
+LEAST_NOISE = 0.01  # variance of independent noise, of 1, below which Genz's method is as fast
+RIDGE, COMMON = 1e-6, 1e3  # variances, of 1, that make the matrix regular and change nothing
+BELOW, ABOVE, STEP = -3.5, 4.5, 1.5  # nodes of the largest output, in deviations of the noise
+FINE, LAST = 64, 10  # cells a unit, and last value, of a table: good to 1e-5 and to 0.3 % of Phi
 # P. J. Acklam's rational approximation of the quantiles of the normal distribution, to 1e-9.
 CENTRE = (
     -3.969683028665376e01, 2.209460984245205e02, -2.759285104469687e02,
@@ -29,16 +37,25 @@ UNDER_TAIL = (
     7.784695709041462e-03, 3.224671290700398e-01, 2.445134137142996e00, 3.754408661907416e00,
 )  # fmt: skip
 FAR = 0.02425
-END = 7.5  # 6e-14 of the standard normal distribution lies outside
-SLOPE = 4.0  # of differences of outputs, up to which a step of 1 / 4 is good to 1e-8
-FINEST = 256  # parts of a step
-DOMINANT = 40.0  # lead of an output beyond which the others have no share: exp(-40) = 4e-18
+GRID = np.arange(-LAST * FINE, LAST * FINE + 2) / FINE
+PHI = np.array([0.5 * math.erfc(-x * ROOT_HALF) for x in GRID])
+HAZARD = np.exp(-0.5 * GRID**2) / ROOT_2_PI / PHI
 
 
 @compiled
 def phi(x: float) -> float:
     """The normal distribution function."""
     return 0.5 * math.erfc(-x * ROOT_HALF)
+
+
+@compiled
+def near_phi(x: float) -> float:
+    """The same by a table, to 0.3 % of its value."""
+    if x < -LAST:
+        return phi(x)
+    x = FINE * (min(x, LAST) + LAST)
+    cell = int(x)
+    return PHI[cell] + (x - cell) * (PHI[cell + 1] - PHI[cell])
 
 
 @compiled
@@ -111,23 +128,26 @@ def positive(m: NDArray, S: NDArray, uniform: NDArray) -> float:
     A. Genz's sequence of conditional probabilities, at quasi-random points of a unit cube.
     """
     size = len(m)
-    L, z = np.zeros((size, size)), np.zeros(size)
+    L, mean = np.zeros((size, size)), np.empty(size)
     ordered_factor(m, S, L)
-    if size == 1:
-        return phi(m[0] / L[0, 0])
+    effect = L.T.copy()  # of each standard normal variable on the later ones, in their deviations
+    for k in range(size):
+        m[k] /= L[k, k]
+        for i in range(k):
+            effect[i, k] /= L[k, k]
     total = 0.0
     for point in range(len(uniform)):
         product = 1.0
         for k in range(size):
-            mean = m[k]
-            for i in range(k):
-                mean += L[k, i] * z[i]
-            p = phi(mean / L[k, k])
+            mean[k] = m[k]
+        for k in range(size):
+            p = near_phi(mean[k])
             product *= p
-            if product < 1e-250:
+            if product < 1e-250 or k == size - 1:
                 break
-            if k < size - 1:
-                z[k] = -quantile(uniform[point, k] * p)
+            z = -quantile(uniform[point, k] * p)
+            for j in range(k + 1, size):
+                mean[j] += effect[k, j] * z
         total += product
         if point + 1 == FEW and total * (FEW - total) < CLEAR * FEW**2:
             return total / FEW
@@ -135,11 +155,121 @@ def positive(m: NDArray, S: NDArray, uniform: NDArray) -> float:
 
 
 @compiled
+def leads(m: NDArray, S: NDArray, c: int) -> tuple[NDArray, NDArray]:
+    """Mean and covariance of the differences between output c and all others."""
+    lead, spread = np.empty(len(m) - 1), np.empty((len(m) - 1, len(m) - 1))
+    for p in range(len(m) - 1):
+        j = p if p < c else p + 1
+        lead[p] = m[c] - m[j]
+        for q in range(len(m) - 1):
+            o = q if q < c else q + 1
+            spread[p, q] = S[c, c] - S[c, o] - S[j, c] + S[j, o]
+    return lead, spread
+
+
+@compiled
 def points_for(n_outputs: int) -> int:
-    """Quasi-random points at which probabilities of the largest output are good to 1e-3."""
+    """Quasi-random points at which Genz's method is good to 1e-3."""
     if n_outputs <= 4:
         return FEW
     return 4 * FEW if n_outputs <= 12 else 8 * FEW
+
+
+@compiled
+def most_for(n_outputs: int) -> int:
+    """Most quasi-random points of all outputs at once, which take no longer than Genz's method."""
+    return 32 * FEW if n_outputs <= 12 else min(128 * FEW, 2 ** int(math.log2(MOST / n_outputs)))
+
+
+@compiled
+def split(m: NDArray, S: NDArray, f: NDArray, roots: NDArray, noise: NDArray) -> bool:
+    """N(f, roots^T roots) plus independent noise, whose differences are those of N(m, S), scaled.
+
+    The variances of the noise are in proportion to those of each output given all others, and as
+    large as possible. False if there is hardly any noise.
+    """
+    size, trace = len(m), 0.0
+    rows, R = np.zeros(size), np.empty((size, size))
+    for i in range(size):
+        trace += S[i, i]
+        for j in range(size):
+            rows[i] += S[i, j] / size
+    level, middle = (trace - rows.sum()) / (size - 1), rows.sum() / size
+    if not 1e-250 < level < 1e250:
+        return False
+    for i in range(size):
+        f[i] = (m[i] - m[0]) / math.sqrt(level)
+        for j in range(size):
+            R[i, j] = (S[i, j] - rows[i] - rows[j] + middle) / level + COMMON
+        R[i, i] += RIDGE
+    inverse = np.linalg.inv(R)
+    for i in range(size):
+        if not 0.0 < inverse[i, i] < 1.0 / LEAST_NOISE:
+            return False
+        noise[i] = math.sqrt(1.0 / inverse[i, i])
+    for i in range(size):
+        for j in range(size):
+            R[i, j] /= noise[i] * noise[j]
+    values, vectors = np.linalg.eigh(R)
+    for i in range(size):
+        for k in range(1, size - 1):  # the last is what all have in common
+            roots[-k, i] = noise[i] * vectors[i, k] * math.sqrt(values[k] - values[0])
+        noise[i] *= math.sqrt(max(values[0], RIDGE))
+    return True
+
+
+@compiled
+def all_at_once(m: NDArray, S: NDArray, points: NDArray, shares: NDArray) -> bool:
+    """Probability that each output of N(m, S) is the largest; False if it takes more points.
+
+    The outputs f without their independent noise are those of quasi-random points. Given f, output
+    c is the largest with value t with the density of its noise at t - f_c times the probability
+    that all others are below t, summed over equidistant t, the first of them quasi-random.
+    """
+    size, was_small = len(m), False
+    mean, roots, noise = np.empty(size), np.empty((size - 2, size)), np.empty(size)
+    if not split(m, S, mean, roots, noise):
+        return False
+    f, hazard, total = np.empty(size), np.empty(size), np.zeros(size)
+    near = np.empty(size, np.int64)
+    for q in range(len(points)):
+        for c in range(size):
+            f[c] = mean[c]
+        for k in range(size - 2):
+            for c in range(size):
+                f[c] += roots[k, c] * points[q, k + 1]
+        low = high = -np.inf
+        for c in range(size):
+            low, high = max(low, f[c] + BELOW * noise[c]), max(high, f[c] + ABOVE * noise[c])
+        step, n_near = np.inf, 0
+        for c in range(size):
+            if f[c] + ABOVE * noise[c] > low:
+                near[n_near], step = c, min(step, STEP * noise[c])
+                n_near += 1
+        t = low + step * phi(points[q, 0])
+        while t < high:
+            density = 1.0
+            for k in range(n_near):
+                c = near[k]
+                x = FINE * (min(max((t - f[c]) / noise[c], -LAST), LAST) + LAST)
+                cell = int(x)
+                part = x - cell
+                density *= PHI[cell] + part * (PHI[cell + 1] - PHI[cell])
+                hazard[k] = HAZARD[cell] + part * (HAZARD[cell + 1] - HAZARD[cell])
+            for k in range(n_near):
+                total[near[k]] += step * density * hazard[k] / noise[near[k]]
+            t += step
+        if q + 1 >= FEW and q + 1 & q == 0:
+            change, scale = 0.0, total.sum()
+            for c in range(size):
+                change = max(change, abs(total[c] / scale - shares[c]))
+                shares[c] = total[c] / scale
+            if change < ENOUGH and was_small:
+                return True
+            if q >= FEW and change**2 * (q + 1) > ENOUGH**2 * len(points):
+                return False  # at the rate of random points
+            was_small = change < ENOUGH
+    return False
 
 
 @compiled
@@ -150,11 +280,12 @@ def chance(mean: NDArray, S: NDArray, i: int, j: int) -> float:
 
 
 @compiled
-def largest(mean: NDArray, covariance: NDArray, uniform: NDArray) -> NDArray:
-    """Probability that each output is the largest, (n, C), from quasi-random points (Q, C - 2).
+def largest(mean: NDArray, covariance: NDArray, uniform: NDArray, points: NDArray) -> NDArray:
+    """Probability that each output is the largest, (n, C).
 
-    Outputs that hardly ever beat the one of the largest mean are compared in pairs only, and take
-    no part in the probabilities of the others.
+    From quasi-random points, uniform (Q, C - 2) for Genz's method and normal (Q, C) for all outputs
+    at once. Outputs that hardly ever beat the one of the largest mean are compared in pairs only,
+    and take no part in the probabilities of the others.
     """
     n, n_classes = mean.shape
     shares = np.empty((n, n_classes))
@@ -174,130 +305,17 @@ def largest(mean: NDArray, covariance: NDArray, uniform: NDArray) -> NDArray:
         if size == 1:
             shares[i, best] = 1.0
         elif size > 2:
+            m, S, found = np.empty(size), np.empty((size, size)), np.zeros(size)
+            for p in range(size):
+                m[p] = mean[i, kept[p]]
+                for q in range(size):
+                    S[p, q] = covariance[i, kept[p], kept[q]]
+            together = size > 4 and all_at_once(m, S, points[: most_for(size)], found)
+            enough = FEWEST if together else points_for(size)
             for k in range(size):
-                c = kept[k]
-                m, S = np.empty(size - 1), np.empty((size - 1, size - 1))
-                for p in range(size - 1):
-                    j = kept[p if p < k else p + 1]
-                    m[p] = mean[i, c] - mean[i, j]
-                    for q in range(size - 1):
-                        o = kept[q if q < k else q + 1]
-                        S[p, q] = (covariance[i, c, c] - covariance[i, c, o]
-                                   - covariance[i, j, c] + covariance[i, j, o])  # fmt: skip
-                shares[i, c] = positive(m, S, uniform[: points_for(size)])
+                if not together or found[k] * size < RARE:
+                    lead, spread = leads(m, S, k)
+                    found[k] = positive(lead, spread, uniform[:enough])
+                shares[i, kept[k]] = found[k]
         shares[i] /= shares[i].sum()
-    return shares
-
-
-@compiled
-def mean_softmax(mean: NDArray, roots: NDArray, points: NDArray) -> NDArray:
-    """The mean of softmax(mean + root e) over points e, (n, C)."""
-    n, n_classes = mean.shape
-    shares, f = np.zeros((n, n_classes)), np.empty(n_classes)
-    for i in range(n):
-        for q in range(len(points)):
-            top = -np.inf
-            for c in range(n_classes):
-                f[c] = mean[i, c]
-                for k in range(points.shape[1]):
-                    f[c] += roots[i, c, k] * points[q, k]
-                top = max(top, f[c])
-            total = 0.0
-            for c in range(n_classes):
-                f[c] = math.exp(f[c] - top)
-                total += f[c]
-            for c in range(n_classes):
-                shares[i, c] += f[c] / total
-    return shares / len(points)
-
-
-@compiled
-def nodes_of(slope: NDArray) -> tuple[NDArray, NDArray]:
-    """Nodes of the trapezoidal rule that suit the slopes of outputs, and their weights."""
-    steepest = slope.max() - slope.min()
-    parts = int(max(1.0, min(math.ceil(steepest / SLOPE), FINEST)))
-    step = 1.0 / (SLOPE * parts)
-    nodes = step * np.arange(int(2 * END * SLOPE) * parts + 1) - END
-    return nodes, step / ROOT_2_PI * np.exp(-0.5 * nodes * nodes)
-
-
-@compiled
-def add_softmax(
-    f: NDArray, slope: NDArray, nodes: NDArray, weights: NDArray, begin: int, end: int,
-    total: NDArray,
-) -> None:  # fmt: skip
-    """Add the softmax of f + slope t at some of the nodes t; most exponentials are products."""
-    n_classes, step = len(f), nodes[1] - nodes[0]
-    e, factor = np.empty(n_classes), np.empty(n_classes)
-    part = int(DOMINANT / max(step * (slope.max() - slope.min()), 1.0)) + 1
-    for start in range(begin, end, part):
-        top = 0
-        for c in range(1, n_classes):
-            if f[c] - f[top] > (slope[top] - slope[c]) * nodes[start]:
-                top = c
-        for c in range(n_classes):
-            e[c] = math.exp(f[c] - f[top] + (slope[c] - slope[top]) * nodes[start])
-            factor[c] = math.exp((slope[c] - slope[top]) * step)
-        for k in range(start, min(start + part, end)):
-            scale = 0.0
-            for c in range(n_classes):
-                scale += e[c]
-            scale = weights[k] / scale
-            for c in range(n_classes):
-                total[c] += scale * e[c]
-                e[c] *= factor[c]
-
-
-@compiled
-def find_dominant(
-    f: NDArray, slope: NDArray, step: float, size: int, first: NDArray, last: NDArray
-) -> None:
-    """The first and last node at which each output f + slope t dominates all others, in place."""
-    for c in range(len(f)):
-        low, high = 0.0, size - 1.0
-        for j in range(len(f)):
-            lead, gain = f[c] - f[j] - DOMINANT, slope[c] - slope[j]
-            if gain > 0.0:
-                low = max(low, math.ceil((END - lead / gain) / step))
-            elif gain < 0.0:
-                high = min(high, math.floor((END - lead / gain) / step))
-            elif lead < 0.0 and j != c:
-                high = -1.0
-        first[c], last[c] = int(min(low, size)), int(max(high, -1.0))
-
-
-@compiled
-def softmax_in_plane(mean: NDArray, roots: NDArray) -> NDArray:
-    """The mean of softmax(mean + root e) for e ~ N(0, I) in two dimensions, (n, C).
-
-    By the trapezoidal rule, with nodes as fine as the slopes of the outputs ask for. Of a row of
-    nodes, in the direction of the larger slopes, only those are visited where no output dominates.
-    """
-    n, n_classes = mean.shape
-    shares, row = np.zeros((n, n_classes)), np.empty(n_classes)
-    first, last = np.empty(n_classes, np.int64), np.empty(n_classes, np.int64)
-    for i in range(n):
-        slope = np.ascontiguousarray(roots[i, :, 0])
-        nodes, weights = nodes_of(slope)
-        heights, height_weights = nodes_of(roots[i, :, 1])
-        size = len(nodes)
-        sums = np.zeros(size + 1)
-        sums[1:] = np.cumsum(weights)
-        for h in range(len(heights)):
-            f = mean[i] + roots[i, :, 1] * heights[h]
-            find_dominant(f, slope, nodes[1] - nodes[0], size, first, last)
-            row[:] = 0.0
-            k = 0
-            while k < size:
-                end = size
-                for c in range(n_classes):
-                    if first[c] <= k <= last[c]:
-                        row[c] += sums[last[c] + 1] - sums[k]
-                        k = end = last[c] + 1
-                    elif k < first[c] <= last[c]:
-                        end = min(end, first[c])
-                if k < end:
-                    add_softmax(f, slope, nodes, weights, k, end, row)
-                    k = end
-            shares[i] += height_weights[h] * row
     return shares

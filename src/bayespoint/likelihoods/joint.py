@@ -145,7 +145,7 @@ def softmax_by_rows(mean: NDArray, roots: NDArray) -> NDArray[np.float64]:
     """
     plane = np.zeros((*mean.shape, 2))
     plane[:, :, : roots.shape[2]] = roots
-    shares = few_at_a_time(_core.orthants.softmax_in_plane, mean, plane)
+    shares = few_at_a_time(_core.softmax.softmax_in_plane, mean, plane)
     return np.maximum(shares, np.minimum(softmax(mean, axis=1), LOST))
 
 
@@ -158,14 +158,15 @@ def softmax_at_random(mean: NDArray, roots: NDArray) -> NDArray[np.float64]:
     for factor in np.unique(finer):
         own = finer == factor
         points = normal_points(roots.shape[2], N_POINTS * int(factor))
-        shares[own] = few_at_a_time(_core.orthants.mean_softmax, mean[own], roots[own], points)
+        shares[own] = few_at_a_time(_core.softmax.mean_softmax, mean[own], roots[own], points)
     return shares
 
 
 def log_share_of_largest(mean: NDArray, covariance: NDArray) -> NDArray[np.float64]:
     """Logarithm of the probability that each of several Gaussian outputs is the largest.
 
-    Good to 1e-6 for three outputs, by Owen's function, and to 1e-3 for more, by Genz's method.
+    Good to 1e-6 for three outputs, by Owen's function, and to 1e-3 for more, from quasi-random
+    points (2e-3 where the covariance is nearly singular).
 
     Parameters
     ----------
@@ -189,7 +190,8 @@ def log_share_of_largest(mean: NDArray, covariance: NDArray) -> NDArray[np.float
     n_classes = mean.shape[1]
     mean, covariance = np.ascontiguousarray(mean), np.ascontiguousarray(covariance)
     cube = unit_cube(max(n_classes - 2, 1), _core.orthants.points_for(n_classes))
-    shares = few_at_a_time(_core.orthants.largest, mean, covariance, cube)
+    points = normal_points(n_classes, _core.orthants.most_for(n_classes))
+    shares = few_at_a_time(_core.orthants.largest, mean, covariance, cube, points)
     if n_classes == 3:
         exact = np.stack([leads_both(mean, covariance, c) for c in range(3)], axis=1)
         shares = np.where(exact > RELIABLE, exact, np.minimum(shares, RELIABLE))
