@@ -16,7 +16,7 @@ ENOUGH = 5e-4  # two doublings of the points that change all shares by less are 
 MOST = 2**21  # numbers in an array of points
 RARE = 0.005  # share times number of outputs below which an output has points of its own,
 FEWEST = 128  # which are good to some per cent of its share
-LEAST_NOISE = 0.01  # variance of independent noise, of 1, below which Genz's method is as fast
+LEAST_NOISE = 0.1  # part of the variance that is independent noise, below which shares jump
 RIDGE, COMMON = 1e-6, 1e3  # variances, of 1, that make the matrix regular and change nothing
 BELOW, ABOVE, STEP = -3.5, 4.5, 1.5  # nodes of the largest output, in deviations of the noise
 FINE, LAST = 64, 10  # cells a unit, and last value, of a table: good to 1e-5 and to 0.3 % of Phi
@@ -186,9 +186,9 @@ def split(m: NDArray, S: NDArray, f: NDArray, roots: NDArray, noise: NDArray) ->
     """N(f, roots^T roots) plus independent noise, whose differences are those of N(m, S), scaled.
 
     The variances of the noise are in proportion to those of each output given all others, and as
-    large as possible. False if there is hardly any noise.
+    large as possible. False if there is little noise.
     """
-    size, trace = len(m), 0.0
+    size, trace, noise_trace = len(m), 0.0, 0.0
     rows, R = np.zeros(size), np.empty((size, size))
     for i in range(size):
         trace += S[i, i]
@@ -204,7 +204,7 @@ def split(m: NDArray, S: NDArray, f: NDArray, roots: NDArray, noise: NDArray) ->
         R[i, i] += RIDGE
     inverse = np.linalg.inv(R)
     for i in range(size):
-        if not 0.0 < inverse[i, i] < 1.0 / LEAST_NOISE:
+        if not inverse[i, i] > 0.0:
             return False
         noise[i] = math.sqrt(1.0 / inverse[i, i])
     for i in range(size):
@@ -215,7 +215,8 @@ def split(m: NDArray, S: NDArray, f: NDArray, roots: NDArray, noise: NDArray) ->
         for k in range(1, size - 1):  # the last is what all have in common
             roots[-k, i] = noise[i] * vectors[i, k] * math.sqrt(values[k] - values[0])
         noise[i] *= math.sqrt(max(values[0], RIDGE))
-    return True
+        noise_trace += noise[i] ** 2
+    return noise_trace > LEAST_NOISE * size
 
 
 @compiled
