@@ -148,7 +148,7 @@ class Fitted(Predictions, Training, Deferred):
         log_odds = posterior.log_odds(visits.honest_outputs)
         scores, forecasts = oob_forecasts(log_odds, codes, weight, self.coding_.temperature)
         if bool(forecasts[-1].any()):
-            self.expected_scores_ = expected_scores_of_parts(lambda: [forecasts])
+            self.expected_scores_ = expected_scores_of_parts([forecasts])
             self.oob_score_ = 1 - self.expected_scores_["error"].value
         self.defer(oob_decision_function_=lambda: at_given_points(to_host(scores), given))
 

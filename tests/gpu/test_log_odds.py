@@ -58,11 +58,11 @@ def test_what_they_are_expected_to_score(t, device):
     both = np.concatenate([0 * decision, decision], axis=1) if t == 1 else decision
     p = np.exp(both[known]) / np.exp(both[known]).sum(axis=1, keepdims=True)
     expected = expected_scores(p, codes[known], weight[known])
-    found = expected_scores_of_parts(lambda: [forecasts])
+    found = expected_scores_of_parts([forecasts])
     for name in ("error", "log_loss"):
         assert np.allclose(found[name], expected[name])
     light = oob_forecasts(there, codes, 1e-200 * weight, 1.0)[1]
-    assert np.allclose(expected_scores_of_parts(lambda: [light])["error"], expected["error"])
+    assert np.allclose(expected_scores_of_parts([light])["error"], expected["error"])
 
 
 def logistic_problem(t, device, n=1200):
