@@ -357,16 +357,30 @@ extern "C" __global__ void look_ahead(
 
 // Kernel values from inner products, in place, for a block of rows: of powers
 // (g a_i b_j + c_i d_j)^degree, of Gaussians (degree 0) exp(min(0, g a_i b_j - c_i - d_j)).
-__device__ float kernel_value(float g, float a, float b, float c, float d, int degree) {
+// The base of a power comes first, then all powers of several values: one branch for all.
+__device__ float base_of(float g, float a, float b, float c, float d, int degree) {
     const float x = g * (a * b);
-    if (degree == 0) return expf(fminf(0.0f, x - (c + d)));
-    const float base = x + c * d;
-    float power = base;
-    for (int bit = 30 - __clz(degree); bit >= 0; bit--) {
-        power *= power;
-        if (degree >> bit & 1) power *= base;
+    return degree == 0 ? fminf(0.0f, x - (c + d)) : x + c * d;
+}
+
+template <int N>
+__device__ void to_powers(float (&values)[N], int degree) {
+    if (degree == 0) {
+#pragma unroll
+        for (int i = 0; i < N; i++) values[i] = expf(values[i]);
+        return;
     }
-    return power;
+    float base[N];
+#pragma unroll
+    for (int i = 0; i < N; i++) base[i] = values[i];
+#pragma unroll 1
+    for (int bit = 30 - __clz(degree); bit >= 0; bit--) {
+#pragma unroll
+        for (int i = 0; i < N; i++) values[i] *= values[i];
+        if (degree >> bit & 1)
+#pragma unroll
+            for (int i = 0; i < N; i++) values[i] *= base[i];
+    }
 }
 
 extern "C" __global__ void finish(float* values, const float* __restrict__ a,
@@ -377,13 +391,13 @@ extern "C" __global__ void finish(float* values, const float* __restrict__ a,
         float4* line = (float4*)(values + row * stride);
         for (int j = blockIdx.x * blockDim.x + threadIdx.x; j < n_columns / 4;
              j += gridDim.x * blockDim.x) {
-            float4 v = line[j];
-            const float4 right = ((const float4*)b)[j], side = ((const float4*)d)[j];
-            v.x = kernel_value(v.x, a[row], right.x, c[row], side.x, degree);
-            v.y = kernel_value(v.y, a[row], right.y, c[row], side.y, degree);
-            v.z = kernel_value(v.z, a[row], right.z, c[row], side.z, degree);
-            v.w = kernel_value(v.w, a[row], right.w, c[row], side.w, degree);
-            line[j] = v;
+            const float4 g = line[j], right = ((const float4*)b)[j], side = ((const float4*)d)[j];
+            float v[4] = {base_of(g.x, a[row], right.x, c[row], side.x, degree),
+                          base_of(g.y, a[row], right.y, c[row], side.y, degree),
+                          base_of(g.z, a[row], right.z, c[row], side.z, degree),
+                          base_of(g.w, a[row], right.w, c[row], side.w, degree)};
+            to_powers(v, degree);
+            line[j] = make_float4(v[0], v[1], v[2], v[3]);
         }
     }
 }
@@ -398,18 +412,21 @@ extern "C" __global__ void finish_symmetric(float* values, const float* __restri
     if (column < row) return;
     const int x = threadIdx.x, j = column + x;
     float* at = values + (row + threadIdx.y) * stride + j;
-    float g[4];
+    float g[4] = {};
 #pragma unroll
     for (int u = 0; u < 4; u++)
         if (row + threadIdx.y + 8 * u < n && j < n) g[u] = at[8 * u * stride];
     const float right = j < n ? a[j] : 0.0f, side = j < n ? c[j] : 0.0f;
 #pragma unroll
     for (int u = 0; u < 4; u++) {
-        const int i = row + threadIdx.y + 8 * u;
-        if (i < n && j < n)
-            tile[threadIdx.y + 8 * u][x] = at[8 * u * stride] =
-                kernel_value(g[u], a[i], right, c[i], side, degree);
+        const int i = min(row + threadIdx.y + 8 * u, n - 1);
+        g[u] = base_of(g[u], a[i], right, c[i], side, degree);
     }
+    to_powers(g, degree);
+#pragma unroll
+    for (int u = 0; u < 4; u++)
+        if (row + threadIdx.y + 8 * u < n && j < n)
+            tile[threadIdx.y + 8 * u][x] = at[8 * u * stride] = g[u];
     __syncthreads();
     if (column == row) return;
     float* mirrored = values + (column + threadIdx.y) * stride + row + x;
@@ -447,32 +464,38 @@ multiply(const float* __restrict__ values, const float* __restrict__ a,
     }
     for (int j = blockIdx.y * n_each; j < end; j += SUM_POINTS) {
         __syncthreads();
-        for (int e = threadIdx.x; e < n_here * SUM_POINTS; e += 256) {
+        for (int e = threadIdx.x; e < SUM_COLUMNS * SUM_POINTS; e += 256) {
             const int t = e / SUM_POINTS, point = j + e % SUM_POINTS;
             shared[t][e % SUM_POINTS] =
-                point < end ? weights[(size_t)(first + t) * n_columns + point] : 0.0f;
+                t < n_here && point < end ? weights[(size_t)(first + t) * n_columns + point] : 0.0f;
         }
         __syncthreads();
-        float g[SUM_POINTS / 32][OWN_ROWS];  // all are loaded before the first is used
+        float g[SUM_POINTS / 32 * OWN_ROWS];  // all are loaded before the first is used
 #pragma unroll
         for (int u = 0; u < SUM_POINTS / 32; u++)
 #pragma unroll
-            for (int r = 0; r < OWN_ROWS; r++) g[u][r] = lines[r][min(j + 32 * u + lane, end - 1)];
+            for (int r = 0; r < OWN_ROWS; r++)
+                g[OWN_ROWS * u + r] = lines[r][min(j + 32 * u + lane, end - 1)];
 #pragma unroll
         for (int u = 0; u < SUM_POINTS / 32; u++) {
             const int point = min(j + 32 * u + lane, end - 1);
             const float right = b[point], side = d[point];
 #pragma unroll
-            for (int r = 0; r < OWN_ROWS; r++)
-                g[u][r] = kernel_value(g[u][r], left[r], right, below[r], side, degree);
-#pragma unroll
-            for (int t = 0; t < SUM_COLUMNS; t++) {
-                if (t >= n_here) break;
-                const float weight = shared[t][32 * u + lane];
-#pragma unroll
-                for (int r = 0; r < OWN_ROWS; r++) total[r][t] += g[u][r] * weight;
+            for (int r = 0; r < OWN_ROWS; r++) {
+                float& value = g[OWN_ROWS * u + r];
+                value = base_of(value, left[r], right, below[r], side, degree);
             }
         }
+        to_powers(g, degree);
+#pragma unroll
+        for (int u = 0; u < SUM_POINTS / 32; u++)
+#pragma unroll
+            for (int t = 0; t < SUM_COLUMNS; t++) {
+                if (t % 4 == 0 && t >= n_here) break;  // a branch for every column would be slower
+                const float weight = shared[t][32 * u + lane];
+#pragma unroll
+                for (int r = 0; r < OWN_ROWS; r++) total[r][t] += g[OWN_ROWS * u + r] * weight;
+            }
     }
     out += (size_t)blockIdx.y * n_rows * n_weights;
 #pragma unroll
