@@ -72,6 +72,8 @@ def fit(name: str, folder: Path) -> tuple:
 
 def chosen(clf: BayesPointClassifier) -> str:
     """The machines of a mixture with their weights, without those that hardly count."""
+    if clf.posterior_.n_samples is not None:
+        return "perceptrons"
     lines = [line.split(":")[0].strip() for line in clf.run_.choice if "%" in line]
     return ", ".join(line for line in lines if not line.startswith("0%"))
 
