@@ -100,7 +100,7 @@ def best_log_scale(
         return float(posterior.log_evidence.sum()), np.array([slope["prior_scale"]])
 
     bounds, flat = (np.log([NARROW]), np.log([WIDE])), FLAT_OF_ALL if request.joint else FLAT
-    return climb(evidence, start, *bounds, slope=flat, gain=1e-6, max_iter=15, max_calls=20).x
+    return climb(evidence, start, *bounds, slope=flat, max_calls=20).x
 
 
 def with_scale(engine: Any, scale: float) -> Any:
