@@ -16,9 +16,7 @@ from bayespoint.engines.run import Run
 from bayespoint.posteriors import GaussianPosterior
 from bayespoint.spaces import BasisSpace, Coordinates
 
-ENOUGH = (
-    1000  # points to compare scales on; fewer of several classes, all of which tell of one scale
-)
+ENOUGH = 1000  # points to compare scales on; fewer of several classes, which all tell of the scale
 FEW = 4  # times as few say where to begin
 ROUGH = {"tol": 1e-3, "max_iter": 50}  # while scales are compared
 # Derivative of the evidence by the logarithm of the scale at which the search ends; of all classes
