@@ -18,6 +18,7 @@ from bayespoint.cli.columns import CATEGORY, MANY_CATEGORIES, NUMBER, prepare, s
 from bayespoint.cli.errors import bad_data
 from bayespoint.cli.labels import check_classes, read_labels
 from bayespoint.cli.messages import Notes, count
+from bayespoint.cli.reading import named_columns
 from bayespoint.cli.recipe import MISSING, make_columns
 from bayespoint.cli.training import check_roles, column_format
 from bayespoint.reports import profile
@@ -100,6 +101,7 @@ def learn_columns(source: Any, roles: Roles, notes: Notes) -> Learned:
     """
     target, drop, numbers, categories = roles
     sample, labels, unlabelled = look(source, roles)
+    sample = named_columns(sample, notes)
     if not labels:
         bad_data(f"column {target!r} (--target) has no values")
     if unlabelled:
@@ -111,7 +113,7 @@ def learn_columns(source: Any, roles: Roles, notes: Notes) -> Learned:
     counts: Counter = Counter()
     for label, n in labels.items():
         counts[str(label) if is_text else label] += n
-    check_classes(pd.Series(list(counts) * 3), target)  # too few, or no classes
+    check_classes(counts, target)
     features = sample.drop(columns=[target, *dict.fromkeys(drop)])
     kinds = sort_columns(features, notes, numbers, categories)
     formats = {name: column_format(features[name], kind) for name, kind in kinds.items()}
