@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 
 from bayespoint.gpu.arrays import check_points, to_device, to_numpy
 from bayespoint.gpu.devices import find_device, is_device_array, is_tensor
+from bayespoint.validation import missing_labels
 
 CONVERSION = re.compile(r"could not convert|[Cc]annot (cast|convert)")  # of NumPy and pandas
 
@@ -55,20 +56,12 @@ def columns_named(X: Any) -> Iterator[None]:
 def check_labels(y: Any) -> None:
     """Raise an error if labels are missing; NaN among numbers is left to scikit-learn."""
     labels = np.asarray(y)
-    if labels.dtype != object or labels.ndim != 1:
-        return
-    lost = [k for k, label in enumerate(labels) if is_missing(label)]
-    if lost:
+    lost = missing_labels(labels)
+    if labels.dtype == object and len(lost):
         raise ValueError(
             f"y has missing labels ({len(lost)}, the first one at sample {lost[0]}). Leave these "
             "samples out."
         )
-
-
-def is_missing(label: Any) -> bool:
-    """Whether a label is None, NaN, or pandas' NA or NaT."""
-    is_nan = isinstance(label, float) and label != label
-    return is_nan or type(label).__name__ in ("NoneType", "NAType", "NaTType")
 
 
 def device_points(estimator: Any, X: Any, device: Any, dtype: str, *, reset: bool) -> Any:

@@ -171,6 +171,17 @@ def test_broken_csv_files(tmp_path, content, message):
         from_csv(tmp_path / "table.csv", "y").read(0)
 
 
+@pytest.mark.parametrize("kind", READ)
+@pytest.mark.parametrize("labels", [["no", "yes"], [0.0, 1.0]], ids=["words", "numbers"])
+def test_a_row_without_a_label_is_named(tmp_path, kind, labels):
+    table = pd.DataFrame({"a": np.arange(60.0), "y": labels * 30})
+    table.loc[47, "y"] = None
+    path = tmp_path / f"table.{kind}"
+    table.to_csv(path, index=False) if kind == "csv" else table.to_parquet(path)
+    with pytest.raises(BlockError, match="Block 2 has no label in row 7"):
+        machine().fit(READ[kind](path, "y", block_rows=20))
+
+
 def test_csv_files_that_cannot_be_read(tmp_path):
     with pytest.raises(ValueError, match="must be a single character"):
         from_csv(tmp_path / "table.csv", "y", delimiter="::")

@@ -152,6 +152,16 @@ def test_broken_tables(tmp_path, content, words):
     assert list(tmp_path.iterdir()) == [data]
 
 
+def test_rows_are_numbered_as_in_the_file(tmp_path):
+    table = customers()
+    table.loc[123, "age"] = np.inf
+    data = write(table, tmp_path / "data.csv")
+    common = ["--target", "repaid", "--model", tmp_path / "m.bpm"]
+    inside, outside = (invoke("train", data, *common, *more) for more in ([], ["--out-of-core"]))
+    assert "first in row 124 below the header" in error_line(outside)
+    assert error_line(outside) == error_line(inside)
+
+
 def test_odd_headers_are_read_as_in_memory(tmp_path):
     """Lines before the header, line breaks in it, and a column without a name."""
     table = customers().sample(frac=1, random_state=0)  # whose index does not count the rows

@@ -131,7 +131,7 @@ def look(source: Any, roles: Roles) -> tuple[pd.DataFrame, Counter, int]:
     """Rows at equal distances, how often each label occurs, and how many rows have none."""
     target, drop, numbers, categories = roles
     labels: Counter = Counter()
-    kept, before, unlabelled = [], 0, 0
+    kept, before, unlabelled, n_read = [], 0, 0, 0
     step = 1
     for k in range(len(source)):
         frame = source.frame(k)
@@ -142,12 +142,13 @@ def look(source: Any, roles: Roles) -> tuple[pd.DataFrame, Counter, int]:
             )
             step = max(1, len(frame) * len(source) // SAMPLE)
         n = len(frame)
+        frame.index = pd.RangeIndex(n_read, n_read := n_read + n)  # rows of the file
         own, frame = with_labels(frame, target)
         labels.update(own)
         unlabelled += n - len(own)
         kept.append(frame.iloc[-before % step :: step])
         before += len(frame)
-    return pd.concat(kept, ignore_index=True), labels, unlabelled
+    return pd.concat(kept), labels, unlabelled
 
 
 class Totals:
@@ -170,8 +171,11 @@ class Totals:
         }
         self.missing: Counter = Counter()
         remarks: dict[str, None] = {}
+        before = 0
         for k in range(len(source)):
-            own, frame = with_labels(source.frame(k), target)
+            rows = source.frame(k)
+            rows.index = pd.RangeIndex(before, before := before + len(rows))  # those of the file
+            own, frame = with_labels(rows, target)
             quiet = Notes(aloud=False)
             if len(own):
                 self._add(prepare(frame, kinds, quiet, commas))
