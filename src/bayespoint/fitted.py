@@ -51,6 +51,8 @@ WHEN = {
     "intercept_": WEIGHTS,
     "log_evidence_": "it takes a named kernel, such as 'rbf', and an engine that computes it, such "
     "as 'ep'",
+    "feature_relevance_": "it is known for dense features and kernels that are linear, Gaussian or "
+    "sums of these",
     "left_out_error_": LEFT_OUT,
     "expected_scores_": LEFT_OUT,
     "chosen_params_": "it takes kernel='auto', dense features, and engine='ep' or 'laplace'",
