@@ -88,6 +88,14 @@ def test_column_without_a_name(tmp_path):
         ([True, False, None, True], "number", ""),
         (["1", "2.5", "1e3"], "number", ""),
         (["1,5", "2", "1.234,5"], "number", "decimal commas"),
+        (["$1,500", "-$2.50", "$7", None], "number", "has signs of a currency, which are dropped"),
+        (
+            ["5 €", "1.234,5 €", "7€"],
+            "number",
+            "currency, which are dropped; it has decimal commas",
+        ),
+        (["$5", "€5", "$5"], "category", ""),
+        (["$5 to $9", "$10", "$5 to $9"], "category", ""),
         (["x", "y", "x"], "category", ""),
         (["0", "1", "3+", "1"], "category", "mixes numbers and words"),
         ([*map(str, range(100, 119)), "unknown"], "number", ""),
@@ -119,6 +127,12 @@ def test_numbers_of_text():
     numbers = as_numbers(pd.Series(["1.234,5", "1.000", "-0,25", None, "x", "True"]))
     np.testing.assert_array_equal(numbers.values, [1234.5, 1000, -0.25, np.nan, np.nan, 1])
     assert numbers.words == ["x"]
+
+
+def test_amounts_are_numbers():
+    numbers = as_numbers(pd.Series(["$1,234.50", "-$3", "$-4", "7", None, "$"]))
+    np.testing.assert_array_equal(numbers.values, [1234.5, -3, -4, 7, np.nan, np.nan])
+    assert numbers.words == ["$"]
 
 
 def test_words_among_numbers_are_missing_values(tmp_path):
