@@ -170,15 +170,12 @@ class Fitted(Predictions, Training, Deferred):
     ) -> None:
         """The same from first visits on a device."""
         posterior: Any = self.posterior_
-        temperature = self.coding_.temperature
-        log_odds, forecasts = oob_forecasts(
-            visits.honest_outputs, posterior.log_odds.matrix, posterior.log_odds.offset, codes,
-            weight, temperature,
-        )  # fmt: skip
+        log_odds = posterior.log_odds(visits.honest_outputs)
+        scores, forecasts = oob_forecasts(log_odds, codes, weight, self.coding_.temperature)
         if bool(forecasts[-1].any()):
-            self.expected_scores_ = expected_scores_of_parts(lambda: [forecasts])
+            self.expected_scores_ = expected_scores_of_parts([forecasts])
             self.oob_score_ = 1 - self.expected_scores_["error"].value
-        self.defer(oob_decision_function_=lambda: at_given_points(to_host(log_odds), given))
+        self.defer(oob_decision_function_=lambda: at_given_points(to_host(scores), given))
 
     def _weights(self) -> tuple[NDArray, NDArray]:
         """Weights of the features and intercepts, if the kernel is linear."""

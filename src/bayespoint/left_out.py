@@ -204,32 +204,26 @@ def expected_scores(
     """
     copies = np.ones(len(codes)) if weight is None else weight
     copies = copies / copies.max()  # squares of tiny weights are 0
-    return expected_scores_of_parts(lambda: [(probabilities, codes, copies)])
+    return expected_scores_of_parts([(probabilities, codes, copies)])
 
 
-def expected_scores_of_parts(parts: Callable[[], Iterable[Part]]) -> dict[str, Estimate]:
-    """The same from forecasts, codes and copies of some points at a time, gone through twice.
+def expected_scores_of_parts(parts: Iterable[Part]) -> dict[str, Estimate]:
+    """The same from forecasts, codes and copies of some points at a time.
 
     They are arrays, or tensors on a device.
     """
-    total: Any = 0.0
-    squares = wrong = loss = mean = total
-    for p, codes, copies in parts():
+    sums: Any = 0.0
+    for p, codes, copies in parts:
         losses = log_losses(p)
-        total += copies.sum()
-        squares += copies @ copies
-        wrong += (copies * (p.argmax(axis=1) != codes)).sum()
-        loss += (copies * of_classes(losses, codes)).sum()
-        mean += (copies * (p * losses).sum(axis=1)).sum()
-    loss, mean = loss / total, mean / total
-    seen = implied = 0.0  # sums of squares: of what was seen, and if labels came from the forecasts
-    for p, codes, copies in parts():
-        losses = log_losses(p)
-        seen += (copies * (of_classes(losses, codes) - loss) ** 2).sum()
-        implied += (copies * (p * (losses - mean) ** 2).sum(axis=1)).sum()
-    n = float(total**2 / squares)  # points of equal weight that say as much
-    spread = np.sqrt(float(max(seen, implied) / total) / n)
-    return estimates(n, float(wrong / total), float(loss), float(spread))
+        ones, seen = 0 * copies + 1, of_classes(losses, codes)
+        wrong = ones * (p.argmax(1) != codes)
+        mean, square = (p * losses).sum(1), (p * losses**2).sum(1)  # if labels came from p
+        sums = sums + copies @ side_by_side(ones, copies, wrong, seen, seen**2, mean, square)
+    total, squares, *means = sums.tolist()
+    wrong, seen, seen_square, mean, square = np.divide(means, total).tolist()
+    n = total**2 / squares  # points of equal weight that say as much
+    spread = np.sqrt(max(seen_square - seen**2, square - mean**2, 0.0) / n)
+    return estimates(n, wrong, seen, float(spread))
 
 
 def log_losses(p: Any) -> Any:
@@ -243,6 +237,15 @@ def of_classes(losses: Any, codes: Any) -> Any:
     if isinstance(losses, np.ndarray):
         return losses[np.arange(len(codes)), codes]
     return losses.gather(1, codes[:, None])[:, 0]
+
+
+def side_by_side(*columns: Any) -> Any:
+    """Arrays or tensors as the columns of a matrix."""
+    if isinstance(columns[0], np.ndarray):
+        return np.column_stack(columns)
+    import torch
+
+    return torch.column_stack(columns)
 
 
 def estimates(n: float, wrong: float, loss: float, spread: float) -> dict[str, Estimate]:

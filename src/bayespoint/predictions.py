@@ -66,7 +66,7 @@ class Predictions:
             of each class against the rest, or log-probabilities if they have one posterior; the
             class with the largest is predicted.
         """
-        scores, _, _ = self._answers(X)
+        scores = self._scores(X)
         return scores[:, 0] if self.coding_.n_tasks == 1 else scores
 
     @follows_input
@@ -83,8 +83,7 @@ class Predictions:
         ndarray of shape (n_samples,)
             Predicted labels, from ``classes_``.
         """
-        scores, _, _ = self._answers(X)
-        return self.classes_[self.coding_.decide(scores)]
+        return self.classes_[self.coding_.decide(self._scores(X))]
 
     @follows_input
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -106,8 +105,7 @@ class Predictions:
         ndarray of shape (n_samples, n_classes)
             Rows sum to 1.
         """
-        _, log_yes, log_no = self._answers(X)
-        return self.coding_.probabilities(log_yes, log_no)
+        return self.coding_.probabilities(*self._log_probability(X))
 
     @follows_input
     def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -123,8 +121,7 @@ class Predictions:
         ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        _, log_yes, log_no = self._answers(X)
-        return self.coding_.log_probabilities(log_yes, log_no)
+        return self.coding_.log_probabilities(*self._log_probability(X))
 
     @follows_input
     def vote_shares(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -295,11 +292,17 @@ class Predictions:
         single = self.coding_.probabilities(log_yes, log_no, temperature=1.0)
         return np.moveaxis(single, 1, 0)
 
-    def _answers(self, X: ArrayLike) -> tuple[NDArray, NDArray, NDArray]:
-        """Scores, and log-probabilities of yes and no, each (n, n_tasks)."""
-        decision = self._in_chunks(X, lambda Z: self.posterior_.decision(Z, self.decision))
-        log_yes, log_no = self.posterior_.log_probability(decision, self.decision)
-        return self.coding_.scores(decision, log_yes, log_no), log_yes, log_no
+    def _decisions(self, X: ArrayLike) -> NDArray:
+        """Decisions of all tasks, (n, n_tasks)."""
+        return self._in_chunks(X, lambda Z: self.posterior_.decision(Z, self.decision))
+
+    def _scores(self, X: ArrayLike) -> NDArray:
+        """Scores of the classes, (n, n_tasks)."""
+        return self.posterior_.scores(self._decisions(X), self.decision, self.coding_)
+
+    def _log_probability(self, X: ArrayLike) -> tuple[NDArray, NDArray]:
+        """Log-probabilities of yes and no, each (n, n_tasks)."""
+        return self.posterior_.log_probability(self._decisions(X), self.decision)
 
     def _in_chunks(self, X: ArrayLike, function: Callable[[NDArray], NDArray]) -> NDArray:
         """Apply a function of transformed points, chunk by chunk."""

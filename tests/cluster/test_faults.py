@@ -143,14 +143,18 @@ def test_all_workers_are_gone_and_come_back(workers, slow, expected):
     assert death.happened
 
 
-def test_a_worker_joins_late(workers, slow, expected):
+def test_a_worker_joins_late(workers, slow, expected, tmp_path):
+    joined = tmp_path / "joined"
+    slow.fault = partial(faults.wait_for, path=joined)  # however long the worker takes to start
+    before = set(worker_pids(has_workers(workers, 3)))
     with contextlib.ExitStack() as stack:
-        has_workers(workers, 3)
-        address = workers.scheduler.address
-        slow.seconds = 0.2
-        before = set(worker_pids(workers))
-        join = After(slow, 4, lambda: stack.enter_context(faults.worker(address)))
-        join.start()
+
+        def join():
+            stack.enter_context(faults.worker(workers.scheduler.address))
+            has_workers(workers, 4)
+            joined.touch()
+
+        After(slow, 4, join).start()
         assert_same_bits(fit(workers, slow), expected)
         assert {pid for _, pid in slow.readings} - before  # it has done something
 

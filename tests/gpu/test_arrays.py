@@ -84,6 +84,15 @@ def test_a_large_array_goes_in_pieces(gpu, monkeypatch):
         assert np.array_equal(arrays.to_device(array, gpu).cpu().numpy(), array)
 
 
+def test_buffers_are_not_filled_before_they_are_copied(gpu):
+    busy = torch.randn((8192, 8192), device=gpu)
+    for _ in range(50):
+        busy = busy @ busy  # copies have to wait for these
+    several = [np.full(100_000, i, dtype=np.int32) for i in range(3 * arrays.N_STAGES)]
+    there = [arrays.to_device(array, gpu) for array in several]
+    assert all(np.array_equal(one.cpu(), array) for one, array in zip(there, several, strict=True))
+
+
 BAD = {
     "features": (X[:, :3], "X has 3 features, but BayesPointClassifier is expecting 4"),
     "dimensions": (X[0], "2D array"),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bayespoint.gpu import kernels as on_device
+from bayespoint.gpu import source
 from bayespoint.gpu.rows import UNIT, DeviceRows
 from bayespoint.kernels import ConstantKernel, PolynomialKernel, RadialKernel, SumKernel
 
@@ -74,6 +75,23 @@ def test_points_come_back_as_numpy_prepares_them(name, device):
     assert back.rows.shape == here.rows.shape
     assert np.allclose(back.rows, here.rows, atol=1e-6)
     assert np.allclose(there.block(back, back), kernel.block(here, here), atol=2e-5)
+
+
+@pytest.mark.parametrize("degree", [0, 1, 5])
+@pytest.mark.parametrize("n_weights", [1, 10, 17, 32])
+@pytest.mark.parametrize("shape", [(1, 1), (33, 5), (70, 3001)])
+def test_the_source_of_sums_over_kernel_values(shape, n_weights, degree, gpu):
+    rng = np.random.default_rng(0)
+    n, m = shape
+    sides = (rng.random(size) for size in (n, m, n, m))
+    arrays = rng.normal(size=shape), *sides, rng.normal(size=(m, n_weights))
+    values, *others, weights = (torch.tensor(array, dtype=torch.float32) for array in arrays)
+    padded = torch.nn.functional.pad(values, (0, -m % 4 + 4)).to(gpu)[:, :m]
+    there = [one.to(gpu) for one in others]
+    found = source.multiply(padded, *there, degree, weights.to(gpu))
+    exact = [one.double() for one in (values, *others)]
+    expected = source.multiply(*exact, degree, weights.double())
+    assert torch.allclose(found.cpu().double(), expected, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", KERNELS)

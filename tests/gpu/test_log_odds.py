@@ -50,23 +50,19 @@ def test_what_they_are_expected_to_score(t, device):
     outputs, targets, weight = problem(500, t)
     log_odds = learn_log_odds(outputs, targets, weight)
     codes = (targets[:, 0] > 0).astype(int) if t == 1 else targets.argmax(axis=1)
-    scores, forecasts = oob_forecasts(
-        torch.tensor(outputs, device=device), log_odds.matrix, log_odds.offset, codes, weight, 1.0
-    )
+    there = log_odds(torch.tensor(outputs, device=device))
+    scores, forecasts = oob_forecasts(there, codes, weight, 1.0)
     decision = log_odds(outputs)
     assert np.allclose(scores.cpu(), decision, equal_nan=True)
     known = np.isfinite(decision).all(axis=1)
     both = np.concatenate([0 * decision, decision], axis=1) if t == 1 else decision
     p = np.exp(both[known]) / np.exp(both[known]).sum(axis=1, keepdims=True)
     expected = expected_scores(p, codes[known], weight[known])
-    found = expected_scores_of_parts(lambda: [forecasts])
+    found = expected_scores_of_parts([forecasts])
     for name in ("error", "log_loss"):
         assert np.allclose(found[name], expected[name])
-    light = oob_forecasts(
-        torch.tensor(outputs, device=device), log_odds.matrix, log_odds.offset, codes,
-        1e-200 * weight, 1.0,
-    )[1]  # fmt: skip
-    assert np.allclose(expected_scores_of_parts(lambda: [light])["error"], expected["error"])
+    light = oob_forecasts(there, codes, 1e-200 * weight, 1.0)[1]
+    assert np.allclose(expected_scores_of_parts([light])["error"], expected["error"])
 
 
 def logistic_problem(t, device, n=1200):

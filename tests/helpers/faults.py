@@ -78,6 +78,14 @@ def hoard(k, begun, survived):
     del memory
 
 
+def wait_for(k, path):
+    """Nothing is read twice before a file is there."""
+    begun = path.with_name(f"begun {k}")
+    while begun.exists() and not path.exists():
+        time.sleep(0.05)
+    begun.touch()
+
+
 class After(threading.Thread):
     """Does something, once, as soon as blocks have been read so many times."""
 

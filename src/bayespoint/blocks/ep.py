@@ -24,6 +24,7 @@ from bayespoint.engines.gaussian.tasks import EXHAUSTED, STOPPED, Ending, TaskRe
 from bayespoint.exceptions import ClusterError
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors import GaussianPosterior
+from bayespoint.spaces.coordinates import inverse_root
 
 ACTIVE = "active"  # the reason of a task that goes on
 MANY = 1000  # points for each weight, from which sites need not be kept
@@ -51,21 +52,21 @@ class TaskState:
     reason: str = ACTIVE
 
     @classmethod
-    def at_prior(cls, space: Any, prior: GaussianPrior, share: float, *, full: bool) -> TaskState:
+    def at_prior(cls, prior: GaussianPrior, share: float, *, full: bool) -> TaskState:
         """Before the first round: no site says anything."""
         d = len(prior.mean)
         nothing = np.zeros((d, d) if full else d)
         state = cls(nothing, np.zeros(d), prior.mean, nothing, share)
-        state.take(space, prior, state.precision, state.pull)
+        state.take(prior, state.precision, state.pull)
         return state
 
-    def take(self, space: Any, prior: GaussianPrior, precision: NDArray, pull: NDArray) -> None:
+    def take(self, prior: GaussianPrior, precision: NDArray, pull: NDArray) -> None:
         """Step 4: the posterior of the prior and these sums; a LinAlgError if there is none."""
         full = precision.ndim == 2
         total = precision + (prior.precision if full else prior.root**-2.0)
         if not np.isfinite(total).all() or not (full or (total > 0).all()):
             raise LinAlgError("the messages overflow")
-        factor = space.inverse_root(total) if full else total**-0.5
+        factor = inverse_root(total) if full else total**-0.5
         forces = pull - (precision @ prior.mean if full else precision * prior.mean)
         move = factor @ (factor.T @ forces) if full else forces / total
         mean, scales = prior.mean + move, np.linalg.norm(factor, axis=1) if full else factor
@@ -129,10 +130,8 @@ class Rounds:
         # An engine whose shares of steps follow the moves of single rounds.
         self.fit, self.engine = fit, clone(engine).set_params(schedule="parallel")
         self.likelihood = ProbitLikelihood(float(engine.noise), float(engine.label_noise))
-        share, space = engine.damping or self.first_share, fit.design.space
-        self.tasks = [
-            TaskState.at_prior(space, prior, share, full=self.is_full) for prior in fit.priors
-        ]
+        share = engine.damping or self.first_share
+        self.tasks = [TaskState.at_prior(prior, share, full=self.is_full) for prior in fit.priors]
         self.sites = [self.no_sites(n) for n in fit.sizes]
         self.round = 0
         self.moves: list[float] = []  # of each task, in the last round
@@ -201,7 +200,7 @@ class Rounds:
         for _ in range(HALVINGS):
             try:
                 task.take(
-                    self.fit.design.space, self.fit.priors[i],
+                    self.fit.priors[i],
                     task.precision + part * (sums.precision[place] - task.precision),
                     task.pull + part * (sums.pull[place] - task.pull),
                 )  # fmt: skip
@@ -305,8 +304,7 @@ class FreeRounds(Rounds):
         """The same; the last step, which costs nothing more, is taken."""
         share, task = super().settle(i, place, sums, should_stop), self.tasks[i]
         if task.reason == "":
-            space, prior = self.fit.design.space, self.fit.priors[i]
-            task.take(space, prior, sums.precision[place], sums.pull[place])
+            task.take(self.fit.priors[i], sums.precision[place], sums.pull[place])
         return share
 
     def lost_cavities(self, task: TaskState, place: int, sums: Any) -> bool:

@@ -34,7 +34,7 @@ def temperature_of(left_out: Sequence[LeftOut], coding: Coding, thinned: int = 1
 def expected(left_out: Sequence[LeftOut], coding: Coding) -> dict[str, Estimate]:
     """Error and log-loss that new data should bring."""
     heaviest = max(one.weight.max(initial=0.0) for one in left_out)
-    return expected_scores_of_parts(lambda: chunks(left_out, coding, heaviest))
+    return expected_scores_of_parts(chunks(left_out, coding, heaviest))
 
 
 def chunks(

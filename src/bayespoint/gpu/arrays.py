@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import cycle
 from threading import local
 from typing import Any
 from weakref import finalize
@@ -13,6 +15,7 @@ from numpy.typing import NDArray
 
 from bayespoint.gpu.devices import is_device_array, is_tensor
 
+SMALL = 1 << 16  # bytes of an array that is copied at once
 STAGE = 1 << 22  # bytes of a piece that is copied through page-locked memory
 N_STAGES = 8  # buffers for such pieces
 CHUNK = 65_536  # rows at a time, where a temporary copy of all would be large
@@ -24,8 +27,9 @@ _copies: dict[tuple[int, Any], Any] = {}  # of arrays that are alive, on devices
 def to_device(array: Any, device: Any, dtype: Any = None) -> Any:
     """A tensor on the device with the values of a NumPy array, a tensor or a CuPy array.
 
-    Large arrays go through page-locked buffers, filled by a few threads, which is several times as
-    fast as the direct way. Types are converted on the device.
+    All but small arrays go through page-locked buffers: the host need not wait until the device has
+    done what it was asked to do before. Those of large ones are filled by a few threads, which is
+    several times as fast as the direct way. Types are converted on the device.
     """
     import torch
 
@@ -35,7 +39,7 @@ def to_device(array: Any, device: Any, dtype: Any = None) -> Any:
     array = np.ascontiguousarray(array)
     if array.dtype in (np.uint16, np.uint32, np.uint64):  # of which torch knows little
         array = array.astype(np.int64)
-    if device.type != "cuda" or array.nbytes <= 2 * STAGE:
+    if device.type != "cuda" or array.nbytes <= SMALL:
         host = torch.from_numpy(array if array.flags.writeable else array.copy())
         return host.to(device=device, dtype=dtype)
     kind = torch.from_numpy(np.empty(0, dtype=array.dtype)).dtype
@@ -44,10 +48,10 @@ def to_device(array: Any, device: Any, dtype: Any = None) -> Any:
     pieces = [slice(begin, begin + STAGE) for begin in range(0, len(source), STAGE)]
     buffers = stages(device)
     for first in range(0, len(pieces), N_STAGES):
-        some = list(zip(pieces[first : first + N_STAGES], buffers, strict=False))
-        filled = [threads().submit(fill, stage, source[piece]) for piece, stage in some]
-        for (piece, (stage, copied)), done in zip(some, filled, strict=True):
-            n = done.result()
+        some = [(piece, next(buffers)) for piece in pieces[first : first + N_STAGES]]
+        apply = map if len(some) == 1 else threads().map
+        filled = apply(lambda one: fill(one[1], source[one[0]]), some)
+        for (piece, (stage, copied)), n in zip(some, filled, strict=True):
             goal[piece].copy_(stage[:n], non_blocking=True)
             copied.record()
     return there.to(dtype) if dtype is not None else there
@@ -81,15 +85,17 @@ def threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(N_STAGES // 2)
 
 
-def stages(device: Any) -> tuple:
-    """The page-locked buffers of this thread, each with an event: its last copy is over."""
+def stages(device: Any) -> Iterator[tuple]:
+    """The page-locked buffers of this thread, in turn, with an event: its last copy is over."""
     import torch
 
     of_devices = vars(_buffers).setdefault("stages", {})
     if device not in of_devices:
-        of_devices[device] = tuple(
-            (torch.empty(STAGE, dtype=torch.uint8, pin_memory=True), torch.cuda.Event())
-            for _ in range(N_STAGES)
+        of_devices[device] = cycle(
+            [
+                (torch.empty(STAGE, dtype=torch.uint8, pin_memory=True), torch.cuda.Event())
+                for _ in range(N_STAGES)
+            ]
         )
     return of_devices[device]
 
@@ -128,7 +134,7 @@ def check_points(X: Any, owner: str) -> None:
         )
     if X.is_complex() or X.dtype == torch.bool:
         raise ValueError(f"Expected points of numbers, got {X.dtype}.")
-    if not bool(torch.isfinite(X.sum(dtype=torch.float64))) and not bool(torch.isfinite(X).all()):
+    if not bool(torch.isfinite(X.sum())) and not bool(torch.isfinite(X).all()):
         what = "NaN" if bool(torch.isnan(X).any()) else "infinity"
         raise ValueError(f"Input X contains {what}.\n{owner} does not accept missing values.")
 

@@ -78,18 +78,18 @@ def pull(Z: Any, forces: NDArray) -> NDArray[np.float64]:
     return to_host(Z.T @ to_device(forces, Z.device, Z.dtype))
 
 
-def curvature(Z: Any, rate: NDArray) -> NDArray[np.float64]:
-    """Z^T diag(rate) Z."""
+def curvature(Z: Any, rate: NDArray) -> Any:
+    """Z^T diag(rate) Z, as a tensor."""
     r = to_device(rate, Z.device, Z.dtype)[:, None]
     total = Z.new_zeros((Z.shape[1], Z.shape[1]))
     for begin in range(0, len(Z), PART):
         part = Z[begin : begin + PART]
         total.addmm_((part * r[begin : begin + PART]).T, part)
-    return to_host((total + total.T) / 2)
+    return (total + total.T) / 2
 
 
-def variances(Z: Any, factor: NDArray) -> NDArray[np.float64]:
-    """Squared length of F^T z for every point."""
+def variances(Z: Any, factor: Any) -> NDArray[np.float64]:
+    """Squared length of F^T z for every point; F is an array or a tensor."""
     F = to_device(factor, Z.device, Z.dtype)
     parts = (Z[begin : begin + PART] for begin in range(0, len(Z), PART))
     return np.concatenate([to_host((part @ F).square().sum(dim=1)) for part in parts])
@@ -102,13 +102,24 @@ def solve_lower(L: Any, rows: Any) -> Any:
     return torch.linalg.solve_triangular(L, rows.T, upper=False).T
 
 
-def inverse_root(Z: Any, precision: NDArray) -> NDArray[np.float64]:
-    """F, upper triangular, with F F^T the inverse of a matrix of the size of the weights."""
+def posterior_root(Z: Any, rate: NDArray, prior: NDArray) -> Any:
+    """F, upper triangular, with F F^T the inverse of Z^T diag(rate) Z + prior, as a tensor.
+
+    The prior is a matrix, or its diagonal.
+    """
     import torch
 
-    P = to_device(precision, Z.device, Z.dtype)
-    L, failed = torch.linalg.cholesky_ex(P)
+    precision, added = curvature(Z, rate), to_device(prior, Z.device, Z.dtype)
+    precision += torch.diag(added) if added.ndim == 1 else added
+    if not bool(precision.isfinite().all()):
+        raise LinAlgError("the messages overflow")
+    L, failed = torch.linalg.cholesky_ex(precision)
     if bool(failed):
         raise LinAlgError("the matrix is not positive definite")
-    one = torch.eye(len(P), dtype=P.dtype, device=P.device)
-    return to_host(torch.linalg.solve_triangular(L, one, upper=False).T.contiguous())
+    one = torch.eye(len(L), dtype=L.dtype, device=L.device)
+    return torch.linalg.solve_triangular(L, one, upper=False).T.contiguous()
+
+
+def times_covariance(factor: Any, weights: NDArray) -> NDArray[np.float64]:
+    """F F^T v."""
+    return to_host(factor @ (factor.T @ to_device(weights, factor.device, factor.dtype)))

@@ -11,21 +11,14 @@ from bayespoint.gpu.arrays import to_device
 
 
 def oob_forecasts(
-    outputs: Any,
-    matrix: NDArray[np.float64],
-    offset: NDArray[np.float64],
-    codes: NDArray,
-    weight: NDArray[np.float64] | None,
-    temperature: float,
+    log_odds: Any, codes: NDArray, weight: NDArray[np.float64] | None, temperature: float
 ) -> tuple[Any, tuple[Any, Any, Any]]:
-    """Log-odds of all points, and what their expected scores are computed from.
+    """Scores of all points, and what their expected scores are computed from.
 
     Parameters
     ----------
-    outputs : tensor of shape (n_points, n_tasks)
-        Honest outputs; rows with NaN do not count.
-    matrix, offset : ndarray of shape (n_tasks, n_tasks) and (n_tasks,)
-        The log-odds are ``outputs @ matrix.T + offset``.
+    log_odds : tensor of shape (n_points, n_tasks)
+        Of honest outputs; rows with NaN do not count.
     codes : ndarray of shape (n_points,)
         Index of the class of each point.
     weight : ndarray of shape (n_points,) or None
@@ -35,7 +28,7 @@ def oob_forecasts(
 
     Returns
     -------
-    log_odds : tensor of shape (n_points, n_tasks)
+    scores : tensor of shape (n_points, n_tasks)
         As ``decision_function`` has them.
     forecasts : tuple of tensors
         Probabilities of the classes (n_points, n_classes), codes, and the copies that each point
@@ -43,16 +36,13 @@ def oob_forecasts(
     """
     import torch
 
-    device = outputs.device
-    scores = outputs @ to_device(matrix.T.copy(), device) + to_device(offset, device)
-    if scores.shape[1] == 1:
-        log_odds = scores
-        scores = torch.nn.functional.logsigmoid(torch.cat([-scores, scores], dim=1)) / temperature
-    else:
-        scores = scores / temperature
-        log_odds = scores
-    copies = scores.isfinite().all(dim=1).double()
+    device, two_classes = log_odds.device, log_odds.shape[1] == 1
+    scores = log_odds if two_classes else log_odds / temperature
+    log_p = scores
+    if two_classes:
+        log_p = torch.nn.functional.logsigmoid(torch.cat([-scores, scores], dim=1)) / temperature
+    copies = log_p.isfinite().all(dim=1).double()
     if weight is not None:
         copies *= to_device(weight / weight.max(), device)
-    p = torch.nan_to_num(scores).softmax(dim=1)
-    return log_odds, (p, to_device(codes, device).long(), copies)
+    p = torch.nan_to_num(log_p).softmax(dim=1)
+    return scores, (p, to_device(codes, device).long(), copies)

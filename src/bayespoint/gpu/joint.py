@@ -55,11 +55,6 @@ def log_determinant(factor: Any) -> float:
     return float(2 * factor.diagonal().log().sum())
 
 
-def times_covariance(factor: Any, weights: NDArray) -> NDArray[np.float64]:
-    """F F^T v."""
-    return to_host(factor @ (factor.T @ to_device(weights, factor.device, factor.dtype)))
-
-
 def output_covariances(Z: Any, factors: Any) -> NDArray[np.float64]:
     """Covariances (n, C, C) of the outputs of each point, from factors (C, d, r) of the weights."""
     size, _, width = factors.shape

@@ -70,16 +70,23 @@ def learn(
         start, sums = newton(*halves, chosen, (centre, precision), start, sums)
         scores = halves[0] @ start.flip(0).transpose(1, 2)  # each half is tested by the other
         others = log_loss(scores, halves[1]).T.reshape(-1)
-        gain, total = losses - others, copies.sum()
-        mean = copies @ gain / total
-        error = (copies @ (gain - mean) ** 2).sqrt() / total
-        if bool(mean > clearly * error):
+        if is_clearly_better(others, losses, copies, clearly):
             best, losses, coefficients = chosen, others, start.mean(dim=0)
     if best is not None:
         whole = (features[None], yes[None], copies[None])
         coefficients = newton(*whole, best, (centre, precision), coefficients[None])[0][0]
     found = to_host(coefficients)
     return scale * found[:, :-1], found[:, -1].copy()
+
+
+def is_clearly_better(losses: Any, others: Any, copies: Any, clearly: float) -> bool:
+    """Whether the mean of some losses is smaller than that of others, by some standard errors."""
+    import torch
+
+    gain = others - losses
+    total, first, second = (copies @ torch.stack([gain**0, gain, gain**2], dim=1)).tolist()
+    mean = first / total
+    return mean > clearly * np.sqrt(max(0.0, second / total - mean**2) / total)
 
 
 def in_halves(features: Any, yes: Any, copies: Any) -> tuple[Any, Any, Any]:
@@ -224,7 +231,7 @@ def sum_up(features: Any, yes: Any, copies: Any, at: Any) -> Any:
 def uses_source(at: Any) -> bool:
     """Whether the CUDA source is made for coefficients of this shape."""
     _, t, k = at.shape
-    fits = t > 1 and t * k <= source.LEFT and (t + 1) * k <= source.RIGHT
+    fits = t > 1 and t * k < source.LEFT and (t + 1) * k <= source.RIGHT
     return at.device.type == "cuda" and fits
 
 

@@ -357,16 +357,30 @@ extern "C" __global__ void look_ahead(
 
 // Kernel values from inner products, in place, for a block of rows: of powers
 // (g a_i b_j + c_i d_j)^degree, of Gaussians (degree 0) exp(min(0, g a_i b_j - c_i - d_j)).
-__device__ float kernel_value(float g, float a, float b, float c, float d, int degree) {
+// The base of a power comes first, then all powers of several values: one branch for all.
+__device__ float base_of(float g, float a, float b, float c, float d, int degree) {
     const float x = g * (a * b);
-    if (degree == 0) return expf(fminf(0.0f, x - (c + d)));
-    const float base = x + c * d;
-    float power = base;
-    for (int bit = 30 - __clz(degree); bit >= 0; bit--) {
-        power *= power;
-        if (degree >> bit & 1) power *= base;
+    return degree == 0 ? fminf(0.0f, x - (c + d)) : x + c * d;
+}
+
+template <int N>
+__device__ void to_powers(float (&values)[N], int degree) {
+    if (degree == 0) {
+#pragma unroll
+        for (int i = 0; i < N; i++) values[i] = expf(values[i]);
+        return;
     }
-    return power;
+    float base[N];
+#pragma unroll
+    for (int i = 0; i < N; i++) base[i] = values[i];
+#pragma unroll 1
+    for (int bit = 30 - __clz(degree); bit >= 0; bit--) {
+#pragma unroll
+        for (int i = 0; i < N; i++) values[i] *= values[i];
+        if (degree >> bit & 1)
+#pragma unroll
+            for (int i = 0; i < N; i++) values[i] *= base[i];
+    }
 }
 
 extern "C" __global__ void finish(float* values, const float* __restrict__ a,
@@ -377,13 +391,13 @@ extern "C" __global__ void finish(float* values, const float* __restrict__ a,
         float4* line = (float4*)(values + row * stride);
         for (int j = blockIdx.x * blockDim.x + threadIdx.x; j < n_columns / 4;
              j += gridDim.x * blockDim.x) {
-            float4 v = line[j];
-            const float4 right = ((const float4*)b)[j], side = ((const float4*)d)[j];
-            v.x = kernel_value(v.x, a[row], right.x, c[row], side.x, degree);
-            v.y = kernel_value(v.y, a[row], right.y, c[row], side.y, degree);
-            v.z = kernel_value(v.z, a[row], right.z, c[row], side.z, degree);
-            v.w = kernel_value(v.w, a[row], right.w, c[row], side.w, degree);
-            line[j] = v;
+            const float4 g = line[j], right = ((const float4*)b)[j], side = ((const float4*)d)[j];
+            float v[4] = {base_of(g.x, a[row], right.x, c[row], side.x, degree),
+                          base_of(g.y, a[row], right.y, c[row], side.y, degree),
+                          base_of(g.z, a[row], right.z, c[row], side.z, degree),
+                          base_of(g.w, a[row], right.w, c[row], side.w, degree)};
+            to_powers(v, degree);
+            line[j] = make_float4(v[0], v[1], v[2], v[3]);
         }
     }
 }
@@ -398,18 +412,21 @@ extern "C" __global__ void finish_symmetric(float* values, const float* __restri
     if (column < row) return;
     const int x = threadIdx.x, j = column + x;
     float* at = values + (row + threadIdx.y) * stride + j;
-    float g[4];
+    float g[4] = {};
 #pragma unroll
     for (int u = 0; u < 4; u++)
         if (row + threadIdx.y + 8 * u < n && j < n) g[u] = at[8 * u * stride];
     const float right = j < n ? a[j] : 0.0f, side = j < n ? c[j] : 0.0f;
 #pragma unroll
     for (int u = 0; u < 4; u++) {
-        const int i = row + threadIdx.y + 8 * u;
-        if (i < n && j < n)
-            tile[threadIdx.y + 8 * u][x] = at[8 * u * stride] =
-                kernel_value(g[u], a[i], right, c[i], side, degree);
+        const int i = min(row + threadIdx.y + 8 * u, n - 1);
+        g[u] = base_of(g[u], a[i], right, c[i], side, degree);
     }
+    to_powers(g, degree);
+#pragma unroll
+    for (int u = 0; u < 4; u++)
+        if (row + threadIdx.y + 8 * u < n && j < n)
+            tile[threadIdx.y + 8 * u][x] = at[8 * u * stride] = g[u];
     __syncthreads();
     if (column == row) return;
     float* mirrored = values + (column + threadIdx.y) * stride + row + x;
@@ -420,55 +437,76 @@ extern "C" __global__ void finish_symmetric(float* values, const float* __restri
 }
 
 // Sums over kernel values: out_it = sum_j value_ij w_jt, for up to 16 columns of w from column
-// `first` on, w being transposed. A block sums up SUM_ROWS rows.
-#define SUM_ROWS 4
+// `first` on, w being transposed. Blocks are parts of 32 rows x parts of n_each columns j, each
+// with sums of its own; a warp sums up four rows, with weights that all warps share.
+#define SUM_ROWS 32
+#define OWN_ROWS 4
 #define SUM_COLUMNS 16
+#define SUM_POINTS 128
 
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, 2)
 multiply(const float* __restrict__ values, const float* __restrict__ a,
          const float* __restrict__ b, const float* __restrict__ c, const float* __restrict__ d,
          const float* __restrict__ weights, float* out, int n_rows, long long stride,
-         int n_columns, int degree, int n_weights, int first) {
-    __shared__ float sums[8][SUM_COLUMNS];
-    const int tid = threadIdx.x, begin = blockIdx.x * SUM_ROWS;
-    const int n_here = min(SUM_COLUMNS, n_weights - first);
-    float total[SUM_ROWS][SUM_COLUMNS] = {};
-    for (int j = tid; j < n_columns; j += 256) {
-        float w[SUM_COLUMNS];
+         int n_columns, int degree, int n_weights, int first, int n_each) {
+    __shared__ float shared[SUM_COLUMNS][SUM_POINTS];
+    const int lane = threadIdx.x % 32, n_here = min(SUM_COLUMNS, n_weights - first);
+    const int begin = blockIdx.x * SUM_ROWS + OWN_ROWS * (threadIdx.x / 32);
+    const int end = min(n_columns, (int)(blockIdx.y + 1) * n_each);
+    float total[OWN_ROWS][SUM_COLUMNS] = {}, left[OWN_ROWS], below[OWN_ROWS];
+    const float* lines[OWN_ROWS];
 #pragma unroll
-        for (int t = 0; t < SUM_COLUMNS; t++)
-            w[t] = t < n_here ? weights[(size_t)(first + t) * n_columns + j] : 0.0f;
-        float g[SUM_ROWS];  // all are loaded before the first is used
-#pragma unroll
-        for (int r = 0; r < SUM_ROWS; r++)
-            g[r] = values[min(begin + r, n_rows - 1) * stride + j];
-        const float right = b[j], side = d[j];
-#pragma unroll
-        for (int r = 0; r < SUM_ROWS; r++) {
-            const int i = min(begin + r, n_rows - 1);
-            const float value = kernel_value(g[r], a[i], right, c[i], side, degree);
-#pragma unroll
-            for (int t = 0; t < SUM_COLUMNS; t++) total[r][t] += value * w[t];
-        }
+    for (int r = 0; r < OWN_ROWS; r++) {
+        const int i = min(begin + r, n_rows - 1);
+        lines[r] = values + i * stride;
+        left[r] = a[i];
+        below[r] = c[i];
     }
-    for (int r = 0; r < SUM_ROWS; r++) {
+    for (int j = blockIdx.y * n_each; j < end; j += SUM_POINTS) {
+        __syncthreads();
+        for (int e = threadIdx.x; e < SUM_COLUMNS * SUM_POINTS; e += 256) {
+            const int t = e / SUM_POINTS, point = j + e % SUM_POINTS;
+            shared[t][e % SUM_POINTS] =
+                t < n_here && point < end ? weights[(size_t)(first + t) * n_columns + point] : 0.0f;
+        }
+        __syncthreads();
+        float g[SUM_POINTS / 32 * OWN_ROWS];  // all are loaded before the first is used
+#pragma unroll
+        for (int u = 0; u < SUM_POINTS / 32; u++)
+#pragma unroll
+            for (int r = 0; r < OWN_ROWS; r++)
+                g[OWN_ROWS * u + r] = lines[r][min(j + 32 * u + lane, end - 1)];
+#pragma unroll
+        for (int u = 0; u < SUM_POINTS / 32; u++) {
+            const int point = min(j + 32 * u + lane, end - 1);
+            const float right = b[point], side = d[point];
+#pragma unroll
+            for (int r = 0; r < OWN_ROWS; r++) {
+                float& value = g[OWN_ROWS * u + r];
+                value = base_of(value, left[r], right, below[r], side, degree);
+            }
+        }
+        to_powers(g, degree);
+#pragma unroll
+        for (int u = 0; u < SUM_POINTS / 32; u++)
+#pragma unroll
+            for (int t = 0; t < SUM_COLUMNS; t++) {
+                if (t % 4 == 0 && t >= n_here) break;  // a branch for every column would be slower
+                const float weight = shared[t][32 * u + lane];
+#pragma unroll
+                for (int r = 0; r < OWN_ROWS; r++) total[r][t] += g[OWN_ROWS * u + r] * weight;
+            }
+    }
+    out += (size_t)blockIdx.y * n_rows * n_weights;
+#pragma unroll
+    for (int r = 0; r < OWN_ROWS; r++)
 #pragma unroll
         for (int t = 0; t < SUM_COLUMNS; t++) {
-            float sum = total[0][t];
-#pragma unroll
-            for (int other = 1; other < SUM_ROWS; other++)
-                if (other == r) sum = total[other][t];
+            float sum = total[r][t];
             for (int step = 16; step; step /= 2) sum += __shfl_xor_sync(~0u, sum, step);
-            if (tid % 32 == 0) sums[tid / 32][t] = sum;
+            if (lane == 0 && t < n_here && begin + r < n_rows)
+                out[(size_t)(begin + r) * n_weights + first + t] = sum;
         }
-        __syncthreads();
-        if (tid < n_here && begin + r < n_rows) {
-            float sum = 0.0f;
-            for (int warp = 0; warp < 8; warp++) sum += sums[warp][tid];
-            out[(size_t)(begin + r) * n_weights + first + tid] = sum;
-        }
-        __syncthreads();
-    }
 }
 
 // Multiples of a step as float16 numbers; `off` is raised where an entry is none, or beyond
@@ -649,43 +687,63 @@ logistic_total(const double* __restrict__ losses, const double* __restrict__ slo
 // A Newton step for the n chosen coefficients of each problem, a block each: `sums` are those of
 // logistic_total, `prior` centres and precisions. Writes the coefficients after the step, the loss
 // before it, and what the step would gain if the loss were quadratic.
+//
+// Thread (y, x) holds the entries (y + 16 u, x + 16 v) of the curvature, of which only those in the
+// lower triangle are right, and row n, the slope. Column after column of the Cholesky factor goes
+// to all threads through shared memory; the slope is divided by the factor on the way.
+#define TILES (LEFT / 16)
+
 extern "C" __global__ void __launch_bounds__(256)
 newton_step(const double* __restrict__ sums, const double* __restrict__ at,
             const double* __restrict__ centre, const double* __restrict__ precision,
             const int* __restrict__ chosen, double* ahead, double* numbers, int size, int n) {
-    extern __shared__ double matrix[];  // lower triangle; row n is the slope
-    const int tid = threadIdx.x, problem = blockIdx.x, stride = n | 1;
+    extern __shared__ double factor[];  // lower triangle, with inverse pivots; row n: the slope
+    __shared__ double column[2][LEFT], least[LEFT];  // without rounding, pivots are not smaller
+    const int tid = threadIdx.x, y = tid / 16, x = tid % 16, problem = blockIdx.x, stride = n | 1;
     const double* own = sums + (size_t)problem * (1 + size + size * size);
     const double* curvature = own + 1 + size;
-    double* slope = matrix + n * stride;
+    double* slope = factor + n * stride;
     at += (size_t)problem * size;
     ahead += (size_t)problem * size;
-    for (int e = tid; e < n * n; e += 256) {
-        const int i = e / n, j = e % n;
-        if (j > i) continue;
-        const double entry = curvature[(size_t)chosen[i] * size + chosen[j]];
-        matrix[i * stride + j] = entry + (i == j ? precision[chosen[i]] : 0.0);
-    }
-    for (int j = tid; j < n; j += 256) {
-        const int c = chosen[j];
-        slope[j] = own[1 + c] + precision[c] * (at[c] - centre[c]);
-    }
-    for (int j = tid; j < size; j += 256) ahead[j] = at[j];
-    __syncthreads();
-    for (int k = 0; k < n; k++) {  // Cholesky, and the slope is divided by the factor on the way
-        // Without rounding it is at least the precision.
-        const double pivot = sqrt(fmax(matrix[k * stride + k], precision[chosen[k]]));
-        __syncthreads();
-        for (int i = k + tid; i <= n; i += 256)
-            matrix[i * stride + k] = i == k ? pivot : matrix[i * stride + k] / pivot;
-        __syncthreads();
-        for (int i = k + 1 + tid / 16; i <= n; i += 16) {
-            const double left = matrix[i * stride + k];
-            for (int j = k + 1 + tid % 16; j <= min(i, n - 1); j += 16)
-                matrix[i * stride + j] -= left * matrix[j * stride + k];
+    double entry[TILES][TILES];
+#pragma unroll
+    for (int u = 0; u < TILES; u++)
+#pragma unroll
+        for (int v = 0; v <= u; v++) {
+            const int i = y + 16 * u, j = x + 16 * v;
+            entry[u][v] = 0.0;
+            if (i > n || j >= n) continue;
+            const int c = chosen[j];
+            if (i == n)
+                entry[u][v] = own[1 + c] + precision[c] * (at[c] - centre[c]);
+            else
+                entry[u][v] = curvature[(size_t)chosen[i] * size + c] +
+                              (i == j ? precision[c] : 0.0);
         }
-        __syncthreads();
-    }
+    for (int j = tid; j < size; j += 256) ahead[j] = at[j];
+    for (int j = tid; j < n; j += 256) least[j] = precision[chosen[j]];
+#pragma unroll
+    for (int w = 0; w < TILES; w++)
+        for (int k = 16 * w; k < min(16 * w + 16, n); k++) {
+            double* here = column[k % 2];  // the other one may still be read
+            if (x == k % 16)
+#pragma unroll
+                for (int u = w; u < TILES; u++) here[y + 16 * u] = entry[u][w];
+            __syncthreads();
+            const double inverse = rsqrt(fmax(here[k], least[k]));
+            double across[TILES];
+#pragma unroll
+            for (int v = w; v < TILES; v++) across[v] = here[x + 16 * v] * inverse;
+#pragma unroll
+            for (int u = w; u < TILES; u++) {
+                const int i = y + 16 * u;
+                const double down = here[i] * inverse;
+                if (x == 0 && i >= k && i <= n) factor[i * stride + k] = i == k ? inverse : down;
+#pragma unroll
+                for (int v = w; v <= u; v++) entry[u][v] -= down * across[v];
+            }
+        }
+    __syncthreads();
     if (tid >= 32) return;
     double gain = 0.0, loss = 0.0;
     for (int j = tid; j < n; j += 32) gain += slope[j] * slope[j];
@@ -696,10 +754,10 @@ newton_step(const double* __restrict__ sums, const double* __restrict__ at,
         loss += __shfl_xor_sync(~0u, loss, step);
     }
     for (int k = n - 1; k >= 0; k--) {  // divided by the transposed factor
-        const double x = slope[k] / matrix[k * stride + k];
+        const double found = slope[k] * factor[k * stride + k];
         __syncwarp();
-        if (tid == 0) slope[k] = x;
-        for (int j = tid; j < k; j += 32) slope[j] -= matrix[k * stride + j] * x;
+        if (tid == 0) slope[k] = found;
+        for (int j = tid; j < k; j += 32) slope[j] -= factor[k * stride + j] * found;
         __syncwarp();
     }
     for (int j = tid; j < n; j += 32) ahead[chosen[j]] -= slope[j];

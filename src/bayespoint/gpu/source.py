@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 CLUSTER, THREADS, WIDE = 8, 128, 1024  # as in source.cu
-SUM_ROWS, SUM_COLUMNS = 4, 16
+SUM_ROWS, SUM_COLUMNS, SUM_POINTS = 32, 16, 128
+ENOUGH_BLOCKS = 1024  # to keep all multiprocessors busy
 LEFT, RIGHT = 112, 128  # sizes of the sums of logistic regression
 SUM_BLOCKS = 240  # that add them up
 TILE = 32  # rows and columns of a tile of a symmetric matrix
@@ -144,15 +145,17 @@ def multiply(values: Any, a: Any, b: Any, c: Any, d: Any, degree: int, weights: 
     n_weights = weights.shape[1]
     if values.device.type != "cuda" or n_weights > 2 * SUM_COLUMNS:
         return finish(values, a, b, c, d, degree) @ weights
-    out = torch.empty((len(values), n_weights), device=values.device)
-    columns = weights.T.contiguous()
+    (n, n_columns), columns = values.shape, weights.T.contiguous()
+    n_blocks = -(-n // SUM_ROWS)
+    n_each = max(1, -(-n_columns // max(1, ENOUGH_BLOCKS // n_blocks)))  # columns of a part
+    n_each += -n_each % SUM_POINTS
+    parts = torch.empty((-(-n_columns // n_each), n, n_weights), device=values.device)
     for first in range(0, n_weights, SUM_COLUMNS):
         launch(
-            "multiply", values.device, -(-len(values) // SUM_ROWS), 256, values, a, b, c, d,
-            columns, out, len(values), np.int64(values.stride(0)), values.shape[1], degree,
-            n_weights, first,
+            "multiply", values.device, (n_blocks, len(parts)), 256, values, a, b, c, d, columns,
+            parts, n, np.int64(values.stride(0)), n_columns, degree, n_weights, first, n_each,
         )  # fmt: skip
-    return out
+    return parts.sum(dim=0)
 
 
 def to_grid(X: Any, step: float, near: float, largest: float, high: Any) -> bool:

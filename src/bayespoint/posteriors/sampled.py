@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayespoint.coding import Coding
 from bayespoint.gpu.arrays import copy_on, to_device, to_host
 from bayespoint.gpu.devices import is_tensor
 from bayespoint.gpu.matrix import DeviceKernelMatrix
@@ -218,6 +219,12 @@ class SampledPosterior(Samples):
             soft = np.log1p(np.exp(-np.abs(decision)))
             return np.minimum(decision, 0.0) - soft, np.minimum(-decision, 0.0) - soft
         return self.log_vote_shares(decision)
+
+    def scores(self, decision: NDArray, rule: str, coding: Coding) -> NDArray:
+        """Scores of the classes: those of the Bayes point are its decisions, which are log-odds."""
+        if rule != "bayes_point":
+            return super().scores(decision, rule, coding)
+        return decision if coding.n_tasks == 1 else decision / coding.temperature
 
     def check_state(self) -> None:
         """Raise an error if the stored attributes are invalid."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import blas, cholesky, lapack
+from scipy.linalg import LinAlgError, blas, cholesky, lapack
 
 from bayespoint.gpu import coordinates as device
 from bayespoint.gpu.arrays import to_host
@@ -100,7 +100,7 @@ class Coordinates:
     def curvature(self, rate: NDArray) -> NDArray[np.float64]:
         """Z^T diag(rate) Z; rows whose rate is 0 take no time."""
         if self.on_device is not None:
-            return device.curvature(self.on_device, rate)
+            return to_host(device.curvature(self.on_device, rate))
         total = np.zeros((self.n_coordinates, self.n_coordinates))
         for own, rows in self.parts():
             for told, add in ((rate[own] > 0, np.add), (rate[own] < 0, np.subtract)):
@@ -111,7 +111,7 @@ class Coordinates:
                     add(total, dense(scaled.T @ scaled), out=total)
         return total
 
-    def variances(self, factor: NDArray, *, is_triangular: bool) -> NDArray[np.float64]:
+    def variances(self, factor: Any, *, is_triangular: bool) -> NDArray[np.float64]:
         """Squared length of F^T z for every point; an upper triangular F takes half the time."""
         if self.on_device is not None:
             return device.variances(self.on_device, factor)
@@ -124,20 +124,40 @@ class Coordinates:
             variances[own] = np.einsum("dn,dn->n", spread, spread)
         return variances
 
-    def inverse_root(self, precision: NDArray) -> NDArray[np.float64]:
-        """F, upper triangular, with F F^T the inverse of a precision of the weights.
+    def posterior_root(self, rate: NDArray, prior: NDArray) -> Any:
+        """F, upper triangular, with F F^T the inverse of Z^T diag(rate) Z + prior.
 
-        Raises a LinAlgError if it is not positive definite; may overwrite the precision.
+        The prior is a matrix, or its diagonal. On a device F is a tensor, and stays there. Raises a
+        LinAlgError if the sum is not positive definite.
         """
         if self.on_device is not None:
-            return device.inverse_root(self.on_device, precision)
-        L = cholesky(precision, lower=True, overwrite_a=True, check_finite=False)
-        return lapack.dtrtri(L, lower=1)[0].T
+            return device.posterior_root(self.on_device, rate, prior)
+        precision = self.curvature(rate)
+        if prior.ndim == 1:
+            precision[np.diag_indices_from(precision)] += prior
+        else:
+            precision += prior
+        if not np.isfinite(precision).all():
+            raise LinAlgError("the messages overflow")
+        return inverse_root(precision)
+
+    def covary(self, factor: Any, forces: NDArray) -> NDArray[np.float64]:
+        """F F^T Z^T s, how far forces s on the outputs move weights of this covariance."""
+        pull = self.pull(forces)
+        if self.on_device is not None:
+            return device.times_covariance(factor, pull)
+        return factor @ (factor.T @ pull)
 
     def gram(self) -> NDArray[np.float64]:
         """Z Z^T, the inner products of all pairs of points."""
         Z = self.rows()
         return dense(Z @ Z.T)
+
+
+def inverse_root(precision: NDArray) -> NDArray[np.float64]:
+    """F, upper triangular, with F F^T the inverse of a matrix, which may be overwritten."""
+    L = cholesky(precision, lower=True, overwrite_a=True, check_finite=False)
+    return lapack.dtrtri(L, lower=1)[0].T
 
 
 def dense(matrix: Any) -> NDArray[np.float64]:

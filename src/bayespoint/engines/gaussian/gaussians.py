@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +49,7 @@ class Gaussian(ABC):
 
     mu: NDArray[np.float64]
     mean: NDArray[np.float64]
-    factor: NDArray[np.float64]
+    factor: Any  # an array, or a tensor if the points are on a device
 
     def __init__(self, space: Coordinates, prior: GaussianPrior) -> None:
         self.space, self.prior = space, prior

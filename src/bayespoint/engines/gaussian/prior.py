@@ -85,37 +85,31 @@ class GaussianPrior:
 
     def given(
         self, space: Coordinates, shift: NDArray, rate: NDArray
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    ) -> tuple[Any, NDArray[np.float64]]:
         r"""The posterior :math:`N(\mu, F F^T)`, given messages of the points.
 
         They are :math:`\exp(h_i f_i - r_i f_i^2 / 2)`, with shifts h and rates r.
 
         Returns
         -------
-        factor : ndarray of shape (d, d)
+        factor : ndarray of shape (d, d), or tensor if the points are on a device
             F, upper triangular.
         mean : ndarray of shape (d,)
             :math:`\mu`.
         """
-        precision = space.curvature(rate)
-        if self.root.ndim == 1:
-            precision[np.diag_indices_from(precision)] += self.root**-2
-        else:
-            precision += self.precision
-        if not np.isfinite(precision).all():
-            raise LinAlgError("the messages overflow")
-        factor = space.inverse_root(precision)
+        prior = self.root**-2 if self.root.ndim == 1 else self.precision
+        factor = space.posterior_root(rate, prior)
         mean = self.mean + self.moved(space, factor, shift, rate)
         if not np.isfinite(mean).all():
             raise LinAlgError("the messages leave no posterior")
         return factor, mean
 
     def moved(
-        self, space: Coordinates, factor: NDArray, shift: NDArray, rate: NDArray
+        self, space: Coordinates, factor: Any, shift: NDArray, rate: NDArray
     ) -> NDArray[np.float64]:
         """How far messages move the mean, to many digits even where that is not far."""
         forces = shift - rate * space.outputs(self.mean) if self.mean.any() else shift
-        return factor @ (factor.T @ space.pull(forces))
+        return space.covary(factor, forces)
 
 
 def check_prior(engine: Any) -> None:

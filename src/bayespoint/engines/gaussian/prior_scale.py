@@ -16,7 +16,10 @@ from bayespoint.engines.run import Run
 from bayespoint.posteriors import GaussianPosterior
 from bayespoint.spaces import BasisSpace, Coordinates
 
-ENOUGH = 1000  # points to compare scales on
+ENOUGH = (
+    1000  # points to compare scales on; fewer of several classes, all of which tell of one scale
+)
+FEW = 4  # times as few say where to begin
 ROUGH = {"tol": 1e-3, "max_iter": 50}  # while scales are compared
 # Derivative of the evidence by the logarithm of the scale at which the search ends; of all classes
 # together the evidence is flat where the scale is wide, and runs take longer there.
@@ -35,7 +38,8 @@ def run_with_best_scale(
 ) -> tuple[GaussianPosterior, Run]:
     """Run an engine with the prior scale that the labels make most probable.
 
-    One scale for all tasks, by the sum of their log evidences, on at most 1 000 of the points.
+    One scale for all tasks, by the sum of their log evidences, on at most 1 000 of the points, and
+    fewer of several classes.
     Weights of linear features have the scale 1, unless all classes are learned together, as have
     those of runs whose gradient is not known.
 
@@ -66,10 +70,24 @@ def best_scale(
     engine: Any, space: BasisSpace, targets: NDArray[np.int8], request: Request
 ) -> float:
     """The prior scale of the largest evidence."""
-    enough, flat = ENOUGH, FLAT
-    if request.joint:  # a few times the operations of one against the rest
-        enough, flat = int(ENOUGH / targets.shape[1] ** 0.6), FLAT_OF_ALL
-    some = np.arange(0, space.n_points, -(-space.n_points // enough))
+    enough = int(ENOUGH / targets.shape[1] ** 0.6)
+    sizes = [enough // FEW, enough] if space.n_points > enough // FEW else [enough]
+    log_scale = np.zeros(1)
+    for size in sizes:
+        some = np.arange(0, space.n_points, -(-space.n_points // size))
+        log_scale = best_log_scale(engine, space, targets, request, some, log_scale)
+    return float(np.exp(log_scale[0]))
+
+
+def best_log_scale(
+    engine: Any,
+    space: BasisSpace,
+    targets: NDArray[np.int8],
+    request: Request,
+    some: NDArray[np.intp],
+    start: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """The logarithm of the best scale for some of the points, from a start on."""
     part, targets = Part(space.rows(some)), targets[some]
     weight = None if request.sample_weight is None else request.sample_weight[some]
     on_part = Request(sample_weight=weight, n_jobs=request.n_jobs, joint=request.joint)
@@ -81,9 +99,8 @@ def best_scale(
         slope = evidence_gradient(tried, part, part.rows(), targets, posterior, name, weight)
         return float(posterior.log_evidence.sum()), np.array([slope["prior_scale"]])
 
-    bounds = np.log([NARROW]), np.log([WIDE])
-    found = climb(evidence, np.zeros(1), *bounds, slope=flat, gain=1e-6, max_iter=15, max_calls=20)
-    return float(np.exp(found.x[0]))
+    bounds, flat = (np.log([NARROW]), np.log([WIDE])), FLAT_OF_ALL if request.joint else FLAT
+    return climb(evidence, start, *bounds, slope=flat, gain=1e-6, max_iter=15, max_calls=20).x
 
 
 def with_scale(engine: Any, scale: float) -> Any:

@@ -12,6 +12,8 @@ from bayespoint import _core
 from bayespoint.engines.gaussian.gaussians import Gaussian
 from bayespoint.engines.gaussian.prior import LARGE
 from bayespoint.engines.gaussian.tasks import TaskResult
+from bayespoint.gpu.arrays import to_host
+from bayespoint.gpu.devices import is_tensor
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors import Messages
 
@@ -128,13 +130,14 @@ class Sites:
                     ) from None
                 self.a, self.b = self.a / 2, self.b / 2
         space, prior, factor = self.gaussian.space, self.gaussian.prior, self.gaussian.factor
+        # mu^T Sigma^-1 mu - m^T Sigma_0^-1 m
+        move = prior.moved(space, factor, self.shift, self.rate)
+        square = move @ prior.pull + self.shift @ self._f
+        factor = to_host(factor) if is_tensor(factor) else factor
         left_out, constant = _core.ep.summary(
             self.e, self._f, self.y, self.a, self.b, self._removed, *self.likelihood.constants
         )
         log_det = 2 * np.log(factor.diagonal()).sum() - prior.log_determinant
-        # mu^T Sigma^-1 mu - m^T Sigma_0^-1 m
-        move = prior.moved(space, factor, self.shift, self.rate)
-        square = move @ prior.pull + self.shift @ self._f
         return TaskResult(
             self.gaussian.mean,
             factor,

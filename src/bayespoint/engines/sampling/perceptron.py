@@ -139,8 +139,6 @@ class PermutedPerceptron(Engine):
                 f"n_samples={self.n_samples} is less than the machine already has: warm_start "
                 f"found one that has {n_before}. Raise n_samples, or set warm_start=False."
             )
-        # Child n of the seed permutes for sample n, whichever run it is that asks for the sample.
-        seeds = request.rng.spawn(self.n_samples)
         clock = Clock(self.max_time, monitor)
         n_failed, n_epochs = np.zeros(n_tasks), 0
         margins: Any = 0.0
@@ -150,6 +148,8 @@ class PermutedPerceptron(Engine):
         with threads as pool, monitor.running(self.n_samples, "samples"):
             training = trainer(space, targets, step, ridge, self.max_epochs, self.cache_size, pool)
             visits = None if earlier is None else training.visits(earlier)
+            # Child n of the seed permutes for sample n, whichever run asks for the sample.
+            seeds = request.rng.spawn(self.n_samples)
             while n_done < self.n_samples and not clock.reason:
                 size = training.wave_size
                 if self.max_time is not None:  # few at first under a clock

@@ -166,11 +166,12 @@ class DeviceTrainer:
         cache_size: float | str,
         pool: None,
     ) -> None:
+        self._lengths = space.device_lengths
+        self._rows = space.device_rows(cache_size)
+        self._rows.prepare()  # the device works while labels are copied and orders are drawn
         self.targets = to_device(targets, space.device)
         self._labels = self.targets.T.contiguous()
         self._problem = (self._labels, step, ridge, max_epochs)
-        self._lengths = space.device_lengths
-        self._rows = space.device_rows(cache_size)
         self._ridge = ridge
         room = DEVICE_SHARE * space.device_memory
         self.wave_size = max(1, int(room / (DEVICE_BYTES * targets.size)))
@@ -188,7 +189,6 @@ class DeviceTrainer:
     ) -> Wave:
         """Train a sample for each seed of an order of the points; ``visits`` are earlier ones."""
         core = _core.perceptron
-        self._rows.prepare()  # the device works while orders are drawn
         orders = permutations(seeds, len(self._lengths), threads().map)
         rounds = DeviceRounds(orders, *self._problem, self._rows)
         rounds.run(clock, n_before)

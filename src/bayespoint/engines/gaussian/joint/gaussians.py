@@ -18,6 +18,7 @@ from scipy.linalg import LinAlgError, blas, cho_solve, cholesky, lapack
 from bayespoint.engines.gaussian.joint.prior import IndependentPrior
 from bayespoint.gpu import joint as device
 from bayespoint.gpu.arrays import to_device, to_host
+from bayespoint.gpu.coordinates import times_covariance
 from bayespoint.posteriors.joint import contrasts
 from bayespoint.spaces import Coordinates
 
@@ -242,7 +243,7 @@ class DeviceJoint(WeightJoint):
         self.log_determinant = device.log_determinant(self._factor) - before
 
     def _times_contrasts(self, pull: NDArray) -> NDArray[np.float64]:
-        return device.times_covariance(self._factor, pull)
+        return times_covariance(self._factor, pull)
 
     def _contrast_covariances(self) -> NDArray[np.float64]:
         d, n_classes = self.prior.mean.shape
