@@ -166,7 +166,7 @@ def weights(
     """
     if sample_weight is None and class_weight is None:
         return None
-    if sample_weight is not None and np.iscomplexobj(sample_weight):
+    if np.asarray(sample_weight).dtype.kind == "c":
         raise ValueError("Sample weights must be real numbers. Got complex ones.")
     of_sample = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, float)
     if of_sample.ndim != 1:
