@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from bayespoint.automatic.candidates import Candidate
-from bayespoint.automatic.quasi_newton import maximise
+from bayespoint.climbing import climb
 from bayespoint.engines import Request
 from bayespoint.engines.gaussian.evidence_gradient import evidence_gradient
 from bayespoint.engines.gaussian.prior_scale import ROUGH
@@ -18,7 +18,9 @@ from bayespoint.kernels import Kernel
 FURTHEST = 7.0  # largest move of a logarithm
 MOST_TASKS = 4  # that speak for all
 MOST_FITS = 20
-ENOUGH = 0.1  # gain of log evidence that is not worth another fit
+# Gain of log evidence of the last step. On the tables that defaults are tuned on, 0.2 was then left
+# to gain, after 5 fits; with 0.1 instead it took a quarter more fits.
+ENOUGH = 0.3
 
 
 def most_evident(
@@ -71,8 +73,8 @@ def most_evident(
         return value, slope - away / candidate.spread
 
     bounds = start - FURTHEST, start + FURTHEST
-    found = maximise(evidence, start, *bounds, enough=ENOUGH, max_calls=MOST_FITS, until=until)
-    write(kernel, candidate.free, np.exp(found))
+    found = climb(evidence, start, *bounds, enough=ENOUGH, max_calls=MOST_FITS, until=until)
+    write(kernel, candidate.free, np.exp(found.x))
     return kernel
 
 

@@ -26,7 +26,6 @@ from bayespoint.selection.evaluation import (
 from bayespoint.selection.gradient import is_differentiable, solution_gradient
 
 STEP = 1e-3  # of a logarithm, where the derivative is taken from two more fits
-FLAT = 1e-9  # share of the log evidence below which a gain may come from sites not quite converged
 
 
 class SearchEndsError(Exception):
@@ -179,7 +178,7 @@ def search(
     else:
         first = low + np.array(ascent.spread(list(choice.start))) * (high - low)
     try:
-        result = climb(ascent, first, low, high, slope=tol, gain=FLAT, max_iter=max_iter)
+        result = climb(ascent, first, low, high, slope=tol, max_iter=max_iter)
     except SearchEndsError as ended:
         return Found(ascent.evaluations, ended_by=str(ended))
     ended_by = ""

@@ -16,9 +16,7 @@ from bayespoint.engines.run import Run
 from bayespoint.posteriors import GaussianPosterior
 from bayespoint.spaces import BasisSpace, Coordinates
 
-ENOUGH = (
-    1000  # points to compare scales on; fewer of several classes, all of which tell of one scale
-)
+ENOUGH = 1000  # points to compare scales on; fewer of several classes, which all tell of the scale
 FEW = 4  # times as few say where to begin
 ROUGH = {"tol": 1e-3, "max_iter": 50}  # while scales are compared
 # Derivative of the evidence by the logarithm of the scale at which the search ends; of all classes
@@ -100,7 +98,7 @@ def best_log_scale(
         return float(posterior.log_evidence.sum()), np.array([slope["prior_scale"]])
 
     bounds, flat = (np.log([NARROW]), np.log([WIDE])), FLAT_OF_ALL if request.joint else FLAT
-    return climb(evidence, start, *bounds, slope=flat, gain=1e-6, max_iter=15, max_calls=20).x
+    return climb(evidence, start, *bounds, slope=flat, max_calls=20).x
 
 
 def with_scale(engine: Any, scale: float) -> Any:

@@ -21,7 +21,7 @@ from bayespoint.engines.sampling.convergence import AGREE, Task, agreement, chec
 from bayespoint.engines.sampling.directions import covariance_factor
 from bayespoint.engines.sampling.halfspaces import Halfspaces
 from bayespoint.engines.sampling.moves import Circles, Lines, Outputs
-from bayespoint.engines.sampling.tempering import climb, climb_steps
+from bayespoint.engines.sampling.tempering import ladder_steps, temper
 from bayespoint.posteriors import ChainPosterior
 from bayespoint.spaces import BasisSpace
 from bayespoint.threads import ThreadPool, thread_pool
@@ -221,7 +221,7 @@ class GibbsSampler(Engine):
         if pace.ladder_steps:
             chains = Chains(moves, noise, rng.spawn(n_chains), pool, progress)
             lowest = SMALLEST_RATE if isinstance(q, str) else float(q)
-            evidence = climb(chains, halfspaces, log_odds(lowest), pace.rung_steps)
+            evidence = temper(chains, halfspaces, log_odds(lowest), pace.rung_steps)
             q = evidence.most_likely(SMALLEST_RATE) if isinstance(q, str) else q
         q = float(q)
         if q == 0:
@@ -275,7 +275,9 @@ class GibbsSampler(Engine):
         main_steps = burn_in + self._n_draws() * thin  # unless target_ess wants more
         rung_steps = max(self._n_draws() * thin // 4, 100)
         wanted = self.evidence or self.label_noise == "auto"
-        return Pace(burn_in, thin, main_steps, rung_steps, climb_steps(rung_steps) if wanted else 0)
+        return Pace(
+            burn_in, thin, main_steps, rung_steps, ladder_steps(rung_steps) if wanted else 0
+        )
 
 
 def log_odds(q: float) -> float:

@@ -23,7 +23,7 @@ def rungs_to(theta: float, m: int) -> NDArray[np.float64]:
     return top * (np.arange(RUNGS) / (RUNGS - 1)) ** 2
 
 
-def climb(chains: Chains, halfspaces: Halfspaces, theta: float, n_steps: int) -> FlipEvidence:
+def temper(chains: Chains, halfspaces: Halfspaces, theta: float, n_steps: int) -> FlipEvidence:
     """Run chains up the ladder, ``n_steps`` on every rung after a fifth of that to settle."""
     check_counts(halfspaces.weight)
     rungs = rungs_to(theta, len(halfspaces.weight))
@@ -32,8 +32,8 @@ def climb(chains: Chains, halfspaces: Halfspaces, theta: float, n_steps: int) ->
     return FlipEvidence(rungs, histograms, halfspaces.n_coins)
 
 
-def climb_steps(n_steps: int) -> int:
-    """Moves that a chain makes on all levels."""
+def ladder_steps(n_steps: int) -> int:
+    """Moves that a chain makes on all rungs."""
     return RUNGS * (n_steps // 5 + n_steps)
 
 
