@@ -5,6 +5,9 @@ import pandas as pd
 import pytest
 from tests.helpers.clouds import RULES, blobs, machine
 
+from bayespoint import BayesPointClassifier
+from bayespoint.fitted import OF_SOME_FITS, WHEN
+
 CLASSES = pytest.mark.parametrize("classes", [2, 4])
 
 
@@ -160,6 +163,21 @@ def test_attributes_of_an_earlier_fit_do_not_stay():
     clf.set_params(kernel="rbf").fit(X, y)
     assert not hasattr(clf, "coef_")
     assert not hasattr(clf, "intercept_")
+
+
+def test_attributes_that_a_fit_does_not_have_say_when_they_are_there():
+    X, y, _ = blobs()
+    clf = BayesPointClassifier(engine="perceptron", ridge="mean", kernel="rbf", random_state=0)
+    with pytest.raises(AttributeError, match=r"no attribute 'coef_'$"):
+        getattr(clf, "coef_")  # noqa: B009
+    clf.fit(X, y)
+    assert 0 <= clf.oob_score_ <= 1
+    for name in ("coef_", "intercept_", "log_evidence_", "chosen_params_"):
+        with pytest.raises(AttributeError, match=f"no attribute '{name}': .*{WHEN[name][-9:]}"):
+            getattr(clf, name)
+    assert set(WHEN) < set(OF_SOME_FITS)
+    with pytest.raises(AttributeError, match=r"no attribute 'beta_'$"):
+        getattr(clf, "beta_")  # noqa: B009
 
 
 # The posterior's answers -----------------------------------------------------------------------

@@ -4,8 +4,12 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.linalg import LinAlgError
 
 from bayespoint import BayesPointClassifier
+from bayespoint.active import query
+from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
+from bayespoint.engines.gaussian.prior import GaussianPrior
 
 X = np.random.default_rng(0).normal(size=(60, 2))
 Y = (X[:, 0] > 0).astype(int)
@@ -63,3 +67,48 @@ def test_weights_that_are_no_numbers_are_an_error(monkeypatch):
     with pytest.raises(ValueError, match=r"LaplaceApproximation found are not finite.*Scale"):
         clf.fit(X, Y)
     assert not hasattr(clf, "posterior_")
+
+
+def test_a_precomputed_kernel_near_the_smallest_float():
+    """Without a ridge and with one, which is then infinitely larger."""
+    K = 1e-320 * (X @ X.T).round(2)
+    for ridge in (0.0, 1.0):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)
+            clf = BayesPointClassifier(
+                kernel="precomputed", engine="perceptron", ridge=ridge, random_state=0
+            ).fit(K, Y)
+        assert clf.score(K, Y) > 0.8
+
+
+def test_an_integer_that_is_no_int64():
+    scales = 2**70, 2.0**70
+    first, second = (fitted(engine=LaplaceApproximation(intercept_scale=s)) for s in scales)
+    assert np.array_equal(first.coef_, second.coef_)
+
+
+@pytest.mark.parametrize("covariance", [1e100, 1e200])
+def test_a_prior_too_wide_for_several_classes(covariance):
+    engine = LaplaceApproximation(prior_covariance=covariance * np.eye(2))
+    with pytest.raises(ValueError, match=r"lost in rounding errors.*smaller prior_scale|overflow"):
+        fitted(y=np.arange(60) % 3, engine=engine)
+
+
+def test_a_prior_that_rounding_errors_have_lost_is_an_error(monkeypatch):
+    """Weaker and weaker sites do not help, and were tried without end."""
+    engine = ExpectationPropagation(prior_scale=1.0)
+    clf = fitted(engine=engine)
+
+    def given(*arguments):
+        raise LinAlgError("not positive definite")
+
+    monkeypatch.setattr(GaussianPrior, "given", given)
+    with pytest.raises(ValueError, match=r"The prior.*lost in rounding errors\. Scale"):
+        clf.partial_fit(X, Y)
+
+
+def test_queries_among_points_out_of_range():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        with pytest.raises(ValueError, match="Scale the features"):
+            query(fitted(), 5e307 * np.sign(X), 2)

@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from bayespoint.files import replacing
+from bayespoint.files import replacing, write_text
 
 
 def write(path, words="new"):
@@ -42,6 +42,14 @@ def test_a_draft_that_is_not_written_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError), replacing(path):
         pass
     assert path.read_text() == "old"
+
+
+@pytest.mark.parametrize("folder", ["none", "file"])
+def test_a_missing_folder_is_named(tmp_path, folder):
+    (tmp_path / "file").touch()
+    with pytest.raises(FileNotFoundError, match="No such directory") as caught:
+        write_text(tmp_path / folder / "words.txt", "all of them")
+    assert caught.value.filename == str(tmp_path.resolve() / folder)
 
 
 def test_a_link_stays_a_link(tmp_path):

@@ -191,6 +191,7 @@ def test_points_of_little_weight(weight):
         ("gibbs", "GibbsSampler learns one class after another"),
         (ExpectationPropagation(label_noise=0.1), "label_noise=0.1 mixes"),
         (ExpectationPropagation(noise=0.0), "noise=0 leaves"),
+        (ExpectationPropagation(noise=1e-200), "the square of noise=1e-200 vanishes"),
         (ExpectationPropagation(noise=1e300), r"the square of noise=1e\+300 overflows"),
     ],
 )

@@ -12,14 +12,21 @@ if TYPE_CHECKING:
 __all__ = ["BayesPointClassifier", "__version__", "load", "save"]
 
 MODULES = {"BayesPointClassifier": "classifier", "load": "storage", "save": "storage"}
+# Parts that need no extra, as in bayespoint.reject.SelectiveClassifier.
+PARTS = (
+    "active", "blocks", "datasets", "engines", "exceptions", "kernels", "monitor", "posteriors",
+    "reject", "reports", "selection", "storage", "testing",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     """Import what is used on first use: NumPy and scikit-learn take most of a second."""
     if name in MODULES:
         return getattr(import_module(f"{__name__}.{MODULES[name]}"), name)
+    if name in PARTS:
+        return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *PARTS})

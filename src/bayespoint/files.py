@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
@@ -45,6 +46,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     if target.exists() and not target.is_file():
         yield target
         return
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "No such directory", str(target.parent))
     draft = target.with_name(f".bayespoint-{secrets.token_hex(8)}-{target.name[-N_KEPT:]}")
     try:
         yield draft

@@ -42,6 +42,23 @@ OF_SOME_FITS = (
     "oob_decision_function_",
     "oob_score_",
 )
+WEIGHTS = "weights of features are there with kernel='linear'; see also feature_relevance_"
+LEFT_OUT = "engines with leave-one-out predictions, such as 'ep' and 'laplace', have it"
+OUT_OF_BAG = "engine='perceptron' has it"
+# What users look for in vain after some fits, and when it is there.
+WHEN = {
+    "coef_": WEIGHTS,
+    "intercept_": WEIGHTS,
+    "log_evidence_": "it takes a named kernel, such as 'rbf', and an engine that computes it, such "
+    "as 'ep'",
+    "feature_relevance_": "it is known for dense features and kernels that are linear, Gaussian or "
+    "sums of these",
+    "left_out_error_": LEFT_OUT,
+    "expected_scores_": LEFT_OUT,
+    "chosen_params_": "it takes kernel='auto', dense features, and engine='ep' or 'laplace'",
+    "oob_decision_function_": OUT_OF_BAG,
+    "oob_score_": OUT_OF_BAG,
+}
 
 
 @contextmanager
@@ -71,6 +88,14 @@ class Fitted(Predictions, Training, Deferred):
     chosen_params_: dict[str, Any]
     warm_start: bool
     _fingerprint: tuple | None
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError as error:
+            if name in WHEN and "posterior_" in vars(self):
+                raise AttributeError(f"{error}: {WHEN[name]}") from None
+            raise
 
     @property
     def kernel_(self) -> Kernel:

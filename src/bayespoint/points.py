@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -11,6 +14,9 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 
 from bayespoint.gpu.arrays import check_points, to_device, to_numpy
 from bayespoint.gpu.devices import find_device, is_device_array, is_tensor
+from bayespoint.validation import missing_labels
+
+CONVERSION = re.compile(r"could not convert|[Cc]annot (cast|convert)")  # of NumPy and pandas
 
 
 def validated(
@@ -18,14 +24,44 @@ def validated(
 ) -> tuple[Any, NDArray]:
     """Points, as an array or as a tensor on the estimator's device, and labels as an array."""
     device = find_device(estimator.device, X)
+    y = to_numpy(y)
+    check_labels(y)
     if device is not None:
         points = device_points(estimator, X, device, space.device_dtype, reset=reset)
         return points, device_labels(estimator, X, y)
-    with np.errstate(over="ignore", invalid="ignore"):  # of a sum that looks for infinity
+    with columns_named(X), np.errstate(over="ignore", invalid="ignore"):  # of a sum, see sklearn
         return validate_data(
-            estimator, to_numpy(X), to_numpy(y), dtype=(np.float64, np.float32), order="C",
+            estimator, to_numpy(X), y, dtype=(np.float64, np.float32), order="C",
             reset=reset, accept_sparse="csr" if takes_sparse else False,
         )  # fmt: skip
+
+
+@contextmanager
+def columns_named(X: Any) -> Iterator[None]:
+    """Add to errors of conversion which columns of a data frame are no numbers."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        kinds = zip(getattr(X, "columns", ()), getattr(X, "dtypes", ()), strict=False)
+        names = [repr(name) for name, kind in kinds if getattr(kind, "kind", "O") not in "biuf"]
+        if names and (isinstance(error, TypeError) or CONVERSION.search(str(error))):
+            error.add_note(
+                f"These columns are no numbers: {', '.join(names[:10])}{' ...' * (len(names) > 10)}"
+                ". Encode text with a OneHotEncoder and make numbers of dates, in a "
+                "ColumnTransformer before the classifier."
+            )
+        raise
+
+
+def check_labels(y: Any) -> None:
+    """Raise an error if labels are missing; NaN among numbers is left to scikit-learn."""
+    labels = np.asarray(y)
+    lost = missing_labels(labels)
+    if labels.dtype == object and len(lost):
+        raise ValueError(
+            f"y has missing labels ({len(lost)}, the first one at sample {lost[0]}). Leave these "
+            "samples out."
+        )
 
 
 def device_points(estimator: Any, X: Any, device: Any, dtype: str, *, reset: bool) -> Any:

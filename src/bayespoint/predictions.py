@@ -83,7 +83,8 @@ class Predictions:
         ndarray of shape (n_samples,)
             Predicted labels, from ``classes_``.
         """
-        return self.classes_[self.coding_.decide(self._scores(X))]
+        scores = self._scores(X)
+        return self.classes_[self.coding_.decide(scores)]
 
     @follows_input
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -105,7 +106,8 @@ class Predictions:
         ndarray of shape (n_samples, n_classes)
             Rows sum to 1.
         """
-        return self.coding_.probabilities(*self._log_probability(X))
+        log_yes, log_no = self._log_probability(X)
+        return self.coding_.probabilities(log_yes, log_no)
 
     @follows_input
     def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -121,7 +123,8 @@ class Predictions:
         ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        return self.coding_.log_probabilities(*self._log_probability(X))
+        log_yes, log_no = self._log_probability(X)
+        return self.coding_.log_probabilities(log_yes, log_no)
 
     @follows_input
     def vote_shares(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -298,11 +301,13 @@ class Predictions:
 
     def _scores(self, X: ArrayLike) -> NDArray:
         """Scores of the classes, (n, n_tasks)."""
-        return self.posterior_.scores(self._decisions(X), self.decision, self.coding_)
+        decisions = self._decisions(X)
+        return self.posterior_.scores(decisions, self.decision, self.coding_)
 
     def _log_probability(self, X: ArrayLike) -> tuple[NDArray, NDArray]:
         """Log-probabilities of yes and no, each (n, n_tasks)."""
-        return self.posterior_.log_probability(self._decisions(X), self.decision)
+        decisions = self._decisions(X)
+        return self.posterior_.log_probability(decisions, self.decision)
 
     def _in_chunks(self, X: ArrayLike, function: Callable[[NDArray], NDArray]) -> NDArray:
         """Apply a function of transformed points, chunk by chunk."""

@@ -166,6 +166,8 @@ def weights(
     """
     if sample_weight is None and class_weight is None:
         return None
+    if np.asarray(sample_weight).dtype.kind == "c":
+        raise ValueError("Sample weights must be real numbers. Got complex ones.")
     of_sample = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, float)
     if of_sample.ndim != 1:
         raise ValueError(f"Sample weights must be 1D array. Got shape {of_sample.shape}.")

@@ -152,6 +152,8 @@ class Settings(BaseEstimator):
                     f"A machine of a mixture has no parameter {sorted(unknown)[0]!r}. It may have "
                     f"its own {', '.join(OF_A_MACHINE)}; all others are those of the classifier."
                 )
+        if not is_positive(sum(float(weight) for weight, _ in pairs)):  # they are divided by it
+            raise parameter_error(self, "mixture", f"{allowed} of a finite sum")
 
     def _check_device(self, X: Any, engine: Engine, *, batch: bool = False) -> None:
         """Raise an error if a GPU is asked for, and the engine or the kernel cannot use it."""

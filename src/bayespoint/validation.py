@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 __all__ = ["check_choice", "check_flag", "check_number", "parameter_error"]
 
@@ -150,3 +151,33 @@ def check_number(
         raise parameter_error(
             owner, name, f"{words}{'an int' if integer else 'a float'} in the range {interval}"
         )
+
+
+def missing_labels(labels: NDArray) -> NDArray[np.intp]:
+    """Where labels are None, NaN, or pandas' NA or NaT.
+
+    Parameters
+    ----------
+    labels : ndarray
+        Labels of any type.
+
+    Returns
+    -------
+    ndarray of int
+        Indices; none unless the labels are an array of one dimension.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.validation import missing_labels
+    >>> missing_labels(np.array(["a", None, "b", np.nan], dtype=object)).tolist()
+    [1, 3]
+    """
+    if labels.ndim != 1 or labels.dtype.kind not in "fO":
+        return np.empty(0, dtype=np.intp)
+    if labels.dtype.kind == "f":
+        return np.flatnonzero(np.isnan(labels))
+    empty = "NoneType", "NAType", "NaTType"
+    return np.flatnonzero(
+        [type(one).__name__ in empty or (isinstance(one, float) and one != one) for one in labels]
+    )

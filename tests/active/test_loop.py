@@ -94,7 +94,9 @@ def test_a_start_of_one_class_goes_on_until_it_sees_two(batch_size):
 
 def test_one_class_in_all():
     for n_queries in (3, 28):
-        with pytest.raises(ValueError, match=r"needs two classes, but all \d+ labels .* are .*1"):
+        with pytest.raises(
+            ValueError, match=r"needs two classes, but all \d+ labels .* are 1\.0\. "
+        ):
             learn_actively(EP, POOL, Oracle(np.ones(30)), n_queries=n_queries)
 
 
@@ -296,6 +298,11 @@ def test_active_beats_random_with_samples():
 def test_bad_oracles(oracle, message):
     with pytest.raises(ValueError, match=message):
         learn_actively(EP, POOL, oracle, start=4, n_queries=2)
+
+
+def test_labels_are_no_oracle():
+    with pytest.raises(TypeError, match=r"such as lambda i: y\[i\]\. Got ndarray instead"):
+        learn_actively(EP, POOL, LABELS, start=4, n_queries=2)
 
 
 @pytest.mark.parametrize(

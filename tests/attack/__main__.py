@@ -1,6 +1,6 @@
-"""Attack the library: thousands of hostile fits, parameters, model files and commands.
+"""Attack the library: thousands of hostile fits, sequences of them, model files and commands.
 
-    python -m tests.attack --fits 2700 --parameters 2700 --files 10500 --commands 300
+    python -m tests.attack --fits 2700 --sequences 3000 --files 10500 --commands 300
 
 Each case is a number, so that any of them can be repeated: ``--only fits:123``. Cases run in a
 process of their own, which may crash. The table at the end counts what they came to: fine results,
@@ -19,12 +19,13 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from tests.attack import commands, files, fits
+from tests.attack import commands, files, fits, sequences
 from tests.attack.judge import CLEAR, FINE, WRONG, elapsed
 
 ATTACKS: dict[str, tuple[Any, int]] = {
     "fits": (fits.attack, 2700),
     "parameters": (fits.attack, 2700),
+    "sequences": (sequences.attack, 3000),
     "files": (files.attack, 10_500),
     "commands": (commands.attack, 300),
 }

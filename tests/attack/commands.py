@@ -141,7 +141,8 @@ def attack(kind: str, seed: int) -> tuple[str, Outcome]:
         words = arguments(command, data, folder, rng)
         end, environment = pick(ENDS, rng), pick(ENVIRONMENTS, rng)
         name = f"{[os.fsdecode(word)[-40:] for word in words]!a} {end} {environment}"
-        return name, judge(run(words, end, environment), "--json" in words and not end)
+        done = run(words, end, environment)
+        return name, judge(done, "--json" in words and not end, "head" in end)
 
 
 def run(words: list, end: str, environment: dict[str, str]) -> subprocess.CompletedProcess | None:
@@ -168,8 +169,8 @@ def run(words: list, end: str, environment: dict[str, str]) -> subprocess.Comple
         return None
 
 
-def judge(done: subprocess.CompletedProcess | None, is_json: bool) -> Outcome:
-    """Whether the command ended as it promises."""
+def judge(done: subprocess.CompletedProcess | None, is_json: bool, is_cut: bool) -> Outcome:
+    """Whether the command ended as it promises; without a word where nobody reads on."""
     if done is None:
         return Outcome(WRONG, f"more than {SECONDS} s")
     said, printed = done.stderr, done.stdout
@@ -179,7 +180,7 @@ def judge(done: subprocess.CompletedProcess | None, is_json: bool) -> Outcome:
         return Outcome(WRONG, f"control characters on standard error: {said[-200:]!r}")
     if done.returncode in (1, 2, 3, 4):
         n_errors = sum(line.startswith(b"error: ") for line in without_utf16(said).splitlines())
-        closed = not said or b"head" in said or said.startswith(b"Usage: ")  # in this process
+        closed = not said or is_cut or said.startswith(b"Usage: ")  # in this process
         if n_errors == 1 or closed:
             return Outcome(
                 CLEAR, without_utf16(said).splitlines()[-1].decode(errors="replace") if said else ""

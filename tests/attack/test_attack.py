@@ -5,9 +5,11 @@ from functools import partial
 
 import numpy as np
 import pytest
-from tests.attack import files, fits
+from sklearn.base import clone
+from tests.attack import files, fits, sequences
 from tests.attack.judge import CLEAR, FINE, WRONG, judged
 
+PAIR = np.array([[0.3, 0.0, 0.0], [0.0, 2.0, 0.0]]), [0, 1]
 FIRST = 10**6  # seeds that the large attack does not use
 
 
@@ -26,6 +28,32 @@ def test_files():
         assert outcome.kind != WRONG, f"{name}: {outcome.reason}"
         seen.add(outcome.kind)
     assert seen == {FINE, CLEAR}
+
+
+def test_sequences():
+    for seed in range(FIRST, FIRST + 40):
+        name, outcome = sequences.attack("sequences", seed)
+        assert outcome.kind != WRONG, f"{seed} {name}: {outcome.reason}"
+
+
+def test_a_copy_that_is_none_and_a_refusal_that_changes_something_are_seen(monkeypatch):
+    """The negative control."""
+
+    def other(life):
+        return clone(life.clf).set_params(kernel="linear", engine="ep").fit(*PAIR)
+
+    def refused(life, *data):
+        life.clf = other(life)
+        raise ValueError("This step is refused, after all.")
+
+    for step, words in (
+        (refused, "was refused (ValueError: This step is refused, after all.), and changed"),
+        (lambda life, *data: life.replace(other(life)), "a copy predicts something else"),
+    ):
+        monkeypatch.setattr(sequences, "STEPS", ["pickle"])
+        monkeypatch.setattr(sequences.Life, "pickle", step)
+        found = {sequences.attack("sequences", seed)[1].reason for seed in range(10)}
+        assert any(words in reason for reason in found)
 
 
 def test_what_is_wrong_is_seen():

@@ -131,3 +131,8 @@ def test_none_without_a_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     machine().fit(blocks())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_folder_is_an_error_at_once(tmp_path):
+    with pytest.raises(FileNotFoundError, match="No such directory"), checkpoints(tmp_path / "a/b"):
+        pytest.fail("the fit has begun")

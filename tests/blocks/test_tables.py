@@ -144,10 +144,47 @@ def test_quoted_line_breaks_end_no_row(tmp_path):
     assert [block.X.item() for block in blocks] == [1, 2, 3]
 
 
+def test_only_a_mark_at_the_begin_of_a_cell_quotes_it(tmp_path):
+    path = tmp_path / "table.csv"
+    cells = ['5" screen', '"two\n""lines""\n,x"', '6" screen', '"x"""', ' "also\nquoted"', '""']
+    rows = "".join(f"{k},{cell},{k % 2}\n" for k, cell in enumerate(cells))
+    path.write_text('\n"a",b,"the\nlabel"\n' + rows)
+    blocks = from_csv(path, "the\nlabel", features=["a"], block_rows=1)
+    assert [block.X.item() for block in blocks] == [0, 1, 2, 3, 4, 5]
+    assert [block.y.item() for block in blocks] == [0, 1, 0, 1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a,y\n", "has a header but no rows"),
+        ("\n \n", "is empty"),
+        ("a,y\r1,x\r2,y\r", "carriage returns only"),
+        ('a,y\n1,x\n2,"y\n', "a quotation mark that is never closed"),
+        ("a,y\n1,x\n1,x,2\n", "Block 0 cannot be read: .*Expected 2 fields in line 2, saw 3"),
+        ("a,y\n1,x,2\n1,x,2\n", "Block 0 has rows of more cells than the 2 of the header"),
+    ],
+)
+def test_broken_csv_files(tmp_path, content, message):
+    (tmp_path / "table.csv").write_bytes(content.encode())
+    with pytest.raises(ValueError, match=message):
+        from_csv(tmp_path / "table.csv", "y").read(0)
+
+
+@pytest.mark.parametrize("kind", READ)
+@pytest.mark.parametrize("labels", [["no", "yes"], [0.0, 1.0]], ids=["words", "numbers"])
+def test_a_row_without_a_label_is_named(tmp_path, kind, labels):
+    table = pd.DataFrame({"a": np.arange(60.0), "y": labels * 30})
+    table.loc[47, "y"] = None
+    path = tmp_path / f"table.{kind}"
+    table.to_csv(path, index=False) if kind == "csv" else table.to_parquet(path)
+    with pytest.raises(BlockError, match="Block 2 has no label in row 7"):
+        machine().fit(READ[kind](path, "y", block_rows=20))
+
+
 def test_csv_files_that_cannot_be_read(tmp_path):
-    (tmp_path / "empty.csv").write_text("a,y\n")
-    with pytest.raises(ValueError, match="has a header but no rows"):
-        from_csv(tmp_path / "empty.csv", "y")
+    with pytest.raises(ValueError, match="must be a single character"):
+        from_csv(tmp_path / "table.csv", "y", delimiter="::")
     with pytest.raises(ValueError, match="is packed, and cannot be read in blocks"):
         from_csv(tmp_path / "table.csv.gz", "y")
     with pytest.raises(FileNotFoundError):

@@ -176,7 +176,8 @@ def test_mistakes_that_typer_finds(arguments, monkeypatch, capsys):
     assert ended.value.code == ExitCode.USAGE
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: No such ")
-    assert line.endswith(" See bayespoint --help.")
+    command = "bayespoint reproduce" if arguments[0] == "reproduce" else "bayespoint"
+    assert line.endswith(f"{'?' if 'Did you mean' in line else '.'} See {command} --help.")
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,51 @@ def test_resume_after_a_crash(tmp_path, monkeypatch):
     assert np.array_equal(one.posterior_.mean, two.posterior_.mean)
 
 
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "it is empty"),
+        ("a,repaid\n", "has a header but no rows"),
+        ("a,repaid\r1,no\r", "lines that end with carriage returns only"),
+        ('a,repaid\n1,no\n2,"yes\n', "has a quotation mark that is never closed"),
+        ("a,repaid\n1,no,5\n2,yes,5\n", "Block 0 has rows of more cells than the 2"),
+        ("a,repaid\n1,p\n2,q\n3,r\n", "has another value in every row"),
+        (b"PK\x03\x04", "it is a zip archive"),
+    ],
+)
+def test_broken_tables(tmp_path, content, words):
+    data = tmp_path / "data.csv"
+    data.write_bytes(content if isinstance(content, bytes) else content.encode())
+    options = ["--target", "repaid", "--model", tmp_path / "m.bpm", "--out-of-core"]
+    result = invoke("train", data, *options)
+    assert result.exit_code == 3
+    assert words in error_line(result)
+    assert list(tmp_path.iterdir()) == [data]
+
+
+def test_rows_are_numbered_as_in_the_file(tmp_path):
+    table = customers()
+    table.loc[123, "age"] = np.inf
+    data = write(table, tmp_path / "data.csv")
+    common = ["--target", "repaid", "--model", tmp_path / "m.bpm"]
+    inside, outside = (invoke("train", data, *common, *more) for more in ([], ["--out-of-core"]))
+    assert "first in row 124 below the header" in error_line(outside)
+    assert error_line(outside) == error_line(inside)
+
+
+def test_odd_headers_are_read_as_in_memory(tmp_path):
+    """Lines before the header, line breaks in it, and a column without a name."""
+    table = customers().sample(frac=1, random_state=0)  # whose index does not count the rows
+    data = tmp_path / "data.csv"
+    data.write_text("\n\n" + table.rename(columns={"age": "the\nage"}).to_csv())
+    inside = train(tmp_path, "a.bpm", data, *LINEAR)
+    outside = train(tmp_path, "b.bpm", data, *LINEAR, "--out-of-core")
+    assert outside["columns"] == inside["columns"]
+    assert "1 column without a name left out" in outside["notes"]
+    answers = ["--model", tmp_path / "b.bpm", "--out", tmp_path / "answers.csv"]
+    succeed("predict", data, *answers)
+
+
 def test_what_cannot_be_done(tmp_path):
     data = write(customers(), tmp_path / "data.csv")
     common = ["--target", "repaid", "--model", tmp_path / "m.bpm", "--out-of-core"]

@@ -1,6 +1,8 @@
 """Files as people have them: what can be read, and what is said of what cannot."""
 
 import gzip
+import os
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -16,6 +18,7 @@ from bayespoint.cli.reading import find_delimiter, read_table
 
 HEADER = "a,b,class\n"
 ROWS = "".join(f"{i},{i % 7}.5,{'xy'[i % 2]}\n" for i in range(12))
+SQUARES = [str(i * i) for i in range(30)]
 
 
 def read(path, text, encoding="utf-8"):
@@ -38,6 +41,12 @@ def test_delimiters(tmp_path, delimiter):
     frame = read(tmp_path / "data.csv", text)
     assert list(frame) == ["a", "b", "class"]
     assert frame["b"].dtype == np.float64
+
+
+def test_carriage_returns(tmp_path):
+    frame = read(tmp_path / "data.csv", (HEADER + ROWS).replace("\n", "\r"))
+    assert list(frame) == ["a", "b", "class"]
+    assert len(frame) == ROWS.count("\n")
 
 
 def test_delimiter_with_commas_in_the_text():
@@ -79,9 +88,21 @@ def test_column_without_a_name(tmp_path):
         ([True, False, None, True], "number", ""),
         (["1", "2.5", "1e3"], "number", ""),
         (["1,5", "2", "1.234,5"], "number", "decimal commas"),
+        (["$1,500", "-$2.50", "$7", None], "number", "signs of a currency, which are dropped"),
+        (
+            ["5 €", "1.234,5 €", "7€"],
+            "number",
+            "currency, which are dropped; it has decimal commas",
+        ),
+        (["$5", "€5", "$5"], "category", ""),
+        (["$5 to $9", "$10", "$5 to $9"], "category", ""),
         (["x", "y", "x"], "category", ""),
         (["0", "1", "3+", "1"], "category", "mixes numbers and words"),
         ([*map(str, range(100, 119)), "unknown"], "number", ""),
+        ([*SQUARES, *["-"] * 25], "number", ""),
+        ([*SQUARES, *["-", "."] * 15], "category", "mixes numbers and words"),
+        ([*SQUARES, *["-"] * 31], "category", "mixes numbers and words"),
+        ([*map(str, range(5)), *["-"] * 4], "category", "mixes numbers and words"),
         (["x", None, "x"], "category", ""),
         ([f"n{i % 120}" for i in range(300)], "category", "has 120 categories; the 99 most"),
         (range(5, 30), "", "counts the rows"),
@@ -106,6 +127,12 @@ def test_numbers_of_text():
     numbers = as_numbers(pd.Series(["1.234,5", "1.000", "-0,25", None, "x", "True"]))
     np.testing.assert_array_equal(numbers.values, [1234.5, 1000, -0.25, np.nan, np.nan, 1])
     assert numbers.words == ["x"]
+
+
+def test_amounts_are_numbers():
+    numbers = as_numbers(pd.Series(["$1,234.50", "-$3", "$-4", "7", None, "$"]))
+    np.testing.assert_array_equal(numbers.values, [1234.5, -3, -4, 7, np.nan, np.nan])
+    assert numbers.words == ["$"]
 
 
 def test_words_among_numbers_are_missing_values(tmp_path):
@@ -138,10 +165,18 @@ def test_decimal_commas(tmp_path):
         (HEADER, "it has a header but no rows"),
         ("a,class\n1,\xe4\n".encode("latin-1"), "UTF-8 (byte 0xe4); name its encoding, for "),
         ((HEADER + ROWS).encode("utf-16"), "for instance --encoding utf-16"),
-        (b"PK\x03\x04\x00\x00binary", "it is no text; is it a CSV file?"),
+        (b"PK\x03\x04\x00\x00binary", "it is a zip archive; unpack it"),
+        (b"BZh91AY", "it is packed with bzip2; unpack it"),
+        (b"ARROW1\0\0", "it is a Feather file; save it as Parquet or CSV"),
+        (b"PAR1\x15", "it is a Parquet file; its name must end in .parquet"),
+        (gzip.compress(b"a,class\n"), "it is packed with gzip; its name must end in .gz"),
+        (b"a,class\n\0,1\n", "it is no text; is it a CSV file?"),
+        ('[\n {"a": 1, "class": 2}, {"a": 2}]', "it is JSON; save it as CSV or Parquet"),
+        ("1,0.5,1,x\n2,0.5,7,y\n", "more than one column named '1'. Is the header missing?"),
+        ("# made by me\na,class\n1,x\n", "than its header, which is '# made by me'"),
         ("a,b,a,class\n1,2,3,x\n", "more than one column named 'a'"),
         ("a,class\n1,x\n1,2,3,y\n", "line 3 has 4 cells, the header has 2"),
-        ("a,class\n1,x,9\n2,y,9\n", "its rows have more cells than its header"),
+        ("a,class\n1,x,9\n2,y,9\n", "more cells than its header, which is 'a', 'class'"),
         ('a,class\n1,x\n2,"y\n', "is never closed"),
         (HEADER + "1,1,\n" + ROWS + "inf,1,x\n", "infinite values (1, first in row 14 below"),
         (HEADER + ROWS + "1,-1e200,x\n", "column 'b' has values above 1e+100 (1, first in row 13"),
@@ -160,6 +195,26 @@ def test_broken_files(tmp_path, content, message):
     assert message in error_line(result)
     assert result.stdout == ""
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_names_that_are_values(tmp_path):
+    path = tmp_path / "data.csv"
+    for first, is_asked in (("0.5,-1,x\n", True), ("0,1,2\n", False), ("a,b,3.5\n", False)):
+        path.write_text(first + ROWS)
+        result = train(path)
+        assert result.exit_code == 2
+        assert ("Is the header missing?" in error_line(result)) == is_asked
+
+
+def test_a_pipe_is_read_once(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    content = gzip.compress((HEADER + ROWS).encode())
+    with ThreadPoolExecutor(1) as writer:
+        written = writer.submit(path.write_bytes, content)
+        table = read_table(path, "utf-8", Notes(aloud=False))
+        assert written.result() == len(content)
+    assert len(table) == ROWS.count("\n")
 
 
 def test_a_quantity_is_not_a_class(tmp_path):

@@ -49,6 +49,13 @@ def test_function_that_is_not_finite(value):
         kernel(X, X)
 
 
+@pytest.mark.parametrize("dtype", [complex, object])
+def test_functions_return_real_numbers(dtype):
+    kernel = FunctionKernel(lambda A, B: (A @ B.T).astype(dtype))
+    with pytest.raises(KernelError, match="it must return real numbers"):
+        kernel.prepare(np.ones((3, 2)))
+
+
 def test_function_with_a_negative_diagonal_names_the_point():
     X = np.arange(-2.0, 2)[:, None]
     with pytest.raises(KernelError, match=r"k\(x, x\) must not be negative\. Got -2 at point 0"):

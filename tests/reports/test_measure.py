@@ -187,6 +187,16 @@ def test_a_class_may_be_absent():
     json.dumps(found.to_dict(), allow_nan=False)
 
 
+def test_no_interval_goes_below_what_is_possible():
+    p = np.array([0.999, 0.999, 0.999, 0.6])
+    found = ask(np.c_[p, 1 - p], ["a", "a", "a", "b"], ["a", "b"], costs=[[0, 1], [4, 0]])
+    for one in (found.metrics["log_loss"], found.metrics["brier_score"]):
+        low, high = one.interval
+        assert low == 0 < one.value < high
+    expense = found.expected_costs[0]
+    assert expense.interval[0] == 0 < expense.cost
+
+
 def test_one_point_is_enough(tmp_path):
     found = ask([[0.2, 0.8]], ["b"], ["a", "b"])
     assert found.metrics["accuracy"].value == 1.0

@@ -46,17 +46,20 @@ def test_of_two_parameters_the_one_at_its_bound_is_named():
 
 
 @pytest.mark.parametrize(
-    "bounds",
+    ("bounds", "grid"),
     [
-        {SCALE: (0.01, 100.0)},  # a maximum between the bounds
-        {SCALE: (0.01, 100.0), "gamma": (20.0, 30.0)},  # the linear kernel has no use for gamma
+        ({SCALE: (0.01, 100.0)}, None),  # a maximum between the bounds
+        # The linear kernel is the best, and has no use for gamma.
+        ({SCALE: (0.01, 100.0), "gamma": (20.0, 30.0)}, {"kernel": ["linear", "rbf"]}),
     ],
 )
-def test_no_warning_without_a_reason(bounds):
+def test_no_warning_without_a_reason(bounds, grid):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         search = EvidenceSearch(
-            BayesPointClassifier(kernel="linear", temperature=1.0, gamma=1.0), param_bounds=bounds
+            BayesPointClassifier(kernel="linear", temperature=1.0, gamma=1.0),
+            grid,
+            param_bounds=bounds,
         )
         search.fit(*problem())
     assert 0.01 < search.best_params_[SCALE] < 100

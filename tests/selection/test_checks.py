@@ -74,6 +74,19 @@ def test_parameters(parameters, match):
     fails(match, **parameters)
 
 
+@pytest.mark.parametrize(
+    ("kernel", "name"), [("auto", "gamma"), ("linear", "coef0"), ("rbf", "coef0")]
+)
+def test_bounds_without_effect(kernel, name):
+    estimator, bounds = BayesPointClassifier(kernel=kernel), {name: (0.1, 1)}
+    match = f"'{name}' in param_bounds has no effect with kernel='{kernel}'"
+    fails(match, estimator, param_bounds=bounds)
+    grid = {"kernel": ["linear", "poly"]}  # one kernel of these uses it
+    X, y = problem(n=30)
+    search = EvidenceSearch(estimator, grid, param_bounds=bounds, refit=False, tol=1.0).fit(X, y)
+    assert name in search.best_params_
+
+
 def test_names_that_are_no_engine_s():
     named = BayesPointClassifier(engine="magic")
     fails("'engine' parameter.*Got 'magic'", named, param_bounds={SCALE: (0.1, 1)})

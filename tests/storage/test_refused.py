@@ -154,7 +154,8 @@ def complaint(tmp_path, data, reader=bayespoint.load):
 
 def test_foreign_files(tmp_path, data):
     assert "it is empty" in complaint(tmp_path, b"")
-    assert "not a bayespoint model file" in complaint(tmp_path, b"# some text\n")
+    for text in (b"# some text\n", b"x,y\n1,2\n"):
+        assert "not a bayespoint model file" in complaint(tmp_path, text)
     assert "looks like a pickle" in complaint(
         tmp_path, pickle.dumps(BayesPointClassifier(kernel="linear", temperature=1.0))
     )

@@ -108,6 +108,11 @@ def learn_actively(
     n_first, order = starting_order(start, pool.n_points, rng)
     n_left = pool.n_points - n_first - (0 if earlier is None else len(earlier.skipped))
     check_count("n_queries", n_queries, 0, n_left, "the points left in the pool")
+    if not callable(oracle):
+        raise TypeError(
+            "The oracle must be a function of indices that returns labels, such as lambda i: y[i]. "
+            f"Got {type(oracle).__name__} instead."
+        )
     run = ActiveRun(pool, Transcript(oracle, earlier), earlier)
     try:
         run.begin(order, n_first, n_first + n_queries)
@@ -159,7 +164,7 @@ class ActiveRun:
         if not self.said.has_two_classes:
             labels = self.said.labels
             found = (
-                f"all {len(labels)} labels of the oracle are {labels[0]!r}"
+                f"all {len(labels)} labels of the oracle are {labels[:1].tolist()[0]!r}"
                 if len(labels)
                 else ("the oracle gave no label")
             )

@@ -127,7 +127,8 @@ def query(
     """
     rule = get_rule(strategy)
     classifier, X = unwrap(clf, X_pool)
-    points = validate_data(classifier, X, reset=False, accept_sparse="csr")
+    with np.errstate(over="ignore", invalid="ignore"):  # of a sum that looks for infinity
+        points = validate_data(classifier, X, reset=False, accept_sparse="csr")
     taken = taken_points(exclude, n_rows(points))
     check_count("n_draws", n_draws, 2)
     check_count("n", n, 1, int((~taken).sum()), "the points of the pool to choose from")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 import zipfile
@@ -117,6 +118,9 @@ def checkpoints(
     ...         BayesPointClassifier(kernel="linear").fit(blocks).run_.converged
     True
     """
+    folder = Path(path).absolute().parent
+    if not folder.is_dir():  # said now, and not after a minute of work
+        raise FileNotFoundError(errno.ENOENT, "No such directory", str(folder))
     token = _current.set(checkpoint := Checkpoint(path, seconds, resume=resume))
     try:
         yield checkpoint

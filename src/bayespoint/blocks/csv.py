@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import os
+import re
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,8 @@ from bayespoint.blocks.base import Block, Blocks, rows_of_block
 from bayespoint.blocks.columns import chosen
 from bayespoint.exceptions import BlockError
 from bayespoint.extras import require
+
+CLOSING = re.compile(rb'[^"]*(?:""[^"]*)*"(?!")')  # up to the mark that closes a cell; "" is text
 
 
 class CsvBlocks(Blocks):
@@ -32,16 +36,28 @@ class CsvBlocks(Blocks):
         text: Sequence[str] = (),
     ) -> None:
         check_encoding(encoding)
+        if len(delimiter) != 1:
+            raise ValueError(f"The delimiter must be a single character. Got {delimiter!r}.")
         self.path, self.target, self.weight = path, target, weight
         self.delimiter, self.encoding, self.missing = delimiter, encoding, list(missing)
         self.text = dict.fromkeys(text, str)
         with path.open("rb") as file:
-            head = file.readline()
+            opening = opening_mark(delimiter, encoding)
+            head = read_header(file, opening)
+            if not head.strip():
+                raise ValueError(f"{path} is empty.")
             self.names = [str(name).strip() for name in self._frame(head, header=0).columns]
             self.feature_names = chosen(self.names, target, features, weight, str(path))
             self.n_features = len(self.feature_names)
             size = rows_of_block(self.n_features, block_rows)
-            self.places = find_places(file, len(head), size)
+            self.places = find_places(file, len(head), size, opening)
+        if not self.places:
+            raise ValueError(f"{path} has a quotation mark that is never closed.")
+        if len(self.places) < 2 and b"\r" in head.strip():
+            raise ValueError(
+                f"{path} has lines that end with carriage returns only, and cannot be read in "
+                "blocks. Convert the line breaks, or make a Parquet file of it."
+            )
         if len(self.places) < 2:
             raise ValueError(f"{path} has a header but no rows.")
 
@@ -70,7 +86,18 @@ class CsvBlocks(Blocks):
         begin, end = self.places[k : k + 2]
         with self.path.open("rb") as file:
             file.seek(begin)
-            return self._frame(file.read(end - begin), header=None, names=self.names)
+            content = file.read(end - begin)
+        import pandas as pd
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # cells beyond the header
+            try:
+                return self._frame(content, header=None, names=self.names)
+            except pd.errors.ParserWarning:
+                problem = f"has rows of more cells than the {len(self.names)} of the header"
+                raise BlockError(k, problem) from None
+            except pd.errors.ParserError as error:
+                raise BlockError(k, f"cannot be read: {str(error).strip('. ')}") from error
 
     def _frame(self, content: bytes, **how: Any) -> Any:
         import pandas as pd
@@ -100,19 +127,47 @@ def check_encoding(encoding: str) -> None:
         )
 
 
-def find_places(file: Any, begin: int, rows: int) -> list[int]:
+def opening_mark(delimiter: str, encoding: str) -> re.Pattern[bytes]:
+    """A quotation mark that opens a cell: at its begin. Others, as in 5" screens, are text."""
+    between = f'"{delimiter}'.encode(encoding).rpartition(b'"')[2]  # without a mark of the encoding
+    return re.compile(b"(?:^|" + re.escape(between) + b') *"')
+
+
+def is_open(line: bytes, inside: bool, opening: re.Pattern[bytes]) -> bool:
+    """Whether a quoted cell goes on after a line; ``inside`` says whether one does before it."""
+    place = 0
+    while mark := (CLOSING.match if inside else opening.search)(line, place):
+        inside, place = not inside, mark.end()
+    return inside
+
+
+def read_header(file: Any, opening: re.Pattern[bytes]) -> bytes:
+    """The first line with text, which may have line breaks within quotation marks."""
+    head, inside = b"", False
+    for line in iter(file.readline, b""):
+        head += line
+        inside = is_open(line, inside, opening)
+        if line.strip() and not inside:
+            break
+    return head
+
+
+def find_places(file: Any, begin: int, rows: int, opening: re.Pattern[bytes]) -> list[int]:
     """Where blocks of so many rows begin, and where the last one ends.
 
-    A line break within quotation marks ends no row.
+    A line break within quotation marks ends no row. There are no places if they do not end.
     """
     places, n, inside, place = [begin], 0, False, begin
     for line in file:
         place += len(line)
-        inside ^= line.count(b'"') % 2 == 1
+        if b'"' in line:
+            inside = is_open(line, inside, opening)
         if not inside and line.strip():
             n += 1
             if n % rows == 0:
                 places.append(place)
+    if inside:
+        return []
     if n % rows:
         places.append(place)
     return places

@@ -16,6 +16,7 @@ from bayespoint.blocks.executor import Executor
 from bayespoint.exceptions import BlockError
 from bayespoint.scaling import SMALLEST, Scaling
 from bayespoint.spaces.coordinates import dense
+from bayespoint.validation import missing_labels
 
 MOST_COPIES = 1e12  # largest weight: beyond, sums over all points lose the lighter ones
 LARGEST = 1e100  # feature whose square is computed
@@ -167,6 +168,9 @@ def survey_block(block: Block, k: int, argument: None, shared: None) -> tuple[Su
     if y is None:
         raise BlockError(k, "has no labels. Name the column of the labels (target), or pass y")
     y = np.asarray(y)
+    lost = missing_labels(y)
+    if len(lost):
+        raise BlockError(k, f"has no label in row {lost[0]} (counted from 0): remove the row")
     is_sparse, d = sparse.issparse(X), X.shape[1]
     try:
         check_classification_targets(y if len(y) else np.zeros(1, dtype=int))

@@ -84,7 +84,7 @@ def run() -> int:
         if isinstance(stream, io.TextIOWrapper):  # characters that it cannot write are spelt
             stream.reconfigure(errors=SPELT)
     try:
-        code = app(standalone_mode=False) or 0
+        code = app(standalone_mode=False, prog_name="bayespoint") or 0
         flush()
         return code
     except typer.Abort:
@@ -93,7 +93,10 @@ def run() -> int:
         # Errors of usage. Their class is Click's in some versions of typer, its own in others.
         if not hasattr(error, "format_message"):
             raise
-        say_error(f"{error.format_message().rstrip('.')}. See bayespoint --help.")
+        words = error.format_message().rstrip(".")
+        context = getattr(error, "ctx", None)
+        command = "bayespoint" if context is None else context.command_path
+        say_error(f"{words}{'' if words.endswith('?') else '.'} See {command} --help.")
         return ExitCode.USAGE
 
 

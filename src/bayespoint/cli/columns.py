@@ -21,6 +21,7 @@ TEXT, IMAGE = "text", "image"  # of models that were made by bayespoint label
 FOLDER = "folder"  # attribute of a table: where names of files in it begin
 LARGEST = 1e100  # squares of numbers, and sums of many of them, stay far below 1.8e308
 MOSTLY = 0.9  # share of the values that makes a column of numbers, or of dates
+HALF = 0.5  # the same, where all other values are one word
 VARIED = 10  # different numbers from which a word among them is a mistake, not a category
 MANY_CATEGORIES = 100  # from here on, nearly different values are names, not categories
 ENOUGH = 20  # rows from which different whole numbers may be identifiers
@@ -82,7 +83,9 @@ def judge(series: pd.Series, name: str = "") -> tuple[str, str]:
     if share == 1 and different > 1 and (reason := code_words(series, numbers, name)):
         kind, remark = judge_words(as_text(series), 0.0)
         return kind, "; it ".join(filter(None, [reason if kind else "", remark]))
-    if share == 1 or (share >= MOSTLY and different > VARIED):
+    # A single word among many numbers, such as "-" or "n.a.", is a missing value, however frequent.
+    most = HALF if len(numbers.words) == 1 else MOSTLY
+    if share == 1 or (share >= most and different > VARIED):
         return judge_numbers(numbers, different, name)
     mixed = 0.0 if numbers.remarks else share  # "0%" among "1 - 10%" is no number among words
     return judge_words(as_text(series), mixed)

@@ -17,6 +17,7 @@ from bayespoint.cli import ExitCode
 
 UNSAFE = ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")  # Unicode: controls, none, halves, line ends
 SPELT = "backslashreplace"  # how characters are written that an encoding has not
+NUMBER = re.compile(r"[+-]?\d+([.,]\d*)?([eE][+-]?\d+)?")
 PARAMETER_ERROR = re.compile(r"The '\w+' parameter of \w+ must ")  # scikit-learn's wording
 
 
@@ -60,6 +61,15 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     known = {known.lower(): known for known in names}
     near = get_close_matches(name.lower(), known, n=1)
     return f" Did you mean {known[near[0]]}?" if near else ""
+
+
+def header_hint(names: Collection[str]) -> str:
+    """A question, to end a sentence with, if names of columns are rather values; else empty."""
+    numbers = [name for name in names if NUMBER.fullmatch(name)]
+    may_be_names = len(set(numbers)) == len(numbers) and all(map(str.isdecimal, numbers))
+    if may_be_names or 2 * len(numbers) < len(names):
+        return ""
+    return ". Is the header missing? The first line must be the names of the columns."
 
 
 def check_name(what: str, name: str, names: Collection[str]) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayespoint.cli.errors import bad_data, bad_usage, did_you_mean
+from bayespoint.cli.errors import bad_data, bad_usage, did_you_mean, header_hint
 from bayespoint.cli.messages import Notes, count, listed
 from bayespoint.cli.number_formats import as_text
 
@@ -20,9 +20,8 @@ def check_column(frame: pd.DataFrame, name: str, option: str) -> None:
     """End the command if there is no such column."""
     if name not in frame:
         hint = did_you_mean(name, frame.columns)
-        bad_usage(
-            f"no column is named {name!r} ({option}).{hint} There are {listed(frame.columns, 8)}"
-        )
+        there = f"There are {listed(frame.columns, 8)}{header_hint(frame.columns)}"
+        bad_usage(f"no column is named {name!r} ({option}).{hint} {there}")
 
 
 def read_labels(series: pd.Series) -> pd.Series:
@@ -48,24 +47,22 @@ def rows_with_labels(
     return frame[there], labels[there]  # with the index of the table, for numbers of rows
 
 
-def check_classes(labels: pd.Series, target: str) -> dict[Any, int]:
-    """Rows of each class; ends the command where the column does not hold classes."""
-    counts = labels.value_counts().sort_index().to_dict()
+def check_classes(counts: Mapping[Any, int], target: str) -> None:
+    """End the command if the column does not hold classes; ``counts`` are rows of each."""
+    n, numbers = sum(counts.values()), pd.to_numeric(pd.Series(list(counts)), errors="coerce")
     what = f"column {target!r} (--target)"
     if len(counts) == 1:
         only = next(iter(counts))
         bad_data(f"{what} has one class only, {only!r}: nothing to tell apart")
     remedy = "a classifier needs classes. Was another column meant?"
-    if len(counts) == len(labels) > 2:
+    if len(counts) == n > 2:
         bad_data(f"{what} has another value in every row, {remedy}")
-    numbers = pd.to_numeric(labels, errors="coerce")
     is_quantity = numbers.notna().all() and not (numbers % 1 == 0).all()
-    if len(counts) > MANY and (is_quantity or len(counts) > len(labels) / 2):
+    if len(counts) > MANY and (is_quantity or len(counts) > n / 2):
         bad_data(
-            f"{what} has {len(counts)} different values in {len(labels)} rows, {remedy} (A number "
+            f"{what} has {len(counts)} different values in {n} rows, {remedy} (A number "
             "to be predicted is regression, which this is not.)"
         )
-    return counts
 
 
 def known_labels(labels: pd.Series, classes: NDArray, target: str) -> NDArray:

@@ -1,4 +1,4 @@
-"""Numbers as people write them: 1.234,5 and 12,345.67 and 45.3%."""
+"""Numbers as people write them: 1.234,5 and $12,345.67 and 45.3%."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
 POINTS = re.compile(r"[+-]?\d{1,3}(\.\d{3})+")  # between thousands, beside decimal commas
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?")
 PERCENT = re.compile(r"(.*\d)\s?%")
+CURRENCY = re.compile(r"(-?)([$€£¥])\s?(-?\d.*)|(-?\d(?:.*\d)?)\s?([$€£¥])")
 COMMAS_REMARK = "has decimal commas, read as points"
 THOUSANDS_REMARK = "has commas between thousands, which are dropped"
+CURRENCY_REMARK = "has signs of a currency, which are dropped"
 PERCENT_REMARK = "has percent signs: 45% is read as 0.45"
 
 
@@ -42,6 +44,10 @@ def as_numbers(series: pd.Series, decimal_comma: bool | None = None) -> Numbers:
         return Numbers(series.astype(np.float64), [], decimal_comma)
     text = as_text(series)
     there, remarks = text.dropna(), []
+    amounts = without_currency(there)
+    if amounts is not None:
+        there = amounts
+        remarks.append(CURRENCY_REMARK)
     is_percent = there.map(lambda word: PERCENT.fullmatch(word) is not None).astype(bool)
     bare = there.where(~is_percent, there.str.rstrip("% "))
     if decimal_comma is None:
@@ -59,6 +65,15 @@ def as_numbers(series: pd.Series, decimal_comma: bool | None = None) -> Numbers:
     values = numbers.reindex(text.index)
     words = list(dict.fromkeys(text[text.notna() & values.isna()]))
     return Numbers(values, words, decimal_comma, tuple(remarks))
+
+
+def without_currency(words: pd.Series) -> pd.Series | None:
+    """The same words, $5 as 5, in a column that has signs of one currency; else None."""
+    found = words.map(CURRENCY.fullmatch)
+    signs = {match[2] or match[5] for match in found.dropna()}
+    if len(signs) != 1:  # none, or amounts that cannot be compared
+        return None
+    return words.where(found.isna(), found.map(lambda m: m and (m[4] or m[1] + m[3])))
 
 
 def uses_decimal_comma(words: pd.Series) -> bool | None:

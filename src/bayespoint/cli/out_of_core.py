@@ -24,12 +24,11 @@ from bayespoint.cli.models import write_model
 from bayespoint.cli.outputs import PARQUET
 from bayespoint.cli.reading import (
     ALSO_MISSING,
-    HEAD,
-    check_names,
-    find_delimiter,
-    header,
+    look_at,
+    opened,
     reading_errors,
     text_columns,
+    with_mark,
 )
 from bayespoint.cli.scheduler import fit_at
 from bayespoint.cli.table_blocks import Learned, Roles, TableBlocks, learn_columns
@@ -72,14 +71,15 @@ def source_of(path: Path, encoding: str) -> ParquetBlocks | CsvBlocks:
             return ParquetBlocks([path], None, None, None, BLOCK_ROWS)
         if path.suffix.lower() == ".gz":
             bad_usage(f"{path} is packed, and cannot be read in blocks; unpack it first")
-        is_utf8 = encoding.lower().replace("_", "-") in ("utf-8", "utf8")
-        known = "utf-8-sig" if is_utf8 else encoding
-        with path.open(encoding=known) as file:
-            head = file.read(HEAD)
-        delimiter = find_delimiter(head)
-        check_names(path, header(head, delimiter))
+        known = with_mark(encoding)
+        with opened(path, known) as file:
+            head, delimiter = look_at(path, file)
         text = [name.strip() for name in text_columns(head, delimiter, ())]
-        return CsvBlocks(path, None, None, None, BLOCK_ROWS, delimiter, known, ALSO_MISSING, text)
+        how = delimiter, known, ALSO_MISSING, text
+        try:
+            return CsvBlocks(path, None, None, None, BLOCK_ROWS, *how)
+        except ValueError as error:
+            bad_data(str(error))
 
 
 def train_out_of_core(

@@ -18,7 +18,7 @@ from typing import IO, NoReturn
 import pandas as pd
 
 from bayespoint.cli.columns import FOLDER, is_code
-from bayespoint.cli.errors import bad_data, bad_usage
+from bayespoint.cli.errors import bad_data, bad_usage, header_hint
 from bayespoint.cli.messages import Notes, count, listed
 from bayespoint.cli.outputs import PARQUET
 from bayespoint.cli.progress import ProgressMonitor
@@ -32,6 +32,16 @@ SHEETS = {".xls", ".xlsx", ".xlsm", ".ods"}
 UTF16_MARKS = (0xFF, 0xFE)  # first bytes of such files
 STDIN = Path("-")
 GZIP, MAGIC = b"\x1f\x8b", b"PAR1"  # first bytes of gzip and of Parquet
+OTHERS = {  # first bytes of what is no text
+    b"PK\x03\x04": "it is a zip archive; unpack it",
+    b"BZh": "it is packed with bzip2; unpack it",
+    b"\xfd7zXZ": "it is packed with xz; unpack it",
+    b"\x28\xb5\x2f\xfd": "it is packed with zstd; unpack it",
+    b"ARROW1": "it is a Feather file; save it as Parquet or CSV",
+    MAGIC: "it is a Parquet file; its name must end in .parquet",
+    GZIP: "it is packed with gzip; its name must end in .gz",
+}
+JSON = re.compile(r'\s*[\[{]\s*["\[{]')
 
 
 def read_table(path: Path, encoding: str, notes: Notes, text: Collection[str] = ()) -> pd.DataFrame:
@@ -40,7 +50,11 @@ def read_table(path: Path, encoding: str, notes: Notes, text: Collection[str] = 
     ``text`` are columns to be read as text, even if they look like numbers.
     """
     with reading_errors(path, encoding), ProgressMonitor(f"reading {name_of(path)}"):
-        content = standard_input() if path == STDIN else None
+        content = None
+        if path == STDIN:
+            content = standard_input()
+        elif path.is_fifo():  # as in <(zcat table.csv.gz): it can be read only once, too
+            content = path.read_bytes()
         is_parquet = content[:4] == MAGIC if content else path.suffix.lower() in PARQUET
         if is_parquet:
             require("pyarrow", "parquet", name_of(path))
@@ -52,12 +66,17 @@ def read_table(path: Path, encoding: str, notes: Notes, text: Collection[str] = 
             frame = read_csv(path, encoding, content, text)
     if frame.empty:
         broken(path, "it has a header but no rows" if len(frame.columns) else "it has no columns")
+    frame = named_columns(frame, notes).reset_index(drop=True)
+    frame.attrs[FOLDER] = str(path.parent)
+    return frame
+
+
+def named_columns(frame: pd.DataFrame, notes: Notes) -> pd.DataFrame:
+    """The columns that have a name; pandas names the others itself."""
     unnamed = [name for name in frame if name.startswith("Unnamed: ")]
     if unnamed:
         notes.add(f"{count(len(unnamed), 'column')} without a name left out")
-    frame = frame.drop(columns=unnamed).reset_index(drop=True)
-    frame.attrs[FOLDER] = str(path.parent)
-    return frame
+    return frame.drop(columns=unnamed)
 
 
 def name_of(path: Path) -> str:
@@ -76,38 +95,57 @@ def read_csv(
     path: Path, encoding: str, content: bytes | None, text: Collection[str]
 ) -> pd.DataFrame:
     """A CSV file, or what was read of one, with any of the usual delimiters, packed or not."""
-    if path.suffix.lower() in SHEETS:
-        broken(path, "it is a spreadsheet; save it as CSV")
-    is_utf8 = encoding.lower().replace("_", "-") in ("utf-8", "utf8")
-    with opened(path, "utf-8-sig" if is_utf8 else encoding, content) as file:
-        head = file.read(HEAD)
-        if not head.strip():
-            broken(path, "it is empty")
-        if "\0" in head:
-            broken(path, "it is no text; is it a CSV file?")
-        delimiter = find_delimiter(head)
-        check_names(path, header(head, delimiter))
+    with opened(path, with_mark(encoding), content) as file:
+        head, delimiter = look_at(path, file)
         file.seek(0)
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # cells beyond the header
-            frame = pd.read_csv(
-                file, sep=delimiter, index_col=False, skipinitialspace=True, na_values=ALSO_MISSING,
-                low_memory=False, dtype=dict.fromkeys(text_columns(head, delimiter, text), str),
-            )  # fmt: skip
+            try:
+                frame = pd.read_csv(
+                    file, sep=delimiter, index_col=False, skipinitialspace=True, low_memory=False,
+                    na_values=ALSO_MISSING,
+                    dtype=dict.fromkeys(text_columns(head, delimiter, text), str),
+                )  # fmt: skip
+            except pd.errors.ParserWarning:
+                names = listed(header(head, delimiter))
+                broken(path, f"its rows have more cells than its header, which is {names}")
     frame.columns = frame.columns.map(lambda name: str(name).strip())
     return frame
+
+
+def look_at(path: Path, file: IO[str]) -> tuple[str, str]:
+    """The begin of a CSV file, and its delimiter; ends the command if it is none."""
+    head = file.read(HEAD)
+    if not head.strip():
+        broken(path, "it is empty")
+    if "\0" in head:
+        broken(path, "it is no text; is it a CSV file?")
+    if JSON.match(head):
+        broken(path, "it is JSON; save it as CSV or Parquet")
+    delimiter = find_delimiter(head)
+    check_names(path, header(head, delimiter))
+    return head, delimiter
+
+
+def with_mark(encoding: str) -> str:
+    """The encoding, in which UTF-8 may begin with a mark."""
+    is_utf8 = encoding.lower().replace("_", "-") in ("utf-8", "utf8")
+    return "utf-8-sig" if is_utf8 else encoding
 
 
 def text_columns(head: str, delimiter: str, known: Collection[str]) -> list[str]:
     """Columns to be read as text: those that are known, and codes such as 02139, not 2139."""
     whole = head.lstrip()[: head.rfind("\n") + 1 or None]
-    names, *rows = csv.reader(io.StringIO(whole), delimiter=delimiter, skipinitialspace=True)
+    names, *rows = cells(whole, delimiter)
     codes = {place for row in rows for place, cell in enumerate(row) if is_code(cell.strip())}
     return [name for place, name in enumerate(names) if place in codes or name.strip() in known]
 
 
 def opened(path: Path, encoding: str, content: bytes | None = None) -> IO[str]:
     """The file as text, or what was read of it; gzip is unpacked."""
+    if path.suffix.lower() in SHEETS:
+        broken(path, "it is a spreadsheet; save it as CSV")
+    check_start(path, content)
     try:
         if content is not None:
             is_packed = content[:2] == GZIP
@@ -120,10 +158,27 @@ def opened(path: Path, encoding: str, content: bytes | None = None) -> IO[str]:
         bad_usage(f"no encoding is named {encoding!r}; try utf-8, latin-1 or utf-16")
 
 
+def check_start(path: Path, content: bytes | None) -> None:
+    """End the command if the first bytes are those of another format."""
+    start, is_unpacked = content, True
+    if start is None:
+        is_unpacked = path.suffix.lower() == ".gz"
+        with path.open("rb") as file:
+            start = file.read(max(map(len, OTHERS)))
+    for first, words in OTHERS.items():
+        if start.startswith(first) and not (first == GZIP and is_unpacked):
+            broken(path, words)
+
+
 def header(head: str, delimiter: str) -> list[str]:
     """Names of the columns."""
-    rows = csv.reader(io.StringIO(head.lstrip()), delimiter=delimiter, skipinitialspace=True)
-    return [name.strip() for name in next(rows)]
+    return [name.strip() for name in next(cells(head.lstrip(), delimiter))]
+
+
+def cells(text: str, delimiter: str) -> Iterator[list[str]]:
+    """The rows of a CSV file, whose lines may end in any way."""
+    lines = io.StringIO(text, newline="")
+    return csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
 
 
 def find_delimiter(head: str) -> str:
@@ -141,7 +196,7 @@ def check_names(path: Path, names: list[str]) -> None:
     """End the command if columns cannot be told apart by their names."""
     twice = [name for name, times in Counter(names).items() if times > 1 and name]
     if twice:
-        broken(path, f"it has more than one column named {listed(twice)}")
+        broken(path, f"it has more than one column named {listed(twice)}{header_hint(names)}")
 
 
 def broken(path: Path, what: str) -> NoReturn:
@@ -162,8 +217,6 @@ def reading_errors(path: Path, encoding: str) -> Iterator[None]:
             f"it is not written in {encoding.upper()} (byte 0x{byte:02x}); name its encoding, "
             f"for instance --encoding {guess}",
         )
-    except pd.errors.ParserWarning:
-        broken(path, "its rows have more cells than its header")
     except (pd.errors.ParserError, csv.Error) as error:
         broken(path, parser_words(str(error)))
     except (gzip.BadGzipFile, EOFError, zlib.error):

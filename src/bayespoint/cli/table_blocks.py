@@ -18,6 +18,7 @@ from bayespoint.cli.columns import CATEGORY, MANY_CATEGORIES, NUMBER, prepare, s
 from bayespoint.cli.errors import bad_data
 from bayespoint.cli.labels import check_classes, read_labels
 from bayespoint.cli.messages import Notes, count
+from bayespoint.cli.reading import named_columns
 from bayespoint.cli.recipe import MISSING, make_columns
 from bayespoint.cli.training import check_roles, column_format
 from bayespoint.reports import profile
@@ -100,6 +101,7 @@ def learn_columns(source: Any, roles: Roles, notes: Notes) -> Learned:
     """
     target, drop, numbers, categories = roles
     sample, labels, unlabelled = look(source, roles)
+    sample = named_columns(sample, notes)
     if not labels:
         bad_data(f"column {target!r} (--target) has no values")
     if unlabelled:
@@ -111,7 +113,7 @@ def learn_columns(source: Any, roles: Roles, notes: Notes) -> Learned:
     counts: Counter = Counter()
     for label, n in labels.items():
         counts[str(label) if is_text else label] += n
-    check_classes(pd.Series(list(counts) * 3), target)  # too few, or no classes
+    check_classes(counts, target)
     features = sample.drop(columns=[target, *dict.fromkeys(drop)])
     kinds = sort_columns(features, notes, numbers, categories)
     formats = {name: column_format(features[name], kind) for name, kind in kinds.items()}
@@ -129,7 +131,7 @@ def look(source: Any, roles: Roles) -> tuple[pd.DataFrame, Counter, int]:
     """Rows at equal distances, how often each label occurs, and how many rows have none."""
     target, drop, numbers, categories = roles
     labels: Counter = Counter()
-    kept, before, unlabelled = [], 0, 0
+    kept, before, unlabelled, n_read = [], 0, 0, 0
     step = 1
     for k in range(len(source)):
         frame = source.frame(k)
@@ -140,12 +142,13 @@ def look(source: Any, roles: Roles) -> tuple[pd.DataFrame, Counter, int]:
             )
             step = max(1, len(frame) * len(source) // SAMPLE)
         n = len(frame)
+        frame.index = pd.RangeIndex(n_read, n_read := n_read + n)  # rows of the file
         own, frame = with_labels(frame, target)
         labels.update(own)
         unlabelled += n - len(own)
         kept.append(frame.iloc[-before % step :: step])
         before += len(frame)
-    return pd.concat(kept, ignore_index=True), labels, unlabelled
+    return pd.concat(kept), labels, unlabelled
 
 
 class Totals:
@@ -168,8 +171,11 @@ class Totals:
         }
         self.missing: Counter = Counter()
         remarks: dict[str, None] = {}
+        before = 0
         for k in range(len(source)):
-            own, frame = with_labels(source.frame(k), target)
+            rows = source.frame(k)
+            rows.index = pd.RangeIndex(before, before := before + len(rows))  # those of the file
+            own, frame = with_labels(rows, target)
             quiet = Notes(aloud=False)
             if len(own):
                 self._add(prepare(frame, kinds, quiet, commas))

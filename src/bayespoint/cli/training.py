@@ -69,7 +69,9 @@ def read_training_data(
         frame, {"target": [target], "drop": drop, "number": numbers, "category": categories}
     )
     frame, labels = rows_with_labels(frame, target, notes)
-    counts = check_classes(labels, target) if classes else labels.value_counts().to_dict()
+    counts = labels.value_counts().sort_index().to_dict()
+    if classes:
+        check_classes(counts, target)
     features = frame.drop(columns=[target, *dict.fromkeys(drop)])
     kinds = sort_columns(features, notes, numbers, categories)
     X = prepare(features, kinds, notes)

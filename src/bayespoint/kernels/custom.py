@@ -78,6 +78,10 @@ class FunctionKernel(Kernel):
                 f"The kernel function returned shape {values.shape} for {len(A)} and {len(B)} "
                 f"points; it must return the matrix of all pairs, shape {(len(A), len(B))}."
             )
+        if values.dtype.kind not in "biuf":
+            raise KernelError(
+                f"The kernel function returned {values.dtype} values; it must return real numbers."
+            )
         if not np.isfinite(values).all():
             raise KernelError(
                 "The kernel function returned NaN or infinity. Scale the features, or correct the "

@@ -101,7 +101,7 @@ def expenses(
     }
     rows = np.arange(len(answers.truth))
     return tuple(
-        Expense(words, *mean_interval(paid[rows, chosen], answers.weight))
+        Expense(words, *mean_interval(paid[rows, chosen], answers.weight, float(costs.min())))
         for words, chosen in ways.items()
     )
 

@@ -12,7 +12,9 @@ from typing import Any
 from joblib import cpu_count
 from threadpoolctl import threadpool_info
 
-LIBRARIES = ("bayespoint", "numpy", "scipy", "scikit-learn", "numba", "joblib")
+from bayespoint.version import __version__
+
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "joblib")
 
 
 def describe_environment() -> dict[str, Any]:
@@ -30,7 +32,10 @@ def describe_environment() -> dict[str, Any]:
 
 def library_versions() -> dict[str, str | None]:
     """Versions of Python and of the libraries that do the work; None where one is missing."""
-    versions: dict[str, str | None] = {"python": platform.python_version()}
+    versions: dict[str, str | None] = {
+        "python": platform.python_version(),
+        "bayespoint": __version__,  # of the code that runs, wherever it is installed
+    }
     for name in LIBRARIES:
         try:
             versions[name] = version(name)

@@ -29,11 +29,13 @@ def score_interval(rate: float, n: float, width: float = NORMAL_95) -> Interval:
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-def mean_interval(values: NDArray, weight: NDArray) -> tuple[float, Interval | None]:
+def mean_interval(
+    values: NDArray, weight: NDArray, lowest: float = 0.0
+) -> tuple[float, Interval | None]:
     r"""Weighted mean, and the 95 % interval :math:`\bar x \pm 1.96\, s / \sqrt n` around it.
 
     Weight k counts a value k times, so n is the sum of the weights. Where n is not above 1 there
-    is no interval.
+    is no interval. It begins at ``lowest`` or above, which no value can be below.
 
     >>> import numpy as np
     >>> mean_interval(np.array([0.0, 1.0]), np.array([50.0, 50.0]))
@@ -44,7 +46,8 @@ def mean_interval(values: NDArray, weight: NDArray) -> tuple[float, Interval | N
     if n <= 1:
         return mean, None
     variance = float(weight @ (values - mean) ** 2) / (n - 1)
-    return mean, around(mean, sqrt(variance / n))
+    low, high = around(mean, sqrt(variance / n))
+    return mean, (max(low, lowest), high)
 
 
 def around(value: float, standard_error: float) -> Interval:

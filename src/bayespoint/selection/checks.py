@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bayespoint.engines import get_engine
+from bayespoint.kernels import positive_parameters
 from bayespoint.selection.evaluation import split, with_params
 from bayespoint.selection.gradient import searchable
 from bayespoint.validation import check_flag, check_number, parameter_error
@@ -78,6 +79,22 @@ def check_names(owner: Any, params: dict[str, Any], bounds: Mapping[str, Any]) -
             raise ValueError(
                 f"{name!r} cannot be searched between bounds: only positive numbers of the "
                 f"classifier can, {', '.join(numbers(classifier, prefix))}. Use param_grid."
+            )
+
+
+def check_effects(owner: Any, grid: list[dict[str, Any]], bounds: Mapping[str, Any]) -> None:
+    """Raise an error for a bounded parameter of kernels that no kernel of the search uses."""
+    chosen = [split(with_params(owner.estimator, params)) for params in grid]
+    for name in bounds:
+        short = name.removeprefix(chosen[0].prefix)
+        if short == "ridge" or short.startswith("engine__"):
+            continue
+        if not any(short in positive_parameters(parts.last.kernel) for parts in chosen):
+            kernel = split(owner.estimator).last.kernel
+            linear = ", which is linear in a search" if kernel == "auto" else ""
+            raise ValueError(
+                f"{name!r} in param_bounds has no effect with kernel={kernel!r}{linear}. Name a "
+                "kernel that has this parameter: gamma is one of 'rbf' and 'poly', coef0 of 'poly'."
             )
 
 

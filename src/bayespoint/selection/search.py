@@ -16,7 +16,7 @@ from bayespoint.classifier import unchanged_on_failure
 from bayespoint.delegation import Delegates
 from bayespoint.exceptions import warn_user
 from bayespoint.selection.ascent import Search, search
-from bayespoint.selection.checks import check_bounds, check_names, check_parameters
+from bayespoint.selection.checks import check_bounds, check_effects, check_names, check_parameters
 from bayespoint.selection.evaluation import Data, Evaluation, split, with_params
 from bayespoint.selection.jobs import run_jobs
 from bayespoint.selection.ranking import as_table, warn_of_bounds, warn_of_failures
@@ -218,6 +218,7 @@ class EvidenceSearch(Delegates):
         grid = [{}] if self.param_grid is None else list(ParameterGrid(self.param_grid))
         for params in grid:
             check_names(self, params, bounds)
+        check_effects(self, grid, bounds)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         choices = []
         for params in grid:

@@ -117,10 +117,13 @@ class DualSpace(Deferred):
 
     @property
     def scaled_ridge(self) -> float:
-        """The ridge in the unit of the prepared points."""
+        """The ridge in the unit of the prepared points; infinite beside values near 1e-308."""
         if self.ridge == "mean":
             return float(self.diagonal.mean())
-        return float(float(self.ridge) * np.exp2(-self.points.log_unit))
+        if self.ridge == 0:  # whatever the unit is
+            return 0.0
+        with np.errstate(over="ignore"):
+            return float(float(self.ridge) * np.exp2(-self.points.log_unit))
 
     def rows(self, cache_size: float | str, pool: ThreadPool) -> RowCache:
         """A cache of kernel rows."""

@@ -22,7 +22,8 @@ GROWTH, SMALL = 8, 4 * 2**20  # most memory, as a multiple of the manifest; what
 THE_SAME_DAY = (1980, 1, 1, 0, 0, 0)  # of all members, so that equal models give equal bytes
 
 # How pickles begin, plain or as joblib compresses them (zlib, gzip, bz2, xz).
-PICKLES = (b"\x80", b"\x78", b"\x1f\x8b", b"BZh", b"\xfd7zX")
+ZLIB = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")  # 0x78 alone is the letter x
+PICKLES = (b"\x80", *ZLIB, b"\x1f\x8b", b"BZh", b"\xfd7zX")
 AGAIN = "Save the model with bayespoint.save"
 COPY = "Copy the file again from its source"
 

@@ -25,7 +25,13 @@ from bayespoint.engines.gaussian.joint.factorised import (
 from bayespoint.engines.gaussian.joint.gaussians import WeightJoint
 from bayespoint.engines.gaussian.joint.runs import run_jointly
 from bayespoint.engines.gaussian.joint.sites import JointSites, SequentialSites
-from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior, known_before
+from bayespoint.engines.gaussian.prior import (
+    LARGE,
+    SMALL,
+    GaussianPrior,
+    check_prior,
+    known_before,
+)
 from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
 from bayespoint.engines.gaussian.sites import Sites
 from bayespoint.engines.gaussian.span import Span, spans
@@ -282,6 +288,8 @@ class ExpectationPropagation(Engine):
             return f"label_noise={self.label_noise:g} mixes the outputs of all classes"
         if self.noise == 0:
             return "noise=0 leaves no noise to integrate over"
+        if self.noise < SMALL:
+            return f"the square of noise={self.noise:g} vanishes"
         if self.noise > LARGE:
             return f"the square of noise={self.noise:g} overflows"
         if self.max_iter == 1 and self.covariance == "full":

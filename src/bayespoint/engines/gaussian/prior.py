@@ -221,6 +221,7 @@ def prior_root(engine: Any, d: int, has_intercept: bool) -> NDArray[np.float64]:
     own = engine.intercept_scale
     if own is None:
         own = engine.prior_scale if is_number(engine.prior_scale) else 1.0
+    own = float(own)  # also of an integer that no array of integers can hold
     if root.ndim == 1:
         return np.append(root, own)
     return np.block([[root, np.zeros((d - 1, 1))], [np.zeros((1, d - 1)), np.array([[own]])]])

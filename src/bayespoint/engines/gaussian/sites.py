@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
@@ -120,6 +122,12 @@ class Sites:
             try:
                 self._compute()
             except LinAlgError:  # sites of a collapsed run: weaker ones make a valid posterior
+                if not self._has_prior:
+                    raise ValueError(
+                        "The prior, such as the posterior of earlier batches, is lost in rounding "
+                        "errors. Scale the features to mean 0 and variance 1, or set a smaller "
+                        "prior_scale."
+                    ) from None
                 self.a, self.b = self.a / 2, self.b / 2
         space, prior, factor = self.gaussian.space, self.gaussian.prior, self.gaussian.factor
         # mu^T Sigma^-1 mu - m^T Sigma_0^-1 m
@@ -188,6 +196,16 @@ class Sites:
         self.gaussian.update(z, U, down, g)
         self._exact = False
         return moved
+
+    @cached_property
+    def _has_prior(self) -> bool:
+        """Whether the prior alone is a Gaussian, to the digits that there are."""
+        zeros = np.zeros(len(self.y))
+        try:
+            e, _ = self.gaussian.renew(zeros, zeros)
+        except LinAlgError:
+            return False
+        return bool((e >= self._floor).all())
 
     def _renew(self) -> None:
         """Compute the posterior from the sites; if there is none, go back to the last sites."""

@@ -88,8 +88,9 @@ class JointGaussian(ABC):
         """Compute all but the covariances of the outputs."""
         self._factorise(rate)
         forces = shift - coupled(rate, self.space.outputs(self.prior.mean))
-        self.mean = self.prior.mean + self.times_covariance(self.space.pull(forces))
-        self.f = self.space.outputs(self.mean)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is an error
+            self.mean = self.prior.mean + self.times_covariance(self.space.pull(forces))
+            self.f = self.space.outputs(self.mean)
         if not np.isfinite(self.mean).all():
             raise LinAlgError("the messages leave no posterior")
 
