@@ -70,7 +70,7 @@ def measure(
     ...     value, (low, high) = evaluation.metrics[name]
     ...     print(f"{name} {value:.3f}, from {low:.3f} to {high:.3f}")
     accuracy 0.934, from 0.914 to 0.949
-    log_loss 0.295, from 0.218 to 0.371
+    log_loss 0.296, from 0.219 to 0.373
     """
     check_consistent_length(X, y)
     last, X = find_selective(estimator, X)
