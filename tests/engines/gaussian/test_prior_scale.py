@@ -47,3 +47,16 @@ def test_few_points_only_say_where_to_begin(monkeypatch):
     clf = BayesPointClassifier(engine="ep", kernel="rbf", gamma=0.3).fit(X, y)
     assert np.isclose(clf.run_.measures["prior_scale"][0], scales[160], rtol=0.05)
     assert not np.isclose(scales[40], scales[160], rtol=0.2)
+
+
+def test_many_classes_of_few_points(monkeypatch):
+    """Of 240 points in 40 classes all are taken; 109, of some classes none, say something else."""
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.repeat(np.arange(40), 6))
+    X = rng.uniform(-3, 3, size=(40, 8))[y] + 1.5 * rng.normal(size=(240, 8))
+    scales = []
+    for of_class in (prior_scale.OF_CLASS, 0):
+        monkeypatch.setattr(prior_scale, "OF_CLASS", of_class)
+        clf = BayesPointClassifier(engine="ep", kernel="rbf").fit(X, y)
+        scales.append(clf.run_.measures["prior_scale"][0])
+    assert scales[1] > 2 * scales[0]

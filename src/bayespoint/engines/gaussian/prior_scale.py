@@ -17,6 +17,7 @@ from bayespoint.posteriors import GaussianPosterior
 from bayespoint.spaces import BasisSpace, Coordinates
 
 ENOUGH = 1000  # points to compare scales on; fewer of several classes, which all tell of the scale
+OF_CLASS = 5  # points of each class that are few: tasks without a positive point say little
 FEW = 4  # times as few say where to begin
 ROUGH = {"tol": 1e-3, "max_iter": 50}  # while scales are compared
 # Derivative of the evidence by the logarithm of the scale at which the search ends; of all classes
@@ -68,7 +69,10 @@ def best_scale(
     engine: Any, space: BasisSpace, targets: NDArray[np.int8], request: Request
 ) -> float:
     """The prior scale of the largest evidence."""
-    enough = int(ENOUGH / targets.shape[1] ** 0.6)
+    n_tasks = targets.shape[1]
+    enough = int(ENOUGH / n_tasks**0.6)
+    if enough < OF_CLASS * n_tasks and not request.joint:  # which takes a few times the operations
+        enough = ENOUGH
     sizes = [enough // FEW, enough] if space.n_points > enough // FEW else [enough]
     log_scale = np.zeros(1)
     for size in sizes:
