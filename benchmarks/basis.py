@@ -18,15 +18,15 @@ from pathlib import Path
 
 import numpy as np
 from _report import peak_memory, table
+from papers.datasets import load_mnist
 from scipy.linalg import blas
 from sklearn.metrics import log_loss
 
 from bayespoint import BayesPointClassifier
-from bayespoint.datasets import load_mnist
 from bayespoint.engines import ExpectationPropagation
 from bayespoint.kernels import RadialKernel
 from bayespoint.spaces import ProcessSpace
-from bayespoint.threads import blas_threads
+from bayespoint.tools.threads import blas_threads
 
 GAMMA, SCALE, N_CLASSES = 0.02, 10.0, 10
 

@@ -28,10 +28,10 @@ from numpy.typing import NDArray
 from out_of_core import make, peak_of_process
 
 from bayespoint import BayesPointClassifier
-from bayespoint.blocks import from_arrays, from_npy
 from bayespoint.dask import DaskBayesPointClassifier
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
-from bayespoint.threads import blas_threads
+from bayespoint.rows import from_arrays, from_npy
+from bayespoint.tools.threads import blas_threads
 
 ENGINES = {
     "EP": ExpectationPropagation(schedule="parallel"),

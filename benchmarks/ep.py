@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 from _report import peak_memory, table, timed
+from papers.datasets import load_mnist
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessClassifier
@@ -25,7 +26,6 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.metrics import log_loss
 
 from bayespoint import BayesPointClassifier
-from bayespoint.datasets import load_mnist
 from bayespoint.engines import ExpectationPropagation
 from bayespoint.engines.gaussian.gaussians import WeightGaussian
 from bayespoint.engines.gaussian.prior import GaussianPrior

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from _report import table, timed
+from papers.datasets import UCI, load_uci
 from sklearn.linear_model import LogisticRegressionCV
 from sklearn.metrics import accuracy_score, log_loss
 from sklearn.model_selection import GridSearchCV, train_test_split
@@ -26,7 +27,6 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from bayespoint import BayesPointClassifier
-from bayespoint.datasets import UCI, load_uci
 from bayespoint.selection import EvidenceSearch
 
 LINEAR = {"engine__prior_scale": (0.01, 100.0)}

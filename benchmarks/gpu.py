@@ -25,9 +25,12 @@ import numpy as np
 import torch
 from _report import table, timed
 from _rivals import KernelRidge, NystroemSoftmax, chosen, packages, scores, unit_features
+from papers.datasets import load_mnist
 
-from bayespoint import BayesPointClassifier, fitted, points, training
-from bayespoint.datasets import load_mnist
+from bayespoint import BayesPointClassifier
+from bayespoint.classifier import fitted
+from bayespoint.classifier import fitting as training
+from bayespoint.classifier import inputs as points
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation, PermutedPerceptron
 from bayespoint.engines.sampling import perceptron, waves
 from bayespoint.gpu import kernels, perceptrons, rows

@@ -19,9 +19,9 @@ import argparse
 
 import numpy as np
 from _report import table
+from papers.datasets import load_mnist
 
 from bayespoint import BayesPointClassifier
-from bayespoint.datasets import load_mnist
 from bayespoint.engines import PermutedPerceptron
 from bayespoint.reject import RejectionCurve, error_bound, estimator_outputs
 from bayespoint.reject.guarantee import first_test, points_needed, promised_errors

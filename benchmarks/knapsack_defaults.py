@@ -18,11 +18,11 @@ import numpy as np
 import pandas as pd
 from _report import table
 from numpy.typing import NDArray
+from papers.datasets import data_folder, load_uci
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from bayespoint import BayesPointClassifier
-from bayespoint.datasets import data_folder, load_uci
 from bayespoint.engines import KnapsackPropagation
 from bayespoint.engines.knapsack import propagation
 

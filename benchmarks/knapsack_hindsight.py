@@ -17,6 +17,8 @@ from collections.abc import Iterator
 import numpy as np
 from _report import table
 from numpy.typing import NDArray
+from papers.datasets import data_folder, load_uci
+from papers.knapsack.splits import GRIDS, TEST_SHARE
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
@@ -24,9 +26,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from bayespoint import BayesPointClassifier
-from bayespoint.datasets import data_folder, load_uci
 from bayespoint.engines import ExpectationPropagation, KnapsackPropagation
-from bayespoint.experiments.knapsack.splits import GRIDS, TEST_SHARE
 
 COSTS, BETAS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0), GRIDS["full"].betas[:-1]
 SCHEDULES = (("averaged", 64), ("heskes", 128))

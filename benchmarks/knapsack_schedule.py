@@ -5,7 +5,7 @@
 For each set one training part (80 %, drawn with a seed that the experiment does not use) is cut
 into five folds; errors are those on the held-out folds, in %, for the best pair of C and beta, and
 the mean over all pairs. Test parts are not looked at. The choice is VARIANT in
-``bayespoint.experiments.knapsack.splits``. Needs the data folder (BAYESPOINT_DATA, or --data).
+``papers.knapsack.splits``. Needs the data folder (BAYESPOINT_DATA, or --data).
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import argparse
 
 import numpy as np
 from _report import table
+from papers.datasets import load_uci
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bayespoint import BayesPointClassifier
-from bayespoint.datasets import load_uci
 from bayespoint.engines import KnapsackPropagation
 from bayespoint.selection import KnapsackCV
 

@@ -20,10 +20,10 @@ import sys
 
 import numpy as np
 from _report import peak_memory, table, timed
+from papers.datasets import load_mnist
 from sklearn.svm import SVC
 
 from bayespoint import BayesPointClassifier
-from bayespoint.datasets import load_mnist
 from bayespoint.engines import PermutedPerceptron
 from bayespoint.reject import rejection_curve
 

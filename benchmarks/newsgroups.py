@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 from _report import table, timed
+from papers.datasets import data_folder
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from bayespoint import BayesPointClassifier
-from bayespoint.datasets import data_folder
 from bayespoint.engines import ExpectationPropagation
 
 SCALE = 10.0

@@ -25,11 +25,11 @@ from _report import peak_memory, table, timed
 from scipy.linalg import blas
 
 from bayespoint import BayesPointClassifier
-from bayespoint.blocks import from_npy
-from bayespoint.blocks.base import rows_of_block
-from bayespoint.blocks.design import PART
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
-from bayespoint.threads import blas_threads
+from bayespoint.rows import from_npy
+from bayespoint.rows.base import rows_of_block
+from bayespoint.rows.design import PART
+from bayespoint.tools.threads import blas_threads
 
 ENGINES = {
     "EP": ExpectationPropagation(schedule="parallel"),

@@ -25,7 +25,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegressionCV
 
 from bayespoint import BayesPointClassifier
-from bayespoint.automatic import candidates
+from bayespoint.classifier.kernel_choice import candidates
 
 SETS = ("golub", "musk", "mdrr", "cox2")
 SIZES = (5, 20)  # most relevant features that are kept

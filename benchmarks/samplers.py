@@ -21,18 +21,18 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 from _report import table, timed
+from papers.datasets import load_mnist
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from bayespoint import BayesPointClassifier
-from bayespoint.datasets import load_mnist
 from bayespoint.engines import GibbsSampler
 from bayespoint.engines.progress import StepProgress
 from bayespoint.engines.sampling.billiard import Billiard
 from bayespoint.engines.sampling.halfspaces import Halfspaces
 from bayespoint.engines.sampling.moves import Circles, Lines, Record
-from bayespoint.monitor import Monitor
 from bayespoint.posteriors.diagnostics import effective_sample_size, r_hat
+from bayespoint.tools.monitor import Monitor
 
 try:
     import hopsy

@@ -28,12 +28,12 @@ from typing import Any
 import numpy as np
 from _report import table
 from numpy.typing import NDArray
+from papers.datasets import data_folder
 from scipy import sparse
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.linear_model import SGDClassifier
 
 from bayespoint import BayesPointClassifier
-from bayespoint.datasets import data_folder
 from bayespoint.engines import ExpectationPropagation
 
 BATCH = 1_000

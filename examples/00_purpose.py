@@ -20,8 +20,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bayespoint import BayesPointClassifier
-from bayespoint.plots import BLUE, INK, VERMILION, colours
 from bayespoint.reject import RejectionCurveDisplay
+from bayespoint.tools.plots import BLUE, INK, VERMILION, colours
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4), width_ratios=[1.2, 1])
 

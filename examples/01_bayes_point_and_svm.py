@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import BilliardSampler
-from bayespoint.plots import BLUE, GREEN, INK, VERMILION
+from bayespoint.tools.plots import BLUE, GREEN, INK, VERMILION
 
 TRUTH, OFFSET = np.array([1.0, -0.6]), 0.15
 ENGINE = BilliardSampler(n_samples=480, thin=50)

@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import BilliardSampler
-from bayespoint.plots import BLUE, INK, VERMILION, colours
+from bayespoint.tools.plots import BLUE, INK, VERMILION, colours
 
 rng = np.random.default_rng(5)
 X = rng.normal(size=(12, 3))

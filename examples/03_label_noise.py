@@ -17,7 +17,7 @@ import numpy as np
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import GibbsSampler
-from bayespoint.plots import BLUE, INK, VERMILION, colours
+from bayespoint.tools.plots import BLUE, INK, VERMILION, colours
 
 rng = np.random.default_rng(3)
 y = np.repeat([0, 1], 30)

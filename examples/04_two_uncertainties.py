@@ -19,7 +19,7 @@ from sklearn.datasets import make_moons
 from bayespoint import BayesPointClassifier
 from bayespoint.active import bald
 from bayespoint.engines import ExpectationPropagation
-from bayespoint.plots import BLUE, GREEN, PURPLE, VERMILION, colours
+from bayespoint.tools.plots import BLUE, GREEN, PURPLE, VERMILION, colours
 
 X, y = make_moons(120, noise=0.25, random_state=1)
 clf = BayesPointClassifier(

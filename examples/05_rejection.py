@@ -17,8 +17,8 @@ from sklearn.model_selection import train_test_split
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import PermutedPerceptron
-from bayespoint.plots import BLUE, INK
 from bayespoint.reject import RejectionCurveDisplay, SelectiveClassifier, rejection_curve
+from bayespoint.tools.plots import BLUE, INK
 
 X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X / 16, y, test_size=0.5, random_state=0)

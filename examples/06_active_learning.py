@@ -16,7 +16,7 @@ import numpy as np
 from bayespoint import BayesPointClassifier
 from bayespoint.active import LearningCurveDisplay, learn_actively
 from bayespoint.engines import ExpectationPropagation
-from bayespoint.plots import BLUE, INK, VERMILION
+from bayespoint.tools.plots import BLUE, INK, VERMILION
 
 
 def label(X):

@@ -20,8 +20,8 @@ from sklearn.metrics import log_loss
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation
-from bayespoint.plots import INK, VERMILION, colours
 from bayespoint.selection import EvidenceSearch
+from bayespoint.tools.plots import INK, VERMILION, colours
 
 X, y = make_circles(2120, noise=0.18, factor=0.6, random_state=0)
 X_train, y_train, X_test, y_test = X[:120], y[:120], X[120:], y[120:]

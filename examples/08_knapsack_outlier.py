@@ -18,7 +18,8 @@ from sklearn.svm import SVC
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
-from bayespoint.plots import BLUE, INK, VERMILION, MarginalDisplay
+from bayespoint.posteriors.display import MarginalDisplay
+from bayespoint.tools.plots import BLUE, INK, VERMILION
 
 
 def draw(rng):

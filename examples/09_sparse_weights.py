@@ -17,8 +17,8 @@ from sklearn.linear_model import LogisticRegressionCV
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
-from bayespoint.plots import BLUE, GREEN, INK, VERMILION
 from bayespoint.selection import KnapsackCV
+from bayespoint.tools.plots import BLUE, GREEN, INK, VERMILION
 
 rng = np.random.default_rng(0)
 truth = np.zeros(25)

@@ -21,7 +21,7 @@ from sklearn.model_selection import train_test_split
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import PermutedPerceptron
 from bayespoint.exceptions import StoppedEarlyWarning
-from bayespoint.plots import BLUE, INK
+from bayespoint.tools.plots import BLUE, INK
 
 X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(

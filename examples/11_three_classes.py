@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.metrics import log_loss
 
 from bayespoint import BayesPointClassifier
-from bayespoint.plots import BLUE, INK, VERMILION, colours
+from bayespoint.tools.plots import BLUE, INK, VERMILION, colours
 
 rng = np.random.default_rng(0)
 centres = np.array([[-2.0, -1.0], [0.0, 0.0], [2.0, 1.0]])

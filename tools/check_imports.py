@@ -18,56 +18,31 @@ PACKAGE = "bayespoint"
 
 # Top to bottom. A room (one file or folder of the package) may import the rooms of lower lines.
 LAYERS = (
-    ("cli", "dask", "experiments", "labelling", "plots", "reports", "testing"),
-    ("datasets",),
-    ("onnx", "storage"),
+    ("cli", "dask", "reports", "testing"),
+    ("storage",),
     ("reject", "active", "selection"),
-    ("classifier",),
-    ("out_of_core", "streaming"),
-    ("fitted",),
-    ("automatic", "points", "predictions", "problem", "settings", "training"),
-    ("blocks",),
+    ("classifier", "rows"),
     ("engines",),
-    ("posteriors", "likelihoods", "coding"),
+    ("posteriors", "likelihoods", "codings"),
     ("spaces", "gpu", "kernels"),
     ("_core",),
 )
 # Within one layer, who may import whom.
 SIDEWAYS = {
-    "cli": {"dask", "experiments", "labelling", "plots", "reports"},
-    "experiments": {"plots", "reports"},
-    "reports": {"plots"},
-    "posteriors": {"coding", "likelihoods"},
-    "coding": {"likelihoods"},
-    "automatic": {"problem"},
+    "classifier": {"rows"},
+    "rows": {"classifier"},
+    "cli": {"dask", "reports"},
+    "posteriors": {"codings", "likelihoods"},
+    "codings": {"likelihoods"},
     "gpu": {"kernels"},
     "spaces": {"gpu", "kernels"},
-    "predictions": {"points"},
-    "training": {"automatic", "problem", "settings"},
 }
 # Anyone may import these; they import nothing of the package but each other.
-LEAVES = {
-    "callbacks",
-    "climbing",
-    "deferred",
-    "delegation",
-    "exceptions",
-    "extras",
-    "files",
-    "left_out",
-    "memory",
-    "monitor",
-    "pipelines",
-    "scaling",
-    "state",
-    "threads",
-    "validation",
-    "version",
-}
+LEAVES = {"exceptions", "tools"}
 # The package itself and `python -m`: above all layers.
 ROOT = {"__init__", "__main__"}
 # Rooms with a closed list of importers.
-ONLY_FOR = {"datasets": {"cli", "experiments"}}
+ONLY_FOR: dict[str, set[str]] = {}
 # Libraries that a room must not know.
 FORBIDDEN = {"_core": {"sklearn"}}
 # Private names of other libraries that may be imported, as "library.module._name". Keep it empty.

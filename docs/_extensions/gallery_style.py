@@ -5,8 +5,7 @@ from typing import Any
 import matplotlib
 from cycler import cycler
 
-from bayespoint.plots import BLUE, GREEN, PURPLE, VERMILION
-from bayespoint.plots.style import STYLE
+from bayespoint.tools.plots import BLUE, GREEN, PURPLE, STYLE, VERMILION
 
 
 def reset(gallery_conf: dict[str, Any], name: str) -> None:

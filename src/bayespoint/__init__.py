@@ -3,19 +3,19 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from bayespoint.version import __version__
+from bayespoint.tools.version import __version__
 
 if TYPE_CHECKING:
-    from bayespoint.classifier import BayesPointClassifier
+    from bayespoint.classifier.estimator import BayesPointClassifier
     from bayespoint.storage import load, save
 
 __all__ = ["BayesPointClassifier", "__version__", "load", "save"]
 
-MODULES = {"BayesPointClassifier": "classifier", "load": "storage", "save": "storage"}
+MODULES = {"BayesPointClassifier": "classifier.estimator", "load": "storage", "save": "storage"}
 # Parts that need no extra, as in bayespoint.reject.SelectiveClassifier.
 PARTS = (
-    "active", "blocks", "datasets", "engines", "exceptions", "kernels", "monitor", "posteriors",
-    "reject", "reports", "selection", "storage", "testing",
+    "active", "engines", "exceptions", "kernels", "posteriors", "reject", "reports", "rows",
+    "selection", "storage", "testing", "tools",
 )  # fmt: skip
 
 

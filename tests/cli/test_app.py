@@ -10,18 +10,19 @@ import warnings
 from dataclasses import replace
 
 import pytest
+from papers.cells import table_rows
 from rich.console import Console
 from tests.helpers.running import error_line, invoke
 
-from bayespoint import BayesPointClassifier, __version__, cli, extras, save
+from bayespoint import BayesPointClassifier, __version__, cli, save
 from bayespoint.active.strategies import STRATEGIES
 from bayespoint.cli import options, recipe, reproduction
 from bayespoint.cli.app import EXIT_CODES, app
 from bayespoint.cli.errors import ExitCode
 from bayespoint.cli.progress import ProgressMonitor
 from bayespoint.exceptions import DataUnavailableError
-from bayespoint.experiments import EXPERIMENTS
-from bayespoint.experiments.cells import table_rows
+from bayespoint.tools import extras
+from papers import EXPERIMENTS
 
 
 @pytest.fixture(autouse=True)
@@ -205,7 +206,7 @@ def test_control_c(tmp_path):
     script = (
         "import signal, sys, time; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from dataclasses import replace\n"
-        "from bayespoint.experiments import EXPERIMENTS\n"
+        "from papers import EXPERIMENTS\n"
         "def run(context): context.tell('asleep'); time.sleep(60)\n"
         "EXPERIMENTS['large-scale'] = replace(EXPERIMENTS['large-scale'], parts=run)\n"
         "from bayespoint.cli import main; main()"

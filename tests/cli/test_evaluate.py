@@ -18,8 +18,8 @@ from sklearn.model_selection import RepeatedStratifiedKFold, cross_val_score
 from tests.helpers.running import ask_json, error_line, invoke, loans, succeed, write
 
 import bayespoint
-from bayespoint import extras
 from bayespoint.reports import METRICS, Measured, Metric
+from bayespoint.tools import extras
 
 
 def test_numbers_are_those_of_scikit_learn(trained):

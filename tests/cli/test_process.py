@@ -57,10 +57,10 @@ def interrupt(script, arguments, sign, after=0.0):
 @pytest.mark.parametrize(
     ("patch", "arguments"),
     [
-        ("import bayespoint.classifier as c; c.BayesPointClassifier.fit = sleep\n", ["train"]),
-        ("import bayespoint.classifier as c; c.BayesPointClassifier.fit = sleep\n",
+        ("from bayespoint import BayesPointClassifier as c; c.fit = sleep\n", ["train"]),
+        ("from bayespoint import BayesPointClassifier as c; c.fit = sleep\n",
          ["cross-validate"]),
-        ("import bayespoint.classifier as c; c.BayesPointClassifier.partial_fit = sleep\n",
+        ("from bayespoint import BayesPointClassifier as c; c.partial_fit = sleep\n",
          ["train-incremental"]),
         # While the commands are loaded.
         ("import typer; typer.Typer.command = sleep\n", ["train"]),

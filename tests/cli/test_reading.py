@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 from tests.helpers.running import ask_json, error_line, invoke, loans, succeed, write
 
-from bayespoint import extras
 from bayespoint.cli import reading
 from bayespoint.cli.columns import judge
 from bayespoint.cli.messages import Notes
 from bayespoint.cli.number_formats import as_numbers, as_text
 from bayespoint.cli.reading import find_delimiter, read_table
+from bayespoint.tools import extras
 
 HEADER = "a,b,class\n"
 ROWS = "".join(f"{i},{i % 7}.5,{'xy'[i % 2]}\n" for i in range(12))

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from bayespoint.classifier.calibration import expected_scores, expected_scores_of_parts
 from bayespoint.gpu import log_odds as on_device
 from bayespoint.gpu import source
 from bayespoint.gpu.forecasts import oob_forecasts
-from bayespoint.left_out import expected_scores, expected_scores_of_parts
 from bayespoint.posteriors.log_odds import learn_log_odds
 
 torch = pytest.importorskip("torch", reason="torch is not installed")

@@ -12,7 +12,7 @@ from bayespoint.engines import PermutedPerceptron
 from bayespoint.exceptions import CacheTooSmallError, DeviceError, StoppedEarlyWarning
 from bayespoint.gpu import perceptrons
 from bayespoint.gpu.rows import DeviceRows
-from bayespoint.monitor import Monitor, watch
+from bayespoint.tools.monitor import Monitor, watch
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 

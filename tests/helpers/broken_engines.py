@@ -12,9 +12,9 @@ from threadpoolctl import threadpool_limits
 from bayespoint.engines import Run
 from bayespoint.engines.base import ENGINES
 from bayespoint.exceptions import NotConvergedWarning
-from bayespoint.monitor import Monitor
 from bayespoint.posteriors import ChainPosterior
-from bayespoint.validation import check_number
+from bayespoint.tools.monitor import Monitor
+from bayespoint.tools.validation import check_number
 
 BROKEN = {}
 

@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_digits
 
-from bayespoint.labelling.items import Items
-from bayespoint.labelling.journal import Journal
-from bayespoint.labelling.session import Session
+from bayespoint.active.labelling.items import Items
+from bayespoint.active.labelling.journal import Journal
+from bayespoint.active.labelling.session import Session
 
 
 def line_pool(n=40, seed=0):

@@ -3,8 +3,7 @@
 import os
 
 import pytest
-
-from bayespoint.datasets import VARIABLE
+from papers.datasets import VARIABLE
 
 REAL_DATA = [
     pytest.mark.data,

@@ -6,7 +6,9 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
 from bayespoint import BayesPointClassifier
-from bayespoint.experiments import (
+from bayespoint.reports import compare, measure, profile, write_evaluation
+from bayespoint.tools.plots import new_axes
+from papers import (
     Column,
     Context,
     Experiment,
@@ -18,8 +20,6 @@ from bayespoint.experiments import (
     write_index,
     write_run,
 )
-from bayespoint.plots import new_axes
-from bayespoint.reports import compare, measure, profile, write_evaluation
 
 EVIL = "<script>alert('1')</script>\"&"
 

@@ -7,10 +7,10 @@ import numpy as np
 
 from bayespoint.engines import Engine, Run
 from bayespoint.exceptions import StoppedEarlyWarning
-from bayespoint.monitor import Monitor
 from bayespoint.posteriors import ChainPosterior
 from bayespoint.spaces import BasisSpace
-from bayespoint.validation import check_number
+from bayespoint.tools.monitor import Monitor
+from bayespoint.tools.validation import check_number
 
 
 class Committee(Engine):

@@ -12,7 +12,7 @@ from bayespoint.exceptions import KernelError
 from bayespoint.kernels import PolynomialKernel
 from bayespoint.kernels.polynomial import integer_power
 from bayespoint.spaces import DualSpace
-from bayespoint.threads import thread_pool
+from bayespoint.tools.threads import thread_pool
 
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
 SEEDS = st.integers(0, 2**32 - 1)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from bayespoint.coding import JointCoding
+from bayespoint.codings import JointCoding
 from bayespoint.likelihoods import ArgmaxLikelihood
 from bayespoint.posteriors import JointPosterior
-from bayespoint.state import ContentError
+from bayespoint.tools.state import ContentError
 
 RNG = np.random.default_rng(0)
 CODING = JointCoding(np.array(["a", "b", "c"]))

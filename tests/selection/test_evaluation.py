@@ -6,8 +6,8 @@ from sklearn.base import clone
 from tests.helpers.probit import problem
 
 from bayespoint import BayesPointClassifier
+from bayespoint.classifier.problem import Problem
 from bayespoint.engines import ExpectationPropagation, GibbsSampler, LaplaceApproximation
-from bayespoint.problem import Problem
 from bayespoint.selection import EvidenceSearch
 from bayespoint.spaces import BasisSpace
 

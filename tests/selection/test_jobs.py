@@ -17,8 +17,8 @@ from tests.helpers.probit import problem
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
 from bayespoint.exceptions import SparseInputWarning
-from bayespoint.monitor import Monitor, watch
 from bayespoint.selection import EvidenceSearch, KnapsackCV, jobs
+from bayespoint.tools.monitor import Monitor, watch
 
 SCALE = "engine__prior_scale"
 RBF = BayesPointClassifier(temperature=1.0, kernel="rbf", gamma=0.5)

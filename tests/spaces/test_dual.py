@@ -21,7 +21,7 @@ from bayespoint.kernels import (
 from bayespoint.spaces import DualSpace, RowCache
 from bayespoint.spaces.dual import KernelMatrix
 from bayespoint.spaces.tiles import EDGE, TILE, UNIT, fill
-from bayespoint.threads import ThreadPool, thread_pool
+from bayespoint.tools.threads import ThreadPool, thread_pool
 
 NOTHING = np.array([], dtype=np.int64)
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])

@@ -177,12 +177,12 @@ def test_only_what_no_training_point_leaves_counts_as_unknown():
 
 
 def test_coordinates_that_do_not_fit_are_not_begun(monkeypatch):
-    monkeypatch.setattr("bayespoint.memory.SMALL", 0)
-    monkeypatch.setattr("bayespoint.memory.available_memory", lambda: 2 * 50 * 10 * 8 - 1)
+    monkeypatch.setattr("bayespoint.tools.memory.SMALL", 0)
+    monkeypatch.setattr("bayespoint.tools.memory.available_memory", lambda: 2 * 50 * 10 * 8 - 1)
     with pytest.raises(NotEnoughMemoryError, match="10 coordinates of each of 50") as caught:
         BasisSpace(RADIAL, 0.0, 10).fit(points(50))
     assert "smaller n_components" in caught.value.remedy
-    monkeypatch.setattr("bayespoint.memory.available_memory", lambda: 2 * 50 * 10 * 8)
+    monkeypatch.setattr("bayespoint.tools.memory.available_memory", lambda: 2 * 50 * 10 * 8)
     assert BasisSpace(RADIAL, 0.0, 10).fit(points(50)).Z_.shape == (50, 10)
     assert basis.LARGE == 2000
 

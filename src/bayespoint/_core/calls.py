@@ -9,7 +9,7 @@ from functools import wraps
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from bayespoint.threads import stop_if_cancelled
+from bayespoint.tools.threads import stop_if_cancelled
 
 UNSAVED = 100  # functions that one call compiles at most
 NOT_SAVED = (

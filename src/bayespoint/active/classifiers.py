@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from bayespoint.pipelines import split_pipeline
+from bayespoint.tools.pipelines import split_pipeline
 
 CHUNK = 1024  # points at a time, for outputs of all samples of the posterior
 

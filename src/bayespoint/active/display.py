@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.active.curve import LearningCurve
-from bayespoint.extras import axes_or_new
+from bayespoint.tools.extras import axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

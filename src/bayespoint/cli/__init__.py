@@ -3,7 +3,7 @@
 import sys
 from enum import IntEnum
 
-from bayespoint.extras import require
+from bayespoint.tools.extras import require
 
 LIBRARIES = ("typer", "rich", "pandas")
 

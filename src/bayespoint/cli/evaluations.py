@@ -16,9 +16,9 @@ from bayespoint.cli.messages import count, listed
 from bayespoint.cli.models import Model
 from bayespoint.cli.outputs import check_place
 from bayespoint.cli.tables import facts, numbers_table
-from bayespoint.extras import require
 from bayespoint.reports import METRICS, Evaluation
 from bayespoint.reports.decisions import cost_words, has_own_costs
+from bayespoint.tools.extras import require
 
 RATES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
 WIDEST = 8  # classes up to which the confusion fits on a terminal

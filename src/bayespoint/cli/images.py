@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayespoint.active.labelling.pictures import PictureError, picture_path
 from bayespoint.cli.messages import Notes, count
-from bayespoint.extras import require
-from bayespoint.labelling.pictures import PictureError, picture_path
+from bayespoint.tools.extras import require
 
 SIDE = 16  # pixels of the small copy, in each direction
 

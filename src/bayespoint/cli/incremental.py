@@ -18,7 +18,7 @@ from bayespoint.cli.models import Model, read_labelled
 from bayespoint.cli.recipe import make_classifier, make_model
 from bayespoint.cli.training import TrainingData, read_training_data
 from bayespoint.engines.base import ENGINES
-from bayespoint.pipelines import split_pipeline
+from bayespoint.tools.pipelines import split_pipeline
 
 
 class First(NamedTuple):

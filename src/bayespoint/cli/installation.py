@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from papers.datasets import VARIABLE, available, data_folder
+
 from bayespoint import _core
-from bayespoint.datasets import VARIABLE, available, data_folder
 from bayespoint.exceptions import DataUnavailableError
-from bayespoint.experiments import EXPERIMENTS
 from bayespoint.reports.environment import describe_environment, environment_words
+from papers import EXPERIMENTS
 
 
 def describe() -> dict[str, Any]:

@@ -14,6 +14,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayespoint.active.labelling.exports import label_column, label_studio
+from bayespoint.active.labelling.items import IMAGE, Items
+from bayespoint.active.labelling.journal import Journal, JournalError
+from bayespoint.active.labelling.session import Session
 from bayespoint.cli.errors import bad_data, bad_usage
 from bayespoint.cli.messages import Notes, count
 from bayespoint.cli.models import Model, read_model, read_rows, write_model
@@ -29,12 +33,8 @@ from bayespoint.cli.pool import (
 )
 from bayespoint.cli.reading import read_table
 from bayespoint.cli.training import TrainingData, check_roles, describe
-from bayespoint.extras import require
-from bayespoint.files import write_text
-from bayespoint.labelling.exports import label_column, label_studio
-from bayespoint.labelling.items import IMAGE, Items
-from bayespoint.labelling.journal import Journal, JournalError
-from bayespoint.labelling.session import Session
+from bayespoint.tools.extras import require
+from bayespoint.tools.files import write_text
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from rich.console import Console, RenderableType
 from bayespoint.cli.errors import ExitCode, fail, printable
 from bayespoint.cli.progress import ProgressMonitor
 from bayespoint.cli.tables import new_console, show
-from bayespoint.monitor import watch
+from bayespoint.tools.monitor import watch
 
 MANY = 12  # classes that a summary lists
 FEW = 4  # names that a sentence lists before it counts the rest

@@ -20,10 +20,10 @@ from bayespoint.cli.messages import Notes, listed, plain, warnings_in_words
 from bayespoint.cli.reading import read_table
 from bayespoint.cli.recipe import MISSING
 from bayespoint.exceptions import ModelFileError, one_line
-from bayespoint.pipelines import split_pipeline
 from bayespoint.reject import Guarantee, SelectiveClassifier
 from bayespoint.reports import Shift, compare
 from bayespoint.storage import describe, load, save
+from bayespoint.tools.pipelines import split_pipeline
 
 KEY = "table"  # of the metadata
 SHOWN = 5  # columns that a remark names

@@ -13,9 +13,6 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from bayespoint import BayesPointClassifier
-from bayespoint.blocks import Block, Blocks, checkpoints
-from bayespoint.blocks.csv import CsvBlocks
-from bayespoint.blocks.parquet import ParquetBlocks
 from bayespoint.cli.balance import say_balance
 from bayespoint.cli.columns import CATEGORY, NUMBER
 from bayespoint.cli.errors import bad_data, bad_usage
@@ -35,8 +32,11 @@ from bayespoint.cli.table_blocks import Learned, Roles, TableBlocks, learn_colum
 from bayespoint.cli.tables import facts
 from bayespoint.cli.training import describe_classifier, learned_facts, summary
 from bayespoint.exceptions import BlockError, BlocksChangedError, CheckpointError, in_bytes
-from bayespoint.extras import require
-from bayespoint.memory import SMALL, available_memory
+from bayespoint.rows import Block, Blocks, checkpoints
+from bayespoint.rows.csv import CsvBlocks
+from bayespoint.rows.parquet import ParquetBlocks
+from bayespoint.tools.extras import require
+from bayespoint.tools.memory import SMALL, available_memory
 
 # Bytes in memory for a byte of the file, at a fit: a table, its features, and work with them.
 EXPANDS = {"csv": 6.0, "parquet": 4.0}  # of Parquet, a byte before compression

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from bayespoint.cli.errors import SPELT, bad_usage
-from bayespoint.extras import require
-from bayespoint.files import replacing
+from bayespoint.tools.extras import require
+from bayespoint.tools.files import replacing
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters of cells that are run
 PARQUET = {".parquet", ".pq"}

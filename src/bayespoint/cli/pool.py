@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from pandas.api import types
 from sklearn.pipeline import Pipeline
 
+from bayespoint.active.labelling import items
+from bayespoint.active.labelling.pictures import SUFFIXES
 from bayespoint.cli.columns import CATEGORY, IMAGE, NUMBER, TEXT, prepare, sort_columns
 from bayespoint.cli.errors import bad_data, bad_usage
 from bayespoint.cli.labels import MANY, check_column, class_array, read_labels
@@ -24,10 +26,8 @@ from bayespoint.cli.models import Model
 from bayespoint.cli.number_formats import as_text
 from bayespoint.cli.recipe import TOPICS, make_columns
 from bayespoint.cli.training import column_format
-from bayespoint.labelling import items
-from bayespoint.labelling.pictures import SUFFIXES
-from bayespoint.pipelines import split_pipeline
 from bayespoint.reports import profile
+from bayespoint.tools.pipelines import split_pipeline
 
 LABEL = "label"  # the column of the labels, if none is named
 MOSTLY = 0.9  # share of the values that makes a column of pictures
@@ -39,7 +39,7 @@ SIZE = re.compile(r"([1-9]\d{0,4})x([1-9]\d{0,4})")
 
 @dataclass(frozen=True)
 class View:
-    """What a row is for the person who labels: see :class:`~bayespoint.labelling.items.Items`."""
+    """What a row is for the person who labels: see ``active.labelling.items.Items``."""
 
     kind: str = items.TABLE
     columns: Sequence[str] = ()

@@ -19,7 +19,7 @@ from rich.table import Column
 from rich.text import Text
 
 from bayespoint.cli.errors import printable
-from bayespoint.monitor import Monitor
+from bayespoint.tools.monitor import Monitor
 
 
 class TimeLeftColumn(ProgressColumn):

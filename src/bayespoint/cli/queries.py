@@ -12,7 +12,7 @@ from bayespoint.cli.errors import bad_data
 from bayespoint.cli.labels import read_labels
 from bayespoint.cli.messages import Notes, count
 from bayespoint.cli.models import Model
-from bayespoint.pipelines import split_pipeline
+from bayespoint.tools.pipelines import split_pipeline
 
 N_DRAWS = 200  # classifiers that are asked
 

@@ -22,7 +22,7 @@ from bayespoint.cli.errors import bad_data, bad_usage, header_hint
 from bayespoint.cli.messages import Notes, count, listed
 from bayespoint.cli.outputs import PARQUET
 from bayespoint.cli.progress import ProgressMonitor
-from bayespoint.extras import require
+from bayespoint.tools.extras import require
 
 DELIMITERS = (",", ";", "\t", "|")
 HEAD = 65_536  # characters in which the delimiter is looked for

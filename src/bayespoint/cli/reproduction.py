@@ -8,12 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from papers.cells import table_heads, table_rows, verdict_word
 from rich.text import Text
 
 from bayespoint.cli.errors import bad_usage, check_name
 from bayespoint.cli.progress import ProgressMonitor
 from bayespoint.cli.tables import NumbersTable, numbers_table, show
-from bayespoint.experiments import (
+from bayespoint.tools.monitor import watch
+from papers import (
     EXPERIMENTS,
     Context,
     perform,
@@ -21,8 +23,6 @@ from bayespoint.experiments import (
     write_run,
     write_summary,
 )
-from bayespoint.experiments.cells import table_heads, table_rows, verdict_word
-from bayespoint.monitor import watch
 
 ALL = "all"
 VERDICT_STYLES = {"agrees": "green", "better": "cyan", "worse": "bold yellow"}

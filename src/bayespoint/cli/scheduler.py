@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from bayespoint import BayesPointClassifier
-from bayespoint.blocks import Blocks
 from bayespoint.cli.errors import bad_data, bad_usage
 from bayespoint.exceptions import ClusterError
-from bayespoint.extras import require
+from bayespoint.rows import Blocks
+from bayespoint.tools.extras import require
 
 PATIENCE = 10  # seconds until a scheduler must have answered
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import StandardScaler
 
-from bayespoint.blocks import Block, Blocks
 from bayespoint.cli.columns import CATEGORY, MANY_CATEGORIES, NUMBER, prepare, sort_columns
 from bayespoint.cli.errors import bad_data
 from bayespoint.cli.labels import check_classes, read_labels
@@ -22,6 +21,7 @@ from bayespoint.cli.reading import named_columns
 from bayespoint.cli.recipe import MISSING, make_columns
 from bayespoint.cli.training import check_roles, column_format
 from bayespoint.reports import profile
+from bayespoint.rows import Block, Blocks
 
 SAMPLE = 50_000  # rows by which columns are judged
 DIFFERENT = 200_000  # texts of a column that are counted

@@ -14,6 +14,7 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from sklearn.pipeline import Pipeline
 
 from bayespoint import BayesPointClassifier
+from bayespoint.classifier.calibration import Estimate
 from bayespoint.cli.columns import CATEGORY, NUMBER, prepare, sort_columns, tell_missing
 from bayespoint.cli.errors import bad_usage
 from bayespoint.cli.labels import check_classes, check_column, class_array, rows_with_labels
@@ -21,7 +22,6 @@ from bayespoint.cli.messages import Notes, class_words, count
 from bayespoint.cli.number_formats import as_numbers
 from bayespoint.cli.reading import read_table
 from bayespoint.engines import Engine, get_engine
-from bayespoint.left_out import Estimate
 from bayespoint.reports import profile
 
 

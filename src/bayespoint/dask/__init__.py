@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from bayespoint.extras import require
+from bayespoint.tools.extras import require
 
 if TYPE_CHECKING:
     from bayespoint.dask.classifier import DaskBayesPointClassifier

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from bayespoint.classifier import BayesPointClassifier
+from bayespoint.classifier.estimator import BayesPointClassifier
+from bayespoint.classifier.parameters import Settings
 from bayespoint.dask.cluster import Cluster
 from bayespoint.dask.fits import fit_on_cluster
 from bayespoint.dask.inputs import as_blocks
@@ -24,8 +25,7 @@ from bayespoint.engines import (
     get_engine,
 )
 from bayespoint.kernels import Kernel
-from bayespoint.monitor import current_monitor
-from bayespoint.settings import Settings
+from bayespoint.tools.monitor import current_monitor
 
 ABLE = ExpectationPropagation, LaplaceApproximation, PermutedPerceptron
 
@@ -63,8 +63,8 @@ class DaskBayesPointClassifier(ClassifierMixin, Settings):
 
     See Also
     --------
-    bayespoint.blocks.from_parquet : Fits without Dask, a block at a time.
-    bayespoint.blocks.checkpoints : Lets a fit continue after a crash.
+    bayespoint.rows.from_parquet : Fits without Dask, a block at a time.
+    bayespoint.rows.checkpoints : Lets a fit continue after a crash.
 
     Notes
     -----
@@ -143,7 +143,7 @@ class DaskBayesPointClassifier(ClassifierMixin, Settings):
         X : dask array, dask data frame, path, Blocks or array-like
             Training points. Blocks of a dask collection stay in the memory of workers. Files
             (.parquet, .csv, .npy, or a folder of .parquet files) and
-            :class:`~bayespoint.blocks.Blocks` are read by workers, block by block in every round;
+            :class:`~bayespoint.rows.Blocks` are read by workers, block by block in every round;
             all workers must be able to read them. Other arrays are divided, and sent to the
             cluster.
         y : dask array, dask series, array-like of shape (n_samples,), or str

@@ -9,15 +9,15 @@ from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
-from dask import config, delayed
 from dask.delayed import Delayed
 from distributed import Client, Future, KilledWorker, get_client, wait
 from distributed.client import ClosedClientError
 from distributed.comm import CommClosedError
 
 from bayespoint.exceptions import ClusterError
-from bayespoint.monitor import Monitor
-from bayespoint.threads import blas_threads
+from bayespoint.tools.monitor import Monitor
+from bayespoint.tools.threads import blas_threads
+from dask import config, delayed
 
 RETRIES = 2  # times that a task which raises is run again: a file server may fail once
 POLL = 0.5  # seconds between two looks at the monitor

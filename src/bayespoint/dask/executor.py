@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from socket import gethostname
 from typing import Any
 
-from bayespoint.blocks.base import Block, Blocks, checked, sampled_print
-from bayespoint.blocks.executor import BlockFunction, read, run_on_read
 from bayespoint.dask.cluster import Cluster, constant, task
 from bayespoint.exceptions import BlockError, BlocksChangedError, one_line
+from bayespoint.rows.base import Block, Blocks, checked, sampled_print
+from bayespoint.rows.executor import BlockFunction, read, run_on_read
 
 NAMED = (BlockError, BlocksChangedError, MemoryError)  # errors that need no more to be understood
 
@@ -66,7 +66,7 @@ class DaskExecutor:
         shared: Any,
         expected: Sequence[tuple] | None = None,
     ) -> tuple[list[Any], Any]:
-        """Run the function on all blocks; see :class:`bayespoint.blocks.Executor`."""
+        """Run the function on all blocks; see :class:`bayespoint.rows.Executor`."""
         known = [None] * len(blocks) if expected is None else expected
         rows = blocks.futures if isinstance(blocks, ClusterBlocks) else [None] * len(blocks)
         # What all tasks have in common is a node of the graph, so that it travels to a worker once.

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from distributed import Future
 
-from bayespoint.blocks import Blocks, Executor
-from bayespoint.classifier import BayesPointClassifier
+from bayespoint.classifier.estimator import BayesPointClassifier
+from bayespoint.classifier.problem import Problem
 from bayespoint.dask.cluster import Cluster
 from bayespoint.dask.executor import DaskExecutor
 from bayespoint.dask.perceptrons import ClusterTrainer, Points, all_rows
 from bayespoint.engines import Engine, PermutedPerceptron, Request, Run, get_engine
-from bayespoint.monitor import Monitor
 from bayespoint.posteriors import Posterior
-from bayespoint.problem import Problem
+from bayespoint.rows import Blocks, Executor
 from bayespoint.spaces import DualSpace
+from bayespoint.tools.monitor import Monitor
 
 
 class OnCluster(BayesPointClassifier):

@@ -10,12 +10,12 @@ from typing import Any
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
-from dask import delayed
 
-from bayespoint.blocks import Blocks, from_csv, from_npy, from_parquet
-from bayespoint.blocks.base import rows_of_block
 from bayespoint.dask.cluster import Cluster, constant, task
 from bayespoint.dask.executor import ClusterBlocks, read_here
+from bayespoint.rows import Blocks, from_csv, from_npy, from_parquet
+from bayespoint.rows.base import rows_of_block
+from dask import delayed
 
 
 def as_blocks(cluster: Cluster, X: Any, y: Any, sample_weight: Any) -> Blocks:

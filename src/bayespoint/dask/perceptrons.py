@@ -9,16 +9,16 @@ import numpy as np
 from distributed import Future, get_worker
 from numpy.typing import NDArray
 
-from bayespoint.blocks.base import Block, Blocks, check_finite, checked
+from bayespoint.classifier.scaling import Scaling
 from bayespoint.dask.cluster import Cluster, constant, task
 from bayespoint.dask.executor import ClusterBlocks, read_here
 from bayespoint.engines.sampling.rounds import Clock
 from bayespoint.engines.sampling.waves import HostTrainer, Wave
-from bayespoint.monitor import Monitor
 from bayespoint.posteriors.sampled import FirstVisits
-from bayespoint.scaling import Scaling
+from bayespoint.rows.base import Block, Blocks, check_finite, checked
 from bayespoint.spaces import DualSpace
-from bayespoint.threads import ThreadPool, thread_pool
+from bayespoint.tools.monitor import Monitor
+from bayespoint.tools.threads import ThreadPool, thread_pool
 
 CACHE_SHARE = 0.3  # of a worker's memory limit, for kernel rows of all of its threads
 

@@ -7,10 +7,10 @@ from typing import Any
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
-from dask import delayed
 
 from bayespoint.dask.inputs import as_collection
-from bayespoint.threads import blas_threads
+from bayespoint.tools.threads import blas_threads
+from dask import delayed
 
 
 def lazily(model: Any, method: str, X: Any, like: np.ndarray) -> da.Array:

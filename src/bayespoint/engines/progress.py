@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from threading import Lock
 
-from bayespoint.monitor import Monitor
-from bayespoint.threads import stop_if_cancelled
+from bayespoint.tools.monitor import Monitor
+from bayespoint.tools.threads import stop_if_cancelled
 
 
 class Progress:

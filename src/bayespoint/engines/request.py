@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.monitor import Monitor
+from bayespoint.tools.monitor import Monitor
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.state import integer, need
+from bayespoint.tools.state import integer, need
 
 
 @dataclass(frozen=True)

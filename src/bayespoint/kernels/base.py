@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from bayespoint.kernels.linear import LinearForm
 from bayespoint.kernels.points import Points, in_plain_units
 from bayespoint.kernels.terms import replaced, scaled, small_parts, split_name
-from bayespoint.validation import check_flag, parameter_error
+from bayespoint.tools.validation import check_flag, parameter_error
 
 
 class Kernel(BaseEstimator, ABC):

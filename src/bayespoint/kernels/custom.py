@@ -11,8 +11,8 @@ from bayespoint.exceptions import KernelError
 from bayespoint.kernels.base import Kernel
 from bayespoint.kernels.points import Points
 from bayespoint.kernels.scaling import CHUNK, norms
-from bayespoint.state import number
-from bayespoint.validation import parameter_error
+from bayespoint.tools.state import number
+from bayespoint.tools.validation import parameter_error
 
 ASYMMETRY = 1e-5  # relative; a Gram matrix computed in float32 is symmetric to about 1e-6
 

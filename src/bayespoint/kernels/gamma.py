@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.exceptions import KernelError
-from bayespoint.validation import check_number, parameter_error
+from bayespoint.tools.validation import check_number, parameter_error
 
 NAMED = ("scale", "features")
 

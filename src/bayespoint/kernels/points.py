@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.exceptions import KernelError
-from bayespoint.state import finite, need, number, shaped
+from bayespoint.tools.state import finite, need, number, shaped
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from bayespoint.kernels.base import Kernel
 from bayespoint.kernels.gamma import check_gamma, gamma_from_data, known_gamma
 from bayespoint.kernels.linear import LinearForm
 from bayespoint.kernels.points import Points
-from bayespoint.state import shaped
-from bayespoint.validation import check_number
+from bayespoint.tools.state import shaped
+from bayespoint.tools.validation import check_number
 
 
 class PolynomialKernel(Kernel):

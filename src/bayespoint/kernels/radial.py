@@ -12,7 +12,7 @@ from bayespoint.kernels.base import Kernel
 from bayespoint.kernels.gamma import check_gamma, gamma_from_data, known_gamma
 from bayespoint.kernels.points import Points
 from bayespoint.kernels.scaling import lengths
-from bayespoint.state import finite
+from bayespoint.tools.state import finite
 
 
 class RadialKernel(Kernel):

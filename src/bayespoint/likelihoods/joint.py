@@ -15,8 +15,8 @@ from scipy.stats import qmc
 
 from bayespoint import _core
 from bayespoint.likelihoods.quadrature import TINY, log_rest, share_of_largest
-from bayespoint.state import need, number
-from bayespoint.threads import in_parts
+from bayespoint.tools.state import need, number
+from bayespoint.tools.threads import in_parts
 
 N_POINTS = 256  # quasi-random points of the softmax, where outputs hardly vary: good to 1e-3
 MOST_FINE = 256  # times as many points where they vary much

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.coding import Coding
+from bayespoint.codings import Coding
 
 
 class Posterior(ABC):

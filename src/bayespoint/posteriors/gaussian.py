@@ -11,7 +11,7 @@ from scipy.special import log_ndtr, ndtr
 from bayespoint.gpu.coordinates import DeviceCoordinates
 from bayespoint.likelihoods import Likelihood
 from bayespoint.posteriors.base import Posterior
-from bayespoint.state import finite, need, optional, shaped
+from bayespoint.tools.state import finite, need, optional, shaped
 
 TINY = np.finfo(np.float64).tiny  # replaces a variance of 0, so that nothing is divided by 0
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import helmert
 
-from bayespoint.coding import Coding
+from bayespoint.codings import Coding
 from bayespoint.gpu.arrays import copy_on
 from bayespoint.gpu.coordinates import DeviceCoordinates
 from bayespoint.gpu.joint import output_covariances
@@ -17,7 +17,7 @@ from bayespoint.likelihoods.joint import JointLikelihood, log_share_of_largest
 from bayespoint.likelihoods.quadrature import log_rest
 from bayespoint.posteriors.base import Posterior
 from bayespoint.posteriors.gaussian import Messages
-from bayespoint.state import finite, need, optional, shaped
+from bayespoint.tools.state import finite, need, optional, shaped
 
 BYTES = 2**26  # memory for a part of some points
 

@@ -13,7 +13,7 @@ from bayespoint.exceptions import CutMarginalsWarning, warn_user
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.likelihoods.probit import HARD
 from bayespoint.posteriors.base import Posterior
-from bayespoint.state import finite, number, shaped
+from bayespoint.tools.state import finite, number, shaped
 
 CUT = 0.01  # height of a marginal at an end of its grid at which the mean is off by about 1 %
 TINY = np.finfo(np.float64).tiny

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_expit
 
-from bayespoint.coding import Coding
+from bayespoint.codings import Coding
 from bayespoint.gpu.coordinates import DeviceCoordinates
 from bayespoint.posteriors.base import Posterior
-from bayespoint.state import finite, integer, need, optional
+from bayespoint.tools.state import finite, integer, need, optional
 
 TINY = np.finfo(np.float64).tiny
 
@@ -42,7 +42,7 @@ class MixturePosterior(Posterior):
     Examples
     --------
     >>> import numpy as np
-    >>> from bayespoint.coding import make_coding
+    >>> from bayespoint.codings import make_coding
     >>> from bayespoint.likelihoods import ProbitLikelihood
     >>> from bayespoint.posteriors import GaussianPosterior, MixturePosterior
     >>> one, other = (

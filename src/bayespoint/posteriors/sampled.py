@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.coding import Coding
+from bayespoint.codings import Coding
 from bayespoint.gpu.arrays import copy_on, to_device, to_host
 from bayespoint.gpu.devices import is_tensor
 from bayespoint.gpu.matrix import DeviceKernelMatrix
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors.log_odds import LogOdds
 from bayespoint.posteriors.samples import Samples
-from bayespoint.state import finite, need, number, shaped
+from bayespoint.tools.state import finite, need, number, shaped
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.coding import Coding
-from bayespoint.deferred import Deferred
+from bayespoint.codings import Coding
 from bayespoint.likelihoods.probit import HARD
 from bayespoint.posteriors.base import Posterior
+from bayespoint.tools.deferred import Deferred
 
 
 class Samples(Deferred, Posterior):

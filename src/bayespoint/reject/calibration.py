@@ -14,10 +14,10 @@ from sklearn.model_selection import (
 )
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from bayespoint.delegation import Delegates
 from bayespoint.reject.curve import RejectionCurve
 from bayespoint.reject.labels import encode
 from bayespoint.reject.scores import SCORES, estimator_outputs
+from bayespoint.tools.meta_estimators import Delegates
 
 # How a threshold was set, as shown to people.
 SOURCES = {

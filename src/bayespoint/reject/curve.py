@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayespoint.exceptions import RiskNotReachedError
 from bayespoint.reject.guarantee import error_bound, first_test, points_needed, promised_errors
-from bayespoint.state import integer, need, shaped
+from bayespoint.tools.state import integer, need, shaped
 
 # Rates such as 1 - 0.9 differ from the intended fraction by a few units in the last place.
 _ROUNDING = 8 * np.finfo(np.float64).eps

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayespoint.extras import axes_or_new
 from bayespoint.reject.curve import OperatingPoint, RejectionCurve
 from bayespoint.reject.evaluate import rejection_curve
 from bayespoint.reject.guarantee import Guarantee
 from bayespoint.reject.scores import estimator_outputs, get_score
 from bayespoint.reject.selective import SelectiveClassifier
+from bayespoint.tools.extras import axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,7 +9,7 @@ from sklearn.utils import assert_all_finite, check_consistent_length, column_or_
 from sklearn.utils.multiclass import check_classification_targets
 
 from bayespoint.reject.scores import get_score
-from bayespoint.validation import check_number, parameter_error
+from bayespoint.tools.validation import check_number, parameter_error
 
 # The parameters that define a threshold, and their ranges.
 RULES: dict[str, Any] = {

@@ -12,7 +12,7 @@ from typing import Any
 from joblib import cpu_count
 from threadpoolctl import threadpool_info
 
-from bayespoint.version import __version__
+from bayespoint.tools.version import __version__
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "joblib")
 

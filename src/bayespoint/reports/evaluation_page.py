@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bayespoint.extras import require
-from bayespoint.files import write_text
 from bayespoint.reports import html, inputs, sections
 from bayespoint.reports.decisions import decisions
 from bayespoint.reports.drift import Shift
 from bayespoint.reports.evaluation import Evaluation
+from bayespoint.tools.extras import require
+from bayespoint.tools.files import write_text
 
 
 def write_evaluation(

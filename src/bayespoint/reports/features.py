@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.classifier import BayesPointClassifier
-from bayespoint.pipelines import split_pipeline
+from bayespoint.classifier.estimator import BayesPointClassifier
+from bayespoint.tools.pipelines import split_pipeline
 
 N_DRAWS = 1000  # from which intervals of weights are found: 95 % to half a percent
 LARGEST = 5_000_000  # numbers drawn; of more weights there are fewer draws

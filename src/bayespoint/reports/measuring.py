@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length, column_or_1d
 
-from bayespoint.pipelines import split_pipeline
 from bayespoint.reject import SCORES, RejectionCurve, SelectiveClassifier, estimator_outputs
 from bayespoint.reject.labels import encode
 from bayespoint.reports.answers import Answers, share
@@ -16,6 +15,7 @@ from bayespoint.reports.costs import check_costs
 from bayespoint.reports.evaluation import Evaluation, Selective
 from bayespoint.reports.intervals import score_interval
 from bayespoint.reports.model import describe_model
+from bayespoint.tools.pipelines import split_pipeline
 
 SUM_TOLERANCE = 1e-3  # of probabilities in float32, over thousands of classes
 

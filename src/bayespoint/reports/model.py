@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from bayespoint.classifier import BayesPointClassifier
+from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.engines import get_engine
-from bayespoint.pipelines import split_pipeline
+from bayespoint.tools.pipelines import split_pipeline
 
 WRAPPED = ("best_estimator_", "estimator_")  # where searches and refusals keep what they fitted
 

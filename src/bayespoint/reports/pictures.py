@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from bayespoint.plots import BLUE, GREEN, PURPLE, VERMILION, house_style, new_axes, new_panels
-from bayespoint.plots.style import Axes, Drawing
 from bayespoint.reject import OperatingPoint, RejectionCurveDisplay
 from bayespoint.reports import html
 from bayespoint.reports.answers import Bin
@@ -18,6 +16,17 @@ from bayespoint.reports.curves import Curve, curve
 from bayespoint.reports.evaluation import Evaluation
 from bayespoint.reports.examples import short
 from bayespoint.reports.intervals import score_interval
+from bayespoint.tools.plots import (
+    BLUE,
+    GREEN,
+    PURPLE,
+    VERMILION,
+    Axes,
+    Drawing,
+    house_style,
+    new_axes,
+    new_panels,
+)
 
 SKY = "#56b4e9"  # Okabe and Ito's light blue: seen on white and on black
 SIZE = 5.6, 4.0  # inches: letters can be read where the picture is as wide as a telephone

@@ -11,9 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from bayespoint.climbing import climb
 from bayespoint.kernels import positive_parameters
-from bayespoint.monitor import current_monitor
 from bayespoint.selection.evaluation import (
     FAILURES,
     Data,
@@ -24,6 +22,8 @@ from bayespoint.selection.evaluation import (
     with_params,
 )
 from bayespoint.selection.gradient import is_differentiable, solution_gradient
+from bayespoint.tools.maximize import climb
+from bayespoint.tools.monitor import current_monitor
 
 STEP = 1e-3  # of a logarithm, where the derivative is taken from two more fits
 

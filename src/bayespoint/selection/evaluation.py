@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from bayespoint.classifier import BayesPointClassifier
+from bayespoint.classifier.estimator import BayesPointClassifier
+from bayespoint.classifier.problem import Problem
 from bayespoint.engines import Engine, Run
 from bayespoint.exceptions import one_line
-from bayespoint.monitor import current_monitor
-from bayespoint.pipelines import Parts, split_pipeline
 from bayespoint.posteriors import Posterior
-from bayespoint.problem import Problem
+from bayespoint.tools.monitor import current_monitor
+from bayespoint.tools.pipelines import Parts, split_pipeline
 
 FAILURES = (ValueError, ArithmeticError)  # what a fit raises for parameters that do not work
 

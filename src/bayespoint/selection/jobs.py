@@ -10,7 +10,7 @@ from joblib import Parallel, delayed
 from sklearn import config_context, get_config
 
 from bayespoint.exceptions import held_warnings
-from bayespoint.monitor import Monitor, current_monitor, watch
+from bayespoint.tools.monitor import Monitor, current_monitor, watch
 
 
 class CountFits(Monitor):

@@ -15,13 +15,13 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags
 
-from bayespoint.classifier import BayesPointClassifier, unchanged_on_failure
-from bayespoint.delegation import Delegates
+from bayespoint.classifier.estimator import BayesPointClassifier, unchanged_on_failure
 from bayespoint.engines import KnapsackPropagation
-from bayespoint.pipelines import split_pipeline
 from bayespoint.selection.jobs import run_jobs
 from bayespoint.selection.knapsack_folds import Data, Fold, fit_one, score_fold
-from bayespoint.validation import check_choice, parameter_error
+from bayespoint.tools.meta_estimators import Delegates
+from bayespoint.tools.pipelines import split_pipeline
+from bayespoint.tools.validation import check_choice, parameter_error
 
 COSTS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 BETAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, np.inf)

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import indexable
 from sklearn.utils.validation import check_consistent_length
 
-from bayespoint.pipelines import split_pipeline
+from bayespoint.tools.pipelines import split_pipeline
 
 
 class Data(NamedTuple):

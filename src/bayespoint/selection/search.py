@@ -12,14 +12,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state
 
-from bayespoint.classifier import unchanged_on_failure
-from bayespoint.delegation import Delegates
+from bayespoint.classifier.estimator import unchanged_on_failure
 from bayespoint.exceptions import warn_user
 from bayespoint.selection.ascent import Search, search
 from bayespoint.selection.checks import check_bounds, check_effects, check_names, check_parameters
 from bayespoint.selection.evaluation import Data, Evaluation, split, with_params
 from bayespoint.selection.jobs import run_jobs
 from bayespoint.selection.ranking import as_table, warn_of_bounds, warn_of_failures
+from bayespoint.tools.meta_estimators import Delegates
 
 
 class EvidenceSearch(Delegates):
@@ -65,7 +65,7 @@ class EvidenceSearch(Delegates):
     random_state : int, RandomState instance or None, default=None
         Seed of the random starts.
     verbose : int, default=0
-        Write progress to standard error; see ``bayespoint.monitor``.
+        Write progress to standard error; see ``bayespoint.tools.monitor``.
 
     Attributes
     ----------

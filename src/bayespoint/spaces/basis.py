@@ -12,16 +12,16 @@ from scipy.linalg import eigvalsh, lapack, solve_triangular
 
 from bayespoint.exceptions import KernelError, in_bytes
 from bayespoint.kernels import Kernel, Points, in_plain_units
-from bayespoint.memory import check_fits
-from bayespoint.monitor import current_monitor
 from bayespoint.spaces.coordinates import Coordinates
 from bayespoint.spaces.pivoted_cholesky import (
     check_not_zero,
     partial_cholesky,
     tolerances,
 )
-from bayespoint.state import finite, integer, need, number
-from bayespoint.threads import useful_threads
+from bayespoint.tools.memory import check_fits
+from bayespoint.tools.monitor import current_monitor
+from bayespoint.tools.state import finite, integer, need, number
+from bayespoint.tools.threads import useful_threads
 
 MATRICES = 6  # of the size of K that a fit holds at least: K, its factors, and the engine's own
 LARGE = 2000  # points from which the matrix takes a second or more

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.deferred import Deferred
 from bayespoint.gpu.devices import is_tensor
 from bayespoint.gpu.kernels import DevicePoints, from_points, has_device_form, prepare
 from bayespoint.gpu.matrix import DeviceKernelMatrix
@@ -16,8 +15,9 @@ from bayespoint.kernels import Kernel, Points
 from bayespoint.spaces.basis import check_space
 from bayespoint.spaces.rows import RowCache
 from bayespoint.spaces.tiles import multiply
-from bayespoint.state import need
-from bayespoint.threads import ThreadPool, thread_pool
+from bayespoint.tools.deferred import Deferred
+from bayespoint.tools.state import need
+from bayespoint.tools.threads import ThreadPool, thread_pool
 
 DEVICE_CHUNK = 65_536
 

@@ -26,7 +26,7 @@ from bayespoint.gpu.float64_kernels import (
     values,
 )
 from bayespoint.kernels import Kernel, Points, in_plain_units
-from bayespoint.threads import ThreadPool, stop_if_cancelled, thread_pool
+from bayespoint.tools.threads import ThreadPool, stop_if_cancelled, thread_pool
 
 RANK_TOLERANCE = 1e-10  # squared distances to the span below this share of the largest are rounding
 PSD_TOLERANCE = 1e-6  # what is left of K beyond its rank: rounding stays far below this share

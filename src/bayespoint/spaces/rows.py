@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from bayespoint.exceptions import CacheTooSmallError
 from bayespoint.kernels import Kernel, Points
-from bayespoint.memory import available_memory
 from bayespoint.spaces.tiles import UNIT, fill
-from bayespoint.threads import ThreadPool
+from bayespoint.tools.memory import available_memory
+from bayespoint.tools.threads import ThreadPool
 
 MEGABYTE = 1e6
 SHARE = 0.5  # of the free memory, for rows; if several processes do so, each leaves some
@@ -48,7 +48,7 @@ class RowCache:
     >>> import numpy as np
     >>> from bayespoint.kernels import PolynomialKernel
     >>> from bayespoint.spaces import DualSpace
-    >>> from bayespoint.threads import thread_pool
+    >>> from bayespoint.tools.threads import thread_pool
     >>> space = DualSpace(PolynomialKernel()).fit(np.eye(3))
     >>> with thread_pool(1) as pool:
     ...     cache = space.rows(cache_size=1.0, pool=pool)

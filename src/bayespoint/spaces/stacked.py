@@ -12,7 +12,7 @@ from bayespoint.gpu.coordinates import DeviceCoordinates
 from bayespoint.gpu.devices import is_tensor
 from bayespoint.kernels import Kernel, SumKernel
 from bayespoint.spaces.process import ProcessSpace
-from bayespoint.state import finite, need
+from bayespoint.tools.state import finite, need
 
 
 class StackedSpace:

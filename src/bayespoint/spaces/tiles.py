@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.kernels import Kernel, Points
-from bayespoint.threads import ThreadPool, stop_if_cancelled
+from bayespoint.tools.threads import ThreadPool, stop_if_cancelled
 
 UNIT = 128  # rows a product; 512 would be a fifth faster, but asks for more rows than are needed
 EDGE = 64  # smaller products have multiples of this: BLAS sums what its own tiles leave otherwise

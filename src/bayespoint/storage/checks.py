@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from bayespoint.classifier import BayesPointClassifier
-from bayespoint.coding import Coding
+from bayespoint.classifier.calibration import LOG_TEMPERATURES
+from bayespoint.classifier.estimator import BayesPointClassifier
+from bayespoint.classifier.scaling import Scaling
+from bayespoint.codings import Coding
 from bayespoint.engines import Engine, Run
 from bayespoint.exceptions import held_warnings, one_line
-from bayespoint.left_out import LOG_TEMPERATURES
 from bayespoint.posteriors import Posterior
-from bayespoint.scaling import Scaling
 from bayespoint.spaces import BasisSpace, DualSpace, StackedSpace
-from bayespoint.state import ContentError, finite, integer, need, shaped
 from bayespoint.storage.checks_sklearn import TRANSFORMERS
+from bayespoint.tools.state import ContentError, finite, integer, need, shaped
 
 TRIAL = 10_000_000  # most features for a trial prediction, whose point then takes 80 MB
 

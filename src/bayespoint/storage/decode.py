@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from bayespoint.state import ContentError
 from bayespoint.storage.arrays import from_bytes, is_plain
 from bayespoint.storage.checks import check
 from bayespoint.storage.content import DEPTH, OBJECTS, SINGLE, check_names
 from bayespoint.storage.registry import CLASSES, TYPES
+from bayespoint.tools.state import ContentError
 
 NOT_FINITE = {"nan", "inf", "-inf"}
 

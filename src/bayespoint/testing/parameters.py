@@ -48,7 +48,7 @@ def check_bad_parameters(trial: Trial) -> None:
         wanted = f"The {name!r} parameter of {trial.name} must be ... Got ... instead"
         assert re.search(wanted.replace("...", ".+"), message), (
             f"{name}={Unusable()!r} must raise a ValueError like '{wanted}.'; it raised "
-            f"{message!r}. Check it in check(), with bayespoint.validation."
+            f"{message!r}. Check it in check(), with bayespoint.tools.validation."
         )
 
 

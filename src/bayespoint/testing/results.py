@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from bayespoint.classifier import BayesPointClassifier
+from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.engines import Run
 from bayespoint.likelihoods import Likelihood
 from bayespoint.posteriors import Posterior

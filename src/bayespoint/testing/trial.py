@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.classifier import BayesPointClassifier
-from bayespoint.coding import make_coding
+from bayespoint.classifier.estimator import BayesPointClassifier
+from bayespoint.codings import make_coding
 from bayespoint.engines import Engine, Request
-from bayespoint.monitor import Monitor, watch
+from bayespoint.tools.monitor import Monitor, watch
 
 RADIUS = 2.0  # of the circle of classes
 N_SEEDS = 5  # fits that the mean and the spread of a random result are taken from

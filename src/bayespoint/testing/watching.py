@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from bayespoint.monitor import Monitor, watch
 from bayespoint.testing.results import examine_posterior, examine_run
 from bayespoint.testing.trial import Trial, answers, circle, same_bits, silence
+from bayespoint.tools.monitor import Monitor, watch
 
 TELL = "with monitor.running(total, unit): ... monitor.update(done)"
 STOPPED = "stopped by the monitor"  # has to be in the summary of a run
@@ -110,7 +110,7 @@ def check_interrupt(trial: Trial) -> None:
             assert n_ends == 1, f"monitor.end was not called after an interrupt: {TELL}."
             assert threadpool_info() == threads, (
                 "BLAS has another number of threads after an interrupt: set it within "
-                "bayespoint.threads.blas_threads or thread_pool."
+                "bayespoint.tools.threads.blas_threads or thread_pool."
             )
     assert vars(fitted) == state and same_bits(before, answers(fitted, data)), (
         "an interrupted fit changes the classifier: an engine must not write to what it gets."

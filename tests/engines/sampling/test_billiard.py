@@ -10,8 +10,8 @@ from bayespoint.engines.progress import StepProgress
 from bayespoint.engines.sampling.billiard import ENDLESS, Billiard
 from bayespoint.engines.sampling.halfspaces import Halfspaces
 from bayespoint.exceptions import EmptyVersionSpaceError
-from bayespoint.monitor import Monitor
 from bayespoint.posteriors.diagnostics import effective_sample_size
+from bayespoint.tools.monitor import Monitor
 
 TRAP = 56  # seed of a problem whose billiard goes to and fro between two walls for ever
 

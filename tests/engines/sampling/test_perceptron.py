@@ -16,9 +16,9 @@ from bayespoint.engines import PermutedPerceptron
 from bayespoint.engines.sampling.rounds import Clock, Rounds
 from bayespoint.exceptions import CacheTooSmallError, NotSeparableWarning, StoppedEarlyWarning
 from bayespoint.kernels import PolynomialKernel, RadialKernel
-from bayespoint.monitor import Monitor
 from bayespoint.spaces import DualSpace
-from bayespoint.threads import thread_pool
+from bayespoint.tools.monitor import Monitor
+from bayespoint.tools.threads import thread_pool
 
 
 def digits(n=400, dtype=np.float64):

@@ -15,7 +15,7 @@ from bayespoint.engines.sampling import rounds
 from bayespoint.engines.sampling.billiard import Billiard
 from bayespoint.engines.sampling.halfspaces import Halfspaces
 from bayespoint.engines.sampling.moves import Circles, Lines, Outputs, Record
-from bayespoint.monitor import Monitor, watch
+from bayespoint.tools.monitor import Monitor, watch
 
 D = 20
 

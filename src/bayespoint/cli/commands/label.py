@@ -89,8 +89,8 @@ def label(
 
     Example: bayespoint label reviews.csv --classes bad,good
     """
+    from bayespoint.active.labelling.server import LabelServer
     from bayespoint.cli.labelling import prepare_work
-    from bayespoint.labelling.server import LabelServer
 
     notes = Notes(aloud=True)
     if data == Path("-"):

@@ -11,7 +11,7 @@ import typer
 from bayespoint.cli import options
 from bayespoint.cli.errors import ExitCode, bad_usage, is_interrupt, say_error
 from bayespoint.cli.messages import print_json
-from bayespoint.extras import require
+from bayespoint.tools.extras import require
 
 
 def reproduce(
@@ -67,10 +67,11 @@ def reproduce(
 
     Example: bayespoint reproduce large-scale --full --data my/data --out results
     """
+    from papers.datasets import data_folder
+
     from bayespoint.cli.reproduction import choose, prepare, run_one, show_run
-    from bayespoint.datasets import data_folder
     from bayespoint.exceptions import DataUnavailableError, one_line
-    from bayespoint.experiments import Context
+    from papers import Context
 
     chosen = choose(names)
     if quick and full:

@@ -45,7 +45,7 @@ from bayespoint.engines.run import Run
 from bayespoint.likelihoods import ArgmaxLikelihood, ProbitLikelihood
 from bayespoint.posteriors import GaussianPosterior, JointPosterior, StreamPosterior
 from bayespoint.spaces import BasisSpace, Coordinates, ProcessSpace
-from bayespoint.validation import check_choice, check_flag, check_number, parameter_error
+from bayespoint.tools.validation import check_choice, check_flag, check_number, parameter_error
 
 # Noise, as a share of the outputs before any label, that is enough for any labels: 1e-5 converged
 # in 300 of 300 cases (15 data sets, 10 kernels), and a third in 420 of 420 with flipped labels.

@@ -28,7 +28,7 @@ from bayespoint.engines.gaussian.joint.gradient import JointTask
 from bayespoint.engines.gaussian.prior import GaussianPrior, priors
 from bayespoint.posteriors import GaussianPosterior, JointPosterior
 from bayespoint.spaces import Coordinates
-from bayespoint.threads import useful_threads
+from bayespoint.tools.threads import useful_threads
 
 PRIOR_PARAMETERS = ("prior_scale", "intercept_scale")
 LABEL_PARAMETERS = ("noise", "label_noise")

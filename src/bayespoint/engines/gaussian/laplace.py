@@ -26,7 +26,7 @@ from bayespoint.engines.run import Run
 from bayespoint.likelihoods import LogisticLikelihood, SoftmaxLikelihood
 from bayespoint.posteriors import GaussianPosterior, JointPosterior
 from bayespoint.spaces import BasisSpace, Coordinates, ProcessSpace
-from bayespoint.validation import check_number
+from bayespoint.tools.validation import check_number
 
 REMEDY = "raise max_iter, or scale the features"
 NEAR = 1e-2  # change of outputs f below which curvatures, too, change by no larger share

@@ -13,7 +13,7 @@ from scipy.linalg import LinAlgError, cholesky
 
 from bayespoint.likelihoods import Likelihood
 from bayespoint.spaces import BasisSpace, Coordinates
-from bayespoint.validation import check_number, parameter_error
+from bayespoint.tools.validation import check_number, parameter_error
 
 SMALL, LARGE = 1e-140, 1e140  # squares, and sums of many of them, are far from 0 and from overflow
 

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from bayespoint.climbing import climb
 from bayespoint.engines.gaussian.evidence_gradient import evidence_gradient, has_gradient
 from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
 from bayespoint.posteriors import GaussianPosterior
 from bayespoint.spaces import BasisSpace, Coordinates
+from bayespoint.tools.maximize import climb
 
 ENOUGH = 1000  # points to compare scales on; fewer of several classes, which all tell of the scale
 OF_CLASS = 5  # points of each class that are few: tasks without a positive point say little

@@ -13,9 +13,9 @@ from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
 from bayespoint.exceptions import NotConvergedWarning
 from bayespoint.likelihoods import Likelihood
-from bayespoint.memory import check_fits
 from bayespoint.posteriors import GaussianPosterior, Messages
-from bayespoint.threads import in_parallel, useful_threads
+from bayespoint.tools.memory import check_fits
+from bayespoint.tools.threads import in_parallel, useful_threads
 
 STOPPED, GO_ON = "stopped by the monitor", "let the run go on until it converges"
 EXHAUSTED = "max_iter was reached"

@@ -19,11 +19,11 @@ from bayespoint.engines.progress import Progress
 from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
 from bayespoint.exceptions import StoppedEarlyWarning
-from bayespoint.memory import check_fits
 from bayespoint.posteriors import MarginalPosterior
 from bayespoint.spaces import BasisSpace, PrincipalSpace
-from bayespoint.threads import in_parallel
-from bayespoint.validation import check_choice, check_number
+from bayespoint.tools.memory import check_fits
+from bayespoint.tools.threads import in_parallel
+from bayespoint.tools.validation import check_choice, check_number
 
 PLAIN_DAMPING = 0.3  # undamped, ordinary belief propagation often oscillates
 NEW_SHARE = 0.02  # of the running mean; 0.01 to 0.05 differ little on ten data sets

@@ -25,8 +25,8 @@ from bayespoint.engines.sampling.halfspaces import Halfspaces
 from bayespoint.engines.sampling.moves import Record, Steps
 from bayespoint.posteriors import ChainPosterior
 from bayespoint.spaces import BasisSpace
-from bayespoint.threads import thread_pool
-from bayespoint.validation import check_number
+from bayespoint.tools.threads import thread_pool
+from bayespoint.tools.validation import check_number
 
 LARGEST_GRAM = 5000  # points whose inner products are kept, 200 MB; else a bounce costs O(m d)
 EVENTS, FEWEST_EVENTS = 10**7, 100  # of one call: for each of the numbers that an event changes

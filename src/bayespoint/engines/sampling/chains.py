@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from bayespoint._core.calls import Slices
 from bayespoint.engines.progress import StepProgress
 from bayespoint.engines.sampling.moves import Moves, Record
-from bayespoint.memory import check_fits
-from bayespoint.threads import ThreadPool
+from bayespoint.tools.memory import check_fits
+from bayespoint.tools.threads import ThreadPool
 
 PARTS = 10  # of a run, each of which begins with w alone
 

@@ -13,7 +13,7 @@ from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors import ChainPosterior, FlipEvidence
 from bayespoint.posteriors.diagnostics import effective_sample_size, r_hat
 from bayespoint.spaces import BasisSpace
-from bayespoint.validation import check_number, parameter_error
+from bayespoint.tools.validation import check_number, parameter_error
 
 AGREE = 1.05  # R-hat up to which chains agree, and target_ess may end a run
 DISAGREE = 1.1  # R-hat above which a warning is due; independent chains of 100 draws stay below

@@ -24,8 +24,8 @@ from bayespoint.engines.sampling.moves import Circles, Lines, Outputs
 from bayespoint.engines.sampling.tempering import ladder_steps, temper
 from bayespoint.posteriors import ChainPosterior
 from bayespoint.spaces import BasisSpace
-from bayespoint.threads import ThreadPool, thread_pool
-from bayespoint.validation import check_choice, check_flag, check_number, parameter_error
+from bayespoint.tools.threads import ThreadPool, thread_pool
+from bayespoint.tools.validation import check_choice, check_flag, check_number, parameter_error
 
 SMALLEST_RATE = 1e-3  # least flip rate that label_noise="auto" considers
 ADAPTATIONS = 4  # parts of the burn-in after which directions are adapted

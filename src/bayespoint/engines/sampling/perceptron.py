@@ -24,8 +24,8 @@ from bayespoint.posteriors import SampledPosterior
 from bayespoint.posteriors.log_odds import learn_log_odds
 from bayespoint.posteriors.sampled import FirstVisits
 from bayespoint.spaces import DeviceSpace, DualSpace
-from bayespoint.threads import thread_pool
-from bayespoint.validation import check_choice, check_number
+from bayespoint.tools.threads import thread_pool
+from bayespoint.tools.validation import check_choice, check_number
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from bayespoint import _core
 from bayespoint.exceptions import KernelError
-from bayespoint.monitor import Monitor
 from bayespoint.spaces import RowCache
-from bayespoint.threads import ThreadPool
+from bayespoint.tools.monitor import Monitor
+from bayespoint.tools.threads import ThreadPool
 
 LOOK_AHEAD = 8  # rows a waiting classifier may ask for in advance: on MNIST 7 % are never used
 REACH = 2000  # places of its permutation in which it looks for them

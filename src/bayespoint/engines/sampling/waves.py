@@ -15,7 +15,7 @@ from bayespoint.gpu.perceptrons import STATE_BYTES as DEVICE_BYTES
 from bayespoint.gpu.perceptrons import DeviceRounds
 from bayespoint.posteriors.sampled import FirstVisits
 from bayespoint.spaces import DualSpace
-from bayespoint.threads import ThreadPool
+from bayespoint.tools.threads import ThreadPool
 
 STATE_BYTES = 20  # per point and classifier: a coefficient, an output, half of the first outputs
 LARGEST = 1e150  # output of a ridge, whose square is finite; outliers make other points that small

@@ -21,10 +21,10 @@ from bayespoint.engines.progress import Progress
 from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
 from bayespoint.likelihoods import ArgmaxLikelihood
-from bayespoint.memory import check_fits
 from bayespoint.posteriors import JointPosterior
 from bayespoint.posteriors.joint import contrasts
 from bayespoint.spaces import BasisSpace, Coordinates
+from bayespoint.tools.memory import check_fits
 
 
 class FactorisedJointSites:

@@ -23,10 +23,10 @@ from bayespoint.engines.progress import Progress
 from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
 from bayespoint.likelihoods import JointLikelihood
-from bayespoint.memory import check_fits
 from bayespoint.posteriors import JointPosterior
 from bayespoint.spaces import BasisSpace
-from bayespoint.threads import useful_threads
+from bayespoint.tools.memory import check_fits
+from bayespoint.tools.threads import useful_threads
 
 
 class Place(NamedTuple):

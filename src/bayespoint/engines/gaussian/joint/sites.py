@@ -12,7 +12,7 @@ from bayespoint.engines.gaussian.joint.extrapolation import Extrapolation
 from bayespoint.engines.gaussian.joint.gaussians import JointGaussian, WeightJoint, precisions
 from bayespoint.likelihoods import ArgmaxLikelihood
 from bayespoint.posteriors import Messages
-from bayespoint.threads import in_parts
+from bayespoint.tools.threads import in_parts
 
 INNER = 10  # visits of the sites of a point to each other, before other points are told
 PART = 500  # points whose sites a compiled call finds

@@ -1,0 +1,156 @@
+"""The answers of a session: what the events of its journal add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from bayespoint.active.labelling.journal import JournalError
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer.
+
+    Attributes
+    ----------
+    number : int
+        Its number, from 1.
+    row : int
+        Row of the pool, from 0.
+    label : str or None
+        The class, or None for "cannot say".
+    tab : str
+        The tab of the browser that it came from.
+    second : bool
+        Whether the row had a label before, and was looked at again.
+    at : str
+        When it was given.
+    """
+
+    number: int
+    row: int
+    label: str | None
+    tab: str = ""
+    second: bool = False
+    at: str = ""
+
+    def event(self) -> dict[str, Any]:
+        """The line of the journal."""
+        return asdict(self)
+
+
+class Answers:
+    """Answers that stand, after all undoing.
+
+    Parameters
+    ----------
+    given : mapping of int to str
+        Labels that the pool itself has.
+    n_rows : int
+        Number of rows of the pool.
+    classes : collection of str
+        The classes.
+    events : iterable of dict
+        Lines of a journal.
+
+    Examples
+    --------
+    >>> from bayespoint.active.labelling.answers import Answer, Answers
+    >>> answers = Answers({}, 3, ["no", "yes"])
+    >>> answers.add(Answer(1, row=2, label="yes"))
+    >>> answers.add(Answer(2, row=0, label=None))
+    >>> answers.labels(), answers.skipped()
+    ({2: 'yes'}, {0})
+    >>> answers.undo(1)
+    >>> answers.labels()
+    {}
+    """
+
+    def __init__(
+        self,
+        given: Mapping[int, str],
+        n_rows: int,
+        classes: Collection[str],
+        events: Iterable[Mapping[str, Any]] = (),
+    ) -> None:
+        self.given = dict(given)
+        self.standing: list[Answer] = []
+        self.last_number = 0
+        self._by_row: dict[int, list[Answer]] = {}
+        for place, event in enumerate(events, 2):
+            self._replay(event, place, n_rows, classes)
+
+    def add(self, answer: Answer) -> None:
+        """Add an answer."""
+        self.standing.append(answer)
+        self._by_row.setdefault(answer.row, []).append(answer)
+        self.last_number = max(self.last_number, answer.number)
+
+    def undo(self, number: int) -> None:
+        """Take the answer with this number back."""
+        answer = next(one for one in self.standing if one.number == number)
+        self.standing.remove(answer)
+        self._by_row[answer.row].remove(answer)
+
+    def of(self, row: int) -> Answer | None:
+        """The last answer for a row."""
+        found = self._by_row.get(row)
+        return found[-1] if found else None
+
+    def answered(self) -> set[int]:
+        """Rows that have a label or a "cannot say"."""
+        return {row for row, found in self._by_row.items() if found} | self.given.keys()
+
+    def label(self, row: int) -> str | None:
+        """The label of a row, if it has one."""
+        answer = self.of(row)
+        return self.given.get(row) if answer is None else answer.label
+
+    def labels(self) -> dict[int, str]:
+        """All labels, those of the pool and those of the answers."""
+        found = dict(self.given)
+        for row in self._by_row:
+            label = self.label(row)
+            if label is None:
+                found.pop(row, None)
+            else:
+                found[row] = label
+        return found
+
+    def skipped(self) -> set[int]:
+        """Rows of which nobody can say what they are."""
+        last = {row: self.of(row) for row in self._by_row}
+        return {row for row, one in last.items() if one is not None and one.label is None}
+
+    def looked_at_twice(self) -> set[int]:
+        """Rows whose label was confirmed or corrected."""
+        return {one.row for one in self.standing if one.second}
+
+    def _replay(
+        self, event: Mapping[str, Any], place: int, n_rows: int, classes: Collection[str]
+    ) -> None:
+        if "row" in event:
+            try:
+                answer = Answer(**event)
+                known = answer.label is None or answer.label in classes
+                is_row = 0 <= answer.row < n_rows
+            except TypeError:
+                raise JournalError(f"line {place} of the journal is not an answer") from None
+            if not is_row:
+                raise JournalError(
+                    f"line {place} of the journal is about a row that does not exist"
+                )
+            if not known:
+                raise JournalError(
+                    f"line {place} of the journal has the label {answer.label!r}, which is not "
+                    f"among the classes {', '.join(classes)}. Add it to --classes"
+                )
+            self.add(answer)
+        elif "undo" in event:
+            if not any(one.number == event["undo"] for one in self.standing):
+                raise JournalError(
+                    f"line {place} of the journal takes back an answer that is not there"
+                )
+            self.undo(event["undo"])

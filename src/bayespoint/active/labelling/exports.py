@@ -1,0 +1,84 @@
+"""What a session ends with: the rows with their labels, and tasks of Label Studio."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint.active.labelling.answers import Answers
+from bayespoint.active.labelling.items import Items
+from bayespoint.tools.version import __version__
+
+
+def label_column(answers: Answers, n_rows: int) -> NDArray[np.object_]:
+    """The label of every row; None where there is none."""
+    column = np.full(n_rows, None, dtype=object)
+    for row, label in answers.labels().items():
+        column[row] = label
+    return column
+
+
+def label_studio(
+    items: Items,
+    answers: Answers,
+    classes: Sequence[Any],
+    shares: NDArray[np.float64] | None = None,
+) -> list[dict[str, Any]]:
+    """Tasks of Label Studio: data, annotations, and predictions of the model.
+
+    The labels are choices: the labelling interface has a tag ``<Choices name="label"
+    toName="item">``.
+
+    Parameters
+    ----------
+    items : Items
+        The rows.
+    answers : Answers
+        The answers.
+    classes : sequence
+        The classes of the model.
+    shares : ndarray of shape (n_rows, n_classes), optional
+        Probabilities of the classes, if there is a model.
+    """
+    skipped = answers.skipped()
+    tasks = []
+    for row, data in enumerate(items.records()):
+        label, answer = answers.label(row), answers.of(row)
+        annotations = []
+        if label is not None or row in skipped:
+            result = [] if label is None else [choice(label)]
+            annotations.append({"result": result, "was_cancelled": label is None})
+            if answer is not None:
+                annotations[0]["created_at"] = answer.at
+        predictions = []
+        if shares is not None:
+            best = int(shares[row].argmax())
+            predictions.append(
+                {
+                    "model_version": f"bayespoint {__version__}",
+                    "score": round(float(shares[row, best]), 6),
+                    "result": [choice(str(classes[best]))],
+                }
+            )
+        tasks.append(
+            {
+                "id": row + 1,
+                "data": data,
+                "annotations": annotations,
+                "predictions": predictions,
+            }
+        )
+    return tasks
+
+
+def choice(label: str) -> dict[str, Any]:
+    """One chosen class."""
+    return {
+        "from_name": "label",
+        "to_name": "item",
+        "type": "choices",
+        "value": {"choices": [label]},
+    }

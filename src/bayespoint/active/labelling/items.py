@@ -1,0 +1,126 @@
+"""What a person sees of a row: its cells, a text, or a picture."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint.active.labelling.pictures import PictureError, picture_path, png, read_picture
+
+TABLE, TEXT, IMAGE, PIXELS = "table", "text", "image", "pixels"
+
+
+class Items:
+    """The rows of a pool as a person sees them.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The pool, without the column of the labels.
+    name : str
+        Name of the pool.
+    folder : Path
+        Pictures must lie below this folder.
+    kind : {"table", "text", "image", "pixels"}
+        What a row is.
+    columns : sequence of str
+        The column of the text or of the names of pictures, or those of the pixels.
+    shape : (int, int), optional
+        Height and width of a picture that is given by its pixels.
+
+    Attributes
+    ----------
+    usable : ndarray of int
+        Rows that can be shown.
+    """
+
+    def __init__(
+        self,
+        frame: Any,
+        name: str,
+        folder: Path,
+        kind: str = TABLE,
+        columns: Sequence[str] = (),
+        shape: tuple[int, int] | None = None,
+    ) -> None:
+        self.name, self.kind = name, kind
+        self._frame, self._folder, self._columns = frame, folder, list(columns)
+        self._others = [column for column in frame if column not in self._columns]
+        self._is_usable = np.ones(len(frame), dtype=bool)
+        self.problem = ""  # of the first row that cannot be shown
+        if kind == PIXELS:
+            values = frame[self._columns].to_numpy(dtype=np.float64)
+            low, high = np.nanmin(values), np.nanmax(values)
+            grey = np.nan_to_num((values - low) / (high - low or 1.0)) * 255
+            self._pixels = grey.round().astype(np.uint8).reshape(-1, *(shape or ()))
+        elif kind == TEXT:
+            self._is_usable = frame[self._columns[0]].notna().to_numpy()
+        elif kind == IMAGE:
+            self._is_usable = np.array([self._has_picture(row) for row in range(len(frame))])
+        self.usable: NDArray[np.intp] = np.flatnonzero(self._is_usable)
+
+    def __len__(self) -> int:
+        return len(self._frame)
+
+    def is_usable(self, row: int) -> bool:
+        """Whether a row can be shown."""
+        return bool(self._is_usable[row])
+
+    def show(self, row: int) -> dict[str, Any]:
+        """The row, ready for JSON."""
+        cells = self._frame.iloc[row]
+        shown: dict[str, Any] = {"number": row + 1, "kind": self.kind}
+        if self.kind == TEXT:
+            shown["text"] = str(cells[self._columns[0]])
+        elif self.kind in (IMAGE, PIXELS):
+            shown["image"] = f"image/{row}"
+        shown["fields"] = [(name, words(cells[name])) for name in self._others]
+        return shown
+
+    def records(self) -> Iterator[dict[str, str]]:
+        """All rows as texts by name; pictures of pixels as addresses that hold all of them."""
+        pixels = self.kind == PIXELS
+        names = self._others if pixels else list(self._frame)
+        for row, cells in enumerate(self._frame[names].itertuples(index=False, name=None)):
+            record = dict(zip(names, map(words, cells), strict=True))
+            if pixels:
+                content = base64.b64encode(png(self._pixels[row])).decode("ascii")
+                record["image"] = f"data:image/png;base64,{content}"
+            yield record
+
+    def picture(self, row: int) -> tuple[str, bytes]:
+        """Media type and content of the picture of a row."""
+        if self.kind == PIXELS and 0 <= row < len(self):
+            return "image/png", png(self._pixels[row])
+        if self.kind == IMAGE and 0 <= row < len(self) and self.is_usable(row):
+            return read_picture(self.path(row))
+        raise PictureError("this row has no picture")
+
+    def path(self, row: int) -> Path:
+        """The file of the picture of a row."""
+        return picture_path(self._folder, str(self._frame[self._columns[0]].iloc[row]))
+
+    def _has_picture(self, row: int) -> bool:
+        try:
+            self.path(row)
+            return True
+        except PictureError as error:
+            self.problem = self.problem or f"row {row + 1}: {error}"
+            return False
+
+
+def words(value: Any) -> str:
+    """A cell as text; nothing for a missing value.
+
+    >>> words(0.1 + 0.2), words(float("nan")), words("yes")
+    ('0.3', '', 'yes')
+    """
+    if isinstance(value, float):
+        return "" if math.isnan(value) else f"{value:.6g}"
+    return "" if value is None else str(value)

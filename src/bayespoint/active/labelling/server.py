@@ -1,0 +1,214 @@
+"""The server of the page: this computer only, and only for who knows the address."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import threading
+from collections.abc import Callable, Mapping
+from hmac import compare_digest
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.resources import files
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from bayespoint.active.labelling.pictures import PictureError
+from bayespoint.active.labelling.session import RequestError, Session
+
+ADDRESS = "127.0.0.1"
+LARGEST = 10_000  # bytes of a request
+TAB = re.compile(r"[\w-]{1,64}", re.ASCII)
+PAGE = {
+    "": ("page.html", "text/html; charset=utf-8"),
+    "page.js": ("page.js", "text/javascript; charset=utf-8"),
+    "chart.js": ("chart.js", "text/javascript; charset=utf-8"),
+    "page.css": ("page.css", "text/css; charset=utf-8"),
+    "icon.svg": ("icon.svg", "image/svg+xml"),
+}
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",  # the address holds the token
+    "Cache-Control": "no-store",
+}
+Download = Callable[[], bytes]
+
+
+class LabelServer(ThreadingHTTPServer):
+    """Serves one session on the loopback address.
+
+    Every address begins with a random token, and every request must name this computer as its
+    host, so that no other page and no other user can ask anything.
+
+    Parameters
+    ----------
+    session : Session
+        The session.
+    downloads : mapping of str to callable
+        Names of files, and functions that return their content.
+    port : int, default=0
+        The port; 0 takes a free one.
+    """
+
+    daemon_threads = True
+    # After a kill the port can be had again at once. On Windows, this would share a port in use.
+    allow_reuse_address = os.name == "posix"
+
+    def __init__(self, session: Session, downloads: Mapping[str, Download], port: int = 0) -> None:
+        self.session, self.downloads = session, dict(downloads)
+        self.token = secrets.token_urlsafe(24)
+        super().__init__((ADDRESS, port), Handler)
+
+    @property
+    def port(self) -> int:
+        """The port that it listens on."""
+        return self.server_address[1]
+
+    @property
+    def address(self) -> str:
+        """The address of the page."""
+        return f"http://{ADDRESS}:{self.port}/{self.token}/"
+
+    @property
+    def hosts(self) -> set[str]:
+        """Names of this server."""
+        return {f"{ADDRESS}:{self.port}", f"localhost:{self.port}"}
+
+
+class Refused(Exception):
+    """A request that gets no answer but this."""
+
+    def __init__(self, status: HTTPStatus, words: str) -> None:
+        super().__init__(words)
+        self.status = status
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection."""
+
+    server: LabelServer
+    protocol_version = "HTTP/1.1"
+    timeout = 60  # seconds; a silent connection does not keep its thread
+    server_version, sys_version = "bayespoint", ""
+
+    def do_GET(self) -> None:
+        """Files of the page, pictures, the numbers, and downloads."""
+        self._answer(self._get)
+
+    def do_POST(self) -> None:
+        """What a person does."""
+        self._answer(self._post)
+
+    def _get(self, place: str, query: dict[str, str]) -> tuple[str, bytes]:
+        if place in PAGE:
+            name, kind = PAGE[place]
+            return kind, files(__package__).joinpath("page", name).read_bytes()
+        if place.startswith("image/") and place[6:].isascii() and place[6:].isdigit():
+            return self.server.session.items.picture(int(place[6:]))
+        if place == "begin":
+            found = self.server.session.begin(tab_of(query))
+            return as_json({**found, "downloads": list(self.server.downloads)})
+        if place == "state":
+            return as_json(self.server.session.state(tab_of(query)))
+        name = place.removeprefix("export/")
+        if name != place and name in self.server.downloads:
+            self._attachment = name
+            return "application/octet-stream", self.server.downloads[name]()
+        raise Refused(HTTPStatus.NOT_FOUND, "there is nothing here")
+
+    def _post(self, place: str, query: dict[str, str]) -> tuple[str, bytes]:
+        session, body = self.server.session, self._body()
+        tab = tab_of(body)
+        if place == "answer":
+            return as_json(session.answer(tab, body.get("row"), body.get("label")))
+        if place == "undo":
+            return as_json(session.undo(tab))
+        if place == "look":
+            return as_json(session.look_again(tab))
+        if place == "end":
+            threading.Thread(target=self.server.shutdown, daemon=True).start()
+            return as_json({})
+        if place == "close":
+            return as_json(session.close(tab))
+        raise Refused(HTTPStatus.NOT_FOUND, "there is nothing here")
+
+    def _answer(self, handle: Callable[[str, dict[str, str]], tuple[str, bytes]]) -> None:
+        self._attachment = ""
+        status = HTTPStatus.OK
+        try:
+            kind, content = handle(*self._checked())
+        except Refused as error:
+            status, (kind, content) = error.status, as_json({"error": str(error)})
+            self.close_connection = True  # what is left of the request is not read
+        except (RequestError, PictureError) as error:
+            status, (kind, content) = HTTPStatus.BAD_REQUEST, as_json({"error": str(error)})
+        except OSError as error:  # of the journal: the page says so and keeps the row
+            words = f"the answer could not be written: {error.strerror}"
+            status, (kind, content) = HTTPStatus.INSUFFICIENT_STORAGE, as_json({"error": words})
+        except ValueError as error:
+            status, (kind, content) = (
+                HTTPStatus.INTERNAL_SERVER_ERROR,
+                as_json({"error": str(error)}),
+            )
+        self.send_response(status)
+        for name, value in HEADERS.items():
+            self.send_header(name, value)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        if self._attachment:
+            self.send_header("Content-Disposition", f'attachment; filename="{self._attachment}"')
+        self.end_headers()
+        self.wfile.write(content)
+
+    def _checked(self) -> tuple[str, dict[str, str]]:
+        """The place behind the token, and the query; refuses who does not know the address."""
+        if self.headers.get_all("Host") not in [[host] for host in self.server.hosts]:
+            raise Refused(HTTPStatus.FORBIDDEN, "this is not the host that you look for")
+        origin = self.headers.get("Origin")
+        if origin is not None and origin.removeprefix("http://") not in self.server.hosts:
+            raise Refused(HTTPStatus.FORBIDDEN, "other pages may not ask")
+        address = urlsplit(self.path)
+        token, _, place = address.path.removeprefix("/").partition("/")
+        if not compare_digest(token.encode(), self.server.token.encode()):
+            raise Refused(HTTPStatus.FORBIDDEN, "the address lacks its token")
+        return place, {name: values[-1] for name, values in parse_qs(address.query).items()}
+
+    def _body(self) -> dict[str, Any]:
+        """The JSON object of a request."""
+        length = self.headers.get("Content-Length", "")
+        if not (length.isascii() and length.isdigit() and int(length) <= LARGEST):
+            raise Refused(HTTPStatus.BAD_REQUEST, "a request has a length, and is short")
+        # Pages of others can send forms without asking, but not this type.
+        if self.headers.get("Content-Type", "").split(";")[0] != "application/json":
+            raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "requests are JSON")
+        try:
+            body = json.loads(self.rfile.read(int(length)))
+        except ValueError:
+            body = None
+        if not isinstance(body, dict):
+            raise Refused(HTTPStatus.BAD_REQUEST, "this is not a JSON object")
+        return body
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Requests are not reported."""
+
+
+def tab_of(values: Mapping[str, Any]) -> str:
+    """The name of the tab that asks."""
+    name = values.get("tab")
+    if not isinstance(name, str) or not TAB.fullmatch(name):
+        raise Refused(HTTPStatus.BAD_REQUEST, "a request names its tab")
+    return name
+
+
+def as_json(document: Any) -> tuple[str, bytes]:
+    """A document for the page."""
+    return "application/json", json.dumps(document).encode("ascii")

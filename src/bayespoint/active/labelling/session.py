@@ -1,0 +1,289 @@
+"""A labelling session: who is asked for what, what was answered, and how far things are."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint.active.labelling.answers import Answer, Answers
+from bayespoint.active.labelling.items import Items
+from bayespoint.active.labelling.journal import Journal
+from bayespoint.active.labelling.learner import Advice, Labels, Learner
+from bayespoint.active.labelling.worth import advice
+from bayespoint.classifier.estimator import BayesPointClassifier
+
+# Seconds without a sign of life after which a tab holds its row no longer. Browsers let hidden tabs
+# give one a minute.
+AWAY = 90.0
+FIRST = 5  # labels from which the error is worth a point of the curve
+EVERY = 10  # questions after which a suspect label gets a second look
+
+
+class RequestError(ValueError):
+    """A request that makes no sense."""
+
+
+@dataclass
+class Tab:
+    """One tab of a browser: its row, whether that is a second look, and what the model thinks."""
+
+    seen: float
+    row: int | None = None
+    second: bool = False
+    shares: list[float] | None = None
+    n_asked: int = 0
+
+
+class Session:
+    """Everything that the page asks for; all methods may be called from any thread.
+
+    Parameters
+    ----------
+    items : Items
+        What is shown of the rows.
+    points : ndarray of shape (n_rows, n_features)
+        The rows as the classifier takes them.
+    classes : ndarray of shape (n_classes,)
+        The classes, in the order of their keys.
+    given : mapping of int to str
+        Labels that the pool itself has.
+    journal : Journal
+        Where answers are written to.
+    start : BayesPointClassifier, optional
+        A fitted classifier to begin with.
+    seed : int
+        Seed of the questions.
+    """
+
+    def __init__(
+        self,
+        items: Items,
+        points: NDArray[np.float64],
+        classes: NDArray,
+        given: Mapping[int, str],
+        journal: Journal,
+        *,
+        start: BayesPointClassifier | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.items, self.classes = items, [str(label) for label in classes]
+        self._journal = journal
+        self.answers = Answers(given, len(points), self.classes, journal.events)
+        self._history = [event["error"] for event in journal.events if "error" in event]
+        self._order = np.random.default_rng(seed).permutation(items.usable)
+        self._tabs: dict[str, Tab] = {}
+        self._advice = Advice()
+        self._lock = threading.RLock()
+        self.learner = Learner(
+            points, classes, self.labels, self._take_advice, start=start, seed=seed
+        )
+
+    # What the page does -------------------------------------------------------------------------
+
+    def begin(self, tab: str) -> dict[str, Any]:
+        """What a new page needs: the classes, its row, and the numbers."""
+        with self._lock:
+            about = {"classes": self.classes, "pool": self.items.name, "kind": self.items.kind}
+            return {**about, **self._shown(tab)}
+
+    def answer(self, tab: str, row: Any, label: Any) -> dict[str, Any]:
+        """Write an answer down, and return the next row; the label None is "cannot say"."""
+        if label is not None and label not in self.classes:
+            raise RequestError(f"there is no class {label!r:.80}")
+        with self._lock:
+            here = self._tab(tab)
+            if not self._may_answer(here, tab, row):  # sent twice, or answered elsewhere
+                return self._shown(tab)
+            number = self.answers.last_number + 1
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            answer = Answer(number, row, label, tab, here.second, now)
+            self._journal.append(answer.event())
+            self.answers.add(answer)
+            last = {"number": row + 1, "label": label, "opinion": self._opinion(here)}
+            here.row, here.n_asked = None, here.n_asked + 1
+            here.second = False
+            self.learner.wake()
+            return {"last": last, **self._shown(tab)}
+
+    def undo(self, tab: str) -> dict[str, Any]:
+        """Take the last answer of this tab, or of a closed one, back, and show its row again."""
+        with self._lock:
+            here, answer = self._tab(tab), self._last_of(tab)
+            if answer is not None:
+                self._journal.append({"undo": answer.number})
+                self.answers.undo(answer.number)
+                self._give(here, answer.row, answer.second)
+                self.learner.wake()
+            return self._shown(tab)
+
+    def look_again(self, tab: str) -> dict[str, Any]:
+        """Show the most suspect label."""
+        with self._lock:
+            self._ask_suspect(self._tab(tab), tab)
+            return self._shown(tab)
+
+    def close(self, tab: str) -> dict[str, Any]:
+        """Forget a tab; its row may be asked for elsewhere."""
+        with self._lock:
+            self._tabs.pop(tab, None)
+            return {}
+
+    def state(self, tab: str) -> dict[str, Any]:
+        """The numbers that are always in view."""
+        with self._lock:
+            here = self._tab(tab)
+            found, open_rows = self._advice, int(self._is_open().sum())
+            labels = self.answers.labels()
+            return {
+                "labels": len(labels),
+                "skipped": len(self.answers.skipped()),
+                "open": open_rows,
+                "error": found.error and {**found.error._asdict(), "n": found.n_labels},
+                "history": self._history,
+                "rest": found.rest,
+                "fall": found.fall,
+                "advice": advice(
+                    len(labels), len(set(labels.values())), open_rows, found.rest, found.fall
+                ),
+                "suspects": len(self._suspects()),
+                "problem": found.problem,
+                "can_undo": self._last_of(tab) is not None,
+                "opinion": self._opinion(here),
+            }
+
+    # What others need ---------------------------------------------------------------------------
+
+    def labels(self) -> Labels:
+        """The labels of now, for the learner."""
+        with self._lock:
+            codes = {row: self.classes.index(y) for row, y in self.answers.labels().items()}
+            shown = self._held("")
+            is_open = self._is_open()
+            is_open[list(shown)] = False
+            return Labels(codes, np.flatnonzero(is_open), sorted(shown))
+
+    def answers_now(self) -> Answers:
+        """The answers of now, to read while others go on."""
+        with self._lock:
+            return deepcopy(self.answers)
+
+    def final_machine(self) -> BayesPointClassifier | None:
+        """The classifier of all labels; None if they are of one class only."""
+        return self.learner.final(self.labels())
+
+    def end(self) -> None:
+        """End the learner and close the journal."""
+        self.learner.end()
+        with self._lock:
+            self._journal.close()
+
+    # Inside -------------------------------------------------------------------------------------
+
+    def _take_advice(self, found: Advice) -> None:
+        with self._lock:
+            self._advice = found
+            for tab in self._tabs.values():
+                if tab.row in found.opinions and not tab.second:
+                    tab.shares = found.opinions[tab.row]
+            is_known = bool(self._history) and self._history[-1][0] == found.n_labels
+            if found.error is None or found.n_labels < FIRST or is_known:
+                return
+            point = [found.n_labels, *(round(part, 6) for part in found.error)]
+            self._journal.append({"error": point})
+            self._history.append(point)
+
+    def _shown(self, tab: str) -> dict[str, Any]:
+        """The row of a tab, a new one if it has none, and the numbers."""
+        here = self._tab(tab)
+        if here.row is None:
+            self._ask(here, tab)
+        row = here.row
+        if row is None:
+            return {"item": None, "state": self.state(tab)}
+        item = {
+            **self.items.show(row),
+            "row": row,
+            "before": self.answers.label(row) if here.second else None,
+            "second": here.second,
+            "opinion": self._opinion(here),
+        }
+        return {"item": item, "state": self.state(tab)}
+
+    def _ask(self, here: Tab, tab: str) -> None:
+        """Give a tab the next row, if there is one."""
+        if here.n_asked and here.n_asked % EVERY == 0 and self._ask_suspect(here, tab):
+            return
+        is_free = self._is_open()
+        is_free[list(self._held(tab))] = False
+        best = next((row for row in self._advice.queue if is_free[row]), None)
+        if best is None:
+            left = self._order[is_free[self._order]]
+            best = int(left[0]) if len(left) else None
+        self._give(here, best)
+        if best is None:
+            self._ask_suspect(here, tab)
+
+    def _ask_suspect(self, here: Tab, tab: str) -> bool:
+        held = self._held(tab)
+        row = next((row for row in self._suspects() if row not in held), None)
+        if row is None:
+            return False
+        self._give(here, row, second=True)
+        return True
+
+    def _give(self, here: Tab, row: int | None, second: bool = False) -> None:
+        here.row, here.second = row, second
+        here.shares = None if row is None else self._advice.opinions.get(row)
+
+    def _suspects(self) -> list[int]:
+        done = self.answers.looked_at_twice()
+        return [
+            row
+            for row in self._advice.suspects
+            if row not in done and self.answers.label(row) is not None and self.items.is_usable(row)
+        ]
+
+    def _may_answer(self, here: Tab, tab: str, row: Any) -> bool:
+        """Whether this is the row of the tab, or that of a tab which was away for long."""
+        if here.row is not None or type(row) is not int:
+            return type(row) is int and row == here.row
+        return row in np.flatnonzero(self._is_open()) and row not in self._held(tab)
+
+    def _opinion(self, here: Tab) -> list[tuple[str, float]] | None:
+        """Classes and their probabilities, the most probable first; None if nobody knows."""
+        if here.shares is None:
+            return None
+        pairs = zip(self.classes, here.shares, strict=True)
+        return sorted(((name, round(p, 4)) for name, p in pairs), key=lambda pair: -pair[1])
+
+    def _is_open(self) -> NDArray[np.bool_]:
+        """Rows that may be asked for and have no answer."""
+        is_open = np.zeros(len(self.items), dtype=bool)
+        is_open[self._order] = True
+        is_open[list(self.answers.answered())] = False
+        return is_open
+
+    def _tab(self, tab: str) -> Tab:
+        """The tab, which has just given a sign of life; forgets those that are away."""
+        now = time.monotonic()
+        self._tabs = {name: one for name, one in self._tabs.items() if now - one.seen < AWAY}
+        here = self._tabs.setdefault(tab, Tab(now))
+        here.seen = now
+        return here
+
+    def _held(self, tab: str) -> set[int]:
+        """Rows that other tabs show."""
+        return {one.row for name, one in self._tabs.items() if name != tab and one.row is not None}
+
+    def _last_of(self, tab: str) -> Answer | None:
+        """The last answer that this tab may take back: not one of another open tab."""
+        others = self._tabs.keys() - {tab}
+        return next((one for one in reversed(self.answers.standing) if one.tab not in others), None)

@@ -1,0 +1,1 @@
+"""The classifier: parameters, problem, fit, model, predictions."""

@@ -1,0 +1,108 @@
+"""Points and labels, checked, as arrays or as tensors on a device."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_array, column_or_1d
+from sklearn.utils.validation import check_consistent_length, validate_data
+
+from bayespoint.gpu.arrays import check_points, to_device, to_numpy
+from bayespoint.gpu.devices import find_device, is_device_array, is_tensor
+from bayespoint.tools.validation import missing_labels
+
+CONVERSION = re.compile(r"could not convert|[Cc]annot (cast|convert)")  # of NumPy and pandas
+
+
+def validated(
+    estimator: Any, X: Any, y: Any, takes_sparse: bool, *, reset: bool, space: Any = None
+) -> tuple[Any, NDArray]:
+    """Points, as an array or as a tensor on the estimator's device, and labels as an array."""
+    device = find_device(estimator.device, X)
+    y = to_numpy(y)
+    check_labels(y)
+    if device is not None:
+        points = device_points(estimator, X, device, space.device_dtype, reset=reset)
+        return points, device_labels(estimator, X, y)
+    with columns_named(X), np.errstate(over="ignore", invalid="ignore"):  # of a sum, see sklearn
+        return validate_data(
+            estimator, to_numpy(X), y, dtype=(np.float64, np.float32), order="C",
+            reset=reset, accept_sparse="csr" if takes_sparse else False,
+        )  # fmt: skip
+
+
+@contextmanager
+def columns_named(X: Any) -> Iterator[None]:
+    """Add to errors of conversion which columns of a data frame are no numbers."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        kinds = zip(getattr(X, "columns", ()), getattr(X, "dtypes", ()), strict=False)
+        names = [repr(name) for name, kind in kinds if getattr(kind, "kind", "O") not in "biuf"]
+        if names and (isinstance(error, TypeError) or CONVERSION.search(str(error))):
+            error.add_note(
+                f"These columns are no numbers: {', '.join(names[:10])}{' ...' * (len(names) > 10)}"
+                ". Encode text with a OneHotEncoder and make numbers of dates, in a "
+                "ColumnTransformer before the classifier."
+            )
+        raise
+
+
+def check_labels(y: Any) -> None:
+    """Raise an error if labels are missing; NaN among numbers is left to scikit-learn."""
+    labels = np.asarray(y)
+    lost = missing_labels(labels)
+    if labels.dtype == object and len(lost):
+        raise ValueError(
+            f"y has missing labels ({len(lost)}, the first one at sample {lost[0]}). Leave these "
+            "samples out."
+        )
+
+
+def device_points(estimator: Any, X: Any, device: Any, dtype: str, *, reset: bool) -> Any:
+    """Points as a float32 tensor on the device; where "float64" is wanted, as of either type.
+
+    Tensors stay where they are if that is the device. Arrays go there in the type they have, are
+    converted there, and are checked for NaN and infinity there.
+    """
+    import torch
+
+    if is_tensor(X) or is_device_array(X):
+        points = to_device(X, device)
+        n_features = points.shape[1] if points.ndim == 2 else None
+        if reset:
+            estimator.n_features_in_ = n_features
+            vars(estimator).pop("feature_names_in_", None)
+        elif n_features is not None and n_features != estimator.n_features_in_:
+            raise ValueError(
+                f"X has {n_features} features, but {type(estimator).__name__} is expecting "
+                f"{estimator.n_features_in_} features as input."
+            )
+    else:
+        array = validate_data(
+            estimator, X, dtype="numeric", order="C", ensure_all_finite=False, reset=reset
+        )
+        points = to_device(array, device)
+    check_points(points, type(estimator).__name__)
+    if dtype == "float64" and points.dtype != torch.float32:
+        return points.double().contiguous()
+    return points.to(torch.float32).contiguous()
+
+
+def device_labels(estimator: Any, X: Any, y: Any) -> NDArray:
+    """Labels as a NumPy array."""
+    labels = to_numpy(y)
+    if labels is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None."
+        )
+    labels = column_or_1d(labels, warn=True)
+    if labels.dtype.kind not in "iub":
+        labels = check_array(labels, ensure_2d=False, dtype=None, input_name="y")
+    check_consistent_length(np.empty(len(X)), labels)
+    return labels

@@ -1,0 +1,68 @@
+"""Perceptrons as candidates, where points are many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.special import log_softmax
+
+from bayespoint.classifier.problem import Problem
+from bayespoint.engines import PermutedPerceptron
+from bayespoint.kernels import RadialKernel
+
+# Fewer points are what other engines use in full; with more, kernel rows take minutes.
+FEWEST, MOST = 5000, 60_000
+WIDTHS = (1.0, 3.0)  # gamma times the number of features
+RIDGE = 0.1
+
+
+def best_perceptron(
+    problem: Problem, gamma: Any, train: Callable[[dict[str, Any]], Any]
+) -> tuple[dict[str, Any], Any, float] | None:
+    """Parameters, machine and log-loss of the perceptrons whose first visits are best forecast.
+
+    Parameters
+    ----------
+    problem : Problem
+        Points of unit variance, and their classes.
+    gamma : float, array or None
+        The gamma that was asked for, or None.
+    train : callable
+        Trains a machine with given parameters on the problem.
+
+    Returns
+    -------
+    tuple or None
+        None where there are too few or too many points.
+    """
+    n_points, n_features = problem.points.shape
+    if not FEWEST <= n_points <= MOST:
+        return None
+    widths = [width / n_features for width in WIDTHS] if gamma is None else [gamma]
+    best: tuple[dict[str, Any], Any, float] | None = None
+    for width in widths:
+        params = {
+            "kernel": RadialKernel(gamma=width),
+            "engine": PermutedPerceptron(),
+            "ridge": RIDGE,
+            "n_components": None,
+            "temperature": 1.0,
+        }
+        trained = train(params)
+        loss = first_visit_loss(trained, problem)
+        if best is None or loss < best[2]:
+            best = params, trained, loss
+    return best
+
+
+def first_visit_loss(trained: Any, problem: Problem) -> float:
+    """Log-loss of training points by perceptrons that have not learned from them."""
+    decision = trained.posterior.oob_decision("bayes_point")
+    known = np.isfinite(decision).all(axis=1)
+    answers = trained.posterior.log_probability(decision[known], "bayes_point")
+    log_p = log_softmax(trained.coding.log_odds(*answers), axis=1)
+    own = log_p[np.arange(len(log_p)), problem.codes[known]]
+    weight = None if problem.weight is None else problem.weight[known]
+    return float(np.average(-own, weights=weight))

@@ -1,0 +1,197 @@
+"""A classification problem as engines take it: points, binary tasks, weights."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length
+
+from bayespoint.codings import Coding, make_coding
+from bayespoint.gpu.arrays import checksum
+from bayespoint.gpu.devices import is_tensor
+from bayespoint.kernels.custom import check_square
+
+MOST_COPIES = 1e12  # largest weight: beyond, sums over all points lose the lighter ones
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Training points of positive weight, and their classes.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_samples, n_features)
+        The points, or their kernel matrix.
+    classes : ndarray of shape (n_classes,)
+        The labels, sorted.
+    codes : ndarray of shape (n_samples,)
+        Index of the class of each point.
+    weight : ndarray of shape (n_samples,) or None
+        Weights of the points; None if all are equal.
+    columns : slice or ndarray
+        Columns of a kernel matrix that belong to these points.
+    given : ndarray of bool, shape (n_given,)
+        Which of the points that were given have a positive weight.
+    joint : bool
+        Whether several classes are learned together.
+    """
+
+    points: NDArray
+    classes: NDArray
+    codes: NDArray
+    weight: NDArray[np.float64] | None
+    columns: slice | NDArray[np.int64]
+    given: NDArray[np.bool_]
+    joint: bool = False
+
+    @classmethod
+    def pose(
+        cls,
+        points: NDArray,
+        labels: NDArray,
+        sample_weight: ArrayLike | None,
+        class_weight: dict | str | None,
+        *,
+        precomputed: bool = False,
+        classes: NDArray | None = None,
+    ) -> Problem:
+        """Make a problem of validated data; points of weight 0 are ignored.
+
+        By default the classes are those of the labels, which must be at least two.
+        """
+        seen, codes = few_integers(labels)
+        if seen is None:
+            check_classification_targets(labels)
+        weight = weights(labels, sample_weight, class_weight, classes)
+        columns: slice | NDArray[np.int64] = slice(None)
+        given = np.ones(len(labels), dtype=bool) if weight is None else weight > 0
+        if weight is not None and not given.all():
+            if precomputed:
+                check_square(points)
+            kept = np.flatnonzero(given)
+            columns = kept if precomputed else columns
+            points, labels, weight = points[kept][:, columns], labels[kept], weight[kept]
+            seen = None
+        if seen is None or codes is None:
+            seen, codes = np.unique(labels, return_inverse=True)
+        if classes is None:
+            if len(seen) < 2:
+                raise ValueError(
+                    "A classifier needs samples of at least two classes. Got one class, "
+                    f"{seen.tolist()[0]!r}, in {len(codes)} samples of positive weight."
+                )
+            return cls(points, seen, codes, weight, columns, given)
+        unknown = np.setdiff1d(seen, classes)
+        if len(unknown):
+            raise ValueError(
+                f"y contains labels that are not among the classes {classes.tolist()}: "
+                f"{unknown.tolist()}. Name all classes in the first call of partial_fit."
+            )
+        codes = np.searchsorted(classes, seen)[codes]
+        return cls(points, classes, codes, weight, columns, given)
+
+    @cached_property
+    def coding(self) -> Coding:
+        """How the classes are reduced to tasks."""
+        return make_coding(self.classes, joint=self.joint)
+
+    @property
+    def targets(self) -> NDArray[np.int8]:
+        """Labels -1, +1 of all binary tasks, shape (n_samples, n_tasks)."""
+        return self.coding.encode(self.codes)
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether there are several classes, learned together."""
+        return self.coding.is_joint
+
+    @property
+    def fingerprint(self) -> tuple:
+        """A few numbers that identify the problem."""
+        is_weighted = self.weight is not None and (self.weight != 1).any()
+        if is_tensor(self.points):
+            of_points: tuple = checksum(self.points)
+        else:
+            of_points = (zlib.crc32(np.ascontiguousarray(self.points).data),)
+        others = [self.codes, self.weight] if is_weighted else [self.codes]
+        sums = (zlib.crc32(np.ascontiguousarray(array).data) for array in others)
+        return (tuple(self.points.shape), *of_points, *sums)
+
+
+def few_integers(labels: NDArray) -> tuple[NDArray | None, NDArray | None]:
+    """Classes and codes of labels that are a few small integers, without sorting; or None."""
+    if labels.dtype.kind not in "iu" or labels.ndim != 1 or len(labels) < 10_000:
+        return None, None
+    low, high = int(labels.min()), int(labels.max())
+    if high - low > 1000:
+        return None, None
+    places = labels.astype(np.int64) - low
+    is_class = np.bincount(places) > 0
+    codes = (np.cumsum(is_class) - 1)[places]
+    return (np.flatnonzero(is_class) + low).astype(labels.dtype), codes
+
+
+def known_classes(before: NDArray | None, given: ArrayLike | None) -> NDArray:
+    """All classes of a sequence of batches: given in the first call, and never changed."""
+    if given is None:
+        if before is None:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        return before
+    classes = np.unique(np.asarray(given))
+    if before is not None and not np.array_equal(before, classes):
+        raise ValueError(
+            f"classes={classes.tolist()} is not the same as on the last call, {before.tolist()}. "
+            "Start with a new classifier to learn other classes."
+        )
+    if len(classes) < 2:
+        raise ValueError(f"A classifier needs at least two classes. Got {classes.tolist()}.")
+    return classes
+
+
+def weights(
+    labels: NDArray,
+    sample_weight: ArrayLike | None,
+    class_weight: dict | str | None,
+    classes: NDArray | None = None,
+) -> NDArray[np.float64] | None:
+    """Sample weights times class weights; None if neither are given.
+
+    ``classes`` are all classes, if the labels may lack some.
+    """
+    if sample_weight is None and class_weight is None:
+        return None
+    if np.asarray(sample_weight).dtype.kind == "c":
+        raise ValueError("Sample weights must be real numbers. Got complex ones.")
+    of_sample = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, float)
+    if of_sample.ndim != 1:
+        raise ValueError(f"Sample weights must be 1D array. Got shape {of_sample.shape}.")
+    check_consistent_length(labels, of_sample)
+    check_weights("Sample weights", of_sample)
+    every = labels if classes is None else np.concatenate([labels, classes])
+    of_class = compute_sample_weight(class_weight, every)[: len(labels)]
+    check_weights("Class weights", of_class)
+    check_weights("Sample weights times class weights", of_sample * of_class)
+    return of_sample * of_class
+
+
+def check_weights(name: str, weight: NDArray[np.float64]) -> None:
+    """Raise an error unless the weights are not negative, not too large and not all zero."""
+    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    if len(bad):
+        raise ValueError(
+            f"{name} must be finite and not negative. Got {weight[bad[0]]} at sample {bad[0]} "
+            f"({len(bad)} invalid weights in all)."
+        )
+    if weight.max(initial=0.0) > MOST_COPIES:
+        raise ValueError(
+            f"{name} must be at most {MOST_COPIES:g}: a sample of weight k counts as k copies. Got "
+            f"{weight.max():g} at sample {weight.argmax()}. Divide them by their mean."
+        )
+    if not weight.any():
+        raise ValueError(f"{name} must not be all zero: samples of weight 0 are ignored.")

@@ -1,5 +1,0 @@
-"""Classifiers as ONNX models, for programs without Python: see :func:`to_onnx`."""
-
-from bayespoint.onnx.export import to_onnx
-
-__all__ = ["to_onnx"]

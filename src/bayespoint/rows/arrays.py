@@ -1,0 +1,215 @@
+"""Blocks of arrays: in memory, memory-mapped, or in .npy files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from bayespoint.rows.base import Block, Blocks, rows_of_block, sampled_print
+
+
+class FileArray:
+    """An array in a file, of which only the rows that are asked for come into memory.
+
+    Only they are mapped, as long as somebody holds them: pages of a file that stay mapped count as
+    memory of this process.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], mapped: np.memmap, offset: int) -> None:
+        self.path = Path(path).absolute()
+        self.dtype, self.shape, self._offset = mapped.dtype, mapped.shape, offset
+        self._order = "C" if mapped.flags.c_contiguous else "F"
+
+    def stamp(self) -> tuple:
+        """Size and time of the last change of the file."""
+        status = self.path.stat()
+        return status.st_size, status.st_mtime_ns
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def rows(self, begin: int, end: int) -> NDArray:
+        """Some rows, mapped into memory; do not write into them."""
+        if self._order == "C":
+            stride = self.dtype.itemsize * int(np.prod(self.shape[1:], dtype=np.int64))
+            shape, offset = (end - begin, *self.shape[1:]), self._offset + begin * stride
+            if end == begin:
+                return np.empty(shape, self.dtype)
+            return np.asarray(np.memmap(self.path, self.dtype, "r", offset, shape))
+        return np.array(self._map()[begin:end], order="C")
+
+    def __getitem__(self, which: NDArray[np.intp]) -> NDArray:
+        """A copy of some rows, in any order."""
+        return np.array(self._map()[which], order="C")
+
+    def _map(self) -> np.memmap:
+        order: Any = self._order
+        return np.memmap(self.path, self.dtype, "r", self._offset, self.shape, order)
+
+
+def file_array(array: Any) -> FileArray | None:
+    """The file of a memory-mapped array; None if it is none, or has no place in its file."""
+    root = array
+    while isinstance(root, np.ndarray) and isinstance(root.base, np.ndarray):
+        root = root.base
+    if not isinstance(root, np.memmap) or root.filename is None or root.mode == "c":
+        return None
+    if not (array.flags.c_contiguous or array.flags.f_contiguous) or array.dtype.hasobject:
+        return None
+    start = array.__array_interface__["data"][0] - root.__array_interface__["data"][0]
+    root.flush()
+    return FileArray(root.filename, array, int(root.offset) + start)
+
+
+class ArrayBlocks(Blocks):
+    """Rows of arrays, as :func:`from_arrays` and :func:`from_npy` divide them."""
+
+    def __init__(self, X: Any, y: Any, weight: Any, block_rows: int | None) -> None:
+        if np.ndim(X) != 2 and not sparse.issparse(X) and len(X.shape) != 2:
+            raise ValueError(f"X must have rows and columns. Got shape {X.shape}.")
+        self._columns = [stored(X), *(None if one is None else stored(one) for one in (y, weight))]
+        n, self.n_features = X.shape
+        for name, column in zip(("y", "sample_weight"), self._columns[1:], strict=True):
+            if column is not None and column.shape != (n,):
+                raise ValueError(
+                    f"{name} must have one entry for each of the {n} rows of X. Got shape "
+                    f"{column.shape}."
+                )
+        if n == 0:
+            raise ValueError("X has no rows: at least one is required.")
+        width = -(-X.nnz // n) if sparse.issparse(X) else self.n_features
+        size = rows_of_block(width, block_rows)
+        self._begins = [*range(0, n, size), n]
+
+    def __len__(self) -> int:
+        return len(self._begins) - 1
+
+    def read(self, k: int) -> Block:
+        """Parts of files that are mapped while they are used, and views of arrays in memory."""
+        return Block(*(part(one, *self._begins[k : k + 2]) for one in self._columns))
+
+    def take(self, rows: NDArray[np.intp]) -> NDArray:
+        """Features of some rows, in any order."""
+        return self._columns[0][rows]
+
+    def labels_and_weights(self) -> tuple[NDArray | None, NDArray | None]:
+        """Those of all rows."""
+        n = self._begins[-1]
+        labels, weight = (part(one, 0, n) for one in self._columns[1:])
+        return labels, weight
+
+    def fingerprint(self, k: int) -> tuple:
+        """Size and time of files, and checksums of a few rows in memory."""
+        of_files = [one.stamp() for one in self._columns if isinstance(one, FileArray)]
+        own = self._begins[k : k + 2]
+        in_memory = [
+            None if isinstance(one, FileArray) else part(one, *own) for one in self._columns
+        ]
+        return (*of_files, *own, *sampled_print(*in_memory))
+
+
+def stored(array: Any) -> Any:
+    """Where the rows of an array are to be read from."""
+    if isinstance(array, FileArray):
+        return array
+    if sparse.issparse(array):
+        return sparse.csr_array(array)
+    known = file_array(array)
+    return np.asarray(array) if known is None else known
+
+
+def part(array: Any, begin: int, end: int) -> Any:
+    """Some rows."""
+    if array is None:
+        return None
+    return array.rows(begin, end) if isinstance(array, FileArray) else array[begin:end]
+
+
+def from_arrays(
+    X: ArrayLike,
+    y: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    *,
+    block_rows: int | None = None,
+) -> Blocks:
+    """Blocks of arrays, which may be memory-mapped (``np.memmap``) or sparse (CSR).
+
+    Parameters
+    ----------
+    X : array, memmap or sparse array of shape (n_samples, n_features)
+        The points. Of a memmap only a block at a time comes into memory.
+    y : array-like of shape (n_samples,), optional
+        Their labels; not needed for predictions.
+    sample_weight : array-like of shape (n_samples,), optional
+        Their weights.
+    block_rows : int, optional
+        Rows of a block; by default as many as have 32 MiB in float64.
+
+    Returns
+    -------
+    Blocks
+        To be passed to ``fit`` or ``predict`` instead of X.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint import BayesPointClassifier
+    >>> from bayespoint.rows import from_arrays
+    >>> X = np.random.default_rng(0).normal(size=(1000, 2))
+    >>> blocks = from_arrays(X, X[:, 0] > 0, block_rows=300)
+    >>> clf = BayesPointClassifier(kernel="linear").fit(blocks)
+    >>> clf.predict(X[:3])
+    array([ True,  True, False])
+    """
+    X = X if sparse.issparse(X) or isinstance(X, (np.ndarray, FileArray)) else np.asarray(X)
+    y = y if y is None or isinstance(y, (np.ndarray, FileArray)) else np.asarray(y)
+    if sample_weight is not None and not isinstance(sample_weight, np.ndarray):
+        sample_weight = np.asarray(sample_weight, dtype=np.float64)
+    return ArrayBlocks(X, y, sample_weight, block_rows)
+
+
+def from_npy(
+    X: str | os.PathLike[str],
+    y: str | os.PathLike[str] | ArrayLike | None = None,
+    sample_weight: str | os.PathLike[str] | ArrayLike | None = None,
+    *,
+    block_rows: int | None = None,
+) -> Blocks:
+    """Blocks of .npy files, of which only a block at a time comes into memory.
+
+    Parameters
+    ----------
+    X : path
+        File of the points, as ``np.save`` writes it.
+    y, sample_weight : path or array-like, optional
+        Labels and weights: files, or arrays.
+    block_rows : int, optional
+        Rows of a block; by default as many as have 32 MiB in float64.
+
+    Returns
+    -------
+    Blocks
+        To be passed to ``fit`` or ``predict`` instead of X.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from bayespoint.rows import from_npy
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(Path(folder, "X.npy"), np.eye(4))
+    ...     blocks = from_npy(Path(folder, "X.npy"), [0, 0, 1, 1], block_rows=3)
+    ...     blocks.read(1)
+    Block(X=array([[0., 0., 0., 1.]]), y=array([1]), weight=None)
+    """
+    opened: list[Any] = [
+        np.load(one, mmap_mode="r") if isinstance(one, (str, os.PathLike)) else one
+        for one in (X, y, sample_weight)
+    ]
+    return from_arrays(*opened, block_rows=block_rows)

@@ -1,0 +1,133 @@
+"""Checkpoints of long fits: everything that the next round needs, in one file."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bayespoint.exceptions import CheckpointError
+from bayespoint.tools.files import replacing
+
+IDENTITY = "identity"  # the entry that says which fit a file belongs to
+
+
+class Checkpoint:
+    """A file from which an out-of-core fit goes on after a crash, to the same bits.
+
+    Parameters
+    ----------
+    path : str or path
+        The file. It is written whole or not at all, and removed when the fit is complete.
+    seconds : float, default=60.0
+        Time between two checkpoints, at least; they are written between rounds.
+    resume : bool, default=True
+        Whether to go on from a file that is there, instead of replacing it.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], seconds: float = 60.0, *, resume: bool = True
+    ) -> None:
+        self.path, self.seconds, self.resume = Path(path), seconds, resume
+        self._written = time.monotonic()
+
+    def load(self, identity: Mapping[str, Any]) -> dict[str, np.ndarray] | None:
+        """The arrays of the last checkpoint, if there is one of the same fit."""
+        if not self.resume or not self.path.exists():
+            return None
+        try:
+            with np.load(self.path, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            found = dict(line.split("=", 1) for line in str(arrays.pop(IDENTITY)).splitlines())
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            raise CheckpointError(str(self.path), f"it cannot be read ({error})") from error
+        for name, value in lines(identity).items():
+            if found.get(name) != value:
+                raise CheckpointError(str(self.path), f"it belongs to a fit with {differs(name)}")
+        return arrays
+
+    def save(
+        self, identity: Mapping[str, Any], arrays: Mapping[str, Any], *, now: bool = False
+    ) -> None:
+        """Write a checkpoint, if the last one is old enough, or ``now``."""
+        if not now and time.monotonic() - self._written < self.seconds:
+            return
+        words = "\n".join(f"{name}={value}" for name, value in lines(identity).items())
+        with replacing(self.path) as draft, draft.open("wb") as file:
+            entries: Any = {IDENTITY: np.array(words), **arrays}
+            np.savez(file, **entries)
+        self._written = time.monotonic()
+
+    def remove(self) -> None:
+        """Remove the file: the fit is complete."""
+        self.path.unlink(missing_ok=True)
+
+
+def lines(identity: Mapping[str, Any]) -> dict[str, str]:
+    """Values as text of one line each."""
+    return {name: " ".join(str(value).split()) for name, value in identity.items()}
+
+
+def differs(name: str) -> str:
+    """What differs between a checkpoint and a fit."""
+    return {"data": "other data, or data that have changed"}.get(name, f"another {name}")
+
+
+_current: ContextVar[Checkpoint | None] = ContextVar("bayespoint_checkpoint", default=None)
+
+
+@contextmanager
+def checkpoints(
+    path: str | os.PathLike[str], seconds: float = 60.0, *, resume: bool = True
+) -> Iterator[Checkpoint]:
+    """Let the out-of-core fit in the block write checkpoints, and go on from one.
+
+    Parameters
+    ----------
+    path : str or path
+        The file. It is removed when the fit is complete.
+    seconds : float, default=60.0
+        Time between two checkpoints, at least.
+    resume : bool, default=True
+        Whether to go on from a file that is there, instead of starting again.
+
+    Returns
+    -------
+    context manager
+        Gives the checkpoint.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from bayespoint import BayesPointClassifier
+    >>> from bayespoint.rows import checkpoints, from_arrays
+    >>> X = np.random.default_rng(0).normal(size=(1000, 2))
+    >>> blocks = from_arrays(X, X[:, 0] > 0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with checkpoints(Path(folder, "fit.checkpoint")):
+    ...         BayesPointClassifier(kernel="linear").fit(blocks).run_.converged
+    True
+    """
+    folder = Path(path).absolute().parent
+    if not folder.is_dir():  # said now, and not after a minute of work
+        raise FileNotFoundError(errno.ENOENT, "No such directory", str(folder))
+    token = _current.set(checkpoint := Checkpoint(path, seconds, resume=resume))
+    try:
+        yield checkpoint
+    finally:
+        _current.reset(token)
+
+
+def current_checkpoint() -> Checkpoint | None:
+    """The checkpoint of the enclosing :func:`checkpoints`, if there is one."""
+    return _current.get()

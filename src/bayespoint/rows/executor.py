@@ -1,0 +1,200 @@
+"""Running a pure function on every block, and merging what it finds in a fixed order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
+
+from bayespoint.exceptions import BlockError, BlocksChangedError
+from bayespoint.rows.base import Block, Blocks, checked
+from bayespoint.tools.threads import thread_pool
+
+AHEAD = 4  # blocks a thread for which results wait to be merged
+
+T = TypeVar("T", bound="Mergeable")
+
+
+class Mergeable(Protocol):
+    """What a function finds in a block, to be merged with that of the next blocks."""
+
+    def merge(self: T, later: T) -> T:
+        """What both found together; ``later`` is of blocks with larger numbers."""
+
+
+# function(block, k, argument of block k, shared) -> what is kept of the block, and what is merged
+BlockFunction = Callable[[Block, int, Any, Any], tuple[Any, Any]]
+
+
+class Executor(Protocol):
+    """Runs functions on blocks: in threads of this process, or elsewhere.
+
+    Nothing is kept where a function runs: everything that it needs are its arguments.
+    """
+
+    def run(
+        self,
+        function: BlockFunction,
+        blocks: Blocks,
+        arguments: Sequence[Any],
+        shared: Any,
+        expected: Sequence[tuple] | None = None,
+    ) -> tuple[list[Any], Any]:
+        """Run ``function(block, k, arguments[k], shared)`` on all blocks.
+
+        Parameters
+        ----------
+        function : callable
+            Defined at the top of a module. It returns a pair: what is kept of the block, and what
+            is merged.
+        blocks : Blocks
+            The data.
+        arguments : sequence
+            One for each block.
+        shared : object
+            The same for all blocks.
+        expected : sequence of tuple, optional
+            The fingerprints that the blocks must have.
+
+        Returns
+        -------
+        kept : list
+            One entry for each block.
+        merged : object
+            All of the second results, merged as :class:`Tree` does, so that bits do not depend on
+            which of them is there first.
+        """
+
+
+class Tree:
+    """Merges results pairwise in a fixed tree: 0 with 1, 2 with 3, then 0-1 with 2-3, and so on.
+
+    Results are added in the order of their blocks. At most one for each level is kept. Workers
+    may merge along the same tree themselves: level by level, neighbours, and a last one without
+    a neighbour as it is.
+
+    Examples
+    --------
+    >>> from bayespoint.rows.executor import Tree
+    >>> class Text(str):
+    ...     def merge(self, later):
+    ...         return Text(f"({self}{later})")
+    >>> tree = Tree()
+    >>> for letter in "abcdefg":
+    ...     tree.add(Text(letter))
+    >>> tree.result()
+    '(((ab)(cd))((ef)g))'
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[int, Any]] = []  # level and result, large levels first
+
+    def add(self, result: Any) -> None:
+        """Add the result of the next block."""
+        level = 0
+        while self._waiting and self._waiting[-1][0] == level:
+            result, level = self._waiting.pop()[1].merge(result), level + 1
+        self._waiting.append((level, result))
+
+    def result(self) -> Any:
+        """All of them, merged."""
+        _, merged = self._waiting.pop()
+        while self._waiting:
+            merged = self._waiting.pop()[1].merge(merged)
+        return merged
+
+
+def run_on_block(
+    blocks: Blocks,
+    k: int,
+    function: BlockFunction,
+    argument: Any,
+    shared: Any,
+    expected: tuple | None = None,
+) -> tuple[Any, Any]:
+    """Read block k and run the function on it; errors name the block."""
+    return run_on_read(read(blocks, k), blocks, k, function, argument, shared, expected)
+
+
+def run_on_read(
+    block: Block,
+    blocks: Blocks,
+    k: int,
+    function: BlockFunction,
+    argument: Any,
+    shared: Any,
+    expected: tuple | None = None,
+) -> tuple[Any, Any]:
+    """The same for a block that was read already."""
+    if expected is not None and blocks.fingerprint(k) != expected:
+        raise BlocksChangedError(k)
+    return function(checked(block, k, blocks.n_features), k, argument, shared)
+
+
+def read(blocks: Blocks, k: int) -> Block:
+    """Read block k; errors of files name the block."""
+    try:
+        return blocks.read(k)
+    except (BlockError, BlocksChangedError, MemoryError):
+        raise
+    except Exception as error:
+        raise BlockError(k, f"cannot be read: {type(error).__name__}: {error}") from error
+
+
+class LocalExecutor:
+    """Runs functions in threads of this process.
+
+    Every function has one BLAS thread, and results are merged in a fixed tree, so that bits do
+    not depend on the number of threads.
+
+    Parameters
+    ----------
+    n_jobs : int, optional
+        Number of threads, as in joblib; no fewer than BLAS would have used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.rows import LocalExecutor, from_arrays
+    >>> class Sum(float):
+    ...     def merge(self, later):
+    ...         return Sum(self + later)
+    >>> def total(block, k, argument, shared):
+    ...     return len(block.X), Sum(block.X.sum() * shared)
+    >>> blocks = from_arrays(np.arange(6.0).reshape(3, 2), np.array([0, 1, 0]), block_rows=2)
+    >>> LocalExecutor().run(total, blocks, [None, None], 2.0)
+    ([2, 1], 30.0)
+    """
+
+    def __init__(self, n_jobs: int | None = None) -> None:
+        self.n_jobs = n_jobs
+
+    def run(
+        self,
+        function: BlockFunction,
+        blocks: Blocks,
+        arguments: Sequence[Any],
+        shared: Any,
+        expected: Sequence[tuple] | None = None,
+    ) -> tuple[list[Any], Any]:
+        """Run the function on all blocks; see ``Executor``."""
+        known = expected if expected is not None else [None] * len(blocks)
+        kept: list[Any] = []
+        tree = Tree()
+
+        def one(item: tuple[int, Block | None]) -> tuple[Any, Any]:
+            k, block = item
+            if block is None:
+                block = read(blocks, k)
+            return run_on_read(block, blocks, k, function, arguments[k], shared, known[k])
+
+        with thread_pool(self.n_jobs) as pool:
+            ahead = AHEAD * pool.n_threads if pool.n_threads > 1 else 1
+            if blocks.in_order_only:
+                ahead = pool.n_threads  # blocks that are in memory at a time
+            for begin in range(0, len(blocks), ahead):
+                numbers = range(begin, min(begin + ahead, len(blocks)))
+                some = [(k, read(blocks, k) if blocks.in_order_only else None) for k in numbers]
+                for own, found in pool.map(one, some):
+                    kept.append(own)
+                    tree.add(found)
+        return kept, tree.result()

@@ -1,0 +1,164 @@
+"""Writing a fitted classifier as an ONNX model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+from bayespoint.classifier.estimator import BayesPointClassifier
+from bayespoint.tools.extras import require
+from bayespoint.tools.pipelines import split_pipeline
+from bayespoint.tools.version import __version__
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+    from bayespoint.storage.onnx.graph import Value
+
+OPSET, IR_VERSION = 17, 8  # of 2022: ONNX Runtime 1.12 and later run it
+TYPES = ("float32", "float64")
+
+
+def to_onnx(model: Any, *, dtype: str = "float32") -> ModelProto:
+    """Write a fitted classifier as an ONNX model.
+
+    The model has the input ``X``, of shape (n, n_features), and the outputs ``label``, of shape
+    (n,), and ``probabilities``, of shape (n, n_classes), in the order of ``classes_``. These are
+    the names of skl2onnx without its ``ZipMap``. All is computed in float64, by operators of
+    ONNX's standard set. Input that overflows is not refused, unlike in Python.
+
+    All engines and decisions are written, with linear, polynomial and Gaussian kernels and their
+    sums, scaled features, temperatures, and the mixture of the automatic choice.
+
+    Parameters
+    ----------
+    model : BayesPointClassifier or Pipeline
+        Fitted. The steps before the classifier may be StandardScaler, MinMaxScaler, MaxAbsScaler
+        and RobustScaler. For others, convert the steps with skl2onnx, and join both models with
+        ``onnx.compose.merge_models``.
+    dtype : {"float32", "float64"}, default="float32"
+        Type of the input and of the probabilities.
+
+    Returns
+    -------
+    onnx.ModelProto
+        The model; ``onnx.save`` writes it to a file.
+
+    Raises
+    ------
+    ValueError
+        If several classes have one posterior (``multi_class="joint"``, and the default of
+        ``kernel="linear"``): their probabilities are integrals that ONNX has no operator for. Also
+        for precomputed kernels and functions.
+
+    Examples
+    --------
+    >>> import onnxruntime
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from bayespoint import BayesPointClassifier
+    >>> from bayespoint.storage.onnx import to_onnx
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = BayesPointClassifier().fit(X[:300], y[:300])
+    >>> model = to_onnx(clf)
+    >>> session = onnxruntime.InferenceSession(model.SerializeToString())
+    >>> label, probabilities = session.run(None, {"X": X[300:].astype("float32")})
+    >>> abs(probabilities - clf.predict_proba(X[300:])).max() < 1e-5
+    np.True_
+    """
+    require("onnx", "onnx", "to_onnx")
+    before, classifier, _ = split_pipeline(model)
+    if not isinstance(classifier, BayesPointClassifier):
+        raise TypeError(
+            f"to_onnx needs a BayesPointClassifier, or a pipeline that ends with one. Got a "
+            f"{type(classifier).__name__}."
+        )
+    if dtype not in TYPES:
+        raise ValueError(f"dtype must be 'float32' or 'float64'. Got {dtype!r} instead.")
+    check_is_fitted(model)
+    from onnx import TensorProto, checker, helper
+
+    from bayespoint.storage.onnx.graph import Graph, Value
+    from bayespoint.storage.onnx.posteriors import answers, class_index, probabilities
+
+    if classifier.kernel_.is_precomputed:
+        raise ValueError(
+            "to_onnx needs features, but the kernel is precomputed: new points are rows of a "
+            "kernel matrix. Use a kernel of features."
+        )
+    graph = Graph(classifier.n_features_in_)
+    X = graph.add("Cast", Value(graph, "X"), to=TensorProto.DOUBLE)
+    for step in [] if before is None else [one for _, one in before.steps]:
+        X = scaled(X, *affine(step))
+    if classifier._scaling is not None:
+        X = scaled(X, classifier._scaling.mean, classifier._scaling.scale)
+    coding, labels = classifier.coding_, label_array(classifier.classes_)
+    found = answers(classifier.posterior_, classifier._space, X, classifier.decision)
+    kind = getattr(TensorProto, "FLOAT" if dtype == "float32" else "DOUBLE")
+    graph.add("Cast", probabilities(coding, found), to=kind, output="probabilities")
+    graph.add("Gather", labels, class_index(coding, found), axis=0, output="label")
+    label_kind = helper.np_dtype_to_tensor_dtype(labels.dtype)
+    written = helper.make_graph(
+        graph.nodes,
+        "BayesPointClassifier",
+        [helper.make_tensor_value_info("X", kind, ["n", classifier.n_features_in_])],
+        [
+            helper.make_tensor_value_info("label", label_kind, ["n"]),
+            helper.make_tensor_value_info("probabilities", kind, ["n", len(labels)]),
+        ],
+        graph.constants,
+    )
+    result = helper.make_model(
+        written,
+        producer_name="bayespoint",
+        producer_version=__version__,
+        ir_version=IR_VERSION,
+        opset_imports=[helper.make_opsetid("", OPSET)],
+    )
+    checker.check_model(result)
+    return result
+
+
+def scaled(X: Value, offset: NDArray, scale: NDArray) -> Value:
+    """Features less an offset, over a scale."""
+    return (X - offset) / scale
+
+
+def affine(step: Any) -> tuple[NDArray, NDArray]:
+    """Offset and scale of a step before the classifier."""
+    ones = np.ones(step.n_features_in_) if hasattr(step, "n_features_in_") else np.ones(1)
+    if step == "passthrough":
+        return 0 * ones, ones
+    if isinstance(step, StandardScaler):
+        return (step.mean_ if step.with_mean else 0 * ones), (
+            step.scale_ if step.with_std else ones
+        )
+    if isinstance(step, RobustScaler):
+        centre = step.center_ if step.with_centering else 0 * ones
+        return centre, (step.scale_ if step.with_scaling else ones)
+    if isinstance(step, MaxAbsScaler) and not getattr(step, "clip", False):
+        return 0 * ones, step.scale_
+    if isinstance(step, MinMaxScaler) and not step.clip:
+        return -step.min_ / step.scale_, 1 / step.scale_
+    raise ValueError(
+        f"to_onnx cannot write the step {step}: only StandardScaler, MinMaxScaler, MaxAbsScaler "
+        "and RobustScaler, without clipping. Convert the steps before the classifier with "
+        "skl2onnx, the classifier alone with to_onnx, and join both with onnx.compose.merge_models."
+    )
+
+
+def label_array(classes: NDArray) -> NDArray:
+    """Labels as ONNX has them: int64, bool, float64 or strings."""
+    if classes.dtype.kind in "iu":
+        return classes.astype(np.int64)
+    if classes.dtype.kind in "OU" and all(isinstance(one, str) for one in classes.tolist()):
+        return classes.astype(object)
+    if classes.dtype.kind in "bf":
+        return classes
+    raise ValueError(
+        f"to_onnx writes labels that are numbers or strings. Got {classes.dtype} labels, such as "
+        f"{classes[0]!r}."
+    )

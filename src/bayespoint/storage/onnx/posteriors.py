@@ -1,0 +1,203 @@
+"""Posteriors and codings as nodes of an ONNX graph."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any, NamedTuple
+
+import numpy as np
+from onnx import TensorProto
+
+from bayespoint.codings import LARGEST, BinaryCoding, Coding
+from bayespoint.likelihoods import LogisticLikelihood, ProbitLikelihood
+from bayespoint.likelihoods.logistic import SLOPE
+from bayespoint.likelihoods.probit import HARD
+from bayespoint.posteriors import (
+    ChainPosterior,
+    GaussianPosterior,
+    JointPosterior,
+    MarginalPosterior,
+    MixturePosterior,
+    Posterior,
+    SampledPosterior,
+    StreamPosterior,
+)
+from bayespoint.posteriors.marginal import CERTAIN
+from bayespoint.storage.onnx.graph import Value, join, log_logistic, log_ndtr
+from bayespoint.storage.onnx.kernels import TINY, coordinates
+
+SMALLEST = np.nextafter(0.0, 1.0)
+
+
+class Answers(NamedTuple):
+    """Decision, and logarithms of p(yes) and p(no), of each task: (n, n_tasks)."""
+
+    decision: Value
+    log_yes: Value
+    log_no: Value
+
+
+def class_index(coding: Coding, answers: Answers) -> Value:
+    """Index of the predicted class of each point."""
+    graph = answers.decision.graph
+    if isinstance(coding, BinaryCoding):
+        is_yes = answers.decision.is_positive().reshape(-1)
+        return graph.add("Cast", is_yes, to=TensorProto.INT64)
+    return graph.add("ArgMax", log_odds(coding, answers), axis=1, keepdims=0)
+
+
+def probabilities(coding: Coding, answers: Answers) -> Value:
+    """Probabilities of the classes."""
+    return answers.decision.graph.add("Softmax", log_odds(coding, answers), axis=-1)
+
+
+def log_odds(coding: Coding, answers: Answers) -> Value:
+    """Scores of the classes, over the temperature."""
+    if isinstance(coding, BinaryCoding):
+        scores = join([answers.log_no, answers.log_yes])
+    else:
+        scores = (answers.log_yes - answers.log_no).at_most(LARGEST)
+    return scores.at_least(-LARGEST) / coding.temperature
+
+
+@singledispatch
+def answers(posterior: Posterior, space: Any, X: Value, rule: str) -> Answers:
+    """Logarithms of p(yes) and p(no) of each task."""
+    raise ValueError(
+        f"to_onnx cannot write a {type(posterior).__name__}. Use one of the engines of bayespoint."
+    )
+
+
+@answers.register
+def _(posterior: JointPosterior, space: Any, X: Value, rule: str) -> Answers:
+    raise ValueError(
+        "to_onnx cannot write several classes with one posterior: their probabilities are "
+        "integrals over orthants, for which ONNX has no operator. Fit the classifier with "
+        "multi_class='one_vs_rest'."
+    )
+
+
+@answers.register
+def _(posterior: GaussianPosterior, space: Any, X: Value, rule: str) -> Answers:
+    Z = coordinates(space, X)
+    mean = Z @ posterior.mean
+    if posterior.is_diagonal:
+        variance = (Z * Z) @ np.square(posterior.factor.T)
+    else:
+        spreads = [Z @ factor for factor in posterior.factor]
+        variance = join([(spread * spread).sum(1) for spread in spreads])
+    if rule == "vote":
+        return normal_answers(mean / variance.at_least(TINY).sqrt())
+    return predictive(posterior.likelihood, mean, variance)
+
+
+@answers.register
+def _(posterior: StreamPosterior, space: Any, X: Value, rule: str) -> Answers:
+    if posterior.is_gaussian:
+        return answers.dispatch(GaussianPosterior)(posterior, space, X, rule)
+    raise ValueError(
+        "to_onnx cannot write decay='auto', whose mixed scores need the inverse of Phi, for which "
+        "ONNX has no operator. Fit the classifier with one decay."
+    )
+
+
+@answers.register
+def _(posterior: SampledPosterior, space: Any, X: Value, rule: str) -> Answers:
+    Z = coordinates(space, X)
+    if rule == "bayes_point":
+        odds = posterior.log_odds
+        scores = (Z @ posterior.mean) @ odds.matrix.T + odds.offset
+        return logistic_answers(scores)
+    outputs = sample_outputs(posterior, Z)
+    n = posterior.n_samples
+    small = outputs.at_least(-1.0).at_most(1.0) / n
+    return vote_shares((outputs.sign() + small).sum(1, keep=False) / n, n)
+
+
+@answers.register
+def _(posterior: ChainPosterior, space: Any, X: Value, rule: str) -> Answers:
+    Z, n = coordinates(space, X), posterior.n_samples
+    outputs, centre = sample_outputs(posterior, Z), Z @ posterior.mean
+    apart = outputs - outputs.sum(1) / n
+    variance = (apart * apart).sum(1, keep=False) / n + centre * centre / n
+    score = centre / (variance + np.square(posterior.likelihood.noise)).at_least(SMALLEST).sqrt()
+    if rule == "bayes_point":
+        return flipped(posterior.likelihood, normal_answers(score))
+    votes = outputs.sign().sum(1, keep=False) / n + score / n**1.5
+    return flipped(posterior.likelihood, vote_shares(votes, n))
+
+
+@answers.register
+def _(posterior: MarginalPosterior, space: Any, X: Value, rule: str) -> Answers:
+    Z = coordinates(space, X)
+    mean = Z @ posterior.mean
+    if rule == "bayes_point":
+        return normal_answers(mean / posterior.scale)
+    spread = ((Z * Z) @ posterior.variance).sqrt()
+    return normal_answers(mean / spread.at_least(CERTAIN * posterior.scale + TINY))
+
+
+@answers.register
+def _(posterior: MixturePosterior, space: Any, X: Value, rule: str) -> Answers:
+    members = zip(posterior.members, posterior.codings, space.spaces, strict=True)
+    shares = [
+        probabilities(coding, answers(member, own, X, rule)) for member, coding, own in members
+    ]
+    mixed = [share * weight for share, weight in zip(shares, posterior.weights, strict=True)]
+    log_p = sum(mixed[1:], mixed[0]).at_least(TINY).log()
+    if isinstance(posterior.codings[0], BinaryCoding):
+        log_p = log_p.columns(1, 2) - log_p.columns(0, 1)
+    return logistic_answers(log_p)
+
+
+def sample_outputs(posterior: Any, Z: Value) -> Value:
+    """f_n(x) of every sample, (n, n_samples, n_tasks)."""
+    weights = posterior.weights
+    return (Z @ weights.reshape(len(weights), -1)).reshape(0, *weights.shape[1:])
+
+
+def normal_answers(score: Value) -> Answers:
+    """Logarithms of Phi(score) and Phi(-score)."""
+    return Answers(score, log_ndtr(score), log_ndtr(-score))
+
+
+def logistic_answers(score: Value) -> Answers:
+    """Logarithms of sigma(score) and sigma(-score)."""
+    return Answers(score, log_logistic(score), log_logistic(-score))
+
+
+def vote_shares(votes: Value, n_samples: int) -> Answers:
+    """Logarithms of the smoothed shares of yes and no."""
+    n_yes = (votes + 1.0) * (n_samples / 2)
+    share = ((n_yes + 0.5) / (n_samples + 1)).at_least(HARD).at_most(1 - HARD)
+    return Answers(votes, share.log(), (1.0 - share).log())
+
+
+def flipped(likelihood: ProbitLikelihood, answers: Answers) -> Answers:
+    """Logarithms of epsilon + (1 - 2 epsilon) p."""
+    epsilon = np.asarray(likelihood.label_noise)
+    if not epsilon.any():
+        return answers
+    decision, *both = answers
+    log_p = [(one.exp() * (1 - 2 * epsilon) + epsilon).at_least(TINY).log() for one in both]
+    return Answers(decision, *log_p)
+
+
+@singledispatch
+def predictive(likelihood: Any, mean: Value, variance: Value) -> Answers:
+    """Logarithms of the predictive probabilities of Gaussian outputs."""
+    raise ValueError(
+        f"to_onnx cannot write a {type(likelihood).__name__}. Use a probit or logistic likelihood."
+    )
+
+
+@predictive.register
+def _(likelihood: ProbitLikelihood, mean: Value, variance: Value) -> Answers:
+    score = mean / (variance + np.square(likelihood.noise)).at_least(TINY).sqrt()
+    return flipped(likelihood, normal_answers(score))
+
+
+@predictive.register
+def _(likelihood: LogisticLikelihood, mean: Value, variance: Value) -> Answers:
+    score = mean / (variance * SLOPE**2 + 1.0).sqrt()
+    return logistic_answers(score)

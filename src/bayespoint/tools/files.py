@@ -1,0 +1,70 @@
+"""Files that are written completely or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+N_KEPT = 20  # last characters of the file name that the draft keeps, for the suffix
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A draft to write to, which replaces ``path`` when the block ends without an error.
+
+    The draft is in the same folder and has the same suffix. After an error or an interrupt the
+    draft is removed, and ``path`` is unchanged. A link stays a link, and a file keeps its
+    permissions. A pipe or a device such as ``/dev/null`` is written to directly.
+
+    Parameters
+    ----------
+    path : str or path
+        The file to write.
+
+    Returns
+    -------
+    context manager
+        Its value is the path of the draft.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from bayespoint.tools.files import replacing
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with replacing(Path(folder, "words.txt")) as draft:
+    ...         _ = draft.write_text("all of them")
+    ...     [file.name for file in Path(folder).iterdir()]
+    ['words.txt']
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        yield target
+        return
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "No such directory", str(target.parent))
+    draft = target.with_name(f".bayespoint-{secrets.token_hex(8)}-{target.name[-N_KEPT:]}")
+    try:
+        yield draft
+        if target.exists():
+            shutil.copymode(target, draft)
+        with draft.open("rb+") as file:  # on disk before it gets its name
+            os.fsync(file.fileno())
+        draft.replace(target)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file, in UTF-8, completely or not at all.
+
+    Names of files may contain halves of characters, which UTF-8 has not: these are spelt.
+    """
+    with replacing(path) as draft:
+        draft.write_text(text, encoding="utf-8", errors="backslashreplace")

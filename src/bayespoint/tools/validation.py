@@ -1,0 +1,183 @@
+"""Checks of constructor parameters, with errors in scikit-learn's wording."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["check_choice", "check_flag", "check_number", "parameter_error"]
+
+
+def parameter_error(owner: Any, name: str, allowed: str) -> ValueError:
+    """Error for a constructor parameter, in scikit-learn's wording.
+
+    Parameters
+    ----------
+    owner : object
+        Object that has the parameter.
+    name : str
+        Name of the parameter.
+    allowed : str
+        Description of the allowed values.
+
+    Returns
+    -------
+    ValueError
+        The error, for the caller to raise.
+
+    Examples
+    --------
+    >>> from bayespoint.engines import GibbsSampler
+    >>> from bayespoint.tools.validation import parameter_error
+    >>> parameter_error(GibbsSampler(thin="x"), "thin", "an int")
+    ValueError("The 'thin' parameter of GibbsSampler must be an int. Got 'x' instead.")
+    """
+    return ValueError(
+        f"The {name!r} parameter of {type(owner).__name__} must be {allowed}. "
+        f"Got {getattr(owner, name)!r} instead."
+    )
+
+
+def check_choice(owner: Any, name: str, choices: tuple[str, ...], more: str = "") -> None:
+    """Raise an error unless the parameter is one of the strings.
+
+    Parameters
+    ----------
+    owner : object
+        Object that has the parameter.
+    name : str
+        Name of the parameter.
+    choices : tuple of str
+        Allowed values.
+    more : str, default=""
+        Other allowed values, for the message.
+
+    Examples
+    --------
+    >>> from bayespoint.engines import GibbsSampler
+    >>> from bayespoint.tools.validation import check_choice
+    >>> check_choice(GibbsSampler(directions="up"), "directions", ("isotropic", "adapted"))
+    Traceback (most recent call last):
+    ...
+    ValueError: The 'directions' parameter of GibbsSampler must be a str among {'isotropic',
+    'adapted'}. Got 'up' instead.
+    """
+    value = getattr(owner, name)
+    if not isinstance(value, str) or value not in choices:
+        listed = ", ".join(map(repr, choices))
+        raise parameter_error(owner, name, f"a str among {{{listed}}} {more}".strip())
+
+
+def check_flag(owner: Any, name: str) -> None:
+    """Raise an error unless the parameter is a bool.
+
+    Parameters
+    ----------
+    owner : object
+        Object that has the parameter.
+    name : str
+        Name of the parameter.
+
+    Examples
+    --------
+    >>> from bayespoint.engines import GibbsSampler
+    >>> from bayespoint.tools.validation import check_flag
+    >>> check_flag(GibbsSampler(evidence="yes"), "evidence")
+    Traceback (most recent call last):
+    ...
+    ValueError: The 'evidence' parameter of GibbsSampler must be a bool. Got 'yes' instead.
+    """
+    if not isinstance(getattr(owner, name), (bool, np.bool_)):
+        raise parameter_error(owner, name, "a bool")
+
+
+def check_number(
+    owner: Any,
+    name: str,
+    *,
+    low: float,
+    high: float = np.inf,
+    closed: str = "left",
+    integer: bool = False,
+    also: tuple[str | None, ...] = (),
+    words: str = "",
+) -> None:
+    """Raise an error unless the parameter is a number in an interval.
+
+    Parameters
+    ----------
+    owner : object
+        Object that has the parameter.
+    name : str
+        Name of the parameter.
+    low, high : float
+        Ends of the interval.
+    closed : {"left", "right", "both", "neither"}, default="left"
+        Which ends belong to the interval.
+    integer : bool, default=False
+        Whether the value must be an integer.
+    also : tuple of str or None, default=()
+        Values that are allowed besides numbers, such as ``(None,)`` or ``("auto",)``.
+    words : str, default=""
+        Other allowed values, which the caller has checked, for the message.
+
+    Examples
+    --------
+    >>> from bayespoint.engines import GibbsSampler
+    >>> from bayespoint.tools.validation import check_number
+    >>> check_number(GibbsSampler(thin=0), "thin", low=1, integer=True)
+    Traceback (most recent call last):
+    ...
+    ValueError: The 'thin' parameter of GibbsSampler must be an int in the range [1, inf). Got 0
+    instead.
+    """
+    value = getattr(owner, name)
+    if (value is None or isinstance(value, str)) and value in also:
+        return
+    kind = Integral if integer else Real
+    is_number = isinstance(value, kind) and not isinstance(value, (bool, np.bool_))
+    with_low, with_high = closed in ("left", "both"), closed in ("right", "both")
+    if (
+        not is_number
+        or not (low <= value if with_low else low < value)
+        or not (value <= high if with_high else value < high)
+    ):
+        interval = f"{'[' if with_low else '('}{low}, {high}{']' if with_high else ')'}"
+        if also:
+            words = f"{', '.join(map(repr, also))}{', ' + words if words else ' or '}"
+        raise parameter_error(
+            owner, name, f"{words}{'an int' if integer else 'a float'} in the range {interval}"
+        )
+
+
+def missing_labels(labels: NDArray) -> NDArray[np.intp]:
+    """Where labels are None, NaN, or pandas' NA or NaT.
+
+    Parameters
+    ----------
+    labels : ndarray
+        Labels of any type.
+
+    Returns
+    -------
+    ndarray of int
+        Indices; none unless the labels are an array of one dimension.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.tools.validation import missing_labels
+    >>> missing_labels(np.array(["a", None, "b", np.nan], dtype=object)).tolist()
+    [1, 3]
+    """
+    if labels.ndim != 1 or labels.dtype.kind not in "fO":
+        return np.empty(0, dtype=np.intp)
+    if labels.dtype.kind == "f":
+        return np.flatnonzero(np.isnan(labels))
+    empty = "NoneType", "NAType", "NaTType"
+    return np.flatnonzero(
+        [type(one).__name__ in empty or (isinstance(one, float) and one != one) for one in labels]
+    )

@@ -1,0 +1,165 @@
+"""The journal: nothing that was confirmed is ever lost."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bayespoint.active.labelling.answers import Answer, Answers
+from bayespoint.active.labelling.journal import Journal, JournalError
+
+ABOUT = {"rows": 9}
+EVENTS = [{"row": i, "label": f"läbel {i}\n"} for i in range(4)]
+
+
+@pytest.fixture
+def path(tmp_path):
+    with Journal(tmp_path / "labels.jsonl", ABOUT) as journal:
+        for event in EVENTS:
+            journal.append(event)
+    return tmp_path / "labels.jsonl"
+
+
+def read(path):
+    with Journal(path, ABOUT) as journal:
+        return journal.events
+
+
+def test_events_come_back(path):
+    assert read(path) == EVENTS
+    assert path.stat().st_mode & 0o077 == 0  # nobody else reads it
+    with Journal(path, {"rows": 5}) as journal:
+        assert journal.about["rows"] == 9  # the first line stays
+
+
+def test_a_torn_last_line_is_cut_off(path):
+    """Wherever the last line is torn, all others stay, and the journal goes on."""
+    whole = path.read_bytes()
+    last = whole.rstrip(b"\n").rfind(b"\n") + 1
+    for end in range(last, len(whole)):
+        path.write_bytes(whole[:end])
+        with Journal(path, ABOUT) as journal:
+            assert journal.events == EVENTS[:3]
+            journal.append(EVENTS[3])
+        assert path.read_bytes() == whole
+
+
+def test_a_torn_first_line_begins_anew(path):
+    path.write_bytes(b'{"format": 1, "ro')
+    with Journal(path, ABOUT) as journal:
+        assert journal.events == [] and journal.about["rows"] == 9
+
+
+def test_damage_in_the_middle_is_said(path):
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:2], b'{"row": 1, "la\n', *lines[3:]]))
+    with pytest.raises(JournalError, match=r"line 3 of the journal .* is damaged"):
+        Journal(path, ABOUT)
+
+
+@pytest.mark.parametrize(
+    "content", [b'{"a": 1}\n', b"x,y\n1,2", b"x", b'{"format": 2, "rows": 9}\n']
+)
+def test_another_file_is_left_as_it_is(path, content):
+    path.write_bytes(content)
+    with pytest.raises(JournalError, match="not a journal"):
+        Journal(path, ABOUT)
+    assert path.read_bytes() == content
+
+
+def test_two_cannot_have_it(path):
+    with Journal(path, ABOUT), pytest.raises(JournalError, match="another bayespoint label"):
+        Journal(path, ABOUT)
+    assert read(path) == EVENTS
+
+
+def test_an_error_of_the_disk_leaves_no_half_line(path, monkeypatch):
+    with Journal(path, ABOUT) as journal:
+        real, before = os.write, path.read_bytes()
+        monkeypatch.setattr(os, "write", lambda file, data: real(file, data[:5]) or 5)
+        monkeypatch.setattr(os, "fsync", failing)
+        with pytest.raises(OSError, match="No space left"):
+            journal.append({"row": 5})
+        monkeypatch.undo()
+        assert path.read_bytes() == before
+        journal.append({"row": 6})
+    assert read(path) == [*EVENTS, {"row": 6}]
+
+
+def failing(file):
+    raise OSError(28, "No space left on device")
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from bayespoint.active.labelling.journal import Journal
+journal = Journal(Path(sys.argv[1]), {"rows": 9})
+for number in range(10**6):
+    journal.append({"number": number, "padding": "x" * 200})
+    print(number, flush=True)
+"""
+
+
+def test_kill_at_any_moment(tmp_path):
+    """What was confirmed before the kill is in the journal afterwards."""
+    path = tmp_path / "labels.jsonl"
+    for n_confirmed in (1, 20, 75):
+        path.unlink(missing_ok=True)
+        process = subprocess.Popen(
+            [sys.executable, "-c", WRITER, path], stdout=subprocess.PIPE, text=True
+        )
+        confirmed = [int(process.stdout.readline()) for _ in range(n_confirmed)]
+        process.send_signal(signal.SIGKILL)
+        confirmed += [int(line) for line in process.communicate()[0].split()]
+        found = [event["number"] for event in read(path)]
+        assert found[: len(confirmed)] == confirmed
+        assert len(found) - len(confirmed) in (0, 1)  # written, and not yet confirmed
+
+
+# What events add up to ---------------------------------------------------------------------------
+
+
+def event(number, row, label, **more):
+    return Answer(number, row, label, **more).event()
+
+
+def test_answers_of_events():
+    events = [event(1, 0, "yes"), event(2, 1, None), {"error": [1, 0.5, 0.1, 0.9]},
+              event(3, 0, "no", second=True), event(4, 2, "yes"), {"undo": 4}]  # fmt: skip
+    answers = Answers({5: "yes"}, 9, ["no", "yes"], events)
+    assert answers.labels() == {5: "yes", 0: "no"}
+    assert answers.skipped() == {1}
+    assert answers.answered() == {0, 1, 5}
+    assert answers.looked_at_twice() == {0}
+    assert answers.last_number == 4  # numbers are never used twice
+    answers.undo(3)
+    assert answers.labels() == {5: "yes", 0: "yes"}  # the first label of the row again
+    answers.add(Answer(5, 5, None))
+    assert answers.labels() == {0: "yes"} and answers.label(5) is None
+    assert json.loads(json.dumps(answers.standing[0].event())) == events[0]
+
+
+@pytest.mark.parametrize(
+    ("one", "message"),
+    [
+        (event(1, 9, "yes"), "line 2 .* a row that does not exist"),
+        (event(1, -1, "yes"), "does not exist"),
+        (event(1, 0, "maybe"), "label 'maybe', which is not among the classes no, yes"),
+        ({"row": 1, "bad": 2}, "line 2 of the journal is not an answer"),
+        ({"row": "1", "number": 1, "label": "no"}, "not an answer"),
+        ({"undo": 7}, "line 2 .* takes back an answer that is not there"),
+    ],
+)
+def test_events_of_another_pool(one, message):
+    with pytest.raises(JournalError, match=message):
+        Answers({}, 9, ["no", "yes"], [one])
+
+
+def test_a_folder_that_cannot_be_written(tmp_path):
+    with pytest.raises(JournalError, match=r"cannot write the journal .*--journal FILE"):
+        Journal(Path(tmp_path, "no", "labels.jsonl"), ABOUT)

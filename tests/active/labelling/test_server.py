@@ -1,0 +1,223 @@
+"""The server: who may ask, and what it says."""
+
+import json
+import re
+import socket
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.helpers.labelling import make_session
+
+from bayespoint.active.labelling import server as module
+from bayespoint.active.labelling.items import Items
+from bayespoint.active.labelling.pictures import PictureError, media_type, picture_path, png
+from bayespoint.active.labelling.server import LabelServer
+
+
+def test_only_this_computer_and_only_with_the_token(served):
+    assert served.server.server_address[0] == "127.0.0.1"
+    good = f"/{served.token}/state?tab=one"
+    assert served.request("GET", good)[0] == 200
+    assert served.request("GET", good, headers={"Host": f"localhost:{served.port}"})[0] == 200
+    for path in ("/", "/state?tab=one", "/x" + good, f"/{served.token[:-1]}/state?tab=one",
+                 "/page.js", "/../", f"/{served.token.swapcase()}/"):  # fmt: skip
+        for method in ("GET", "POST"):
+            body = b"{}" if method == "POST" else None
+            status, _, content = served.request(method, path, body)
+            assert status == 403 and served.token.encode() not in content, path
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:80", "127.0.0.1", "localhost:1", ""]
+)
+def test_foreign_hosts_are_refused(served, host):
+    """So a page of others cannot reach the server under a name that it points here."""
+    path = f"/{served.token}/state?tab=one"
+    assert served.request("GET", path, headers={"Host": host})[0] == 403
+
+
+def test_two_hosts_are_refused(served):
+    with socket.create_connection(("127.0.0.1", served.port), timeout=10) as wire:
+        own = f"127.0.0.1:{served.port}"
+        lines = f"GET /{served.token}/ HTTP/1.1\r\nHost: {own}\r\nHost: evil.example\r\n\r\n"
+        wire.sendall(lines.encode())
+        assert wire.recv(1000).startswith(b"HTTP/1.1 403")
+
+
+def test_pages_of_others_cannot_post(served):
+    path = f"/{served.token}/undo"
+    body = b'{"tab": "one"}'
+    for headers in ({"Origin": "http://evil.example"}, {"Origin": "null"}):
+        assert served.request("POST", path, body, headers)[0] == 403
+    assert served.request("POST", path, body, {"Content-Type": "text/plain"})[0] == 415
+    own = {"Origin": f"http://127.0.0.1:{served.port}"}
+    assert served.request("POST", path, body, own)[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("place", "body", "status"),
+    [
+        ("answer", b"{", 400),
+        ("answer", b"[]", 400),
+        ("answer", b"\xff\xfe", 400),
+        ("answer", b"{}", 400),
+        ("answer", b'{"tab": "../x"}', 400),
+        ("answer", b'{"tab": "one", "row": 0, "label": ["a"]}', 400),
+        ("answer", b'{"tab": "one", "row": 0, "label": "maybe"}', 400),
+        ("answer", b'{"tab": "one", "row": 1e400, "label": "yes"}', 200),  # another row than shown
+        ("answer", b'{"tab": "one", "row": -1, "label": "yes"}', 200),
+        ("answer", b'{"tab": "one", "row": {}, "label": "yes"}', 200),
+        ("answer", b" " * 10_001, 400),
+        ("nothing", b'{"tab": "one"}', 404),
+    ],
+)
+def test_broken_requests(served, place, body, status):
+    n_before = len(served.server.session.answers.standing)
+    assert served.request("POST", f"/{served.token}/{place}", body)[0] == status
+    assert len(served.server.session.answers.standing) == n_before
+
+
+@pytest.mark.parametrize(
+    "place", ["x", "../page.js", "page/page.js", "image/../../etc/passwd", "image/-1", "image/1e3",
+              "image/999", "image/0", "export/../x", "export/model.bpm", "begin", "state?tab=<b>"],
+)  # fmt: skip
+def test_places_that_are_not_there(served, place):
+    assert served.request("GET", f"/{served.token}/{place}")[0] in (400, 404)
+
+
+def test_headers(served):
+    for place in ("", "page.js", "chart.js", "page.css", "icon.svg", "begin?tab=one"):
+        status, headers, content = served.request("GET", f"/{served.token}/{place}")
+        assert status == 200 and content
+        policy = headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy and "unsafe" not in policy
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Referrer-Policy"] == "no-referrer"
+        assert headers["Cache-Control"] == "no-store"
+        assert "python" not in headers["Server"].lower()
+    assert served.request("GET", f"/{served.token}/export/labelled.csv")[1][
+        "Content-Disposition"
+    ].startswith("attachment")
+
+
+def test_the_page_needs_nothing_from_elsewhere(served):
+    for name, _ in module.PAGE.values():
+        place = "" if name == "page.html" else name
+        content = served.request("GET", f"/{served.token}/{place}")[2].decode()
+        outside = set(re.findall(r"https?://[\w./]+", content))
+        assert outside <= {"http://www.w3.org/2000/svg"}
+        assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(", content)
+        assert not re.search(r"\son\w+=|<script>|style=", content)
+
+
+def test_a_person_answers(served):
+    shown = served.get("begin")
+    assert shown["classes"] == ["no", "yes"] and shown["downloads"] == ["labelled.csv"]
+    row = shown["item"]["row"]
+    assert shown["item"]["text"] == served.server.session.items._frame["text"][row]
+    following = served.post("answer", row=row, label="yes")
+    assert following["last"] == {"number": row + 1, "label": "yes", "opinion": None}
+    assert following["item"]["row"] != row
+    assert served.get("state")["labels"] == 1
+    assert served.post("undo")["item"]["row"] == row
+    assert served.get("state")["labels"] == 0
+    assert served.post("look")["item"]["row"] == row  # no suspects: it stays
+    assert served.post("close") == {}
+
+
+def test_an_answer_is_on_disk_when_it_is_confirmed(served):
+    path = served.server.session._journal.path
+    for n in range(1, 6):
+        row = served.get("begin")["item"]["row"]
+        served.post("answer", row=row, label="no")
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        assert lines[-1]["row"] == row and len(lines) == n + 1
+
+
+def test_a_full_disk_is_said_and_the_row_stays(served, monkeypatch):
+    row = served.get("begin")["item"]["row"]
+
+    def full(event):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(served.server.session._journal, "append", full)
+    body = json.dumps({"tab": "one", "row": row, "label": "no"}).encode()
+    status, _, content = served.request("POST", f"/{served.token}/answer", body)
+    assert status == 507 and b"No space left" in content
+    monkeypatch.undo()
+    assert served.get("begin")["item"]["row"] == row and served.get("state")["labels"] == 0
+    served.post("answer", row=row, label="no")
+    assert served.get("state")["labels"] == 1
+
+
+def test_a_port_in_use(served, tmp_path):
+    folder = tmp_path / "other"
+    folder.mkdir()
+    session = make_session(folder, pd.DataFrame({"x": [1.0, 2.0]}))
+    with pytest.raises(OSError, match="in use"):
+        LabelServer(session, {}, served.port)
+    session.end()
+
+
+# Pictures ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Pictures inside of the folder of a pool, and others outside."""
+    pool = tmp_path / "pool"
+    (pool / "inner").mkdir(parents=True)
+    picture = png(np.arange(16, dtype=np.uint8).reshape(4, 4))
+    for path in (pool / "a.png", pool / "inner" / "b.png", tmp_path / "secret.png"):
+        path.write_bytes(picture)
+    (pool / "link.png").symlink_to(tmp_path / "secret.png")
+    (pool / "way").symlink_to(tmp_path)
+    (pool / "script.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    return pool
+
+
+OUTSIDE = ["../secret.png", "inner/../../secret.png", "link.png", "way/secret.png", "/etc/passwd",
+           "..", "inner/../..", "//etc/passwd"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_files_outside_of_the_folder_are_refused(folder, name):
+    with pytest.raises(PictureError, match="outside of the folder"):
+        picture_path(folder, name)
+
+
+@pytest.mark.parametrize("name", ["", "no.png", "a.png\0.jpg", "x" * 5000, "inner", "nan"])
+def test_names_that_are_no_files(folder, name):
+    with pytest.raises(PictureError):
+        picture_path(folder, name)
+
+
+def test_pictures_are_served(folder):
+    names = ["a.png", "inner/b.png", str(folder / "a.png"), "script.svg", *OUTSIDE]
+    items = Items(pd.DataFrame({"file": names}), "pool", folder, "image", ["file"])
+    assert items.usable.tolist() == [0, 1, 2, 3]
+    assert "row 5: the file is outside" in items.problem
+    for row in (0, 1, 2):
+        kind, content = items.picture(row)
+        assert kind == "image/png" and content.startswith(b"\x89PNG")
+    for row in range(3, len(names)):  # scripts in SVG, and files of others
+        with pytest.raises(PictureError):
+            items.picture(row)
+    with pytest.raises(PictureError):
+        media_type(b"<svg>")
+
+
+def test_pixels_become_a_picture():
+    pytest.importorskip("PIL")
+    from io import BytesIO
+
+    from PIL import Image
+
+    values = np.array([[0, 8, 16, 4, 2, 0], [16, 0, 0, 0, 0, 1]])
+    frame = pd.DataFrame(values, columns=[f"p{i}" for i in range(6)])
+    items = Items(frame, "pool", None, "pixels", list(frame), (2, 3))
+    kind, content = items.picture(0)
+    found = np.asarray(Image.open(BytesIO(content)))
+    np.testing.assert_array_equal(found, [[0, 128, 255], [64, 32, 0]])
+    assert kind == "image/png"

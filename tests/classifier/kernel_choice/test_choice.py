@@ -1,0 +1,225 @@
+"""The automatic choice of kernels, temperatures and weights."""
+
+import numpy as np
+import pytest
+from scipy.special import log_softmax
+from sklearn.base import clone
+from sklearn.datasets import load_iris, make_moons
+from sklearn.preprocessing import StandardScaler
+
+import bayespoint
+from bayespoint import BayesPointClassifier
+from bayespoint.classifier.kernel_choice.halves import split
+from bayespoint.engines import ExpectationPropagation, GibbsSampler
+from bayespoint.posteriors import MixturePosterior
+
+
+def moons(n=120, seed=0):
+    X, y = make_moons(n, noise=0.25, random_state=seed)
+    return X * [1.0, 100.0] + [0.0, 5.0], np.array(["out", "in"])[y]
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y = moons()
+    return BayesPointClassifier(random_state=0).fit(X, y), X, y
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return BayesPointClassifier(random_state=0).fit(X[::2], y[::2]), X[1::2], y[1::2]
+
+
+def test_what_was_chosen_gives_the_same_fit_when_typed(fitted):
+    clf, X, y = fitted
+    again = BayesPointClassifier(random_state=0, **clf.chosen_params_).fit(X, y)
+    assert np.array_equal(again.predict_proba(X), clf.predict_proba(X))
+    assert not hasattr(again, "chosen_params_")
+    # and nothing of it is left to be chosen
+    for _, params in clf.chosen_params_["mixture"]:
+        assert not isinstance(params["engine"].prior_scale, str)
+        assert params["temperature"] == 1
+    assert clf.chosen_params_["temperature"] == clf.coding_.temperature > 0
+
+
+def test_it_beats_the_linear_machine_on_moons(fitted):
+    clf, _, _ = fitted
+    X, y = moons(2000, seed=1)
+    linear = BayesPointClassifier(kernel="linear").fit(*moons())
+    assert clf.score(X, y) > 0.9 > linear.score(X, y)
+
+
+def test_probabilities_are_those_of_the_members(iris):
+    clf, X, _ = iris
+    posterior = clf.posterior_
+    assert isinstance(posterior, MixturePosterior)
+    expected = np.zeros((len(X), 3))
+    scaled = StandardScaler().fit(load_iris().data[::2]).transform(X)
+    for weight, params in clf.chosen_params_["mixture"]:
+        single = BayesPointClassifier(random_state=0, **params)
+        single.fit(StandardScaler().fit_transform(load_iris().data[::2]), load_iris().target[::2])
+        expected += weight * single.predict_proba(scaled)
+    warm = expected ** (1 / clf.coding_.temperature)
+    warm /= warm.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(clf.predict_proba(X), warm, atol=1e-7)
+    assert np.abs(warm - expected).max() > 1e-3  # the temperature matters
+
+
+@pytest.mark.parametrize("multi_class", ["joint", "one_vs_rest"])
+def test_expected_scores_of_several_classes_hold(multi_class):
+    X, y = load_iris(return_X_y=True)
+    clf = BayesPointClassifier(multi_class=multi_class, random_state=0).fit(X[::2], y[::2])
+    assert clf.coding_.is_joint == (multi_class == "joint")
+    expected = clf.expected_scores_["log_loss"]
+    p = clf.predict_proba(X[1::2])
+    assert expected.low <= -np.log(p[np.arange(75), y[1::2]]).mean() <= expected.high
+    assert expected.value < 0.2
+
+
+@pytest.mark.parametrize("which", ["fitted", "iris"])
+def test_labels_scores_and_probabilities_agree(which, request):
+    clf, X, _ = request.getfixturevalue(which)
+    p, scores = clf.predict_proba(X), clf.decision_function(X)
+    assert np.array_equal(clf.predict(X), clf.classes_[p.argmax(axis=1)])
+    if scores.ndim == 2:
+        np.testing.assert_allclose(np.exp(log_softmax(scores, axis=1)), p, atol=1e-12)
+    else:
+        assert np.array_equal(scores > 0, p[:, 1] > 0.5)
+
+
+def test_features_may_have_any_scale(fitted):
+    clf, X, y = fitted
+    scaled = StandardScaler().fit_transform(X)
+    other = BayesPointClassifier(random_state=0).fit(scaled, y)
+    np.testing.assert_allclose(other.predict_proba(scaled), clf.predict_proba(X), atol=1e-5)
+
+
+def test_the_order_of_points_does_not_matter(fitted):
+    clf, X, y = fitted
+    order = np.random.default_rng(0).permutation(len(y))
+    other = BayesPointClassifier(random_state=0).fit(X[order], y[order])
+    np.testing.assert_allclose(other.predict_proba(X), clf.predict_proba(X), atol=1e-5)
+
+
+def test_a_weight_of_two_is_a_copy():
+    X, y = moons(60)
+    weight = np.where(np.arange(60) % 3 == 0, 2.0, 1.0)
+    copies = np.repeat(np.arange(60), weight.astype(int))
+    by_weight = BayesPointClassifier(random_state=0).fit(X, y, weight)
+    by_copies = BayesPointClassifier(random_state=0).fit(X[copies], y[copies])
+    difference = by_weight.predict_proba(X) - by_copies.predict_proba(X)
+    assert np.abs(difference).max() < 1e-4
+
+
+def test_halves_keep_copies_together_and_classes_apart():
+    rng = np.random.default_rng(0)
+    X, codes = rng.normal(size=(40, 3)), np.repeat([0, 1], [10, 30])
+    X, codes = np.vstack([X, X[:5]]), np.append(codes, codes[:5])
+    first, second = split(X, codes, 0)
+    assert sorted([*first, *second]) == list(range(45))
+    assert all((i in first) == (40 + i in first) for i in range(5))
+    assert abs(len(np.unique(X[first], axis=0)) - len(np.unique(X[second], axis=0))) <= 1
+    assert not np.array_equal(first, split(X, codes, 1)[0])
+
+
+def test_expected_scores_hold_on_new_data(fitted):
+    clf, _, _ = fitted
+    X, y = moons(4000, seed=1)
+    error, loss = clf.expected_scores_["error"], clf.expected_scores_["log_loss"]
+    assert error.low <= 1 - clf.score(X, y) <= error.high
+    own = clf.predict_proba(X)[np.arange(len(y)), np.searchsorted(clf.classes_, y)]
+    assert loss.low <= -np.log(own).mean() <= loss.high
+    assert clf.left_out_error_ == error.value
+
+
+def test_it_is_told(fitted, capsys):
+    clf, X, y = fitted
+    assert len(clf.run_.choice) == 5
+    assert clf.run_.choice[4].startswith("temperature")
+    assert "leave-one-out log-loss" in clf.run_.choice[0]
+    BayesPointClassifier(random_state=0, verbose=1).fit(X, y)
+    assert "rbf + linear + constant: leave-one-out" in capsys.readouterr().err
+
+
+def test_model_files(fitted, iris, tmp_path):
+    for clf, X, _ in (fitted, iris):
+        bayespoint.save(clf, tmp_path / "model.bpm")
+        loaded = bayespoint.load(tmp_path / "model.bpm")
+        assert np.array_equal(loaded.predict_proba(X), clf.predict_proba(X))
+        assert loaded.run_.choice == clf.run_.choice
+        assert str(loaded.chosen_params_) == str(clf.chosen_params_)
+
+
+def test_what_is_named_is_not_overridden():
+    X, y = moons(40)
+    assert not hasattr(BayesPointClassifier(kernel="rbf").fit(X, y), "chosen_params_")
+    given = BayesPointClassifier(gamma=0.7, engine=ExpectationPropagation(prior_scale=2.0))
+    chosen = given.fit(X, y).chosen_params_
+    for _, params in chosen.get("mixture", [(1.0, chosen)]):
+        assert params["engine"].prior_scale == 2.0
+        assert getattr(params["kernel"], "gamma", 1.0) in (0.7, 1.0)
+    few = BayesPointClassifier(n_components=7).fit(X, y)
+    sizes = {params["n_components"] for _, params in few.chosen_params_["mixture"]}
+    assert sizes <= {7, None}
+    cool = BayesPointClassifier(temperature=0.7).fit(X, y).chosen_params_
+    assert cool["temperature"] == 0.7
+    raw = BayesPointClassifier(standardize=False).fit(X, y)
+    assert raw.chosen_params_["standardize"] is False
+
+
+def test_engines_that_cannot_compare_kernels_are_linear():
+    X, y = moons(40)
+    clf = BayesPointClassifier(engine=GibbsSampler(n_samples=20), random_state=0).fit(X, y)
+    assert clf.kernel_.is_linear
+    assert not hasattr(clf, "chosen_params_")
+
+
+def test_a_refit_forgets_what_was_chosen(fitted):
+    clf, X, y = fitted
+    other = clone(clf).fit(X, y).set_params(kernel="linear").fit(X, y)
+    assert not hasattr(other, "chosen_params_")
+    assert hasattr(other, "coef_")
+
+
+HARD = {
+    "ten points": (np.random.default_rng(0).normal(size=(10, 2)), np.arange(10) % 2),
+    "one feature": (np.linspace(-1, 1, 30)[:, None], np.arange(30) > 14),
+    "constant features": (np.ones((20, 3)), np.arange(20) % 2),
+    "pure noise": (np.random.default_rng(1).normal(size=(60, 4)), np.arange(60) % 3),
+    "a class of one point": (np.random.default_rng(2).normal(size=(30, 2)), np.arange(30) // 29),
+    "many features": (np.random.default_rng(3).normal(size=(24, 5000)), np.arange(24) % 2),
+    "two points": (np.array([[0.0], [1.0]]), np.array([0, 1])),
+    "hundred classes": (np.random.default_rng(4).normal(size=(200, 2)), np.arange(200) % 100),
+}
+
+
+@pytest.mark.parametrize("case", HARD)
+def test_whatever_comes(case):
+    X, y = HARD[case]
+    clf = BayesPointClassifier(random_state=0).fit(X, y)
+    p = clf.predict_proba(X)
+    assert np.isfinite(p).all()
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+
+
+def test_mixtures_that_are_not_allowed():
+    X, y = moons(20)
+    wrong = ([], [(0.0, {})], [(1.0,)], [(1.0, {"random_state": 3})], "rbf", [(np.nan, {})],
+             [(1e308, {}), (1e308, {})])  # fmt: skip
+    for mixture in wrong:
+        with pytest.raises(ValueError, match="mixture"):
+            BayesPointClassifier(mixture=mixture).fit(X, y)
+    noisy = {"engine": ExpectationPropagation(noise=2.0)}
+    with pytest.raises(ValueError, match=r"same likelihood. Got ProbitLikelihood\(.*noise=1.0"):
+        BayesPointClassifier(mixture=[(1, {"kernel": "rbf"}), (1, noisy)]).fit(X, y)
+
+
+@pytest.mark.parametrize("n, n_machines", [(60, 1), (300, 2)])
+def test_few_points_are_not_split_to_learn_scales(n, n_machines):
+    X, y = moons(n)
+    clf = BayesPointClassifier(random_state=0, gamma=2.0).fit(X, y)  # no width for each feature
+    chosen = clf.chosen_params_
+    mixture = chosen.get("mixture", [(1.0, chosen)])
+    sums = [params for _, params in mixture if hasattr(params["kernel"], "terms")]
+    assert len(sums) == n_machines

@@ -1,0 +1,129 @@
+"""What leave-one-out predictions teach."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+from scipy.stats import norm
+from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.preprocessing import scale
+
+from bayespoint import BayesPointClassifier
+from bayespoint.classifier.calibration import (
+    DEPENDENCE,
+    best_temperature,
+    expected_scores,
+    mixture_weights,
+    temperature_losses,
+    temperature_of_losses,
+)
+
+
+def forecasts(n=4000, temperature=2.0, seed=0):
+    """Scores of three classes, and labels drawn from their softmax at a temperature."""
+    rng = np.random.default_rng(seed)
+    scores = 3 * rng.normal(size=(n, 3))
+    p = np.exp(log_softmax(scores / temperature, axis=1))
+    return scores, np.array([rng.choice(3, p=row) for row in p])
+
+
+@pytest.mark.parametrize("temperature", [0.4, 1.0, 3.0])
+def test_the_temperature_of_the_labels_is_found(temperature):
+    scores, codes = forecasts(temperature=temperature)
+    assert best_temperature(scores, codes) == pytest.approx(temperature, rel=0.1)
+
+
+def test_few_points_stay_near_1():
+    scores, codes = forecasts(4000, temperature=3.0)
+    near = best_temperature(scores[:10], codes[:10])
+    assert abs(np.log(near)) < 0.4 < np.log(best_temperature(scores, codes))
+
+
+@pytest.mark.parametrize("temperature", [0.2, 1.0, 3.0])
+def test_losses_of_batches_add_up(temperature):
+    scores, codes = forecasts(1000, temperature)
+    weight = np.random.default_rng(2).uniform(0.5, 2.0, size=1000)
+    parts = np.split(np.arange(1000), [1, 8, 300])
+    losses = [temperature_losses(scores[own], codes[own], weight[own]) for own in parts]
+    together = best_temperature(scores, codes, weight)
+    assert temperature_of_losses(sum(losses)) == pytest.approx(together, rel=1e-3)
+    assert temperature_of_losses(losses[1]) != pytest.approx(together, rel=0.03)
+
+
+def test_a_weight_is_a_number_of_copies():
+    scores, codes = forecasts(200)
+    weight = np.random.default_rng(1).integers(1, 4, size=200)
+    copies = np.repeat(np.arange(200), weight)
+    by_weight = best_temperature(scores, codes, weight.astype(float))
+    assert by_weight == pytest.approx(best_temperature(scores[copies], codes[copies]), rel=1e-4)
+    log_p = log_softmax(scores, axis=1)[np.arange(200), codes]
+    both = np.stack([log_p, np.full(200, np.log(1 / 3))])
+    np.testing.assert_allclose(
+        mixture_weights(both, weight.astype(float)), mixture_weights(both[:, copies]), atol=1e-10
+    )
+
+
+def test_weights_of_mixtures_against_a_plain_optimiser():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.05, 1, size=(3, 100))
+
+    def loss(free):
+        v = np.exp(log_softmax(np.append(free, 0.0)))
+        return -np.log(v @ p).sum()
+
+    best = minimize(loss, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-9}).x
+    expected = np.exp(log_softmax(np.append(best, 0.0)))
+    np.testing.assert_allclose(mixture_weights(np.log(p)), expected, atol=0.02)
+    assert -np.log(mixture_weights(np.log(p)) @ p).sum() < loss(best) + 1e-3
+    assert -np.log(np.full(3, 1 / 3) @ p).sum() > loss(best) + 1e-3  # equal weights are worse
+
+
+def test_intervals_hold_as_often_as_they_say():
+    rng, hits = np.random.default_rng(0), np.zeros(2)
+    for _ in range(400):
+        p = rng.uniform(size=200)
+        forecast = np.column_stack([1 - p, p])
+        found = expected_scores(forecast, (rng.uniform(size=200) < p).astype(int))
+        hits += [
+            found["error"].low <= 0.25 <= found["error"].high,  # the mean of min(p, 1 - p)
+            found["log_loss"].low <= 0.5 <= found["log_loss"].high,  # the mean of the entropy
+        ]
+    # Exact intervals are rather too wide; and these losses are independent, unlike left-out ones.
+    wide = 2 * norm.cdf(1.96 * DEPENDENCE) - 1
+    for share, expected in zip(hits / 400, (0.95, wide), strict=True):
+        assert share >= expected - 5 * np.sqrt(expected * (1 - expected) / 400)
+    assert hits[1] < 400
+
+
+@pytest.mark.parametrize("engine", ["ep", "laplace"])
+def test_a_temperature_makes_several_classes_better(engine):
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))  # writers come one after another
+    X, y = X[order], y[order]
+    losses = {}
+    for temperature in (1.0, "auto"):
+        clf = BayesPointClassifier(kernel="linear", engine=engine, temperature=temperature)
+        p = clf.fit(X[:300] / 16, y[:300]).predict_proba(X[300:] / 16)
+        losses[temperature] = -np.log(p[np.arange(len(p)), y[300:]]).mean()
+        assert np.array_equal(clf.predict(X / 16), clf.predict_proba(X / 16).argmax(axis=1))
+    assert losses["auto"] < losses[1.0]
+
+
+def test_a_temperature_that_is_given_is_used():
+    X, y = load_breast_cancer(return_X_y=True)
+    plain, warm = (
+        BayesPointClassifier(kernel="linear", temperature=t).fit(scale(X), y) for t in (1.0, 2.0)
+    )
+    odds = [np.log(c.predict_proba(scale(X)[:9])) @ [-1, 1] for c in (plain, warm)]
+    np.testing.assert_allclose(odds[1], odds[0] / 2, rtol=1e-9)
+    np.testing.assert_allclose(warm.predict_log_proba(scale(X)[:9]) @ [-1, 1], odds[1], rtol=1e-9)
+
+
+def test_the_interval_of_the_log_loss_knows_of_surprises_that_did_not_happen():
+    # All forecasts of 99 % came true; one that does not would cost log 100.
+    forecast = np.tile([[0.01, 0.99]], (50, 1))
+    lucky = expected_scores(forecast, np.ones(50, dtype=int))["log_loss"]
+    assert lucky.value == pytest.approx(-np.log(0.99))
+    assert lucky.high > 0.01 * np.log(100)  # the expected loss of what is not yet seen
+    certain = expected_scores(np.tile([[0.0, 1.0]], (50, 1)), np.ones(50, dtype=int))["log_loss"]
+    assert certain.high == 0.0

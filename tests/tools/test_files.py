@@ -1,0 +1,103 @@
+"""Files that are written whole or not at all."""
+
+import os
+import stat
+
+import pytest
+
+from bayespoint.tools.files import replacing, write_text
+
+
+def write(path, words="new"):
+    with replacing(path) as draft:
+        draft.write_text(words)
+
+
+def test_a_file_appears_when_it_is_complete(tmp_path):
+    path = tmp_path / "a.csv.gz"
+    with replacing(path) as draft:
+        draft.write_text("new")
+        assert draft.name.endswith(".csv.gz")  # pandas goes by it
+        assert not path.exists()
+    assert path.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+@pytest.mark.parametrize("begun", [True, False])
+def test_an_error_leaves_what_was_there(tmp_path, error, begun):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with pytest.raises(error), replacing(path) as draft:
+        if begun:
+            draft.write_text("half of")
+        raise error
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_draft_that_is_not_written_is_an_error(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with pytest.raises(FileNotFoundError), replacing(path):
+        pass
+    assert path.read_text() == "old"
+
+
+@pytest.mark.parametrize("folder", ["none", "file"])
+def test_a_missing_folder_is_named(tmp_path, folder):
+    (tmp_path / "file").touch()
+    with pytest.raises(FileNotFoundError, match="No such directory") as caught:
+        write_text(tmp_path / folder / "words.txt", "all of them")
+    assert caught.value.filename == str(tmp_path.resolve() / folder)
+
+
+def test_a_link_stays_a_link(tmp_path):
+    path, link = tmp_path / "a.txt", tmp_path / "link.txt"
+    path.write_text("old")
+    link.symlink_to(path)
+    write(link)
+    assert link.is_symlink()
+    assert path.read_text() == "new"
+    dangling = tmp_path / "later.txt"
+    dangling.symlink_to(tmp_path / "b.txt")
+    write(dangling)
+    assert dangling.is_symlink()
+    assert (tmp_path / "b.txt").read_text() == "new"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+def test_permissions_stay(tmp_path):
+    path = tmp_path / "a.txt"
+    path.touch()
+    path.chmod(0o640)
+    write(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    write(tmp_path / "b.txt")
+    (tmp_path / "c.txt").touch()
+    assert (tmp_path / "b.txt").stat().st_mode == (tmp_path / "c.txt").stat().st_mode
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes with names")
+def test_what_is_no_file_is_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write(pipe)
+    assert os.read(reader, 10) == b"new"
+    os.close(reader)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert list(tmp_path.iterdir()) == [pipe]
+
+
+def test_the_longest_name(tmp_path):
+    path = tmp_path / f"{'ä' * 120}.csv"
+    write(path)
+    assert path.read_text() == "new"
+
+
+def test_it_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    path, synced = tmp_path / "a.txt", []
+    monkeypatch.setattr(os, "fsync", lambda number: synced.append(path.exists()))
+    write(path)
+    assert synced == [False]

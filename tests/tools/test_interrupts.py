@@ -1,0 +1,180 @@
+"""Ctrl-C, as a real SIGINT: every engine ends soon, and with a KeyboardInterrupt."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import numba
+import pytest
+
+from bayespoint._core.calls import guarded, interrupts_later
+
+
+@pytest.fixture(autouse=True)
+def _interruptible():
+    """SIGINT is ignored in processes that a script starts in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+TRIALS = 4
+SOON = 10.0  # seconds, on a machine that is busy with other things; alone it is a tenth
+PROGRAM = """
+import json, os, signal, sys, threading, time, warnings
+import numpy as np
+from bayespoint import BayesPointClassifier, engines
+from bayespoint.tools.monitor import Monitor, watch
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored in the background
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+X = rng.normal(size=(300, 5))
+y = (X @ rng.normal(size=(5, 3)) + 0.3 * rng.normal(size=(300, 3))).argmax(axis=1)
+n_jobs, n_trials, soon = int(sys.argv[1]) or None, int(sys.argv[2]), float(sys.argv[3])
+two, three = y == 1, y
+fits = {
+    "ep": ("rbf", 0, engines.ExpectationPropagation(), three),
+    "sequential ep": ("rbf", 0, engines.ExpectationPropagation(), two),
+    "parallel ep": ("rbf", 0, engines.ExpectationPropagation(schedule="parallel"), two),
+    "diagonal ep": ("linear", 0, engines.ExpectationPropagation(covariance="diagonal"), three),
+    "laplace": ("rbf", 0, engines.LaplaceApproximation(), three),
+    "gibbs": ("rbf", 0, engines.GibbsSampler(n_samples=10**6), two),
+    "lines": ("linear", 0, engines.GibbsSampler(n_samples=10**6, directions="adapted"), two),
+    "billiard": ("rbf", 0.1, engines.BilliardSampler(n_samples=10**6), two),
+    "perceptron": ("linear", 0, engines.PermutedPerceptron(max_epochs=10**7), three),
+    "knapsack": ("linear", 0, engines.KnapsackPropagation(n_iter=10**6), three),
+}
+
+class Interrupt(Monitor):
+    sender = None
+
+    def __init__(self):
+        self.ended = threading.Event()
+
+    def begin(self, total, unit):
+        if self.sender is None:
+            self.sender = threading.Timer(rng.uniform(0, 0.3), self.interrupt)
+            self.sender.start()
+
+    def interrupt(self):
+        self.sent = time.monotonic()
+        while not self.ended.is_set():  # Python drops what is raised in a finaliser, rarely
+            os.kill(os.getpid(), signal.SIGINT)
+            self.ended.wait(4)
+
+for name, (kernel, ridge, engine, labels) in fits.items():
+    for _ in range(n_trials):
+        monitor = Interrupt()
+        try:
+            with watch(monitor):
+                while True:  # some of them are quick
+                    BayesPointClassifier(
+                        kernel=kernel, ridge=ridge, engine=engine, n_jobs=n_jobs, random_state=0
+                    ).fit(X, labels)
+        except BaseException as error:
+            monitor.ended.set()
+            seconds = time.monotonic() - monitor.sent
+            raised = f"{type(error).__name__}: {error}"
+        monitor.sender.join()
+        end = time.monotonic() + soon
+        while threading.active_count() > 1 and time.monotonic() < end:
+            time.sleep(0.01)  # threads of a pool are ending
+        print(json.dumps([name, raised, seconds, threading.active_count()]), flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for a single process")
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_an_interrupt_ends_a_fit(n_jobs):
+    command = [sys.executable, "-c", PROGRAM, str(n_jobs or 0), str(TRIALS), str(SOON)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
+    assert done.returncode == 0, done.stderr
+    trials = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(trials) == 10 * TRIALS
+    for name, raised, seconds, n_threads in trials:
+        assert raised == "KeyboardInterrupt: ", name
+        assert seconds < SOON, name
+        assert n_threads == 1, name
+
+
+# The guard of compiled functions -----------------------------------------------------------------
+
+
+def test_a_compiled_call_is_not_interrupted():
+    done = []
+
+    def call():
+        signal.raise_signal(signal.SIGINT)  # as if Numba ran a little Python
+        done.append("all")
+
+    with pytest.raises(KeyboardInterrupt):
+        guarded(call)()
+    assert done == ["all"]
+
+
+def test_an_error_of_a_compiled_call_is_told_and_an_interrupt_too():
+    def call(interrupt):
+        if interrupt:
+            signal.raise_signal(signal.SIGINT)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        guarded(call)(False)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        guarded(call)(True)
+    assert isinstance(caught.value.__context__, ZeroDivisionError)
+
+
+@pytest.mark.parametrize("handler", [signal.SIG_IGN, signal.SIG_DFL])
+def test_handlers_that_are_not_functions_stay(handler):
+    signal.signal(signal.SIGINT, handler)
+    with interrupts_later():
+        assert signal.getsignal(signal.SIGINT) is handler
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_interrupts_wait_until_a_function_is_compiled():
+    done = []
+    with pytest.raises(KeyboardInterrupt), interrupts_later():
+        signal.raise_signal(signal.SIGINT)
+        done.append("all")
+    assert done == ["all"]
+    with pytest.raises(KeyboardInterrupt):  # and no longer
+        signal.raise_signal(signal.SIGINT)
+        raise AssertionError("not interrupted")
+
+
+def test_the_first_call_of_a_compiled_function_is_not_interrupted(monkeypatch):
+    seen = []
+    function = numba.njit(lambda x: x + 1)
+    inside = guarded(function)
+    compile_it = type(function).compile
+
+    def compile_and_interrupt(self, signature):
+        signal.raise_signal(signal.SIGINT)
+        seen.append(signature)
+        return compile_it(self, signature)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(function), "compile", compile_and_interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            inside(1)
+    assert seen and function.overloads  # it was compiled all the same
+    assert inside(1) == 2
+
+
+def test_other_threads_leave_the_handler_alone():
+    handler, seen = signal.getsignal(signal.SIGINT), []
+
+    def run():
+        with interrupts_later():
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert seen == [handler]
