@@ -15,7 +15,8 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags
 
-from bayespoint.classifier.estimator import BayesPointClassifier, unchanged_on_failure
+from bayespoint.classifier.attributes import unchanged_on_failure
+from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
 from bayespoint.selection.jobs import run_jobs
 from bayespoint.selection.knapsack_folds import Data, Fold, fit_one, score_fold

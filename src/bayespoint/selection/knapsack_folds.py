@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,8 +84,8 @@ def score_fold(
     scored, points, score = fitted, held_out.points, scorer
     if score is None:  # beta does not matter before the last step
         scored, points, score = classifier, parts.transform(points), share_right
-    posterior, scores = classifier.posterior_, []
+    model, scores = classifier.model_, []
     for beta in betas:
-        classifier.posterior_ = posterior.at(beta)
+        classifier.model_ = replace(model, posterior=model.posterior.at(beta))
         scores.append(score(scored, points, held_out.labels))
     return Fold(np.array(scores), middle - start, time.perf_counter() - middle)

@@ -123,6 +123,11 @@ class BasisSpace(Coordinates):
             self._gram = K
         return self
 
+    @property
+    def basis(self) -> tuple[Points, NDArray[np.float64]]:
+        """The points of the basis, and the factor of their kernel matrix, if it is not linear."""
+        return self._points, self._factor
+
     def _most_components(self, n_points: int) -> int | None:
         """Most points of the basis; None if all are to be in it."""
         if self.n_components is None:

@@ -41,6 +41,11 @@ class PrincipalSpace(BasisSpace):
             self.Z_ = self.Z_ @ self._axes
         return self
 
+    @property
+    def axes(self) -> NDArray:
+        """The principal axes in coordinates of the basis, as columns."""
+        return self._axes
+
     def transform(self, X: NDArray) -> NDArray:
         """Coordinates z(x) of new points."""
         Z = super().transform(X)

@@ -27,6 +27,7 @@ from bayespoint import codings as coding
 from bayespoint import engines, kernels, likelihoods, posteriors, spaces
 from bayespoint.classifier.calibration import Estimate
 from bayespoint.classifier.estimator import BayesPointClassifier
+from bayespoint.classifier.model import Model
 from bayespoint.reject import Guarantee, RejectionCurve, SelectiveClassifier
 from bayespoint.spaces.scaling import Scaling
 
@@ -34,7 +35,7 @@ from bayespoint.spaces.scaling import Scaling
 # Subclasses are excluded: their code would be missing where a file is loaded. So are searches: the
 # model is their best_estimator_.
 MODULES: dict[str, tuple[type, ...]] = {
-    "bayespoint": (BayesPointClassifier,),
+    "bayespoint": (BayesPointClassifier, Model),
     "bayespoint.engines": (
         engines.BilliardSampler,
         engines.ExpectationPropagation,

@@ -36,13 +36,13 @@ def features(kernel: Kernel, X: Value) -> Value:
 
 def projection(space: BasisSpace, X: Value) -> Value:
     """Coordinates in the span of the basis, and what lies outside, if the space has it."""
-    points, factor = space._points, space._factor
+    points, factor = space.basis
     inverse = solve_triangular(factor, np.eye(len(factor)), lower=True)
     Z = values(space.kernel, X, points) @ (inverse.T * np.exp2(points.log_unit / 2))
     if isinstance(space, ProcessSpace):
         rest = square(space.kernel, X) - space.left - (Z * Z).sum(1)
         return join([Z, rest.at_least(0.0).sqrt()])
-    return Z @ space._axes if isinstance(space, PrincipalSpace) else Z
+    return Z @ space.axes if isinstance(space, PrincipalSpace) else Z
 
 
 def values(kernel: Kernel, X: Value, points: Points, *, unit: bool = False) -> Value:
