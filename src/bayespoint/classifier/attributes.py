@@ -67,13 +67,14 @@ WHEN = {
 
 def attribute(classifier: Any, name: str) -> Any:
     """The value of a classifier's fitted attribute; an AttributeError says when it is there."""
-    model, when = vars(classifier).get("model_"), ""
-    if model is not None and name in ATTRIBUTES:
-        value = ATTRIBUTES[name](model)
-        if value is not None:
-            return value
-        when = f": {WHEN[name]}"
-    raise AttributeError(f"{type(classifier).__name__!r} object has no attribute {name!r}{when}")
+    model = vars(classifier).get("model_")
+    if model is None or name not in ATTRIBUTES:
+        return object.__getattribute__(classifier, name)  # its error says why it is not there
+    value = ATTRIBUTES[name](model)
+    if value is None:
+        owner = type(classifier).__name__
+        raise AttributeError(f"{owner!r} object has no attribute {name!r}: {WHEN[name]}")
+    return value
 
 
 @contextmanager

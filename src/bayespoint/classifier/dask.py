@@ -94,6 +94,11 @@ class DaskBayesPointClassifier(ClassifierMixin, NamedEngine):
     BayesPointClassifier()
     """
 
+    # Parameters of the local classifier that have no meaning here.
+    mixture = device = max_time = n_jobs = None
+    warm_start = False
+    n_components = "auto"
+
     def __init__(
         self,
         *,
@@ -153,7 +158,7 @@ class DaskBayesPointClassifier(ClassifierMixin, NamedEngine):
         self : DaskBayesPointClassifier
         """
         local = BayesPointClassifier(**self._params())
-        engine, kernel = get_engine(self.engine), Parameters.of(local).make_kernel()
+        engine, kernel = get_engine(self.engine), Parameters.of(self).make_kernel()
         engine.check()
         if not isinstance(engine, ABLE):
             raise ValueError(

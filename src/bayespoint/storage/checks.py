@@ -48,9 +48,9 @@ def classifier(value: BayesPointClassifier) -> None:
     """Check a classifier, and that it can predict."""
     need(isinstance(value.engine, (str, Engine)), "its engine is not an Engine")
     need(value.decision in ("bayes_point", "vote"), "its decision is unknown")
-    model = vars(value).get("model_")
-    if model is None:
+    if "model_" not in vars(value):
         return
+    model = value.model_
     need(isinstance(model, Model), "its model is not a Model")
     need(value.n_features_in_ == model.n_features, "its model has another number of features")
     names = vars(value).get("feature_names_in_")
