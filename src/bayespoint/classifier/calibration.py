@@ -11,16 +11,17 @@ from scipy.interpolate import CubicSpline
 from scipy.optimize import minimize_scalar
 from scipy.special import betaincinv, log_softmax, ndtri
 
+from bayespoint.tools.numbers import TINY
+
 WIDEST = 2.0  # bound on |log T|
 LOG_TEMPERATURES = np.linspace(-WIDEST, WIDEST, 21)  # between which losses are smooth
 # Leave-one-out is optimistic where points are few: log T is worth n / (n + CAUTION) of itself.
 CAUTION = 50
-ENOUGH = 20_000  # points to learn a temperature from
+MOST_TEMPERATURE_POINTS = 20_000  # points to learn a temperature from
 # Forecasts of training points share most of the points that they were learned from. So the mean of
 # their losses varies more than that of independent losses: 1.2 to 1.3 times as much on 88 splits of
 # the tables that defaults are tuned on.
 DEPENDENCE = 1.3
-TINY = np.finfo(np.float64).tiny
 NONE = 1e-9  # errors, of points of little weight
 N_STEPS = 200  # of expectation maximisation, after which weights change in the third digit at most
 
@@ -73,7 +74,7 @@ def loss_by_temperature(
     """How many copies of points there are, and their log-loss as a function of log T."""
     copies = np.ones(len(codes)) if weight is None else weight
     n = float(copies.sum())
-    some = slice(None, None, -(-len(codes) // ENOUGH))
+    some = slice(None, None, -(-len(codes) // MOST_TEMPERATURE_POINTS))
     scores, codes, copies = scores[some], codes[some], copies[some]
     rows, scale = np.arange(len(codes)), n / copies.sum()
 

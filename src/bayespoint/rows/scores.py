@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.classifier.calibration import (
-    ENOUGH,
+    MOST_TEMPERATURE_POINTS,
     Estimate,
     best_temperature,
     expected_scores_of_parts,
@@ -25,7 +25,7 @@ def temperature_of(left_out: Sequence[LeftOut], coding: Coding, thinned: int = 1
     Only every ``thinned``-th row is given.
     """
     n = sum(len(one.codes) for one in left_out)
-    step, before, some = -(-n // ENOUGH), 0, []
+    step, before, some = -(-n // MOST_TEMPERATURE_POINTS), 0, []
     for one in left_out:  # every step-th row of all, whatever the blocks
         own = slice(-before % step, None, step)
         some.append(LeftOut(one.log_probability[own], one.codes[own], one.weight[own]))
