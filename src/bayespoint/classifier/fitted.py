@@ -26,9 +26,9 @@ from bayespoint.kernels import Kernel
 from bayespoint.posteriors import MixturePosterior, Posterior
 from bayespoint.spaces import DualSpace
 from bayespoint.tools.deferred import Deferred
+from bayespoint.tools.numbers import TINY
 
-ENOUGH = 200  # points at which slopes are computed
-TINY = np.finfo(np.float64).tiny
+MOST_SLOPES = 200  # points at which slopes are computed
 # Fitted attributes that not every fit sets.
 OF_SOME_FITS = (
     "coef_",
@@ -270,7 +270,7 @@ def relevance_in(space: Any, posterior: Posterior, problem: Problem) -> NDArray[
     elif is_tensor(X) and isinstance(space, DualSpace):  # would take longer than all the rest
         return None
     else:
-        some = to_numpy(X[:: -(-len(X) // ENOUGH)])
+        some = to_numpy(X[:: -(-len(X) // MOST_SLOPES)])
         slopes = [space.feature_slopes(some, weights) for weights in posterior.mean.T]
         if any(one is None for one in slopes):
             return None

@@ -7,11 +7,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayespoint.exceptions import RiskNotReachedError
-from bayespoint.reject.guarantee import error_bound, first_test, points_needed, promised_errors
+from bayespoint.reject.guarantee import (
+    ROUNDING,
+    error_bound,
+    first_test,
+    points_needed,
+    promised_errors,
+)
 from bayespoint.tools.state import integer, need, shaped
-
-# Rates such as 1 - 0.9 differ from the intended fraction by a few units in the last place.
-_ROUNDING = 8 * np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True)
@@ -147,7 +150,7 @@ class RejectionCurve:
         """The operating point with the largest rejection rate not above `rate`."""
         if not 0 <= rate < 1:
             raise ValueError(f"rate must lie in [0, 1). Got {rate!r} instead.")
-        return self._point(int(np.searchsorted(self.rate, rate + _ROUNDING, side="right")) - 1)
+        return self._point(int(np.searchsorted(self.rate, rate + ROUNDING, side="right")) - 1)
 
     def at_cost(self, cost: float) -> OperatingPoint:
         r"""The operating point of least cost, where an error costs 1 and a rejection `cost`.
@@ -160,7 +163,7 @@ class RejectionCurve:
         if not 0 < cost < 1:
             raise ValueError(f"cost must lie in (0, 1). Got {cost!r} instead.")
         costs = np.append((1 - self.rate) * self.error + cost * self.rate, cost)
-        best = int(np.argmax(costs <= costs.min() + _ROUNDING))
+        best = int(np.argmax(costs <= costs.min() + ROUNDING))
         if best == len(self.rate):
             return OperatingPoint(threshold=np.inf, rate=1.0, error=np.nan)
         return self._point(best)
@@ -197,7 +200,7 @@ class RejectionCurve:
         if not 0 < risk < 1:
             raise ValueError(f"risk must lie in (0, 1). Got {risk!r} instead.")
         promised = self.promised_error(risk, confidence_level)
-        passing = promised <= risk + _ROUNDING
+        passing = promised <= risk + ROUNDING
         if not passing.any():
             raise self._not_reached(risk, confidence_level, share)
         return self._point(int(np.argmax(passing)))

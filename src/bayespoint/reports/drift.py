@@ -13,7 +13,7 @@ from scipy.special import chdtrc
 N_PARTS = 10  # of the numbers of a column, with as many training rows in each as ties allow
 N_CATEGORIES = 50  # that are kept of a column, the most frequent
 SHOWN = 3  # categories in words
-ENOUGH = 20  # rows that a remark needs: of fewer, one new category would be half of the table
+ROWS_TO_REMARK = 20  # that a remark needs: of fewer, one new category would be half of them
 FAR = 0.1  # share of the rows below which a difference is not worth a remark
 LEVEL = 0.01  # probability of a remark on any of the columns where nothing has changed
 
@@ -151,7 +151,7 @@ def compare_column(name: str, old: Mapping[str, Any], column: Any, level: float)
         pairs = np.array([there, [*same, int(labels.sum()) - sum(same)]], dtype=float)
     pairs = np.column_stack([pairs, [old["missing"], new["missing"]]])
     distance, p_value = difference(*pairs)
-    shifted = new["rows"] >= ENOUGH and distance > FAR and p_value < level
+    shifted = new["rows"] >= ROWS_TO_REMARK and distance > FAR and p_value < level
     return Shift(name, old["kind"], words(old), words(new), distance, p_value, shifted)
 
 

@@ -25,7 +25,7 @@ CANDIDATES = 1000  # rows among which questions are chosen
 REST = 300  # rows on which the error is expected
 IDLE = 0.3  # seconds without an answer after which kernels are tried
 BEHIND = 1.25  # labels, as a multiple of those that the last choice of kernels has seen
-ENOUGH = 30  # labels after which a model that cannot learn more is left
+MOST_LABELS_STARTED = 30  # labels after which a model that cannot learn more is left
 WIDE = 500  # features from which one more site has a diagonal covariance
 MAX_TIME = 20.0  # seconds for a choice of kernels
 
@@ -182,7 +182,7 @@ class Learner(threading.Thread):
         """The machine that chooses questions: first the one that was given, if any."""
         if is_updatable(self._start):
             return self._quick
-        if self._start is not None and len(codes) < ENOUGH:
+        if self._start is not None and len(codes) < MOST_LABELS_STARTED:
             return self._start
         if self._best is not None and len(codes) <= BEHIND * len(self._best_codes):
             return self._best

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.active.classifiers import drawn_outputs, probabilities
+from bayespoint.tools.numbers import TINY
 
-TINY = np.finfo(np.float64).tiny
 N_DRAWS = 300  # classifiers of the committee
 SUSPECT, SURE = 0.1, 0.7  # a label below the first is suspect if another is above the second
 EARLY = 20  # labels below which an error says little, and a suspicion as well

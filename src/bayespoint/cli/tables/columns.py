@@ -24,7 +24,7 @@ MOSTLY = 0.9  # share of the values that makes a column of numbers, or of dates
 HALF = 0.5  # the same, where all other values are one word
 VARIED = 10  # different numbers from which a word among them is a mistake, not a category
 MANY_CATEGORIES = 100  # from here on, nearly different values are names, not categories
-ENOUGH = 20  # rows from which different whole numbers may be identifiers
+ROWS_OF_IDENTIFIERS = 20  # rows from which different whole numbers may be identifiers
 NO_CHANCE = 1e-3  # probability of a coincidence that is not taken for one
 LONG = 1e6  # whole numbers from here on may be identifiers, however few rows there are
 SHOWN = 6  # columns that a remark on missing values names
@@ -118,7 +118,7 @@ def judge_numbers(numbers: Numbers, different: int, name: str) -> tuple[str, str
     if different == 1:
         return "", f"it is always {numbers.values.dropna().iloc[0]:g}"
     present = numbers.values.dropna()
-    if different == len(present) >= ENOUGH and (present % 1 == 0).all():
+    if different == len(present) >= ROWS_OF_IDENTIFIERS and (present % 1 == 0).all():
         to_use = f"an identifier; --number {quote(name)} uses it"
         if (present.diff().iloc[1:] == 1).all():
             return "", f"it counts the rows, {to_use}"

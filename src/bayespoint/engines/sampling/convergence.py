@@ -17,7 +17,7 @@ from bayespoint.tools.validation import check_number, parameter_error
 
 AGREE = 1.05  # R-hat up to which chains agree, and target_ess may end a run
 DISAGREE = 1.1  # R-hat above which a warning is due; independent chains of 100 draws stay below
-ENOUGH = 100  # independent samples from which a second digit of a probability means something
+ENOUGH_SAMPLES = 100  # independent ones, from which a second digit of a probability has meaning
 MONITORED = 100  # training points whose outputs tell whether chains agree
 LEAST = -1e300  # log-probability, so that differences stay finite
 SHORT = 1_000_000  # outputs that are sorted at once, between two chances to interrupt
@@ -148,7 +148,7 @@ def chain_run(
         words = "the chains are too short to tell"
     elif bad:
         words = "the chains disagree"
-    elif spread > AGREE or size < ENOUGH:
+    elif spread > AGREE or size < ENOUGH_SAMPLES:
         words = "the chains nearly agree"
     else:
         words, remedy = "the chains agree", ""

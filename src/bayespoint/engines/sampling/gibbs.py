@@ -32,7 +32,7 @@ ADAPTATIONS = 4  # parts of the burn-in after which directions are adapted
 UNEQUAL = 10  # largest over smallest singular value of the points from which directions matter
 LOOKED_AT = 2000  # points of them
 WORTH = 100  # independent samples that a remedy asks for
-ENOUGH = 250  # draws of each chain that they are adapted to
+DRAWS_TO_ADAPT = 250  # draws of each chain that they are adapted to
 FREEDOM = 0.1  # below, an output is held by its neighbours: lines for each do not pay
 DISPERSION = 0.5  # length of the noise on a start, beside 1 for the least-squares solution
 
@@ -250,7 +250,7 @@ class GibbsSampler(Engine):
         thin = pace.thin
         for steps in np.diff(np.linspace(0, pace.burn_in, ADAPTATIONS + 1).astype(int)):
             if steps and not progress.stopped:
-                apart = -(-steps // ENOUGH)
+                apart = -(-steps // DRAWS_TO_ADAPT)
                 draws = chains.draw(theta, steps // apart, apart)
                 if not progress.stopped:
                     moves.adapt(draws)

@@ -13,8 +13,7 @@ from bayespoint.kernels import Kernel, Points, PolynomialKernel, RadialKernel, S
 from bayespoint.kernels.gamma import known_gamma
 from bayespoint.spaces import BasisSpace, DualSpace, PrincipalSpace, ProcessSpace
 from bayespoint.storage.onnx.graph import Value, join
-
-TINY = np.finfo(np.float64).tiny  # replaces a length of 0
+from bayespoint.tools.numbers import TINY
 
 
 def coordinates(space: Any, X: Value) -> Value:
