@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from tests.helpers.running import ask_json, error_line, invoke, loans, succeed, write
 
-from bayespoint.cli import reading
 from bayespoint.cli.output.messages import Notes
+from bayespoint.cli.tables import reading
 from bayespoint.cli.tables.columns import judge
 from bayespoint.cli.tables.number_formats import as_numbers, as_text
 from bayespoint.cli.tables.reading import find_delimiter, read_table
