@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import ndtri, softmax
+from scipy.stats import qmc
 
 import bayespoint.likelihoods.softmax as module
 from bayespoint.likelihoods import SoftmaxLikelihood
