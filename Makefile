@@ -49,9 +49,8 @@ demo: $(DEMO)  ## Reproduce the papers in small; writes results/index.html
 test: $(DOCS) lint  ## Lint, then all tests and doctests
 	$(PYTEST) -n $(WORKERS) --dist loadgroup $(PYTEST_ARGS)
 
-# Compiled code with bounds checks is other code, which Numba's cache does not know: it has its own.
 test-bounds: $(DOCS)  ## All tests, with every index into an array checked
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/numba-bounds $(PYTEST) -n $(WORKERS) --dist loadgroup $(PYTEST_ARGS)
+	NUMBA_BOUNDSCHECK=1 $(PYTEST) -n $(WORKERS) --dist loadgroup $(PYTEST_ARGS)
 
 # Arguments of the attack, such as ATTACK="--files 0 --commands 50"; see docs/contributing/hardening.md.
 ATTACK ?=

@@ -18,10 +18,11 @@ PACKAGE = "bayespoint"
 
 # Top to bottom. A room (one file or folder of the package) may import the rooms of lower lines.
 LAYERS = (
-    ("cli", "dask", "reports", "testing"),
+    ("cli", "reports", "testing"),
     ("storage",),
     ("reject", "active", "selection"),
-    ("classifier", "rows"),
+    ("classifier",),
+    ("rows",),
     ("engines",),
     ("posteriors", "likelihoods", "codings"),
     ("spaces", "gpu", "kernels"),
@@ -29,9 +30,7 @@ LAYERS = (
 )
 # Within one layer, who may import whom.
 SIDEWAYS = {
-    "classifier": {"rows"},
-    "rows": {"classifier"},
-    "cli": {"dask", "reports"},
+    "cli": {"reports"},
     "posteriors": {"codings", "likelihoods"},
     "codings": {"likelihoods"},
     "gpu": {"kernels"},

@@ -26,8 +26,8 @@ from sklearn.preprocessing import (
 from bayespoint import codings, engines, kernels, likelihoods, posteriors, spaces
 from bayespoint.classifier.calibration import Estimate
 from bayespoint.classifier.estimator import BayesPointClassifier
-from bayespoint.classifier.scaling import Scaling
 from bayespoint.reject import Guarantee, RejectionCurve, SelectiveClassifier
+from bayespoint.spaces.scaling import Scaling
 
 # Public module -> classes. Files name a class by this module and its name, so neither may change.
 # Subclasses are excluded: their code would be missing where a file is loaded. So are searches: the
