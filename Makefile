@@ -44,14 +44,13 @@ $(DEMO) $(DEV) $(DOCS): pyproject.toml constraints.txt
 venv: $(DOCS)  ## Create .venv with the locked versions of everything
 
 demo: $(DEMO)  ## Reproduce the papers in small; writes results/index.html
-	$(BIN)/bayespoint reproduce all --quick --out results
+	$(BIN)/python -m papers all --quick --out results
 
 test: $(DOCS) lint  ## Lint, then all tests and doctests
 	$(PYTEST) -n $(WORKERS) --dist loadgroup $(PYTEST_ARGS)
 
-# Compiled code with bounds checks is other code, which Numba's cache does not know: it has its own.
 test-bounds: $(DOCS)  ## All tests, with every index into an array checked
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/numba-bounds $(PYTEST) -n $(WORKERS) --dist loadgroup $(PYTEST_ARGS)
+	NUMBA_BOUNDSCHECK=1 $(PYTEST) -n $(WORKERS) --dist loadgroup $(PYTEST_ARGS)
 
 # Arguments of the attack, such as ATTACK="--files 0 --commands 50"; see docs/contributing/hardening.md.
 ATTACK ?=
@@ -63,7 +62,7 @@ lint: $(DEV)  ## Style, format, types, import directions and length of files
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
 	$(BIN)/python tools/check_imports.py src/bayespoint
-	$(BIN)/python tools/check_length.py src tests tools benchmarks examples
+	$(BIN)/python tools/check_length.py src papers tests tools benchmarks examples
 
 format: $(DEV)  ## Rewrite the code in the house format
 	$(BIN)/python -m ruff check --fix .
@@ -104,4 +103,4 @@ lock: pyproject.toml  ## Renew constraints.txt from the registry
 clean:  ## Remove what the other targets made, results/ excepted
 	rm -rf docs/_build docs/gallery docs/api/generated
 	rm -rf $(VENV) .venv-lock .venv-release dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	find src tests tools benchmarks docs examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find src papers tests tools benchmarks docs examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

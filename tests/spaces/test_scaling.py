@@ -5,7 +5,7 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 
 from bayespoint import BayesPointClassifier
-from bayespoint.classifier.scaling import Scaling
+from bayespoint.spaces.scaling import Scaling
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

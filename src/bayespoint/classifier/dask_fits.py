@@ -10,12 +10,12 @@ from distributed import Future
 
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.classifier.problem import Problem
-from bayespoint.dask.cluster import Cluster
-from bayespoint.dask.executor import DaskExecutor
-from bayespoint.dask.perceptrons import ClusterTrainer, Points, all_rows
 from bayespoint.engines import Engine, PermutedPerceptron, Request, Run, get_engine
 from bayespoint.posteriors import Posterior
 from bayespoint.rows import Blocks, Executor
+from bayespoint.rows.dask.cluster import Cluster
+from bayespoint.rows.dask.executor import DaskExecutor
+from bayespoint.rows.dask.perceptrons import ClusterTrainer, Points, all_rows
 from bayespoint.spaces import DualSpace
 from bayespoint.tools.monitor import Monitor
 

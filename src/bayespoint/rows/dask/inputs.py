@@ -11,10 +11,10 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 
-from bayespoint.dask.cluster import Cluster, constant, task
-from bayespoint.dask.executor import ClusterBlocks, read_here
 from bayespoint.rows import Blocks, from_csv, from_npy, from_parquet
 from bayespoint.rows.base import rows_of_block
+from bayespoint.rows.dask.cluster import Cluster, constant, task
+from bayespoint.rows.dask.executor import ClusterBlocks, read_here
 from dask import delayed
 
 

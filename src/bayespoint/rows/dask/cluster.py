@@ -49,7 +49,7 @@ class Cluster:
     Examples
     --------
     >>> from distributed import Client
-    >>> from bayespoint.dask.cluster import Cluster, task
+    >>> from bayespoint.rows.dask.cluster import Cluster, task
     >>> options = {"processes": False, "n_workers": 1, "dashboard_address": ":0"}
     >>> with Client(**options) as client:
     ...     cluster = Cluster(client)

@@ -24,7 +24,7 @@ class Scaling:
     Examples
     --------
     >>> import numpy as np
-    >>> from bayespoint.classifier.scaling import Scaling
+    >>> from bayespoint.spaces.scaling import Scaling
     >>> scaling = Scaling.of(np.array([[1.0, 5.0], [3.0, 5.0]]))
     >>> scaling.transform(np.array([[4.0, 5.0]]))
     array([[2., 0.]])

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from dask.array import Array
-from distributed import Client
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from bayespoint.classifier.dask_fits import fit_on_cluster
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.classifier.parameters import Settings
-from bayespoint.dask.cluster import Cluster
-from bayespoint.dask.fits import fit_on_cluster
-from bayespoint.dask.inputs import as_blocks
-from bayespoint.dask.predictions import lazily
 from bayespoint.engines import (
     Engine,
     ExpectationPropagation,
@@ -25,7 +20,14 @@ from bayespoint.engines import (
     get_engine,
 )
 from bayespoint.kernels import Kernel
+from bayespoint.rows.dask.cluster import Cluster
+from bayespoint.rows.dask.inputs import as_blocks
+from bayespoint.rows.dask.predictions import lazily
 from bayespoint.tools.monitor import current_monitor
+
+if TYPE_CHECKING:
+    from dask.array import Array
+    from distributed import Client
 
 ABLE = ExpectationPropagation, LaplaceApproximation, PermutedPerceptron
 
@@ -76,7 +78,7 @@ class DaskBayesPointClassifier(ClassifierMixin, Settings):
     >>> import dask.array as da
     >>> from dask.distributed import Client
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from bayespoint.dask import DaskBayesPointClassifier
+    >>> from bayespoint.classifier.dask import DaskBayesPointClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> X, y = da.from_array(X, chunks=(100, -1)), da.from_array(y, chunks=100)
     >>> with Client(processes=False, n_workers=2, dashboard_address=":0") as client:

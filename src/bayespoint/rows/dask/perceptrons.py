@@ -9,14 +9,14 @@ import numpy as np
 from distributed import Future, get_worker
 from numpy.typing import NDArray
 
-from bayespoint.classifier.scaling import Scaling
-from bayespoint.dask.cluster import Cluster, constant, task
-from bayespoint.dask.executor import ClusterBlocks, read_here
 from bayespoint.engines.sampling.rounds import Clock
 from bayespoint.engines.sampling.waves import HostTrainer, Wave
 from bayespoint.posteriors.sampled import FirstVisits
 from bayespoint.rows.base import Block, Blocks, check_finite, checked
+from bayespoint.rows.dask.cluster import Cluster, constant, task
+from bayespoint.rows.dask.executor import ClusterBlocks, read_here
 from bayespoint.spaces import DualSpace
+from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.monitor import Monitor
 from bayespoint.tools.threads import ThreadPool, thread_pool
 

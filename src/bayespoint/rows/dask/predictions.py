@@ -8,7 +8,7 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 
-from bayespoint.dask.inputs import as_collection
+from bayespoint.rows.dask.inputs import as_collection
 from bayespoint.tools.threads import blas_threads
 from dask import delayed
 
