@@ -44,7 +44,7 @@ $(DEMO) $(DEV) $(DOCS): pyproject.toml constraints.txt
 venv: $(DOCS)  ## Create .venv with the locked versions of everything
 
 demo: $(DEMO)  ## Reproduce the papers in small; writes results/index.html
-	$(BIN)/bayespoint reproduce all --quick --out results
+	$(BIN)/python -m papers all --quick --out results
 
 test: $(DOCS) lint  ## Lint, then all tests and doctests
 	$(PYTEST) -n $(WORKERS) --dist loadgroup $(PYTEST_ARGS)
@@ -62,7 +62,7 @@ lint: $(DEV)  ## Style, format, types, import directions and length of files
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
 	$(BIN)/python tools/check_imports.py src/bayespoint
-	$(BIN)/python tools/check_length.py src tests tools benchmarks examples
+	$(BIN)/python tools/check_length.py src papers tests tools benchmarks examples
 
 format: $(DEV)  ## Rewrite the code in the house format
 	$(BIN)/python -m ruff check --fix .
@@ -103,4 +103,4 @@ lock: pyproject.toml  ## Renew constraints.txt from the registry
 clean:  ## Remove what the other targets made, results/ excepted
 	rm -rf docs/_build docs/gallery docs/api/generated
 	rm -rf $(VENV) .venv-lock .venv-release dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	find src tests tools benchmarks docs examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find src papers tests tools benchmarks docs examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayespoint.cli.errors import SPELT, bad_usage
+from bayespoint.cli.output.errors import ESCAPED, bad_usage
 from bayespoint.tools.extras import require
 from bayespoint.tools.files import replacing
 
@@ -69,7 +69,7 @@ def write_table(frame: pd.DataFrame, path: Path, *, for_spreadsheet: bool = Fals
         frame = frame.rename(columns=without_formula).map(without_formula)
     if path == STDOUT:
         sys.stdout.flush()
-        sys.stdout.buffer.write(frame.to_csv(index=False).encode("utf-8", SPELT))
+        sys.stdout.buffer.write(frame.to_csv(index=False).encode("utf-8", ESCAPED))
         sys.stdout.buffer.flush()
         return
     with replacing(path) as draft:
@@ -81,7 +81,7 @@ def write_table(frame: pd.DataFrame, path: Path, *, for_spreadsheet: bool = Fals
             with draft.open("wb") as file:  # given a name, numpy would add .npy to .NPY
                 np.save(file, frame.to_numpy())
         else:
-            frame.to_csv(draft, index=False, errors=SPELT)
+            frame.to_csv(draft, index=False, errors=ESCAPED)
 
 
 def without_formula(cell: Any) -> Any:

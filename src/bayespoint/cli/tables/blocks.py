@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import StandardScaler
 
-from bayespoint.cli.columns import CATEGORY, MANY_CATEGORIES, NUMBER, prepare, sort_columns
-from bayespoint.cli.errors import bad_data
-from bayespoint.cli.labels import check_classes, read_labels
-from bayespoint.cli.messages import Notes, count
-from bayespoint.cli.reading import named_columns
+from bayespoint.cli.output.errors import bad_data
+from bayespoint.cli.output.messages import Notes, count
 from bayespoint.cli.recipe import MISSING, make_columns
+from bayespoint.cli.tables.columns import CATEGORY, MANY_CATEGORIES, NUMBER, prepare, sort_columns
+from bayespoint.cli.tables.labels import check_classes, read_labels
+from bayespoint.cli.tables.reading import named_columns
 from bayespoint.cli.training import check_roles, column_format
 from bayespoint.reports import profile
 from bayespoint.rows import Block, Blocks

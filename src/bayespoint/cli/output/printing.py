@@ -15,7 +15,7 @@ from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType,
 from rich.table import Table
 from rich.text import Text
 
-from bayespoint.cli.errors import printable
+from bayespoint.cli.output.errors import printable
 
 UNLIMITED = 100_000  # columns of a file or a pipe
 NARROW = 16  # columns that text is not made narrower than to have more columns beside it

@@ -17,11 +17,11 @@ from typing import IO, NoReturn
 
 import pandas as pd
 
-from bayespoint.cli.columns import FOLDER, is_code
-from bayespoint.cli.errors import bad_data, bad_usage, header_hint
-from bayespoint.cli.messages import Notes, count, listed
-from bayespoint.cli.outputs import PARQUET
-from bayespoint.cli.progress import ProgressMonitor
+from bayespoint.cli.output.errors import bad_data, bad_usage, header_hint
+from bayespoint.cli.output.messages import Notes, count, listed
+from bayespoint.cli.output.progress import ProgressMonitor
+from bayespoint.cli.tables.columns import FOLDER, is_code
+from bayespoint.cli.tables.writing import PARQUET
 from bayespoint.tools.extras import require
 
 DELIMITERS = (",", ";", "\t", "|")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import sys
@@ -16,9 +17,47 @@ import typer
 from bayespoint.cli import ExitCode
 
 UNSAFE = ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")  # Unicode: controls, none, halves, line ends
-SPELT = "backslashreplace"  # how characters are written that an encoding has not
+ESCAPED = "backslashreplace"  # how characters are written that an encoding does not have
 NUMBER = re.compile(r"[+-]?\d+([.,]\d*)?([eE][+-]?\d+)?")
 PARAMETER_ERROR = re.compile(r"The '\w+' parameter of \w+ must ")  # scikit-learn's wording
+
+
+def run_app(app: typer.Typer, name: str) -> int:
+    """Run a command-line application and return the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what an encoding does not have is escaped
+            stream.reconfigure(errors=ESCAPED)
+    try:
+        code = app(standalone_mode=False, prog_name=name) or 0
+        flush()
+        return code
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    except Exception as error:
+        # Errors of usage. Their class is Click's in some versions of typer, its own in others.
+        if not hasattr(error, "format_message"):
+            raise
+        words = error.format_message().rstrip(".")
+        context = getattr(error, "ctx", None)
+        command = name if context is None else context.command_path
+        say_error(f"{words}{'' if words.endswith('?') else '.'} See {command} --help.")
+        return ExitCode.USAGE
+
+
+def flush() -> None:
+    """Write what is left to write, and end with an error if that fails: a disk may be full."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        discard_output()
+        say_error(f"cannot write to standard output: {error.strerror}")
+        raise SystemExit(ExitCode.FAILED) from None
+
+
+def discard_output() -> None:
+    """Send standard output nowhere: what is left in its buffer cannot be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def say_error(message: str) -> None:
@@ -27,15 +66,15 @@ def say_error(message: str) -> None:
 
 
 def printable(text: str) -> str:
-    r"""Text that does nothing to a terminal: control characters, such as ESC, are spelt ``\x1b``.
+    r"""Text that does nothing to a terminal: control characters are escaped, as ESC is: ``\x1b``.
 
     So are marks that reverse the direction of text, and halves of characters, which no encoding
     has. Line ends stay.
     """
-    return "".join(char if char == "\n" else spelt(char) for char in text)
+    return "".join(char if char == "\n" else escaped(char) for char in text)
 
 
-def spelt(char: str) -> str:
+def escaped(char: str) -> str:
     """A character, or its number in Python's spelling if it is unsafe."""
     return ascii(char)[1:-1] if category(char) in UNSAFE else char
 
@@ -96,17 +135,15 @@ def errors_in_words() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:  # whoever read standard output, such as head, has had enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_output()
         raise typer.Exit(ExitCode.FAILED) from None
     except (Exception, KeyboardInterrupt) as error:
         if is_interrupt(error):
             fail("interrupted", ExitCode.INTERRUPTED)
-        from bayespoint.exceptions import DataUnavailableError, one_line
+        from bayespoint.exceptions import one_line
 
         if isinstance(error, ImportError):
             fail(str(error), ExitCode.NO_EXTRA)
-        if isinstance(error, DataUnavailableError):
-            bad_data(str(error))
         if isinstance(error, ValueError):
             is_usage = PARAMETER_ERROR.match(str(error))
             fail(str(error), ExitCode.USAGE if is_usage else ExitCode.FAILED)

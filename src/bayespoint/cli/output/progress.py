@@ -18,7 +18,7 @@ from rich.progress import (
 from rich.table import Column
 from rich.text import Text
 
-from bayespoint.cli.errors import printable
+from bayespoint.cli.output.errors import printable
 from bayespoint.tools.monitor import Monitor
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayespoint.active.labelling.pictures import PictureError, picture_path
-from bayespoint.cli.messages import Notes, count
+from bayespoint.cli.output.messages import Notes, count
 from bayespoint.tools.extras import require
 
 SIDE = 16  # pixels of the small copy, in each direction

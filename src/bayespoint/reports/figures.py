@@ -10,9 +10,8 @@ import numpy as np
 
 from bayespoint.reject import OperatingPoint, RejectionCurveDisplay
 from bayespoint.reports import html
-from bayespoint.reports.answers import Bin
-from bayespoint.reports.costs import thresholds
-from bayespoint.reports.curves import Curve, curve
+from bayespoint.reports.answers import Bin, Curve
+from bayespoint.reports.costs import at_thresholds
 from bayespoint.reports.evaluation import Evaluation
 from bayespoint.reports.examples import short
 from bayespoint.reports.intervals import score_interval
@@ -148,7 +147,7 @@ def drawn_classes(evaluation: Evaluation) -> list[int]:
 
 def drawn_curves(evaluation: Evaluation) -> dict[int, Curve]:
     """The curves of these classes, as far as there are points of them."""
-    found = {of: curve(evaluation.answers, of) for of in drawn_classes(evaluation)}
+    found = {of: evaluation.answers.curve(of) for of in drawn_classes(evaluation)}
     return {of: one for of, one in found.items() if one is not None}
 
 
@@ -193,7 +192,7 @@ def draw_costs(evaluation: Evaluation, colour: str) -> Drawing:
     drawing, ax = new_axes(*SIZE)
     at = np.linspace(0, 1, N_COSTS)
     for place, of in enumerate(drawn_classes(evaluation)):
-        found = thresholds(evaluation.answers, of, evaluation.costs, at)
+        found = at_thresholds(evaluation.answers, of, evaluation.costs, at)
         ax.plot(at, [one.cost for one in found], label=plain(evaluation.classes[of]),
                 **line_style(evaluation, place, colour))  # fmt: skip
     least = evaluation.expected_costs[1].cost

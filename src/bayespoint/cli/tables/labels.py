@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayespoint.cli.errors import bad_data, bad_usage, did_you_mean, header_hint
-from bayespoint.cli.messages import Notes, count, listed
-from bayespoint.cli.number_formats import as_text
+from bayespoint.cli.output.errors import bad_data, bad_usage, did_you_mean, header_hint
+from bayespoint.cli.output.messages import Notes, count, listed
+from bayespoint.cli.tables.number_formats import as_text
 
 MANY = 20  # different numbers from which a target that is not whole is a quantity
 

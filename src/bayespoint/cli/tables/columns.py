@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from bayespoint.cli.errors import bad_data
-from bayespoint.cli.images import pixel_columns
-from bayespoint.cli.messages import Notes, count, listed
-from bayespoint.cli.number_formats import Numbers, as_numbers, as_text
+from bayespoint.cli.output.errors import bad_data
+from bayespoint.cli.output.messages import Notes, count, listed
+from bayespoint.cli.tables.number_formats import Numbers, as_numbers, as_text
+from bayespoint.cli.tables.pictures import pixel_columns
 
 NUMBER, CATEGORY = "number", "category"
 TEXT, IMAGE = "text", "image"  # of models that were made by bayespoint label

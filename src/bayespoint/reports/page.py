@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bayespoint.reports import html, inputs, sections
-from bayespoint.reports.decisions import decisions
+from bayespoint.reports import decisions, html, inputs, sections
 from bayespoint.reports.drift import Shift
-from bayespoint.reports.evaluation import Evaluation
+from bayespoint.reports.evaluation import Evaluation, Report
 from bayespoint.tools.extras import require
 from bayespoint.tools.files import write_text
+from bayespoint.tools.pipelines import n_rows
+
+# Titles and functions, in the order of the page. A function returns HTML, or "" to be left out.
+SECTIONS: dict[str, Callable[[Report], str]] = {
+    "Numbers": sections.numbers,
+    "Refusing to answer": sections.rejection,
+    "Calibration": sections.calibration,
+    "Classes": sections.classes,
+    "Thresholds": decisions.thresholds,
+    "Costs": decisions.costs,
+    "Features": inputs.features,
+    "Columns": inputs.columns,
+    "Examples": sections.examples,
+    "Model": sections.model,
+}
 
 
 def write_evaluation(
@@ -78,22 +92,13 @@ def write_evaluation(
             f"rows must be the {evaluation.n_rows} test points that were measured, in their order. "
             f"Got {n_rows(rows)} rows instead."
         )
-    header = sections.summary(evaluation, title)
+    report = Report(
+        evaluation, title, rows, image_shape, n_examples, details or {}, shifts, preparation
+    )
     parts = [
-        sections.numbers(evaluation),
-        sections.rejection(evaluation),
-        sections.calibration(evaluation),
-        sections.classes(evaluation),
-        decisions(evaluation),
-        inputs.features(evaluation),
-        inputs.columns(shifts, preparation),
-        sections.single_points(evaluation, rows, image_shape, n_examples),
-        sections.about(evaluation, details or {}),
+        f"<section><h2>{heading}</h2>{body}</section>"
+        for heading, section in SECTIONS.items()
+        if (body := section(report))
     ]
-    write_text(path, html.page(title, header, "\n".join(parts)))
+    write_text(path, html.page(title, sections.summary(report), "\n".join(parts)))
     return Path(path)
-
-
-def n_rows(rows: Any) -> int:
-    """Number of rows of anything that has some; a sparse matrix has no length."""
-    return rows.shape[0] if hasattr(rows, "shape") else len(rows)

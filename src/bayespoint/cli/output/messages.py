@@ -13,9 +13,9 @@ from typing import Any
 import typer
 from rich.console import Console, RenderableType
 
-from bayespoint.cli.errors import ExitCode, fail, printable
-from bayespoint.cli.progress import ProgressMonitor
-from bayespoint.cli.tables import new_console, show
+from bayespoint.cli.output.errors import ExitCode, fail, printable
+from bayespoint.cli.output.printing import new_console, show
+from bayespoint.cli.output.progress import ProgressMonitor
 from bayespoint.tools.monitor import watch
 
 MANY = 12  # classes that a summary lists

@@ -1,61 +1,26 @@
-"""Likelihoods of several classes: p(class | outputs of all classes)."""
+"""The argmax likelihood of several classes, the probit model of all outputs together."""
 
 from __future__ import annotations
 
-import itertools
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax, ndtr, ndtri, owens_t, softmax
+from scipy.special import ndtr, ndtri, owens_t
 from scipy.stats import qmc
 
 from bayespoint import _core
-from bayespoint.likelihoods.quadrature import TINY, log_rest, share_of_largest
+from bayespoint.likelihoods.base import JointLikelihood
+from bayespoint.likelihoods.quadrature import share_of_largest
+from bayespoint.tools.numbers import EPSILON, TINY
 from bayespoint.tools.state import need, number
 from bayespoint.tools.threads import in_parts
 
-N_POINTS = 256  # quasi-random points of the softmax, where outputs hardly vary: good to 1e-3
-MOST_FINE = 256  # times as many points where they vary much
-MANY = 10  # classes beyond which twice as many points are taken
-WIDE = 200.0  # deviation of differences of three outputs: from here Gaussian noise is good to 1e-6
-WIDE_OF_MANY = 20.0  # of more outputs: to 1e-3
-LOST = 1e-15  # probability that counts as none
 CERTAIN = 100.0  # standard deviations beyond which nothing changes
 RELIABLE = 1e-9  # probability from which Owen's function has six digits
-EPS = np.finfo(np.float64).eps
 PART = 64  # points of a compiled call: some tens of milliseconds
-
-
-class JointLikelihood(ABC):
-    """The probability of each of several classes, given the outputs f of all of them.
-
-    The last axis of an array of outputs is the axis of the classes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint.likelihoods import SoftmaxLikelihood
-    >>> log_p, log_rest = SoftmaxLikelihood().log_likelihood(np.array([[2.0, 0.0, 0.0]]))
-    >>> np.exp(log_p).round(3)
-    array([[0.787, 0.107, 0.107]])
-    """
-
-    @abstractmethod
-    def log_probability(self, outputs: NDArray) -> NDArray[np.float64]:
-        """Logarithms of the probabilities of the classes, given f."""
-
-    @abstractmethod
-    def log_predictive(self, mean: NDArray, covariance: NDArray) -> NDArray[np.float64]:
-        """Logarithms of their expectations for f ~ N(mean, covariance), shape (n, n_classes)."""
-
-    def log_likelihood(self, outputs: NDArray) -> tuple[NDArray, NDArray]:
-        """Logarithms of the probabilities of each class and of all others."""
-        log_p = self.log_probability(outputs)
-        return log_p, log_rest(log_p)
 
 
 class ArgmaxLikelihood(JointLikelihood):
@@ -79,6 +44,10 @@ class ArgmaxLikelihood(JointLikelihood):
     array([[0.546, 0.227, 0.227]])
     """
 
+    link = "probit"
+    codings = ("joint",)
+    parameters = ("noise",)
+
     def __init__(self, noise: float = 1.0) -> None:
         self.noise = noise
 
@@ -96,70 +65,6 @@ class ArgmaxLikelihood(JointLikelihood):
         """Raise an error if the noise is not positive."""
         number(self.noise, 0)
         need(self.noise > 0, "its noise is 0")
-
-
-class SoftmaxLikelihood(JointLikelihood):
-    r"""The softmax, the logistic model of several classes: :math:`p(y | f) \propto e^{f_y}`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint.likelihoods import SoftmaxLikelihood
-    >>> mean, covariance = np.array([[1.0, 0.0, 0.0]]), np.eye(3)[None]
-    >>> np.exp(SoftmaxLikelihood().log_predictive(mean, covariance)).round(3)
-    array([[0.519, 0.241, 0.241]])
-    """
-
-    def log_probability(self, outputs: NDArray) -> NDArray[np.float64]:
-        """The logarithm of the softmax."""
-        return log_softmax(outputs, axis=-1)
-
-    def log_predictive(self, mean: NDArray, covariance: NDArray) -> NDArray[np.float64]:
-        """Quadrature over two differences of outputs, quasi-random points for more.
-
-        The softmax is the law of the largest output with Gumbel noise. Where outputs vary far more,
-        Gaussian noise of the same variance does as well.
-        """
-        n_classes = mean.shape[1]
-        centred, roots = differences(mean, covariance)
-        wide = narrowest(roots) > (WIDE if n_classes <= 3 else WIDE_OF_MANY)
-        noise = np.pi**2 / 6 * np.eye(n_classes)
-        log_shares = np.empty(mean.shape)
-        log_shares[wide] = log_share_of_largest(mean[wide], covariance[wide] + noise)
-        integral = softmax_by_rows if n_classes <= 3 else softmax_at_random
-        log_shares[~wide] = np.log(np.maximum(integral(centred[~wide], roots[~wide]), TINY))
-        return log_shares
-
-
-def narrowest(roots: NDArray) -> NDArray[np.float64]:
-    """The smallest standard deviation of a difference of two outputs, of each point."""
-    pairs = itertools.combinations(range(roots.shape[1]), 2)
-    squares = [np.square(roots[:, i] - roots[:, j]).sum(axis=1) for i, j in pairs]
-    return np.sqrt(np.min(squares, axis=0))
-
-
-def softmax_by_rows(mean: NDArray, roots: NDArray) -> NDArray[np.float64]:
-    """The mean of the softmax of two or three outputs, good to 1e-6.
-
-    A class without a share, since another one dominates at all nodes, has that of the mean outputs.
-    """
-    plane = np.zeros((*mean.shape, 2))
-    plane[:, :, : roots.shape[2]] = roots
-    shares = few_at_a_time(_core.softmax.softmax_in_plane, mean, plane)
-    return np.maximum(shares, np.minimum(softmax(mean, axis=1), LOST))
-
-
-def softmax_at_random(mean: NDArray, roots: NDArray) -> NDArray[np.float64]:
-    """The mean of the softmax of more outputs, from more quasi-random points where they vary."""
-    spread = np.sqrt(np.square(roots).sum(axis=1).max(axis=1))
-    doubled = np.ceil(np.minimum(spread, MOST_FINE)) + (mean.shape[1] > MANY)
-    finer = np.minimum(2**doubled, MOST_FINE).astype(int)
-    shares = np.empty(mean.shape)
-    for factor in np.unique(finer):
-        own = finer == factor
-        points = normal_points(roots.shape[2], N_POINTS * int(factor))
-        shares[own] = few_at_a_time(_core.softmax.mean_softmax, mean[own], roots[own], points)
-    return shares
 
 
 def log_share_of_largest(mean: NDArray, covariance: NDArray) -> NDArray[np.float64]:
@@ -183,7 +88,7 @@ def log_share_of_largest(mean: NDArray, covariance: NDArray) -> NDArray[np.float
     Examples
     --------
     >>> import numpy as np
-    >>> from bayespoint.likelihoods.joint import log_share_of_largest
+    >>> from bayespoint.likelihoods.argmax import log_share_of_largest
     >>> np.exp(log_share_of_largest(np.zeros((1, 3)), np.eye(3)[None])).round(6)
     array([[0.333333, 0.333333, 0.333333]])
     """
@@ -215,7 +120,7 @@ def leads_both(mean: NDArray, covariance: NDArray, c: int) -> NDArray[np.float64
     plain = np.stack([own + covariance[:, k, k] for k in (i, j)], axis=1)
     square = plain - 2 * covariance[:, c, [i, j]]
     both = own - covariance[:, c, i] - covariance[:, c, j] + covariance[:, i, j]
-    s = np.sqrt(np.maximum(square, EPS * np.abs(plain) + TINY))  # what is left after rounding
+    s = np.sqrt(np.maximum(square, EPSILON * np.abs(plain) + TINY))  # what is left after rounding
     h, k = np.clip(lead / s, -CERTAIN, CERTAIN).T
     with np.errstate(over="ignore"):
         r = np.clip(both / s[:, 0] / s[:, 1], -1.0, 1.0)
@@ -228,15 +133,6 @@ def leads_both(mean: NDArray, covariance: NDArray, c: int) -> NDArray[np.float64
         ]
     total = (ndtr(h) + ndtr(k)) / 2 - owens_t(h, slopes[0]) - owens_t(k, slopes[1])
     return np.clip(total - 0.5 * opposite, 0.0, 1.0)
-
-
-def differences(mean: NDArray, covariance: NDArray) -> tuple[NDArray, NDArray]:
-    """Means about their mean, and roots (n, C, C - 1) of the covariance of what is left."""
-    n_classes = mean.shape[1]
-    centre = np.eye(n_classes) - 1 / n_classes
-    values, vectors = np.linalg.eigh(centre @ covariance @ centre)
-    roots = vectors[:, :, :0:-1] * np.sqrt(np.maximum(values[:, None, :0:-1], 0.0))
-    return mean @ centre, np.ascontiguousarray(roots)
 
 
 @lru_cache(maxsize=32)
