@@ -45,14 +45,13 @@ $(DEMO) $(DEV) $(DOCS): pyproject.toml constraints.txt
 venv: $(DOCS)  ## Create .venv with the locked versions of everything
 
 demo: $(DEMO)  ## Reproduce the papers in small; writes results/index.html
-	$(BIN)/bayespoint reproduce all --quick --out results
+	$(BIN)/python -m papers all --quick --out results
 
 test: $(DOCS) lint  ## Lint, then all tests and doctests
 	$(TESTS)
 
-# Compiled code with bounds checks is other code, which Numba's cache does not know: it has its own.
 test-bounds: $(DOCS)  ## All tests, with every index into an array checked
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/numba-bounds $(TESTS)
+	NUMBA_BOUNDSCHECK=1 $(TESTS)
 
 # Other versions have an environment of their own. The pages are not run: their numbers and pictures
 # are those of the locked versions.
@@ -82,8 +81,12 @@ lint: $(DEV)  ## Style, format, types, import directions, length of files, workf
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
 	$(BIN)/python tools/check_imports.py src/bayespoint
+<<<<<<< HEAD
 	$(BIN)/python tools/check_length.py src tests tools benchmarks examples
 	$(BIN)/python tools/check_workflows.py
+=======
+	$(BIN)/python tools/check_length.py src papers tests tools benchmarks examples
+>>>>>>> main
 
 format: $(DEV)  ## Rewrite the code in the house format
 	$(BIN)/python -m ruff check --fix .
@@ -117,5 +120,10 @@ lock: pyproject.toml  ## Renew constraints.txt from the registry
 
 clean:  ## Remove what the other targets made, results/ excepted
 	rm -rf docs/_build docs/gallery docs/api/generated
+<<<<<<< HEAD
 	rm -rf $(VENV) .venv-lock .venv-lowest .venv-nightly .venv-release dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests tools benchmarks docs examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+=======
+	rm -rf $(VENV) .venv-lock .venv-release dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find src papers tests tools benchmarks docs examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+>>>>>>> main

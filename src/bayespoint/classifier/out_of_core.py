@@ -13,10 +13,10 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from bayespoint.classifier.calibration import expected, temperature_of
 from bayespoint.classifier.fitted import Fitted, unchanged_on_failure
 from bayespoint.classifier.fitting import Trained
 from bayespoint.classifier.problem import Problem, check_weights
-from bayespoint.classifier.scaling import Scaling
 from bayespoint.codings import make_coding
 from bayespoint.engines import (
     Engine,
@@ -33,10 +33,10 @@ from bayespoint.rows.checkpoint import current_checkpoint
 from bayespoint.rows.design import Design
 from bayespoint.rows.fit import BlockFit, Learned
 from bayespoint.rows.points import scaled_rows, stored_points
-from bayespoint.rows.scores import expected, temperature_of
 from bayespoint.rows.survey import Survey, survey
 from bayespoint.spaces import DualSpace
 from bayespoint.spaces.basis import check_range
+from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.callbacks import monitor_for
 from bayespoint.tools.memory import SMALL, available_memory, check_fits
 from bayespoint.tools.monitor import Monitor

@@ -183,7 +183,7 @@ class ExpectationPropagation(Engine):
     space = ProcessSpace
     device_space = ProcessSpace
     can_update = True
-    can_join = True
+    codings = ("binary", "one_vs_rest", "joint")
 
     noise: float = 1.0
     prior_scale: float | ArrayLike | str = "auto"
@@ -235,7 +235,7 @@ class ExpectationPropagation(Engine):
         self, space: BasisSpace, targets: NDArray[np.int8], request: Request
     ) -> tuple[GaussianPosterior | JointPosterior | StreamPosterior, Run]:
         """Find the sites of each task; see the base class."""
-        if self.covariance == "diagonal" and not request.joint:
+        if self.covariance == "diagonal" and request.coding != "joint":
             weight = request.sample_weight
             if is_filter(self) and (weight is None or (weight == 1).all()):
                 return run_filter(self, space, targets, request)
@@ -244,7 +244,7 @@ class ExpectationPropagation(Engine):
                 return run_passes(self, space, targets, request, learn)
         if isinstance(self.prior_scale, str):
             return run_with_best_scale(self, space, targets, request)
-        if request.joint:
+        if request.coding == "joint":
             return self._run_jointly(space, targets, request)
         if request.device is not None and self.schedule == "sequential":
             return clone(self).set_params(schedule="parallel").run(space, targets, request)
@@ -282,8 +282,10 @@ class ExpectationPropagation(Engine):
         posterior, run = learn_tasks(self, learn, n_tasks, "sweeps", likelihood, request, size)
         return posterior, self._with_check(run, ratios)
 
-    def why_not_joint(self) -> str | None:
+    def why_not(self, coding: str) -> str | None:
         """Flips mix all classes, and hard labels and single passes have no joint form here."""
+        if coding != "joint":
+            return super().why_not(coding)
         if self.label_noise > 0:
             return f"label_noise={self.label_noise:g} mixes the outputs of all classes"
         if self.noise == 0:
