@@ -109,18 +109,11 @@ def conclude(
     target: float | None,
     remedy: str,
 ) -> tuple[ChainPosterior, Run]:
-    """The posterior of all tasks, and the run of their chains; see :func:`chain_run`."""
-    posterior = gather(tasks, space, targets)
-    return posterior, chain_run(tasks, posterior, n_draws, target, remedy)
-
-
-def chain_run(
-    tasks: list[Task], posterior: ChainPosterior, n_draws: int, target: float | None, remedy: str
-) -> Run:
-    """The run of the chains of all tasks.
+    """The posterior of all tasks, and the run of their chains.
 
     ``n_draws`` of each chain were requested, with an effective sample size of ``target`` or more.
     """
+    posterior = gather(tasks, space, targets)
     n_steps = max(task.n_steps for task in tasks)
     measures = {
         name: np.array([float(getattr(task, name)) for task in tasks])
@@ -141,7 +134,7 @@ def chain_run(
                 target,
                 task.n_steps,
                 remedy,
-            )
+            )  # fmt: skip
         )
     spread, size = np.max(measures["r_hat"]), np.min(measures["effective_sample_size"])
     if np.isnan(spread):
@@ -160,7 +153,7 @@ def chain_run(
         )
         summary = f"{early.summary}; {summary}"
         warnings.append(early)
-    return Run(
+    return posterior, Run(
         "steps", n_steps, summary, not warnings, remedy, measures=measures, warnings=warnings
     )
 

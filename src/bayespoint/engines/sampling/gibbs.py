@@ -18,9 +18,8 @@ from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
 from bayespoint.engines.sampling.chains import Chains
 from bayespoint.engines.sampling.convergence import AGREE, Task, agreement, check_sizes, conclude
-from bayespoint.engines.sampling.directions import covariance_factor
 from bayespoint.engines.sampling.halfspaces import Halfspaces
-from bayespoint.engines.sampling.moves import Circles, Lines, Outputs
+from bayespoint.engines.sampling.moves import Circles, Lines, Outputs, covariance_factor
 from bayespoint.engines.sampling.tempering import ladder_steps, temper
 from bayespoint.posteriors import ChainPosterior
 from bayespoint.spaces import BasisSpace
