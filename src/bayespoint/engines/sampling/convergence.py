@@ -101,19 +101,13 @@ def left_out_log_probability(
     return likelihood.log_predictive(score)[0]
 
 
-def conclude(
-    tasks: list[Task],
-    space: BasisSpace,
-    targets: NDArray[np.int8],
-    n_draws: int,
-    target: float | None,
-    remedy: str,
-) -> tuple[ChainPosterior, Run]:
-    """The posterior of all tasks, and the run of their chains.
+def chain_run(
+    tasks: list[Task], posterior: ChainPosterior, n_draws: int, target: float | None, remedy: str
+) -> Run:
+    """The run of the chains of all tasks.
 
     ``n_draws`` of each chain were requested, with an effective sample size of ``target`` or more.
     """
-    posterior = gather(tasks, space, targets)
     n_steps = max(task.n_steps for task in tasks)
     measures = {
         name: np.array([float(getattr(task, name)) for task in tasks])
@@ -134,7 +128,7 @@ def conclude(
                 target,
                 task.n_steps,
                 remedy,
-            )  # fmt: skip
+            )
         )
     spread, size = np.max(measures["r_hat"]), np.min(measures["effective_sample_size"])
     if np.isnan(spread):
@@ -153,7 +147,7 @@ def conclude(
         )
         summary = f"{early.summary}; {summary}"
         warnings.append(early)
-    return posterior, Run(
+    return Run(
         "steps", n_steps, summary, not warnings, remedy, measures=measures, warnings=warnings
     )
 
