@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from bayespoint.kernels import positive_parameters
-from bayespoint.selection.evaluation import (
+from bayespoint.selection.gradient import is_differentiable, solution_gradient
+from bayespoint.selection.objective import (
     FAILURES,
     Data,
     Evaluation,
@@ -21,7 +22,6 @@ from bayespoint.selection.evaluation import (
     split,
     with_params,
 )
-from bayespoint.selection.gradient import is_differentiable, solution_gradient
 from bayespoint.tools.maximize import climb
 from bayespoint.tools.monitor import current_monitor
 
