@@ -235,15 +235,15 @@ def test_a_long_name_takes_no_time(models, outcome, monkeypatch):
     run = {"object": "bayespoint.engines.Run", "number": 0}
     run["state"] = {"a" * 200_000: [0] * 200_000}
     attack = with_model(data, json.dumps(run, indent=4))
-    places, decode = [], Decoder.decode
+    lengths, decode = [], Decoder.decode
 
     def listen(self, node, place, depth=0):
-        places.append(place)
+        lengths.append(len(place))
         return decode(self, node, place, depth)
 
     monkeypatch.setattr(Decoder, "decode", listen)
     assert outcome(attack, X, expected) == "refused"
-    assert places and sum(map(len, places)) < 10_000
+    assert lengths and sum(lengths) < 10_000
 
 
 def test_arrays_are_not_used_without_end(models, outcome):

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.kernels import positive_parameters
-from bayespoint.selection.evaluation import (
+from bayespoint.selection.gradient import is_differentiable, solution_gradient
+from bayespoint.selection.objective import (
     FAILURES,
     Data,
     Evaluation,
@@ -20,7 +21,6 @@ from bayespoint.selection.evaluation import (
     split,
     with_params,
 )
-from bayespoint.selection.gradient import is_differentiable, solution_gradient
 from bayespoint.tools.checks import check_array
 from bayespoint.tools.maximize import climb
 from bayespoint.tools.monitor import current_monitor
