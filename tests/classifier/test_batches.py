@@ -257,7 +257,7 @@ def test_decay_out_of_range(decay):
         filtering(decay).fit(X, y)
 
 
-@pytest.mark.parametrize("parameters", [{"decay": 0.99}, {"decay": "auto"}, {"tied": True}])
+@pytest.mark.parametrize("parameters", [{"decay": 0.99}, {"decay": "auto"}])
 def test_a_full_covariance_does_not_forget(parameters):
     clf = BayesPointClassifier(kernel="linear", engine=ExpectationPropagation(**parameters))
     with pytest.raises(ValueError, match="unless covariance='diagonal'"):

@@ -94,12 +94,6 @@ def check_start(engine: Any, start: Any, kind: type[JointLikelihood], space: Bas
             f"{type(start.likelihood).__name__}: fit anew, or keep multi_class as it was."
         )
     check_same_weights(start, space)
-    wanted = getattr(engine, "covariance", "full")
-    if start.is_diagonal != (wanted == "diagonal"):
-        raise ValueError(
-            f"covariance={wanted!r} cannot go on from a posterior of several classes with a "
-            f"{'diagonal' if start.is_diagonal else 'full'} covariance: fit anew."
-        )
 
 
 def lost(n_classes: int) -> ValueError:
