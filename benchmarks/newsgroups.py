@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 from _report import table, timed
-from papers.datasets import data_folder
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
@@ -27,6 +26,7 @@ from sklearn.svm import LinearSVC
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation
+from papers.datasets import data_folder
 
 SCALE = 10.0
 

@@ -20,7 +20,7 @@ FIRST = (
 )
 QUICK = (
     "Runs marked {} take seconds. They have less data than the papers, and numbers are compared "
-    "with printed ones where the data are the same. <code>bayespoint reproduce all --full</code> "
+    "with printed ones where the data are the same. <code>python -m papers all --full</code> "
     "repeats the experiments in their published size."
 )
 COLOURS = {"holds": "agrees", "holds in part": "partly", "does not hold": "worse"}  # CSS classes

@@ -217,7 +217,7 @@ def test_a_prior_too_wide(engine, kernel):
     else:
         assert np.isfinite(clf.predict_proba(X)).all()
     clf = BayesPointClassifier(kernel="linear", engine=engine).set_params(**wide)
-    assert not clf.fit(X, Y).coding_.is_joint
+    assert clf.fit(X, Y).coding_.name != "joint"
 
 
 def test_a_name_that_is_none():

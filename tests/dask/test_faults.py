@@ -15,7 +15,7 @@ from tests.helpers import faults
 from tests.helpers.faults import After, LoggedBlocks, kill, within
 
 from bayespoint import BayesPointClassifier
-from bayespoint.dask import DaskBayesPointClassifier
+from bayespoint.classifier.dask import DaskBayesPointClassifier
 from bayespoint.engines import ExpectationPropagation
 from bayespoint.exceptions import BlockError, ClusterError
 from bayespoint.rows import checkpoints, from_npy, from_parquet

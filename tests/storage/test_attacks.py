@@ -247,7 +247,7 @@ def test_a_long_name_takes_no_time(models, outcome):
 def test_arrays_are_not_used_without_end(models, outcome):
     """Each use of an array is a check of all its numbers."""
     data, X, expected = models["linear"]
-    run = {"object": "bayespoint.classifier.scaling.Scaling", "state": {}}
+    run = {"object": "bayespoint.scaling.Scaling", "state": {}}
     run["state"] = {name: {"array": "arrays/1.npy"} for name in ("mean", "scale")}
     nodes = [{**run, "number": number} for number in range(2000)]
     assert outcome(with_model(data, json.dumps(nodes)), X, expected) == "refused"

@@ -21,11 +21,11 @@ from bayespoint.classifier.inputs import validated
 from bayespoint.classifier.out_of_core import OutOfCore
 from bayespoint.classifier.parameters import can_update
 from bayespoint.classifier.problem import Problem, known_classes
-from bayespoint.classifier.scaling import Scaling
 from bayespoint.engines import Engine
 from bayespoint.gpu.arrays import scaled, to_numpy
 from bayespoint.kernels import Kernel
 from bayespoint.rows import Blocks
+from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.callbacks import CallbackSupport, monitor_for, with_callbacks
 from bayespoint.tools.monitor import current_monitor
 

@@ -129,7 +129,7 @@ class Fitted(Predictions, Training, Deferred):
         if relevance is not None:
             self.feature_relevance_ = relevance
         if choice is not None:
-            together = "joint" if self.coding_.is_joint else "one_vs_rest"
+            together = "joint" if self.coding_.name == "joint" else "one_vs_rest"
             self.chosen_params_ = {
                 "standardize": self._scaling is not None,
                 "multi_class": together,

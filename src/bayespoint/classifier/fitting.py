@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_expit
 from sklearn.base import clone
 
 from bayespoint.classifier.calibration import (
@@ -19,12 +18,11 @@ from bayespoint.classifier.calibration import (
 from bayespoint.classifier.kernel_choice.choice import Given, choose
 from bayespoint.classifier.parameters import Settings
 from bayespoint.classifier.problem import Problem
-from bayespoint.codings import TEMPERATURES, Coding, make_coding
+from bayespoint.codings import TEMPERATURES, Coding
 from bayespoint.engines import Engine, Request, Run
 from bayespoint.gpu.devices import is_tensor, memory_errors_in_words
 from bayespoint.gpu.kernels import fitted as fitted_on_device
 from bayespoint.posteriors import MixturePosterior, Posterior, StreamPosterior
-from bayespoint.posteriors.mixture import scores
 from bayespoint.spaces import StackedSpace
 from bayespoint.tools.monitor import Monitor, watch
 
@@ -49,7 +47,7 @@ class Training(Settings):
     def _with_coding(self, problem: Problem, engine: Engine) -> Problem:
         """The problem, with its classes together or one against the rest."""
         n_weights = len(problem.classes) * (problem.points.shape[1] + 1)
-        return replace(problem, joint=self._joins(engine, n_weights))
+        return replace(problem, multi_class=self._coding_name(engine, n_weights))
 
     def _train(self, problem: Problem, monitor: Monitor, start: Posterior | None = None) -> Trained:
         """Train as the parameters say; ``start`` is an earlier result to extend or to update."""
@@ -59,8 +57,8 @@ class Training(Settings):
             temperature = self._find_temperature(whole.posterior, problem, start, whole.coding)
             return at_temperature(whole, temperature)
         engine = self._make_engine(problem.points)
-        if problem.joint and not engine.can_join:
-            problem = replace(problem, joint=False)
+        if problem.multi_class not in engine.codings:
+            problem = replace(problem, multi_class="one_vs_rest")
         with watch(monitor):
             space = self._make_space(engine, problem)
         posterior, run = self._solve(engine, problem, space, start, monitor)
@@ -73,7 +71,7 @@ class Training(Settings):
         temperature = self._find_temperature(posterior, problem, start)
         space = space if posterior.support is None else space.restrict(posterior.support)
         space.forget()
-        coding = make_coding(problem.classes, temperature, joint=problem.joint)
+        coding = problem.coding.at(temperature)
         return self._with_losses(Trained(space, posterior, coding, run), problem, start)
 
     def _with_losses(self, trained: Trained, problem: Problem, start: Posterior | None) -> Trained:
@@ -96,7 +94,7 @@ class Training(Settings):
         if self._temperature_losses is not None:
             total = self._temperature_losses + losses
             temperature = temperature_of_losses(total)
-        coding = make_coding(problem.classes, temperature, joint=problem.joint)
+        coding = problem.coding.at(temperature)
         return trained._replace(coding=coding, losses=total)
 
     def _choose(self, problem: Problem, engine: Engine, monitor: Monitor) -> Any:
@@ -150,7 +148,7 @@ class Training(Settings):
         rng = np.random.default_rng(self._seed)
         device = problem.points.device if is_tensor(problem.points) else None
         request = Request(
-            rng, monitor, problem.weight, start, self.n_jobs, problem.is_joint, device
+            rng, monitor, problem.weight, start, self.n_jobs, problem.coding.name, device
         )
         with memory_errors_in_words(device):
             return engine.run(space, problem.targets, request)
@@ -193,8 +191,7 @@ def mixed(mixture: Sequence[tuple], parts: list[Trained], problem: Problem) -> T
     left_out = None
     if all(part.posterior.left_out_log_probability is not None for part in parts):
         left_out = np.einsum("k,knc->nc", share, [left_out_of(part, problem) for part in parts])
-        joint = parts[0].coding.is_joint
-        left_out = np.log(left_out) if joint else log_expit(problem.targets * scores(left_out))
+        left_out = parts[0].coding.right_answers(left_out, problem.codes)
     posterior = MixturePosterior(
         share,
         [part.posterior for part in parts],
@@ -203,7 +200,7 @@ def mixed(mixture: Sequence[tuple], parts: list[Trained], problem: Problem) -> T
         left_out_log_probability=left_out,
     )
     space = StackedSpace([part.space for part in parts], share.tolist())
-    coding = make_coding(problem.classes, joint=parts[0].coding.is_joint)
+    coding = parts[0].coding.at(1.0)
     return Trained(space, posterior, coding, run_of([part.run for part in parts]))
 
 
@@ -211,7 +208,7 @@ def at_temperature(trained: Trained, temperature: float) -> Trained:
     """The same, whose log-odds are divided by a temperature once more."""
     old = trained.coding
     both = float(np.clip(old.temperature * temperature, *TEMPERATURES))
-    return trained._replace(coding=make_coding(old.classes, both, joint=old.is_joint))
+    return trained._replace(coding=old.at(both))
 
 
 def described(likelihood: Any) -> str:

@@ -13,10 +13,10 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from bayespoint.classifier.calibration import expected, temperature_of
 from bayespoint.classifier.fitted import Fitted, unchanged_on_failure
 from bayespoint.classifier.fitting import Trained
 from bayespoint.classifier.problem import Problem, check_weights
-from bayespoint.classifier.scaling import Scaling
 from bayespoint.codings import make_coding
 from bayespoint.engines import (
     Engine,
@@ -33,10 +33,10 @@ from bayespoint.rows.checkpoint import current_checkpoint
 from bayespoint.rows.design import Design
 from bayespoint.rows.fit import BlockFit, Learned
 from bayespoint.rows.points import scaled_rows, stored_points
-from bayespoint.rows.scores import expected, temperature_of
 from bayespoint.rows.survey import Survey, survey
 from bayespoint.spaces import DualSpace
 from bayespoint.spaces.basis import check_range
+from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.callbacks import monitor_for
 from bayespoint.tools.memory import SMALL, available_memory, check_fits
 from bayespoint.tools.monitor import Monitor
@@ -174,7 +174,7 @@ class OutOfCore(Fitted):
         if getattr(engine, "decay", 1.0) != 1:
             raise ValueError(
                 "A fit over blocks visits all rows again and again, and needs decay=1.0. Got "
-                f"{engine.decay!r}: pass batches to partial_fit."  # type: ignore[union-attr]
+                f"{engine.decay!r}: pass batches to partial_fit."
             )
         if isinstance(engine.prior_scale, str):
             engine = with_scale(engine, 1.0)

@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 
-from bayespoint.codings import TEMPERATURES
+from bayespoint.codings import MULTI_CLASS, TEMPERATURES, JointCoding, OneVersusRest
 from bayespoint.engines import Engine, get_engine
 from bayespoint.engines.base import ENGINES
 from bayespoint.engines.gaussian.evidence_gradient import has_gradient
@@ -122,7 +122,7 @@ class Settings(BaseEstimator):
         for name in ("normalize", "fit_intercept", "warm_start"):
             check_flag(self, name)
         check_choice(self, "decision", ("bayes_point", "vote"))
-        check_choice(self, "multi_class", ("auto", "joint", "one_vs_rest"))
+        check_choice(self, "multi_class", ("auto", *MULTI_CLASS))
         check_number(self, "max_time", low=0, closed="neither", also=(None,))
         low, high = TEMPERATURES
         check_number(self, "temperature", low=low, high=high, closed="both", also=("auto",))
@@ -219,26 +219,28 @@ class Settings(BaseEstimator):
             warn_user(SparseInputWarning(str(chosen)))
         return chosen
 
-    def _joins(self, engine: Engine, n_weights: int) -> bool:
-        """Whether several classes, with so many linear weights, are learned together."""
-        if self.multi_class == "one_vs_rest":
-            return False
-        reason = engine.why_not_joint()
-        if self.multi_class == "joint" and reason is not None:
-            raise ValueError(
-                f"multi_class='joint' cannot be had: {reason}. Engines of several classes together "
-                "are ExpectationPropagation and LaplaceApproximation; else set "
-                "multi_class='one_vs_rest'."
-            )
-        if self.multi_class == "joint" or reason is not None:
-            return reason is None
+    def _coding_name(self, engine: Engine, n_weights: int) -> str:
+        """The coding of several classes, with so many linear weights."""
+        wanted = self.multi_class if self.multi_class != "auto" else JointCoding.name
+        reason = engine.why_not(wanted)
+        if self.multi_class != "auto":
+            if reason is not None:
+                able = [one.__name__ for one in ENGINES.values() if wanted in one.codings]
+                raise ValueError(
+                    f"multi_class={wanted!r} is not available: {reason}. Engines that support it "
+                    f"are {' and '.join(sorted(able))}; else set multi_class='one_vs_rest'."
+                )
+            return wanted
+        if reason is not None:
+            return OneVersusRest.name
         # Measured (benchmarks/multiclass.py): classes that a linear machine cannot separate from
         # all others gain much; with other kernels both are as good, and one after another faster.
         is_linear = self.kernel_is_named and self._kernel_is("is_linear")
         scale = getattr(engine, "prior_scale", 1.0)
         if not isinstance(scale, str) and np.max(scale) > WIDEST_JOINT:
-            return False  # rounding errors
-        return is_linear and self.ridge == 0 and n_weights <= MOST_JOINT_WEIGHTS
+            return OneVersusRest.name  # rounding errors
+        joins = is_linear and self.ridge == 0 and n_weights <= MOST_JOINT_WEIGHTS
+        return wanted if joins else OneVersusRest.name
 
     def _takes_sparse(self, engine: Engine) -> bool:
         return engine.accepts_sparse and self._kernel_is("is_linear")

@@ -13,11 +13,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayespoint.classifier.inputs import device_points
-from bayespoint.classifier.scaling import Scaling
 from bayespoint.codings import Coding
 from bayespoint.gpu.arrays import like, scaled, to_numpy
 from bayespoint.gpu.devices import memory_errors_in_words, prediction_device
 from bayespoint.posteriors import Posterior
+from bayespoint.spaces.scaling import Scaling
 
 CHUNK = 8192  # points transformed at a time
 

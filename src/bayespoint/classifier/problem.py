@@ -38,8 +38,8 @@ class Problem:
         Columns of a kernel matrix that belong to these points.
     given : ndarray of bool, shape (n_given,)
         Which of the points that were given have a positive weight.
-    joint : bool
-        Whether several classes are learned together.
+    multi_class : str
+        Name of the coding of more than two classes.
     """
 
     points: NDArray
@@ -48,7 +48,7 @@ class Problem:
     weight: NDArray[np.float64] | None
     columns: slice | NDArray[np.int64]
     given: NDArray[np.bool_]
-    joint: bool = False
+    multi_class: str = "one_vs_rest"
 
     @classmethod
     def pose(
@@ -99,17 +99,12 @@ class Problem:
     @cached_property
     def coding(self) -> Coding:
         """How the classes are reduced to tasks."""
-        return make_coding(self.classes, joint=self.joint)
+        return make_coding(self.classes, name=self.multi_class)
 
     @property
     def targets(self) -> NDArray[np.int8]:
         """Labels -1, +1 of all binary tasks, shape (n_samples, n_tasks)."""
         return self.coding.encode(self.codes)
-
-    @property
-    def is_joint(self) -> bool:
-        """Whether there are several classes, learned together."""
-        return self.coding.is_joint
 
     @property
     def fingerprint(self) -> tuple:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from bayespoint import BayesPointClassifier
-from bayespoint.cli.errors import bad_data, bad_usage
+from bayespoint.cli.output.errors import bad_data, bad_usage
 from bayespoint.exceptions import ClusterError
 from bayespoint.rows import Blocks
 from bayespoint.tools.extras import require
@@ -21,9 +21,9 @@ def fit_at(address: str | None, machine: BayesPointClassifier, rows: Blocks) -> 
         machine.fit(rows)
         return
     with connected(address) as client:
-        from bayespoint.dask import DaskBayesPointClassifier
-        from bayespoint.dask.cluster import Cluster
-        from bayespoint.dask.inputs import held
+        from bayespoint.classifier.dask import DaskBayesPointClassifier
+        from bayespoint.rows.dask.cluster import Cluster
+        from bayespoint.rows.dask.inputs import held
 
         params = machine.get_params(deep=False)
         able = DaskBayesPointClassifier._get_param_names()

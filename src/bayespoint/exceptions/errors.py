@@ -135,34 +135,6 @@ class CheckpointError(Attributes, ValueError):
 
 
 @dataclass(eq=False)
-class DataUnavailableError(Attributes, OSError):
-    """A data set is neither in the data folder nor available from OpenML.
-
-    Attributes
-    ----------
-    wanted : str
-        Name of the data set.
-    tried : str
-        Where it was looked for, and what went wrong there.
-    remedy : str
-        What to do.
-
-    Examples
-    --------
-    >>> from bayespoint.exceptions import DataUnavailableError
-    >>> print(DataUnavailableError("MNIST", "OpenML: no network", "name a data folder"))
-    Cannot load MNIST. Tried OpenML: no network. Remedy: name a data folder.
-    """
-
-    wanted: str
-    tried: str
-    remedy: str
-
-    def __str__(self) -> str:
-        return f"Cannot load {self.wanted}. Tried {self.tried}. Remedy: {self.remedy}."
-
-
-@dataclass(eq=False)
 class DeviceError(Attributes, RuntimeError):
     """The GPU that was asked for cannot be used.
 

@@ -32,6 +32,8 @@ class LogisticLikelihood(Likelihood):
     array([0.679])
     """
 
+    link = "logistic"
+
     def log_likelihood(self, outputs: NDArray) -> tuple[NDArray, NDArray]:
         """Logarithms of sigma(f) and sigma(-f)."""
         return log_expit(outputs), log_expit(-outputs)

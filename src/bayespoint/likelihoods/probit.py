@@ -8,7 +8,8 @@ from scipy.special import log_ndtr
 
 from bayespoint import _core
 from bayespoint.likelihoods.base import Likelihood
-from bayespoint.likelihoods.quadrature import NODES, TINY, WEIGHTS
+from bayespoint.likelihoods.quadrature import NODES, WEIGHTS
+from bayespoint.tools.numbers import TINY
 from bayespoint.tools.state import finite, need, number
 
 HARD = 1e-9  # smallest noise relative to the largest output: below it labels are certain
@@ -40,6 +41,10 @@ class ProbitLikelihood(Likelihood):
     >>> score, np.exp(likelihood.log_predictive(score)[0]).round(3)
     (array([1.]), array([0.773]))
     """
+
+    link = "probit"
+    parameters = ("noise", "label_noise")
+    code = 0
 
     def __init__(
         self, noise: float | NDArray[np.float64] = 1.0, label_noise: float | NDArray = 0.0

@@ -13,7 +13,8 @@ from bayespoint.codings import Coding
 from bayespoint.gpu.arrays import copy_on
 from bayespoint.gpu.coordinates import DeviceCoordinates
 from bayespoint.gpu.joint import output_covariances
-from bayespoint.likelihoods.joint import JointLikelihood, log_share_of_largest
+from bayespoint.likelihoods import JointLikelihood
+from bayespoint.likelihoods.argmax import log_share_of_largest
 from bayespoint.likelihoods.quadrature import log_rest
 from bayespoint.posteriors.base import Posterior
 from bayespoint.posteriors.gaussian import Messages

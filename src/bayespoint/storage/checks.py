@@ -14,12 +14,12 @@ import numpy as np
 
 from bayespoint.classifier.calibration import LOG_TEMPERATURES
 from bayespoint.classifier.estimator import BayesPointClassifier
-from bayespoint.classifier.scaling import Scaling
 from bayespoint.codings import Coding
 from bayespoint.engines import Engine, Run
 from bayespoint.exceptions import held_warnings, one_line
 from bayespoint.posteriors import Posterior
 from bayespoint.spaces import BasisSpace, DualSpace, StackedSpace
+from bayespoint.spaces.scaling import Scaling
 from bayespoint.storage.checks_sklearn import TRANSFORMERS
 from bayespoint.tools.state import ContentError, finite, integer, need, shaped
 

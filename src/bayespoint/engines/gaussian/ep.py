@@ -165,7 +165,7 @@ class ExpectationPropagation(Engine):
     space = ProcessSpace
     device_space = ProcessSpace
     can_update = True
-    can_join = True
+    codings = ("binary", "one_vs_rest", "joint")
 
     noise: float = 1.0
     prior_scale: float | ArrayLike | str = "auto"
@@ -222,7 +222,7 @@ class ExpectationPropagation(Engine):
                 return run_passes(self, space, targets, request, learn)
         if isinstance(self.prior_scale, str):
             return run_with_best_scale(self, space, targets, request)
-        if request.joint:
+        if request.coding == "joint":
             return self._run_jointly(space, targets, request)
         if request.device is not None and self.schedule == "sequential":
             return clone(self).set_params(schedule="parallel").run(space, targets, request)
@@ -260,8 +260,10 @@ class ExpectationPropagation(Engine):
         posterior, run = learn_tasks(self, learn, n_tasks, "sweeps", likelihood, request, size)
         return posterior, self._with_check(run, ratios)
 
-    def why_not_joint(self) -> str | None:
+    def why_not(self, coding: str) -> str | None:
         """Flips mix all classes; hard labels, single passes and independent weights cannot join."""
+        if coding != "joint":
+            return super().why_not(coding)
         if self.covariance == "diagonal":
             return "independent weights (covariance='diagonal') are those of separate tasks"
         if self.label_noise > 0:

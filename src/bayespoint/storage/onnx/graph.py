@@ -112,6 +112,18 @@ class Value:
         """Sums along an axis, which is kept with one entry or dropped."""
         return self.graph.add("ReduceSum", self, np.array([axis]), keepdims=int(keep))
 
+    def beside(self, other: Value) -> Value:
+        """The columns of another value after these."""
+        return join([self, other])
+
+    def argmax(self) -> Value:
+        """The column of the largest entry of each row."""
+        return self.graph.add("ArgMax", self, axis=1, keepdims=0)
+
+    def as_integers(self) -> Value:
+        """The same numbers as 64-bit integers."""
+        return self.graph.add("Cast", self, to=TensorProto.INT64)
+
     def columns(self, begin: int, end: int) -> Value:
         """Some of the columns of a matrix."""
         return self.graph.add("Slice", self, np.array([begin]), np.array([end]), np.array([1]))

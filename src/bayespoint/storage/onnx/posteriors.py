@@ -6,9 +6,8 @@ from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
-from onnx import TensorProto
 
-from bayespoint.codings import LARGEST, BinaryCoding, Coding
+from bayespoint.codings import Coding
 from bayespoint.likelihoods import LogisticLikelihood, ProbitLikelihood
 from bayespoint.likelihoods.logistic import SLOPE
 from bayespoint.likelihoods.probit import HARD
@@ -39,11 +38,7 @@ class Answers(NamedTuple):
 
 def class_index(coding: Coding, answers: Answers) -> Value:
     """Index of the predicted class of each point."""
-    graph = answers.decision.graph
-    if isinstance(coding, BinaryCoding):
-        is_yes = answers.decision.is_positive().reshape(-1)
-        return graph.add("Cast", is_yes, to=TensorProto.INT64)
-    return graph.add("ArgMax", log_odds(coding, answers), axis=1, keepdims=0)
+    return coding.onnx_class(answers.decision, log_odds(coding, answers))
 
 
 def probabilities(coding: Coding, answers: Answers) -> Value:
@@ -53,11 +48,7 @@ def probabilities(coding: Coding, answers: Answers) -> Value:
 
 def log_odds(coding: Coding, answers: Answers) -> Value:
     """Scores of the classes, over the temperature."""
-    if isinstance(coding, BinaryCoding):
-        scores = join([answers.log_no, answers.log_yes])
-    else:
-        scores = (answers.log_yes - answers.log_no).at_most(LARGEST)
-    return scores.at_least(-LARGEST) / coding.temperature
+    return coding.onnx_log_odds(answers.log_yes, answers.log_no) / coding.temperature
 
 
 @singledispatch
@@ -145,9 +136,7 @@ def _(posterior: MixturePosterior, space: Any, X: Value, rule: str) -> Answers:
     ]
     mixed = [share * weight for share, weight in zip(shares, posterior.weights, strict=True)]
     log_p = sum(mixed[1:], mixed[0]).at_least(TINY).log()
-    if isinstance(posterior.codings[0], BinaryCoding):
-        log_p = log_p.columns(1, 2) - log_p.columns(0, 1)
-    return logistic_answers(log_p)
+    return logistic_answers(posterior.codings[0].onnx_decision(log_p))
 
 
 def sample_outputs(posterior: Any, Z: Value) -> Value:
