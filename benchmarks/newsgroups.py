@@ -74,7 +74,7 @@ def machine(max_iter: int) -> BayesPointClassifier:
     engine = ExpectationPropagation(
         covariance="diagonal", max_iter=max_iter, prior_scale=SCALE, tol=0.01
     )
-    return BayesPointClassifier(kernel="linear", engine=engine)
+    return BayesPointClassifier(kernel="linear", multi_class="one_vs_rest", engine=engine)
 
 
 def read(path: Path) -> tuple[list[str], np.ndarray]:

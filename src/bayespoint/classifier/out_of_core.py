@@ -171,7 +171,7 @@ class OutOfCore(Fitted):
                 "A fit over blocks needs engine='ep', 'laplace' or 'perceptron'. Got "
                 f"{type(engine).__name__}."
             )
-        if getattr(engine, "decay", 1.0) != 1:
+        if getattr(engine, "decay", 1.0) != 1.0:
             raise ValueError(
                 "A fit over blocks visits all rows again and again, and needs decay=1.0. Got "
                 f"{engine.decay!r}: pass batches to partial_fit."

@@ -163,7 +163,7 @@ class JointPosterior(Posterior):
     def check_state(self) -> None:
         """Raise an error if the stored attributes are invalid."""
         sizes = finite(self.mean, "dc")
-        need(self.own.ndim == 3, "it has independent weights of several classes, of version 0.1")
+        need(np.ndim(self.own) == 3, "joint classes with independent weights are not supported")
         finite(self.own, "cdk", **sizes)
         finite(self.shared, "cdr", **sizes)
         optional(self.log_evidence, "e", e=1)

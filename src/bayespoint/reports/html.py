@@ -125,11 +125,6 @@ def figure(address: str, alternative: str, caption: str = "", *, dark: str | Non
     return f"<figure>{image}{below}</figure>"
 
 
-def badge(words: Any) -> str:
-    """A short text in a frame."""
-    return f'<span class="badge">{text(words)}</span>'
-
-
 def number(value: float | None) -> str:
     """A number with three digits after the point, or a dash."""
     return NOTHING if value is None else f"{value:.3f}"

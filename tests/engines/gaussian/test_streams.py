@@ -1,4 +1,4 @@
-"""Streams: filtering, forgetting, rates side by side, against slow versions."""
+"""Streams: filtering, forgetting and rates side by side, against slow versions."""
 
 import numpy as np
 import pytest

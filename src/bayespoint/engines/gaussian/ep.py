@@ -75,8 +75,8 @@ class ExpectationPropagation(Engine):
     covariance : {"full", "diagonal"}, default="full"
         ``"diagonal"`` treats the weights as independent: a pass costs as much as the data have
         entries that are not zero, and sparse input stays sparse. It warns where a check of a few
-        outputs shows that it makes a difference (not after a single pass). Several classes are then
-        learned one against the rest.
+        outputs shows that it makes a difference (not after a single pass). Several classes then
+        have one task each.
     schedule : {"sequential", "parallel"}, default="sequential"
         Whether sites change one after another (in blocks, exactly) or all at once. Both converge to
         the same point; the first in fewer sweeps and nearly always.
@@ -191,7 +191,7 @@ class ExpectationPropagation(Engine):
         check_number(self, "max_iter", low=1, integer=True)
         check_prior(self)
         check_number(self, "decay", low=0, high=1, closed="right", also=("auto",))
-        if self.covariance != "diagonal" and self.decay != 1:
+        if self.covariance != "diagonal" and self.decay != 1.0:
             raise parameter_error(self, "decay", "1.0 unless covariance='diagonal'")
         if self.covariance == "diagonal":
             if self.schedule == "parallel":
@@ -213,7 +213,7 @@ class ExpectationPropagation(Engine):
         self, space: BasisSpace, targets: NDArray[np.int8], request: Request
     ) -> tuple[GaussianPosterior | JointPosterior | StreamPosterior, Run]:
         """Find the sites of each task; see the base class."""
-        if self.covariance == "diagonal":
+        if self.covariance == "diagonal" and request.coding != "joint":
             weight = request.sample_weight
             if is_filter(self) and (weight is None or (weight == 1).all()):
                 return run_filter(self, space, targets, request)
@@ -261,11 +261,9 @@ class ExpectationPropagation(Engine):
         return posterior, self._with_check(run, ratios)
 
     def why_not(self, coding: str) -> str | None:
-        """Flips mix all classes; hard labels, single passes and independent weights cannot join."""
+        """Flips mix all classes, and hard labels and single passes have no joint form here."""
         if coding != "joint":
             return super().why_not(coding)
-        if self.covariance == "diagonal":
-            return "independent weights (covariance='diagonal') are those of separate tasks"
         if self.label_noise > 0:
             return f"label_noise={self.label_noise:g} mixes the outputs of all classes"
         if self.noise == 0:
@@ -274,6 +272,8 @@ class ExpectationPropagation(Engine):
             return f"the square of noise={self.noise:g} vanishes"
         if self.noise > LARGE:
             return f"the square of noise={self.noise:g} overflows"
+        if self.covariance == "diagonal":
+            return "covariance='diagonal' treats all weights as independent"
         if self.max_iter == 1:
             return "max_iter=1 is a single pass through separate tasks"
         return None

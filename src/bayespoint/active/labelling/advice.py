@@ -1,4 +1,4 @@
-"""What labels are worth: suspect labels, what the next label brings, and when to stop."""
+"""Advice for a person who labels: suspect labels, what the next label brings, when to stop."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def expected_fall(
     return float(error), error * np.maximum(0.0, 1 - after / max(before, TINY))
 
 
-def advice(
+def recommendation(
     n_labels: int,
     n_classes: int,
     n_open: int,

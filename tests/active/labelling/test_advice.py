@@ -8,11 +8,11 @@ from sklearn.datasets import load_iris
 
 from bayespoint import BayesPointClassifier
 from bayespoint.active.classifiers import drawn_outputs, probabilities
-from bayespoint.active.labelling.worth import (
+from bayespoint.active.labelling.advice import (
     N_DRAWS,
-    advice,
     expected_fall,
     left_out_probabilities,
+    recommendation,
     suspects,
 )
 
@@ -83,4 +83,4 @@ def test_suspects():
     ],
 )
 def test_advice(given, words):
-    assert re.search(words, advice(*given))
+    assert re.search(words, recommendation(*given))
