@@ -25,7 +25,6 @@ import numpy as np
 import torch
 from _report import table, timed
 from _rivals import KernelRidge, NystroemSoftmax, chosen, packages, scores, unit_features
-from papers.datasets import load_mnist
 
 from bayespoint import BayesPointClassifier
 from bayespoint.classifier import attributes
@@ -36,6 +35,7 @@ from bayespoint.engines.sampling import perceptron, waves
 from bayespoint.gpu import kernels, perceptrons, rows
 from bayespoint.kernels import PolynomialKernel
 from bayespoint.spaces import DeviceSpace
+from papers.datasets import load_mnist
 
 # glibc gives freed memory back at once unless it is told to keep it; a virtual machine may take
 # longer to hand it out again than the device takes for the whole fit.

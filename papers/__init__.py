@@ -1,8 +1,8 @@
 """Published experiments, repeated: printed and measured values.
 
-``bayespoint reproduce`` runs them from the command line. To add one, write a package that ends in
-an :class:`Experiment` and add it to ``EXPERIMENTS``. Each part of it, with its data, tables and
-figures, is a module.
+``python -m papers`` runs them from the root of the repository. To add one, write a package that
+ends in an :class:`Experiment` and add it to ``EXPERIMENTS``. Each part of it, with its data,
+tables and figures, is a module.
 
 >>> from papers import EXPERIMENTS, Context
 >>> result = EXPERIMENTS["large-scale"].run(Context())

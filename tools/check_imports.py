@@ -42,6 +42,8 @@ LEAVES = {"exceptions", "tools"}
 ROOT = {"__init__", "__main__"}
 # Rooms with a closed list of importers.
 ONLY_FOR: dict[str, set[str]] = {}
+# What is beside the package in the repository, and not in the wheel.
+BESIDE = {"papers", "tests", "tools", "benchmarks", "examples"}
 # Libraries that a room must not know.
 FORBIDDEN = {"_core": {"sklearn"}}
 # Private names of other libraries that may be imported, as "library.module._name". Keep it empty.
@@ -146,6 +148,8 @@ def check_file(path: Path, package: Path, rooms: set[str]) -> Iterator[tuple[int
             if message:
                 yield line, message
         else:
+            if library in BESIDE:
+                yield line, f"{library} is beside the package: {PACKAGE} must not import it"
             if library in FORBIDDEN.get(room, ()):
                 yield line, f"{room} must not import {library}"
             if is_private(name) and name not in PRIVATE_ALLOWED:

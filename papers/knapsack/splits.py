@@ -31,7 +31,7 @@ from papers.datasets import load_shipped, load_uci
 N_FOLDS = 5  # of section 5
 TEST_SHARE = 0.2
 SETS = ("liver", "sonar", "heart", "contraceptive", "pima", "australian", "breast")  # of Table 1
-QUICK_SETS = ("liver", "heart", "breast")  # that come with the package and take least time
+QUICK_SETS = ("liver", "heart", "breast")  # of papers/data, those that take least time
 SVM, EP, KNAP, MODE, ONE = "SVM", "EP", "knapsack", "knapsack, β = ∞", "knapsack, β = 1"
 OURS, DEFAULT = "knapsack, averaged", "knapsack, averaged, no folds"
 METHODS = (SVM, EP, KNAP, MODE, ONE, OURS, DEFAULT)

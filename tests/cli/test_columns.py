@@ -6,8 +6,8 @@ import pytest
 from tests.helpers.running import ask_json, error_line, invoke, loans, succeed, write
 
 import bayespoint
-from bayespoint.cli.columns import CATEGORY, NUMBER, judge
-from bayespoint.cli.number_formats import as_numbers
+from bayespoint.cli.tables.columns import CATEGORY, NUMBER, judge
+from bayespoint.cli.tables.number_formats import as_numbers
 
 RNG = np.random.default_rng(0)
 FAST = ["--engine", "laplace", "--kernel", "linear"]

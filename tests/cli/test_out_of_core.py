@@ -6,7 +6,8 @@ import pytest
 from tests.helpers.running import ask_json, error_line, invoke, loans, succeed
 
 import bayespoint
-from bayespoint.cli import out_of_core, table_blocks
+from bayespoint.cli import out_of_core
+from bayespoint.cli.tables import blocks as table_blocks
 from bayespoint.rows import ep
 
 LINEAR = ["--kernel", "linear", "--param", "multi_class=one_vs_rest", "--param", "tol=1e-9"]

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 from tests.helpers.running import ask_json, error_line, invoke, loans, succeed, write
 
-from bayespoint.cli import reading
-from bayespoint.cli.columns import judge
-from bayespoint.cli.messages import Notes
-from bayespoint.cli.number_formats import as_numbers, as_text
-from bayespoint.cli.reading import find_delimiter, read_table
+from bayespoint.cli.output.messages import Notes
+from bayespoint.cli.tables import reading
+from bayespoint.cli.tables.columns import judge
+from bayespoint.cli.tables.number_formats import as_numbers, as_text
+from bayespoint.cli.tables.reading import find_delimiter, read_table
 from bayespoint.tools import extras
 
 HEADER = "a,b,class\n"

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 from tests.helpers.running import succeed
 
-from bayespoint.cli.tables import facts, numbers_table, show
+from bayespoint.cli.output.printing import facts, numbers_table, show
 
 NAMES = ["knapsack, l2, averaged", "knapsack, l2, averaged, no folds", "SVM"]
 HEADS = ["", "printed", "measured", "interval", "standard error of the mean", "verdict"]

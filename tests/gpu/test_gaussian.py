@@ -70,7 +70,7 @@ def test_classes_together_have_the_fixed_point_of_the_cpu(name, params, device):
         ).fit(X, y, weight)
         for where in (None, "cuda")
     )
-    assert there.coding_.is_joint and there.run_.converged
+    assert there.coding_.name == "joint" and there.run_.converged
     new = rng.normal(size=(30, 5)).astype(np.float32)
     # Coordinates depend on the order of the points of a basis, outputs do not.
     outputs = [clf.posterior_.outputs(clf.model_.space.transform(new)) for clf in (here, there)]
@@ -86,7 +86,7 @@ def test_a_named_linear_kernel_joins_classes_as_on_the_cpu(device):
         BayesPointClassifier(kernel="linear", engine="ep", device=where).fit(X, y)
         for where in (None, "cuda")
     )
-    assert here.coding_.is_joint and there.coding_.is_joint
+    assert here.coding_.name == there.coding_.name == "joint"
     scales = [clf.run_.measures["prior_scale"] for clf in (here, there)]
     assert np.allclose(*scales, rtol=1e-5)
     assert np.allclose(here.predict_proba(X), there.predict_proba(X), atol=1e-5)

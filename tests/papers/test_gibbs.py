@@ -4,12 +4,12 @@ import json
 
 import numpy as np
 import pytest
-from papers.gibbs import EXPERIMENT, curves, plane, posterior, sphere, votes
 from scipy.optimize import nnls
 from tests.helpers.sphere import integrate
 
 from bayespoint.tools.plots import house_style
 from papers import Context, perform
+from papers.gibbs import EXPERIMENT, curves, plane, posterior, sphere, votes
 
 
 @pytest.fixture(scope="module")

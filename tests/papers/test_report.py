@@ -12,13 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from papers.base import HOLDS, OPEN, PARTLY, REFUTED
-from papers.cells import table_rows, verdict_word
-from papers.large_scale import problem
-from papers.large_scale.samples import sample_errors
-from papers.report import FORMAT
-from papers.summary import plain, summary_text
-from papers.verdicts import compare, error_row, two_errors_around
 from sklearn.base import clone
 
 from bayespoint import BayesPointClassifier
@@ -31,6 +24,13 @@ from papers import (
     write_run,
     write_summary,
 )
+from papers.base import HOLDS, OPEN, PARTLY, REFUTED
+from papers.cells import table_rows, verdict_word
+from papers.large_scale import problem
+from papers.large_scale.samples import sample_errors
+from papers.report import FORMAT
+from papers.summary import plain, summary_text
+from papers.verdicts import compare, error_row, two_errors_around
 
 
 @pytest.fixture(scope="module")

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+
+from bayespoint.gpu import devices
 from papers.base import Context
 from papers.large_scale import images, virtual
 from papers.large_scale.problem import pose
-
-from bayespoint.gpu import devices
 
 
 def bar(slant):

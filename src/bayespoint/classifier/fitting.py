@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
-from scipy.special import log_expit
 from sklearn.utils import check_random_state
 
 from bayespoint.classifier.attributes import facts_of, left_out_probabilities
@@ -23,13 +22,12 @@ from bayespoint.classifier.kernel_choice.choice import Choice, Given, choose
 from bayespoint.classifier.model import Model
 from bayespoint.classifier.parameters import Parameters
 from bayespoint.classifier.problem import Problem
-from bayespoint.codings import TEMPERATURES, Coding, make_coding
+from bayespoint.codings import TEMPERATURES, Coding
 from bayespoint.engines import Engine, Request, Run
 from bayespoint.gpu.arrays import scaled, to_numpy
 from bayespoint.gpu.devices import is_tensor, memory_errors_in_words
 from bayespoint.gpu.kernels import fitted as fitted_on_device
 from bayespoint.posteriors import MixturePosterior, Posterior, StreamPosterior
-from bayespoint.posteriors.mixture import scores
 from bayespoint.rows.executor import current_executor
 from bayespoint.spaces import StackedSpace
 from bayespoint.spaces.scaling import Scaling
@@ -73,7 +71,7 @@ def pose(
 def with_engine(parameters: Parameters, problem: Problem, engine: Engine) -> Problem:
     """The problem for an engine, with its classes together or one against the rest."""
     n_weights = len(problem.classes) * (problem.points.shape[1] + 1)
-    return replace(problem, engine=engine, joint=parameters.joins(engine, n_weights))
+    return replace(problem, engine=engine, multi_class=parameters.coding_name(engine, n_weights))
 
 
 def fit(
@@ -171,8 +169,8 @@ def train(
         whole = replace(whole, accepts_sparse=parameters.takes_sparse(problem.engine))
         temperature = find_temperature(parameters, whole.posterior, problem, before, whole.coding)
         return at_temperature(whole, temperature)
-    if problem.joint and not problem.engine.can_join:
-        problem = replace(problem, joint=False)
+    if problem.multi_class not in problem.engine.codings:
+        problem = replace(problem, multi_class="one_vs_rest")
     with watch(monitor):
         space = make_space(parameters, problem)
     return learn(parameters, problem, space, monitor, seed, before)
@@ -201,7 +199,7 @@ def learn(
     model = Model(
         space,
         posterior,
-        make_coding(problem.classes, temperature, joint=problem.joint),
+        problem.coding.at(temperature),
         run,
         problem.points.shape[1] if problem.columns is None else len(problem.given),
         problem.scaling,
@@ -244,7 +242,7 @@ def solve(
         problem.weight,
         start,
         parameters.n_jobs,
-        problem.is_joint,
+        problem.coding.name,
         device,
         current_executor().trainer(problem.given, problem.scaling, space),
     )
@@ -298,8 +296,7 @@ def with_losses(
     if before.losses is not None:
         total = before.losses + losses
         temperature = temperature_of_losses(total)
-    coding = make_coding(problem.classes, temperature, joint=problem.joint)
-    return replace(model, coding=coding, losses=total)
+    return replace(model, coding=problem.coding.at(temperature), losses=total)
 
 
 def mixed(mixture: Sequence[tuple], parts: list[Model], problem: Problem) -> Model:
@@ -318,8 +315,7 @@ def mixed(mixture: Sequence[tuple], parts: list[Model], problem: Problem) -> Mod
     if all(part.posterior.left_out_log_probability is not None for part in parts):
         known = [left_out_probabilities(part, problem.codes) for part in parts]
         left_out = np.einsum("k,knc->nc", share, known)
-        joint = parts[0].coding.is_joint
-        left_out = np.log(left_out) if joint else log_expit(problem.targets * scores(left_out))
+        left_out = parts[0].coding.right_answers(left_out, problem.codes)
     posterior = MixturePosterior(
         share,
         [part.posterior for part in parts],
@@ -331,7 +327,7 @@ def mixed(mixture: Sequence[tuple], parts: list[Model], problem: Problem) -> Mod
         parts[0],
         space=StackedSpace([part.space for part in parts], share.tolist()),
         posterior=posterior,
-        coding=make_coding(problem.classes, joint=parts[0].coding.is_joint),
+        coding=parts[0].coding.at(1.0),
         run=run_of([part.run for part in parts]),
         losses=None,
     )
@@ -341,7 +337,7 @@ def at_temperature(model: Model, temperature: float) -> Model:
     """The same, whose log-odds are divided by a temperature once more."""
     old = model.coding
     both = float(np.clip(old.temperature * temperature, *TEMPERATURES))
-    return replace(model, coding=make_coding(old.classes, both, joint=old.is_joint))
+    return replace(model, coding=old.at(both))
 
 
 def described(likelihood: Any) -> str:

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_array, column_or_1d
-from sklearn.utils.validation import check_consistent_length, validate_data
+from sklearn.utils.validation import check_consistent_length
 
 from bayespoint.gpu.arrays import check_points, to_device, to_numpy
 from bayespoint.gpu.devices import find_device, is_device_array, is_tensor, prediction_device
 from bayespoint.rows import Blocks
+from bayespoint.tools.checks import check_array, column_or_1d, validate_data
 from bayespoint.tools.validation import missing_labels
 
 CHUNK = 8192  # points transformed at a time

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
-from bayespoint.codings import TEMPERATURES
+from bayespoint.codings import MULTI_CLASS, TEMPERATURES, JointCoding, OneVersusRest
 from bayespoint.engines import Engine, get_engine
 from bayespoint.engines.base import ENGINES
 from bayespoint.engines.gaussian.evidence_gradient import has_gradient
@@ -20,7 +20,7 @@ from bayespoint.exceptions import SparseInputWarning, warn_user
 from bayespoint.gpu.devices import ALLOWED, find_device, is_device_name
 from bayespoint.gpu.kernels import has_device_form
 from bayespoint.kernels import Kernel, make_kernel
-from bayespoint.kernels.gamma import NAMED, check_gamma
+from bayespoint.kernels.points import NAMED, check_gamma
 from bayespoint.tools.validation import check_choice, check_flag, check_number, parameter_error
 
 KERNEL_PARAMETERS = ("kernel", "degree", "gamma", "coef0", "normalize", "fit_intercept")
@@ -187,27 +187,28 @@ class Parameters:
             warn_user(SparseInputWarning(str(chosen)))
         return chosen
 
-    def joins(self, engine: Engine, n_weights: int) -> bool:
-        """Whether several classes, with so many linear weights, are learned together."""
-        if self.multi_class == "one_vs_rest":
-            return False
-        reason = engine.why_not_joint()
-        if self.multi_class == "joint" and reason is not None:
-            raise ValueError(
-                f"multi_class='joint' cannot be had: {reason}. Engines of several classes together "
-                "are ExpectationPropagation and LaplaceApproximation; else set "
-                "multi_class='one_vs_rest'."
-            )
-        if self.multi_class == "joint" or reason is not None:
-            return reason is None
+    def coding_name(self, engine: Engine, n_weights: int) -> str:
+        """The coding of several classes, with so many linear weights."""
+        wanted = self.multi_class if self.multi_class != "auto" else JointCoding.name
+        reason = engine.why_not(wanted)
+        if self.multi_class != "auto":
+            if reason is not None:
+                able = [one.__name__ for one in ENGINES.values() if wanted in one.codings]
+                raise ValueError(
+                    f"multi_class={wanted!r} is not available: {reason}. Engines that support it "
+                    f"are {' and '.join(sorted(able))}; else set multi_class='one_vs_rest'."
+                )
+            return wanted
+        if reason is not None:
+            return OneVersusRest.name
         # Measured (benchmarks/multiclass.py): classes that a linear machine cannot separate from
         # all others gain much; with other kernels both are as good, and one after another faster.
         is_linear = self.kernel_is_named and self.kernel_is_linear
-        is_full = getattr(engine, "covariance", "full") == "full"
         scale = getattr(engine, "prior_scale", 1.0)
         if not isinstance(scale, str) and np.max(scale) > WIDEST_JOINT:
-            return False  # rounding errors
-        return is_linear and is_full and self.ridge == 0 and n_weights <= MOST_JOINT_WEIGHTS
+            return OneVersusRest.name  # rounding errors
+        joins = is_linear and self.ridge == 0 and n_weights <= MOST_JOINT_WEIGHTS
+        return wanted if joins else OneVersusRest.name
 
     def takes_sparse(self, engine: Engine) -> bool:
         """Whether points may be sparse."""
@@ -268,7 +269,7 @@ def check(classifier: Any) -> None:
     for name in ("normalize", "fit_intercept", "warm_start"):
         check_flag(classifier, name)
     check_choice(classifier, "decision", ("bayes_point", "vote"))
-    check_choice(classifier, "multi_class", ("auto", "joint", "one_vs_rest"))
+    check_choice(classifier, "multi_class", ("auto", *MULTI_CLASS))
     check_number(classifier, "max_time", low=0, closed="neither", also=(None,))
     low, high = TEMPERATURES
     check_number(classifier, "temperature", low=low, high=high, closed="both", also=("auto",))

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import compute_sample_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
 from bayespoint.codings import Coding, make_coding
@@ -18,6 +17,7 @@ from bayespoint.gpu.arrays import checksum
 from bayespoint.gpu.devices import is_tensor
 from bayespoint.kernels.custom import check_square
 from bayespoint.spaces.scaling import Scaling
+from bayespoint.tools.checks import check_classification_targets
 
 MOST_COPIES = 1e12  # largest weight: beyond, sums over all points lose the lighter ones
 
@@ -40,8 +40,8 @@ class Problem:
         Columns of a kernel matrix that belong to these points; None: all.
     given : ndarray of bool, shape (n_given,)
         Which of the points that were given have a positive weight.
-    joint : bool
-        Whether several classes are learned together.
+    multi_class : str
+        Name of the coding of more than two classes.
     engine : Engine
         What is to learn from the points.
     scaling : Scaling or None
@@ -54,7 +54,7 @@ class Problem:
     weight: NDArray[np.float64] | None
     columns: NDArray[np.int64] | None
     given: NDArray[np.bool_]
-    joint: bool = False
+    multi_class: str = "one_vs_rest"
     engine: Any = None
     scaling: Scaling | None = None
 
@@ -108,17 +108,12 @@ class Problem:
     @cached_property
     def coding(self) -> Coding:
         """How the classes are reduced to tasks."""
-        return make_coding(self.classes, joint=self.joint)
+        return make_coding(self.classes, name=self.multi_class)
 
     @property
     def targets(self) -> NDArray[np.int8]:
         """Labels -1, +1 of all binary tasks, shape (n_samples, n_tasks)."""
         return self.coding.encode(self.codes)
-
-    @property
-    def is_joint(self) -> bool:
-        """Whether there are several classes, learned together."""
-        return self.coding.is_joint
 
     @property
     def fingerprint(self) -> tuple:

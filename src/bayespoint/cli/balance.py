@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bayespoint import BayesPointClassifier
-from bayespoint.cli.messages import FEW, Notes, share
+from bayespoint.cli.output.messages import FEW, Notes, share
 from bayespoint.cli.training import engine_of
 
 RARE = 0.5  # of the share that a class would have if all were equally frequent

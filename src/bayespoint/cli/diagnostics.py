@@ -10,7 +10,7 @@ from rich.console import RenderableType
 
 from bayespoint.cli import guarantees
 from bayespoint.cli.models import Model
-from bayespoint.cli.tables import NumbersTable, numbers_table
+from bayespoint.cli.output.printing import NumbersTable, numbers_table
 from bayespoint.cli.training import engine_of, learned_facts
 
 SHOWN = 12  # iterations that are shown of a long run: the first and the last

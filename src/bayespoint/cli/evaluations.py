@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from rich.console import RenderableType
 
 from bayespoint.cli import guarantees
-from bayespoint.cli.columns import CATEGORY, NUMBER
-from bayespoint.cli.errors import bad_usage, printable
-from bayespoint.cli.messages import count, listed
 from bayespoint.cli.models import Model
-from bayespoint.cli.outputs import check_place
-from bayespoint.cli.tables import facts, numbers_table
+from bayespoint.cli.output.errors import bad_usage, printable
+from bayespoint.cli.output.messages import count, listed
+from bayespoint.cli.output.printing import facts, numbers_table
+from bayespoint.cli.tables.columns import CATEGORY, NUMBER
+from bayespoint.cli.tables.writing import check_place
 from bayespoint.reports import METRICS, Evaluation
 from bayespoint.reports.decisions import cost_words, has_own_costs
 from bayespoint.tools.extras import require

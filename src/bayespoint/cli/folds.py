@@ -11,9 +11,9 @@ from sklearn.base import clone
 from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.pipeline import Pipeline
 
-from bayespoint.cli.errors import bad_data
-from bayespoint.cli.messages import class_words, count
-from bayespoint.cli.tables import facts, numbers_table
+from bayespoint.cli.output.errors import bad_data
+from bayespoint.cli.output.messages import class_words, count
+from bayespoint.cli.output.printing import facts, numbers_table
 from bayespoint.cli.training import TrainingData, engine_words
 from bayespoint.reports import METRICS, Evaluation, measure
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from bayespoint.cli.errors import bad_data
+from bayespoint.cli.output.errors import bad_data
 from bayespoint.exceptions import RiskNotReachedError
 from bayespoint.reject import Guarantee, SelectiveClassifier
 

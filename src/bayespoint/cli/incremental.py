@@ -11,11 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from bayespoint.cli.errors import bad_usage
-from bayespoint.cli.labels import class_array, known_labels, read_labels
-from bayespoint.cli.messages import Notes
 from bayespoint.cli.models import Model, read_labelled
+from bayespoint.cli.output.errors import bad_usage
+from bayespoint.cli.output.messages import Notes
 from bayespoint.cli.recipe import make_classifier, make_model
+from bayespoint.cli.tables.labels import class_array, known_labels, read_labels
 from bayespoint.cli.training import TrainingData, read_training_data
 from bayespoint.engines.base import ENGINES
 from bayespoint.tools.pipelines import split_pipeline

@@ -1,25 +1,16 @@
-"""Versions, computer, compiled code and data folder."""
+"""Versions, computer and compiled code."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from papers.datasets import VARIABLE, available, data_folder
-
 from bayespoint import _core
-from bayespoint.exceptions import DataUnavailableError
 from bayespoint.reports.environment import describe_environment, environment_words
-from papers import EXPERIMENTS
 
 
 def describe() -> dict[str, Any]:
     """All of it, ready for JSON."""
-    return {
-        **describe_environment(),
-        "compiled_code": cache_folder(),
-        "data": data_facts(),
-        "experiments": list(EXPERIMENTS),
-    }
+    return {**describe_environment(), "compiled_code": cache_folder()}
 
 
 def cache_folder() -> str | None:
@@ -30,24 +21,7 @@ def cache_folder() -> str | None:
     return function.stats.cache_path
 
 
-def data_facts() -> dict[str, Any]:
-    """The data folder, its contents, and what is wrong with it."""
-    try:
-        folder = data_folder()
-    except DataUnavailableError as error:
-        return {"folder": None, "sets": [], "problem": error.tried}
-    sets = [] if folder is None else available(folder)
-    return {"folder": None if folder is None else str(folder), "sets": sets, "problem": None}
-
-
 def summary(found: dict[str, Any]) -> dict[str, str]:
     """The same as text for the terminal."""
-    data = found["data"]
-    unset = f"{VARIABLE} is not set: OpenML is asked"
-    return {
-        **environment_words(found),
-        "compiled code": found["compiled_code"] or "kept nowhere: no folder can be written",
-        "data folder": data["folder"] or data["problem"] or unset,
-        "data sets": ", ".join(data["sets"]) or "none here",
-        "experiments": ", ".join(found["experiments"]),
-    }
+    nowhere = "not cached: no folder is writable"
+    return {**environment_words(found), "compiled code": found["compiled_code"] or nowhere}

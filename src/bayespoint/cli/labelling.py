@@ -18,10 +18,9 @@ from bayespoint.active.labelling.exports import label_column, label_studio
 from bayespoint.active.labelling.items import IMAGE, Items
 from bayespoint.active.labelling.journal import Journal, JournalError
 from bayespoint.active.labelling.session import Session
-from bayespoint.cli.errors import bad_data, bad_usage
-from bayespoint.cli.messages import Notes, count
 from bayespoint.cli.models import Model, read_model, read_rows, write_model
-from bayespoint.cli.outputs import PARQUET, write_table
+from bayespoint.cli.output.errors import bad_data, bad_usage
+from bayespoint.cli.output.messages import Notes, count
 from bayespoint.cli.pool import (
     Classes,
     Points,
@@ -31,7 +30,8 @@ from bayespoint.cli.pool import (
     fingerprint,
     tell_unusable,
 )
-from bayespoint.cli.reading import read_table
+from bayespoint.cli.tables.reading import read_table
+from bayespoint.cli.tables.writing import PARQUET, write_table
 from bayespoint.cli.training import TrainingData, check_roles, describe
 from bayespoint.tools.extras import require
 from bayespoint.tools.files import write_text

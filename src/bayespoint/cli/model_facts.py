@@ -8,9 +8,9 @@ from rich.console import RenderableType
 
 from bayespoint.cli import guarantees
 from bayespoint.cli.evaluations import preparation
-from bayespoint.cli.messages import class_words, count
 from bayespoint.cli.models import Model
-from bayespoint.cli.tables import facts, numbers_table
+from bayespoint.cli.output.messages import class_words, count
+from bayespoint.cli.output.printing import facts, numbers_table
 from bayespoint.cli.training import (
     baseline_lines,
     engine_of,

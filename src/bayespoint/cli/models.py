@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from bayespoint import BayesPointClassifier
-from bayespoint.cli.columns import CATEGORY, IMAGE, NUMBER, TEXT, prepare, tell_missing
-from bayespoint.cli.errors import bad_data, did_you_mean
-from bayespoint.cli.labels import check_column, known_labels, rows_with_labels
-from bayespoint.cli.messages import Notes, listed, plain, warnings_in_words
-from bayespoint.cli.reading import read_table
+from bayespoint.cli.output.errors import bad_data, did_you_mean
+from bayespoint.cli.output.messages import Notes, listed, plain, warnings_in_words
 from bayespoint.cli.recipe import MISSING
+from bayespoint.cli.tables.columns import CATEGORY, IMAGE, NUMBER, TEXT, prepare, tell_missing
+from bayespoint.cli.tables.labels import check_column, known_labels, rows_with_labels
+from bayespoint.cli.tables.reading import read_table
 from bayespoint.exceptions import ModelFileError, one_line
 from bayespoint.reject import Guarantee, SelectiveClassifier
 from bayespoint.reports import Shift, compare

@@ -7,13 +7,12 @@ from typing import Annotated
 
 import typer
 
-from bayespoint.cli.errors import bad_usage
+from bayespoint.cli.output.errors import bad_usage
+from bayespoint.engines.base import ENGINES
+from bayespoint.kernels import NAMES
 
-# Named here, since help must not wait for the libraries that know them; a test compares.
-ENGINES = ("auto", "billiard", "ep", "gibbs", "knapsack", "laplace", "perceptron")
-KERNELS = ("auto", "linear", "poly", "rbf")
-STRATEGIES = ("entropy", "margin", "bald", "random")
-EXPERIMENTS = ("large-scale", "gibbs", "ep", "knapsack")
+ENGINE_NAMES = ("auto", *sorted(ENGINES))
+KERNEL_NAMES = ("auto", *(name for name, make in NAMES.items() if not make().is_precomputed))
 LEVEL, SHARE = 0.95, 0.3
 
 Data = Annotated[
@@ -25,8 +24,8 @@ Data = Annotated[
 ]
 Target = Annotated[str, typer.Option(metavar="COL", help="Column with the classes.")]
 ModelFile = Annotated[Path, typer.Option("--model", metavar="FILE", help="File of the model.")]
-Engine = Annotated[str, typer.Option(metavar="NAME", help=f"Algorithm: {', '.join(ENGINES)}.")]
-Kernel = Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(KERNELS)}.")]
+Engine = Annotated[str, typer.Option(metavar="NAME", help=f"Algorithm: {', '.join(ENGINE_NAMES)}.")]
+Kernel = Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(KERNEL_NAMES)}.")]
 Param = Annotated[
     list[str] | None,
     typer.Option(

@@ -14,12 +14,14 @@ from sklearn.pipeline import Pipeline
 
 from bayespoint import BayesPointClassifier
 from bayespoint.cli.balance import say_balance
-from bayespoint.cli.columns import CATEGORY, NUMBER
-from bayespoint.cli.errors import bad_data, bad_usage
-from bayespoint.cli.messages import Notes
 from bayespoint.cli.models import write_model
-from bayespoint.cli.outputs import PARQUET
-from bayespoint.cli.reading import (
+from bayespoint.cli.output.errors import bad_data, bad_usage
+from bayespoint.cli.output.messages import Notes
+from bayespoint.cli.output.printing import facts
+from bayespoint.cli.scheduler import fit_at
+from bayespoint.cli.tables.blocks import Learned, Roles, TableBlocks, learn_columns
+from bayespoint.cli.tables.columns import CATEGORY, NUMBER
+from bayespoint.cli.tables.reading import (
     ALSO_MISSING,
     look_at,
     opened,
@@ -27,9 +29,7 @@ from bayespoint.cli.reading import (
     text_columns,
     with_mark,
 )
-from bayespoint.cli.scheduler import fit_at
-from bayespoint.cli.table_blocks import Learned, Roles, TableBlocks, learn_columns
-from bayespoint.cli.tables import facts
+from bayespoint.cli.tables.writing import PARQUET
 from bayespoint.cli.training import describe_classifier, learned_facts, summary
 from bayespoint.exceptions import BlockError, BlocksChangedError, CheckpointError, in_bytes
 from bayespoint.rows import Block, Blocks, checkpoints

@@ -18,13 +18,13 @@ from sklearn.pipeline import Pipeline
 
 from bayespoint.active.labelling import items
 from bayespoint.active.labelling.pictures import SUFFIXES
-from bayespoint.cli.columns import CATEGORY, IMAGE, NUMBER, TEXT, prepare, sort_columns
-from bayespoint.cli.errors import bad_data, bad_usage
-from bayespoint.cli.labels import MANY, check_column, class_array, read_labels
-from bayespoint.cli.messages import Notes, count, listed
 from bayespoint.cli.models import Model
-from bayespoint.cli.number_formats import as_text
+from bayespoint.cli.output.errors import bad_data, bad_usage
+from bayespoint.cli.output.messages import Notes, count, listed
 from bayespoint.cli.recipe import TOPICS, make_columns
+from bayespoint.cli.tables.columns import CATEGORY, IMAGE, NUMBER, TEXT, prepare, sort_columns
+from bayespoint.cli.tables.labels import MANY, check_column, class_array, read_labels
+from bayespoint.cli.tables.number_formats import as_text
 from bayespoint.cli.training import column_format
 from bayespoint.reports import profile
 from bayespoint.tools.pipelines import split_pipeline

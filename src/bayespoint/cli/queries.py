@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from bayespoint import active
 from bayespoint.active.strategies import STRATEGIES
-from bayespoint.cli.errors import bad_data
-from bayespoint.cli.labels import read_labels
-from bayespoint.cli.messages import Notes, count
 from bayespoint.cli.models import Model
+from bayespoint.cli.output.errors import bad_data
+from bayespoint.cli.output.messages import Notes, count
+from bayespoint.cli.tables.labels import read_labels
 from bayespoint.tools.pipelines import split_pipeline
 
 N_DRAWS = 200  # classifiers that are asked

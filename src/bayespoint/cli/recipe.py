@@ -14,15 +14,12 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from bayespoint import BayesPointClassifier
-from bayespoint.cli.columns import CATEGORY, IMAGE, MANY_CATEGORIES, NUMBER, TEXT
-from bayespoint.cli.errors import bad_usage, check_name, did_you_mean
-from bayespoint.cli.images import pixel_names
+from bayespoint.cli.options import ENGINE_NAMES, KERNEL_NAMES
+from bayespoint.cli.output.errors import bad_usage, check_name, did_you_mean
+from bayespoint.cli.tables.columns import CATEGORY, IMAGE, MANY_CATEGORIES, NUMBER, TEXT
+from bayespoint.cli.tables.pictures import pixel_names
 from bayespoint.engines import get_engine
-from bayespoint.engines.base import ENGINES
-from bayespoint.kernels import NAMES
 
-ENGINE_NAMES = ("auto", *sorted(ENGINES))
-KERNEL_NAMES = ("auto", *(name for name, make in NAMES.items() if not make().is_precomputed))
 # Parameters of the classifier that have an option of their own, or no meaning for one command.
 ELSEWHERE = {
     "device", "engine", "kernel", "n_jobs", "mixture", "random_state", "verbose", "warm_start",

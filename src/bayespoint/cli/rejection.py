@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.cli import guarantees, options
-from bayespoint.cli.errors import bad_usage
-from bayespoint.cli.messages import Notes
 from bayespoint.cli.models import Model, read_labelled
+from bayespoint.cli.output.errors import bad_usage
+from bayespoint.cli.output.messages import Notes
 from bayespoint.reject import RejectionCurve, SelectiveClassifier
 from bayespoint.reject import confidence as certainty
 

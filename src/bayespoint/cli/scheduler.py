@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from bayespoint import BayesPointClassifier
-from bayespoint.cli.errors import bad_data, bad_usage
+from bayespoint.cli.output.errors import bad_data, bad_usage
 from bayespoint.exceptions import ClusterError
 from bayespoint.rows import Blocks
 from bayespoint.tools.extras import require

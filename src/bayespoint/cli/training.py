@@ -15,12 +15,12 @@ from sklearn.pipeline import Pipeline
 
 from bayespoint import BayesPointClassifier
 from bayespoint.classifier.calibration import Estimate
-from bayespoint.cli.columns import CATEGORY, NUMBER, prepare, sort_columns, tell_missing
-from bayespoint.cli.errors import bad_usage
-from bayespoint.cli.labels import check_classes, check_column, class_array, rows_with_labels
-from bayespoint.cli.messages import Notes, class_words, count
-from bayespoint.cli.number_formats import as_numbers
-from bayespoint.cli.reading import read_table
+from bayespoint.cli.output.errors import bad_usage
+from bayespoint.cli.output.messages import Notes, class_words, count
+from bayespoint.cli.tables.columns import CATEGORY, NUMBER, prepare, sort_columns, tell_missing
+from bayespoint.cli.tables.labels import check_classes, check_column, class_array, rows_with_labels
+from bayespoint.cli.tables.number_formats import as_numbers
+from bayespoint.cli.tables.reading import read_table
 from bayespoint.engines import Engine, get_engine
 from bayespoint.reports import profile
 

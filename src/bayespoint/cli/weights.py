@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from bayespoint.cli.messages import Notes
 from bayespoint.cli.models import Model
+from bayespoint.cli.output.messages import Notes
 from bayespoint.reports.features import feature_names
 
 INTERCEPT = "intercept"

@@ -135,31 +135,31 @@ class CheckpointError(Attributes, ValueError):
 
 
 @dataclass(eq=False)
-class DataUnavailableError(Attributes, OSError):
-    """A data set is neither in the data folder nor available from OpenML.
+class ClusterError(Attributes, RuntimeError):
+    """A cluster is lost, or cannot do its work.
 
     Attributes
     ----------
-    wanted : str
-        Name of the data set.
-    tried : str
-        Where it was looked for, and what went wrong there.
+    address : str
+        Where its scheduler is.
+    reason : str
+        What is wrong.
     remedy : str
         What to do.
 
     Examples
     --------
-    >>> from bayespoint.exceptions import DataUnavailableError
-    >>> print(DataUnavailableError("MNIST", "OpenML: no network", "name a data folder"))
-    Cannot load MNIST. Tried OpenML: no network. Remedy: name a data folder.
+    >>> from bayespoint.exceptions import ClusterError
+    >>> print(ClusterError("tcp://node1:8786", "it has no workers", "start workers"))
+    The Dask cluster at tcp://node1:8786 failed: it has no workers. Remedy: start workers.
     """
 
-    wanted: str
-    tried: str
+    address: str
+    reason: str
     remedy: str
 
     def __str__(self) -> str:
-        return f"Cannot load {self.wanted}. Tried {self.tried}. Remedy: {self.remedy}."
+        return f"The Dask cluster at {self.address} failed: {self.reason}. Remedy: {self.remedy}."
 
 
 @dataclass(eq=False)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from bayespoint import _core
 from bayespoint.likelihoods.base import Likelihood
-from bayespoint.likelihoods.quadrature import NODES, TINY, WEIGHTS
+from bayespoint.likelihoods.quadrature import NODES, WEIGHTS
+from bayespoint.tools.numbers import TINY
 from bayespoint.tools.state import finite, need, number
 
 HARD = 1e-9  # smallest noise relative to the largest output: below it labels are certain
@@ -40,6 +43,10 @@ class ProbitLikelihood(Likelihood):
     >>> score, np.exp(likelihood.log_predictive(score)[0]).round(3)
     (array([1.]), array([0.773]))
     """
+
+    link = "probit"
+    parameters = ("noise", "label_noise")
+    code = 0
 
     def __init__(
         self, noise: float | NDArray[np.float64] = 1.0, label_noise: float | NDArray = 0.0
@@ -73,6 +80,16 @@ class ProbitLikelihood(Likelihood):
         with np.errstate(divide="ignore"):  # log 0 is right for a rate of 0 or 1/2
             flip, honest = np.log(self.label_noise), np.log1p(-2 * np.asarray(self.label_noise))
         return np.logaddexp(flip, honest + log_p)
+
+    def onnx_predictive(self, mean: Any, variance: Any) -> tuple[Any, Any, Any]:
+        """The score and Phi of it, with flips, as nodes of an ONNX graph."""
+        score = mean / (variance + np.square(self.noise)).at_least(TINY).sqrt()
+        return score, *(self.onnx_flipped(one) for one in (score.log_ndtr(), (-score).log_ndtr()))
+
+    def onnx_flipped(self, log_p: Any) -> Any:
+        """Logarithm of epsilon + (1 - 2 epsilon) p, as nodes of an ONNX graph."""
+        flip = np.asarray(self.label_noise)
+        return (log_p.exp() * (1 - 2 * flip) + flip).at_least(TINY).log() if flip.any() else log_p
 
     def tilt(
         self, mean: NDArray, variance: NDArray

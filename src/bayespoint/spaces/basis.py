@@ -123,11 +123,6 @@ class BasisSpace(Coordinates):
             self._gram = K
         return self
 
-    @property
-    def basis(self) -> tuple[Points, NDArray[np.float64]]:
-        """The points of the basis, and the factor of their kernel matrix, if it is not linear."""
-        return self._points, self._factor
-
     def _most_components(self, n_points: int) -> int | None:
         """Most points of the basis; None if all are to be in it."""
         if self.n_components is None:
@@ -165,6 +160,14 @@ class BasisSpace(Coordinates):
         values = self.kernel.block(new, self._points)
         values = in_plain_units(values, new.log_unit, self._points.log_unit)
         return solve_triangular(self._factor, values.T, lower=True, overwrite_b=True).T
+
+    def onnx_coordinates(self, X: Any) -> Any:
+        """Coordinates z(x) of new points X, as nodes of an ONNX graph."""
+        if self.is_linear:
+            return self.kernel.linear_form.onnx_features(X, unit=self.kernel.normalize)
+        inverse = solve_triangular(self._factor, np.eye(len(self._factor)), lower=True)
+        values = self.kernel.onnx_block(X, self._points)
+        return values @ (inverse.T * np.exp2(self._points.log_unit / 2))
 
     def private_outputs(self, weights: NDArray) -> NDArray[np.float64]:
         r"""What the ridge adds to the outputs of the training points, (n_points, n_weights).

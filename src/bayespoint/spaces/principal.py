@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
@@ -41,14 +43,14 @@ class PrincipalSpace(BasisSpace):
             self.Z_ = self.Z_ @ self._axes
         return self
 
-    @property
-    def axes(self) -> NDArray:
-        """The principal axes in coordinates of the basis, as columns."""
-        return self._axes
-
     def transform(self, X: NDArray) -> NDArray:
         """Coordinates z(x) of new points."""
         Z = super().transform(X)
+        return Z if self.is_linear else Z @ self._axes
+
+    def onnx_coordinates(self, X: Any) -> Any:
+        """Coordinates z(x) of new points X, as nodes of an ONNX graph."""
+        Z = super().onnx_coordinates(X)
         return Z if self.is_linear else Z @ self._axes
 
     def feature_slopes(self, X: NDArray, weights: NDArray) -> NDArray | None:

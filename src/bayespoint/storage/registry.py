@@ -23,8 +23,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from bayespoint import codings as coding
-from bayespoint import engines, kernels, likelihoods, posteriors, spaces
+from bayespoint import codings, engines, kernels, likelihoods, posteriors, spaces
 from bayespoint.classifier.calibration import Estimate
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.classifier.model import Model
@@ -45,14 +44,9 @@ MODULES: dict[str, tuple[type, ...]] = {
         engines.PermutedPerceptron,
         engines.Run,
     ),
-    "bayespoint.coding": (coding.BinaryCoding, coding.JointCoding, coding.OneVersusRest),
+    "bayespoint.coding": tuple(codings.CODINGS.values()),
     "bayespoint.left_out": (Estimate,),
-    "bayespoint.likelihoods": (
-        likelihoods.ArgmaxLikelihood,
-        likelihoods.LogisticLikelihood,
-        likelihoods.ProbitLikelihood,
-        likelihoods.SoftmaxLikelihood,
-    ),
+    "bayespoint.likelihoods": likelihoods.LIKELIHOODS,
     "bayespoint.kernels": kernels.STORED,
     "bayespoint.spaces": (
         spaces.BasisSpace,

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from bayespoint.cli import options
-from bayespoint.cli.messages import Notes, warnings_in_words
-from bayespoint.cli.progress import ProgressMonitor
+from bayespoint.cli.output.messages import Notes, warnings_in_words
+from bayespoint.cli.output.progress import ProgressMonitor
 
 
 def cross_validate(

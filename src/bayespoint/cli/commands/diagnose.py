@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bayespoint.cli import options
-from bayespoint.cli.messages import Notes
-from bayespoint.cli.tables import facts
+from bayespoint.cli.output.messages import Notes
+from bayespoint.cli.output.printing import facts
 
 
 def diagnose(model: options.ModelFile, as_json: options.AsJson = False) -> None:
-    """Show how the training of a model converged, and say what to do if it did not.
+    """Show how the training of a model converged, and what to do if it did not.
 
     If the model rejects rows, show what error is guaranteed on the others.
     Sweeps of ep, laplace and knapsack, chains of gibbs and billiard, perceptrons.

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from bayespoint.cli import options
-from bayespoint.cli.errors import printable
-from bayespoint.cli.messages import Notes
+from bayespoint.cli.output.errors import printable
+from bayespoint.cli.output.messages import Notes
 
 
 def evaluate(
@@ -45,7 +45,7 @@ def evaluate(
     """
     from bayespoint.cli.evaluations import check_report, parse_costs, preparation, tables
     from bayespoint.cli.models import model_errors, read_labelled, read_model
-    from bayespoint.cli.reading import name_of
+    from bayespoint.cli.tables.reading import name_of
     from bayespoint.reports import measure, write_evaluation
 
     check_report(report, data, model)

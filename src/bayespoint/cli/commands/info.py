@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from bayespoint.cli import options
-from bayespoint.cli.messages import Notes
-from bayespoint.cli.tables import facts
+from bayespoint.cli.output.messages import Notes
+from bayespoint.cli.output.printing import facts
 
 
 def info(
@@ -18,7 +18,7 @@ def info(
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Describe a model file; without one, show versions, the computer and the data folder.
+    """Describe a model file; without one, show versions and the computer.
 
     Of a model: what it predicts and from which columns, what was done to these, what it was
     trained on, which error to expect, and which versions wrote the file.

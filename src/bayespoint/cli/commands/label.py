@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 
 from bayespoint.cli import options
-from bayespoint.cli.errors import bad_usage
-from bayespoint.cli.messages import Notes
-from bayespoint.cli.tables import facts, show
+from bayespoint.cli.output.errors import bad_usage
+from bayespoint.cli.output.messages import Notes
+from bayespoint.cli.output.printing import facts, show
 
 ClassNames = Annotated[
     str | None,
@@ -79,7 +79,7 @@ def label(
     seed: Seed = 0,
     encoding: options.Encoding = "utf-8",
 ) -> None:
-    """Label rows on a page in the browser; a model learns meanwhile and chooses the next row.
+    """Label rows on a page in the browser; a model learns meanwhile and chooses the next.
 
     Rows may be rows of a table, texts or pictures. The page is for this computer only. Every
     answer is on disk at once: end it at any moment with Ctrl-C, and the same command goes on.

@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from bayespoint.cli import options
-from bayespoint.cli.errors import bad_usage
-from bayespoint.cli.messages import Notes, class_words, count
-from bayespoint.cli.progress import ProgressMonitor
-from bayespoint.cli.tables import facts
+from bayespoint.cli.output.errors import bad_usage
+from bayespoint.cli.output.messages import Notes, class_words, count
+from bayespoint.cli.output.printing import facts
+from bayespoint.cli.output.progress import ProgressMonitor
 
 RejectRate = Annotated[
     float | None,
@@ -64,10 +64,10 @@ def predict(
     Example: bayespoint predict new.csv --model loans.bpm --out answers.csv --reject-rate 0.1
     """
     from bayespoint.cli import guarantees
-    from bayespoint.cli.labels import check_column
     from bayespoint.cli.models import model_errors, read_model, read_rows
-    from bayespoint.cli.outputs import STDOUT, check_output, write_table
     from bayespoint.cli.rejection import calibrated, check_share, rejected
+    from bayespoint.cli.tables.labels import check_column
+    from bayespoint.cli.tables.writing import STDOUT, check_output, write_table
 
     check_share("--reject-rate", reject_rate)
     check_share("--reject-below", reject_below)

@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
+from bayespoint.active.strategies import STRATEGIES
 from bayespoint.cli import options
-from bayespoint.cli.errors import bad_usage, check_name
-from bayespoint.cli.messages import Notes, count
-from bayespoint.cli.progress import ProgressMonitor
-from bayespoint.cli.tables import numbers_table
+from bayespoint.cli.output.errors import bad_usage, check_name
+from bayespoint.cli.output.messages import Notes, count
+from bayespoint.cli.output.printing import numbers_table
+from bayespoint.cli.output.progress import ProgressMonitor
 
 SHOWN = 20  # rows that the terminal shows
 
@@ -20,7 +21,7 @@ def query(
     model: options.ModelFile,
     n: Annotated[int, typer.Option(metavar="N", min=1, help="How many rows.")] = 10,
     strategy: Annotated[
-        str, typer.Option(metavar="NAME", help=f"One of {', '.join(options.STRATEGIES)}.")
+        str, typer.Option(metavar="NAME", help=f"One of {', '.join(STRATEGIES)}.")
     ] = "entropy",
     out: options.OptionalOut = None,
     seed: options.Seed = 0,
@@ -38,10 +39,9 @@ def query(
     """
     import pandas as pd
 
-    from bayespoint.active.strategies import STRATEGIES
     from bayespoint.cli.models import model_errors, read_model, read_rows
-    from bayespoint.cli.outputs import STDOUT, check_output, write_table
     from bayespoint.cli.queries import choose, unlabelled
+    from bayespoint.cli.tables.writing import STDOUT, check_output, write_table
 
     check_name("strategy", strategy, STRATEGIES)
     check_output(out, data, model, as_json=as_json)

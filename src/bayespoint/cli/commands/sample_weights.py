@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from bayespoint.cli import options
-from bayespoint.cli.messages import Notes, count
-from bayespoint.cli.progress import ProgressMonitor
-from bayespoint.cli.tables import facts
+from bayespoint.cli.output.messages import Notes, count
+from bayespoint.cli.output.printing import facts
+from bayespoint.cli.output.progress import ProgressMonitor
 
 
 def sample_weights(
@@ -31,7 +31,7 @@ def sample_weights(
     import pandas as pd
 
     from bayespoint.cli.models import model_errors, read_model
-    from bayespoint.cli.outputs import STDOUT, check_output, write_table
+    from bayespoint.cli.tables.writing import STDOUT, check_output, write_table
     from bayespoint.cli.weights import numbered, weight_names
 
     check_output(out, model, as_json=as_json, arrays=True)

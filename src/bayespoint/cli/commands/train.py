@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from bayespoint.cli import options
-from bayespoint.cli.messages import Notes
-from bayespoint.cli.tables import facts
+from bayespoint.cli.output.messages import Notes
+from bayespoint.cli.output.printing import facts
 
 Force = Annotated[bool, typer.Option("--force", help="Overwrite a model that is there.")]
 OutOfCore = Annotated[
@@ -60,7 +60,7 @@ def train(
     encoding: options.Encoding = "utf-8",
     as_json: options.AsJson = False,
 ) -> None:
-    """Train a classifier on a table and keep it in a file.
+    """Train a classifier on a table and save it in a file.
 
     Numbers are scaled, texts become categories, missing values are filled in; what else is done
     with a column is said. A model that is there is overwritten with --force only.
@@ -76,12 +76,12 @@ def train(
     """
     from bayespoint.cli import guarantees
     from bayespoint.cli.balance import say_balance
-    from bayespoint.cli.errors import bad_usage
     from bayespoint.cli.models import write_model
     from bayespoint.cli.out_of_core import is_too_large, train_out_of_core
-    from bayespoint.cli.outputs import check_new
+    from bayespoint.cli.output.errors import bad_usage
     from bayespoint.cli.recipe import make_classifier, make_model
-    from bayespoint.cli.table_blocks import Roles
+    from bayespoint.cli.tables.blocks import Roles
+    from bayespoint.cli.tables.writing import check_new
     from bayespoint.cli.training import describe, read_training_data, summary
     from bayespoint.reject.calibration import hold_out as split
 

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from bayespoint.cli import options
-from bayespoint.cli.messages import Notes, count
-from bayespoint.cli.tables import facts
+from bayespoint.cli.output.messages import Notes, count
+from bayespoint.cli.output.printing import facts
 
 Classes = Annotated[
     str | None,
@@ -36,7 +36,7 @@ def train_incremental(
     encoding: options.Encoding = "utf-8",
     as_json: options.AsJson = False,
 ) -> None:
-    """Train a model on a table, and go on with further tables later.
+    """Train a model on a table, and continue with further tables later.
 
     The first call makes the model. Every later one takes what it has learned so far as the prior,
     adds the rows of its table, and replaces the file. Columns, scales and categories stay those of
@@ -47,7 +47,7 @@ def train_incremental(
     """
     from bayespoint.cli.incremental import First, begin, check_first_only, go_on
     from bayespoint.cli.models import read_model, write_model
-    from bayespoint.cli.outputs import check_place
+    from bayespoint.cli.tables.writing import check_place
     from bayespoint.cli.training import describe, summary
 
     notes = Notes(aloud=not as_json)

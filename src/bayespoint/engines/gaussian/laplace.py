@@ -112,7 +112,7 @@ class LaplaceApproximation(Engine):
     space = ProcessSpace
     device_space = ProcessSpace
     can_update = True
-    can_join = True
+    codings = ("binary", "one_vs_rest", "joint")
 
     prior_scale: float | ArrayLike | str = "auto"
     tol: float = 1e-6
@@ -133,7 +133,7 @@ class LaplaceApproximation(Engine):
         """Find the mode of each task; see the base class."""
         if isinstance(self.prior_scale, str):
             return run_with_best_scale(self, space, targets, request)
-        if request.joint:
+        if request.coding == "joint":
             return self._run_jointly(space, targets, request)
         n_points, n_tasks = targets.shape
         before = known_before(self, space, n_tasks, request.start, LogisticLikelihood)
