@@ -11,7 +11,7 @@ from scipy.linalg import LinAlgError
 from bayespoint import _core
 from bayespoint.engines.gaussian.gaussians import Gaussian
 from bayespoint.engines.gaussian.prior import LARGE
-from bayespoint.engines.gaussian.tasks import TaskResult
+from bayespoint.engines.gaussian.tasks import TaskResult, log_evidence
 from bayespoint.gpu.arrays import to_host
 from bayespoint.gpu.devices import is_tensor
 from bayespoint.likelihoods import ProbitLikelihood
@@ -130,7 +130,6 @@ class Sites:
                     ) from None
                 self.a, self.b = self.a / 2, self.b / 2
         space, prior, factor = self.gaussian.space, self.gaussian.prior, self.gaussian.factor
-        # mu^T Sigma^-1 mu - m^T Sigma_0^-1 m
         move = prior.moved(space, factor, self.shift, self.rate)
         square = move @ prior.pull + self.shift @ self._f
         factor = to_host(factor) if is_tensor(factor) else factor
@@ -141,7 +140,7 @@ class Sites:
         return TaskResult(
             self.gaussian.mean,
             factor,
-            float(self.weight @ constant + 0.5 * log_det + 0.5 * square),
+            log_evidence(self.weight @ constant, log_det, square),
             left_out,
             float((self.y * self._f <= 0).mean()),
             Messages(self.shift, self.rate),
