@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils import check_consistent_length
 
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.engines import get_engine
@@ -16,6 +16,7 @@ from bayespoint.reports.answers import Answers, share
 from bayespoint.reports.costs import check_costs
 from bayespoint.reports.evaluation import Evaluation, Selective
 from bayespoint.reports.intervals import score_interval
+from bayespoint.tools.checks import column_or_1d
 from bayespoint.tools.pipelines import split_pipeline
 
 WRAPPED = ("best_estimator_", "estimator_")  # where meta-estimators keep what they fitted
