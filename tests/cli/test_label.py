@@ -320,4 +320,4 @@ def test_a_port_in_use(person, tmp_path):
     person.then = again
     succeed("label", pool, "--classes", "no,yes")
     assert "cannot use port" in lines[0] and "Leave --port away" in lines[0]
-    assert "another bayespoint label works on" in lines[1]
+    assert "another bayespoint label is using" in lines[1]

@@ -46,7 +46,7 @@ def fails(match, estimator=EP, error=ValueError, **parameters):
 @pytest.mark.parametrize(
     ("parameters", "match"),
     [
-        ({}, "nothing to search: give param_grid, param_bounds, or both"),
+        ({}, "nothing to search: set param_grid, param_bounds, or both"),
         ({"param_bounds": {}}, "nothing to search"),
         ({"param_grid": []}, "'param_grid' parameter of EvidenceSearch must be .*not empty"),
         ({"param_grid": 3}, "'param_grid' parameter of EvidenceSearch must be .*Got 3"),
