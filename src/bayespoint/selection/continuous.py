@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_array
 
 from bayespoint.kernels import positive_parameters
 from bayespoint.selection.gradient import is_differentiable, solution_gradient
@@ -22,6 +21,7 @@ from bayespoint.selection.objective import (
     split,
     with_params,
 )
+from bayespoint.tools.checks import check_array
 from bayespoint.tools.maximize import climb
 from bayespoint.tools.monitor import current_monitor
 
@@ -188,7 +188,7 @@ def search(
 
 
 def own_values(classifier: Any, names: list[str], X: Any) -> list[Any]:
-    """Logarithms of the classifier's own parameters; NaN where they are no positive numbers."""
+    """Logarithms of the classifier's own parameters; NaN if they are not positive numbers."""
     params, first = classifier.get_params(), []
     of_kernel = positive_parameters(classifier.kernel)
     for name in names:
