@@ -88,7 +88,7 @@ def test_mistakes_in_the_first_call(tmp_path, options, message):
         (loans(), ["--target", "city"], 2, "the model predicts 'repaid', not 'city'"),
         (loans().assign(repaid="perhaps"), [], 3, "'perhaps', which the model does not know"),
         (loans().drop(columns="age"), [], 3, "lacks columns that the model needs: 'age'"),
-        (loans().drop(columns="repaid"), [], 2, "no column is named 'repaid' (--target)"),
+        (loans().drop(columns="repaid"), [], 2, "there is no column 'repaid' (--target)"),
     ],
 )
 def test_mistakes_in_later_calls(tmp_path, table, options, code, message):
