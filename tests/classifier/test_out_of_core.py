@@ -218,7 +218,6 @@ def test_rounds_that_are_too_few():
         ({"warm_start": True}, "needs the default of 'warm_start'"),
         ({"engine": GibbsSampler()}, "needs engine='ep', 'laplace' or"),
         ({"engine": ExpectationPropagation(covariance="diagonal", decay=0.9)}, "decay=1.0"),
-        ({"engine": ExpectationPropagation(covariance="diagonal", tied=True)}, "tied=False"),
     ],
 )
 def test_parameters_without_meaning(params, words):

@@ -159,7 +159,7 @@ def test_control_c(tmp_path):
     try:
         assert process.stderr.readline() == "large-scale: asleep\n"
         process.send_signal(signal.SIGINT)
-        printed, said = process.communicate(timeout=30)
+        printed, said = process.communicate(timeout=300)
     finally:
         process.kill()
     assert process.returncode == ExitCode.INTERRUPTED

@@ -238,7 +238,7 @@ def test_a_classifier_that_refuses_all():
     found = measure(machine, X, y)
     assert (found.selective.rejected, found.selective.accuracy) == (1.0, None)
     assert found.to_dict()["selective"]["threshold"] is None
-    assert "refuses all answers" in sections.refusals(found)
+    assert "refuses all answers" in sections.refusals(found.selective)
 
 
 # Bad input ---------------------------------------------------------------------------------------

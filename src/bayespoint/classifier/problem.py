@@ -9,13 +9,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import compute_sample_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
 from bayespoint.codings import Coding, make_coding
 from bayespoint.gpu.arrays import checksum
 from bayespoint.gpu.devices import is_tensor
 from bayespoint.kernels.custom import check_square
+from bayespoint.tools.checks import check_classification_targets
 
 MOST_COPIES = 1e12  # largest weight: beyond, sums over all points lose the lighter ones
 

@@ -24,7 +24,7 @@ from bayespoint.kernels import (
     RadialKernel,
     SumKernel,
 )
-from bayespoint.kernels.gamma import known_gamma
+from bayespoint.kernels.points import known_gamma
 
 NONE: Any = None  # there are no positions
 

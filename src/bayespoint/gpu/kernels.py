@@ -23,8 +23,7 @@ from bayespoint.kernels import (
     SumKernel,
 )
 from bayespoint.kernels.custom import ASYMMETRY, check_square
-from bayespoint.kernels.gamma import known_gamma
-from bayespoint.kernels.scaling import norms, power_of_two
+from bayespoint.kernels.points import known_gamma, norms, power_of_two
 
 COMPARED = 4096  # rows of a matrix that are compared with its columns at a time
 LARGEST_VALUE = 1e36  # of squared float32 features, and of exponents
@@ -137,7 +136,7 @@ def _(kernel: PrecomputedKernel, X: Any) -> Any:
 
 def gamma_of(gamma: Any, X: Any) -> Any:
     """The value of gamma for these training points."""
-    from bayespoint.kernels.gamma import gamma_from_data
+    from bayespoint.kernels.points import gamma_from_data
 
     if not isinstance(gamma, str) or gamma != "scale":
         return gamma_from_data(gamma, X)

@@ -106,7 +106,7 @@ def expenses(
     )
 
 
-def thresholds(
+def at_thresholds(
     answers: Answers,
     of: int,
     costs: NDArray[np.float64],

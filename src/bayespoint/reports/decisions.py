@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayespoint.reports import pictures
-from bayespoint.reports.costs import Threshold, thresholds
-from bayespoint.reports.evaluation import Evaluation
+from bayespoint.reports import figures
+from bayespoint.reports.costs import Threshold, at_thresholds
+from bayespoint.reports.evaluation import Evaluation, Report
 from bayespoint.reports.examples import short
-from bayespoint.reports.formats import number
-from bayespoint.reports.html import NOTHING, Cell, table, text
+from bayespoint.reports.html import NOTHING, Cell, number, table, text
 from bayespoint.reports.intervals import Interval
 
 MOST_CLASSES = 30  # with a table of thresholds each
 
 
-def decisions(evaluation: Evaluation) -> str:
-    """ROC and precision-recall curves, thresholds, and costs."""
-    return (
-        f"<section><h2>Thresholds</h2>{curves(evaluation)}{threshold_tables(evaluation)}</section>"
-        f"<section><h2>Costs</h2>{expected_costs(evaluation)}</section>"
-    )
+def thresholds(report: Report) -> str:
+    """ROC and precision-recall curves, and what thresholds bring."""
+    return curves(report.evaluation) + threshold_tables(report.evaluation)
 
 
 def shown_classes(evaluation: Evaluation) -> list[int]:
@@ -29,8 +25,8 @@ def shown_classes(evaluation: Evaluation) -> list[int]:
 
 
 def curves(evaluation: Evaluation) -> str:
-    """Both pictures, if there are points of two classes."""
-    drawn = pictures.drawn_curves(evaluation)
+    """Both figures, if there are points of two classes."""
+    drawn = figures.drawn_curves(evaluation)
     if not drawn:
         return "<p>There are test points of one class only, so there is nothing to tell apart.</p>"
     several = len(evaluation.classes) > 2
@@ -44,13 +40,13 @@ def curves(evaluation: Evaluation) -> str:
     more = f" The {len(drawn)} most frequent classes are drawn." if left_out else ""
     against = " of each class against the rest" if several else ""
     guess = "" if several else " Dotted: the share of the class, the precision of guessing."
-    roc = pictures.picture(
-        pictures.draw_roc, evaluation, f"ROC curves. {area}",
+    roc = figures.picture(
+        figures.draw_roc, evaluation, f"ROC curves. {area}",
         f"<strong>ROC curve{against}</strong>: share of the class that is found, over the share of "
         f"the other points that is taken for it. {area}{more}",
     )  # fmt: skip
-    precision = pictures.picture(
-        pictures.draw_precision_recall, evaluation, f"Precision-recall curves. {average}",
+    precision = figures.picture(
+        figures.draw_precision_recall, evaluation, f"Precision-recall curves. {average}",
         "<strong>Precision over recall</strong>: how many of those that are taken for the class "
         f"belong to it. {average}{guess}",
     )  # fmt: skip
@@ -78,7 +74,7 @@ def threshold_tables(evaluation: Evaluation) -> str:
 
 def threshold_table(evaluation: Evaluation, of: int, label: str) -> str:
     """The consequences of thresholds for one class."""
-    rows = thresholds(evaluation.answers, of, evaluation.costs)
+    rows = at_thresholds(evaluation.answers, of, evaluation.costs)
     least = min(one.cost for one in rows)
     heads = ["from", "share", "precision", "recall", "false\nalarms", "mean\ncost"]
     cells = [threshold_row(one, one.cost == least) for one in rows]
@@ -115,8 +111,9 @@ def cost_words(evaluation: Evaluation) -> str:
     return f"Costs: {', '.join(pairs)}; other mistakes 1."
 
 
-def expected_costs(evaluation: Evaluation) -> str:
+def costs(report: Report) -> str:
     """The mean cost of ways to answer, and of thresholds."""
+    evaluation = report.evaluation
     rows = [
         [way.words, f"{way.cost:.3g}", cost_ends(way.interval)] for way in evaluation.expected_costs
     ]
@@ -125,10 +122,10 @@ def expected_costs(evaluation: Evaluation) -> str:
         "<code>--cost</code>) to see what they change."
     )  # fmt: skip
     words = "Mean cost over thresholds of " + ", ".join(
-        short(evaluation.classes[of]) for of in pictures.drawn_classes(evaluation)
+        short(evaluation.classes[of]) for of in figures.drawn_classes(evaluation)
     )
-    drawn = pictures.picture(
-        pictures.draw_costs, evaluation, words,
+    drawn = figures.picture(
+        figures.draw_costs, evaluation, words,
         "<strong>Mean cost over the threshold</strong>. Dashed: answers of least expected cost, "
         "which weigh the costs by the probabilities, point by point.",
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bayespoint.reject import Guarantee, RejectionCurve
 from bayespoint.reports.answers import Answers
 from bayespoint.reports.costs import Expense, expenses
+from bayespoint.reports.drift import Shift
 from bayespoint.reports.features import Features, describe_features
 from bayespoint.reports.intervals import Interval
 from bayespoint.reports.metrics import METRICS, Measured
@@ -229,6 +230,19 @@ class Evaluation:
             "features": None if self.features is None else self.features.to_dict(),
             "model": dict(self.model),
         }
+
+
+class Report(NamedTuple):
+    """An evaluation, and what else its page shows: the parameters of :func:`write_evaluation`."""
+
+    evaluation: Evaluation
+    title: str = "Evaluation"
+    rows: Any = None
+    image_shape: tuple[int, int] | str | None = "auto"
+    n_examples: int = 12
+    details: Mapping[str, Any] = {}
+    shifts: Sequence[Shift] = ()
+    preparation: Sequence[str] = ()
 
 
 def plain_label(label: Any) -> bool | int | float | str:

@@ -23,6 +23,27 @@ N_LETTERS = 40  # of a value, that a table shows
 Shape = tuple[int, int]
 
 
+def single_points(
+    evaluation: Evaluation, rows: Any, image_shape: Shape | str | None, n: int
+) -> str:
+    """The most uncertain and the most confidently wrong predictions."""
+    shape = picture_shape(rows, image_shape)
+    kinds = {
+        "Most uncertain": most_uncertain(evaluation, n),
+        "Most confidently wrong": most_confidently_wrong(evaluation, n),
+    }
+    shown = f'<p class="quiet">{html.text(numbering(rows))}</p>'
+    for name, chosen in kinds.items():
+        shown += f"<h3>{name}</h3>"
+        if not len(chosen):
+            shown += "<p>None: all answers are right.</p>"
+        elif shape is None:
+            shown += listing(evaluation, chosen, rows, name)
+        else:
+            shown += gallery(evaluation, chosen, rows, shape)
+    return shown
+
+
 def most_uncertain(evaluation: Evaluation, n: int) -> NDArray[np.intp]:
     """The n answers of least confidence, the least first."""
     return np.argsort(evaluation.answers.confidence, kind="stable")[:n]

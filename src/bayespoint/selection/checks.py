@@ -10,8 +10,8 @@ import numpy as np
 
 from bayespoint.engines import get_engine
 from bayespoint.kernels import positive_parameters
-from bayespoint.selection.evaluation import split, with_params
 from bayespoint.selection.gradient import searchable
+from bayespoint.selection.objective import split, with_params
 from bayespoint.tools.validation import check_flag, check_number, parameter_error
 
 # Parameters of engines that may be any positive number, at least in an interval.

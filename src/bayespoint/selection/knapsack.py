@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import uniform_filter
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils import get_tags
+from sklearn.utils import get_tags, indexable
+from sklearn.utils.validation import check_consistent_length
 
 from bayespoint.classifier.estimator import BayesPointClassifier, unchanged_on_failure
 from bayespoint.engines import KnapsackPropagation
 from bayespoint.selection.jobs import run_jobs
-from bayespoint.selection.knapsack_folds import Data, Fold, fit_one, score_fold
 from bayespoint.tools.meta_estimators import Delegates
 from bayespoint.tools.pipelines import split_pipeline
 from bayespoint.tools.validation import check_choice, parameter_error
@@ -199,3 +200,78 @@ class KnapsackCV(Delegates):
         self.best_index_ = int(np.lexsort([-values.round(12) for values in order])[0])
         self.best_score_ = float(mean[self.best_index_])
         self.best_params_ = pairs[self.best_index_]
+
+
+class Data(NamedTuple):
+    """Points, labels and weights that can be cut into folds."""
+
+    points: Any
+    labels: NDArray
+    weight: NDArray[np.float64] | None
+    pairwise: bool
+
+    @classmethod
+    def of(cls, X: Any, y: Any, sample_weight: ArrayLike | None, *, pairwise: bool) -> Data:
+        """What the user gave, indexable; other errors are the classifier's to raise."""
+        points, labels = indexable(X, np.asarray(y))
+        if isinstance(points, (list, tuple)):
+            points = np.asarray(points)
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        check_consistent_length(points, labels, weight)
+        return cls(points, labels, weight, pairwise)
+
+    def rows(self, kept: NDArray[np.int64], against: NDArray[np.int64] | None = None) -> Data:
+        """Some rows; of a kernel matrix the columns that belong to ``against`` or to them."""
+        points = self.points.iloc[kept] if hasattr(self.points, "iloc") else self.points[kept]
+        if self.pairwise:
+            points = points[:, kept if against is None else against]
+        weight = None if self.weight is None else self.weight[kept]
+        return Data(points, self.labels[kept], weight, self.pairwise)
+
+
+class Fold(NamedTuple):
+    """Scores of all betas for one C and one fold."""
+
+    scores: NDArray[np.float64]
+    fit_seconds: float
+    score_seconds: float
+
+
+def fit_one(machine: Any, data: Data, C: float, beta: float) -> Any:
+    """A clone of the machine with C and beta, fitted to the data."""
+    fitted = clone(machine)
+    _, classifier, prefix = split_pipeline(fitted)
+    classifier.set_params(engine__C=C, engine__beta=beta)
+    if data.weight is None:
+        return fitted.fit(data.points, data.labels)
+    return fitted.fit(data.points, data.labels, **{f"{prefix}sample_weight": data.weight})
+
+
+def share_right(classifier: Any, points: Any, labels: NDArray) -> float:
+    """Share of right answers: ``classifier.score`` without its checks, which take longer."""
+    return float(np.mean(classifier.predict(points) == labels))
+
+
+def score_fold(
+    machine: Any,
+    data: Data,
+    C: float,
+    betas: NDArray[np.float64],
+    scorer: Callable[..., float] | None,
+    train: NDArray[np.int64],
+    test: NDArray[np.int64],
+) -> Fold:
+    """Pass messages once, and score every beta; without a scorer by the share of right answers."""
+    start = time.perf_counter()
+    fitted = fit_one(machine, data.rows(train), float(C), float(betas[0]))
+    middle = time.perf_counter()
+    parts, held_out = split_pipeline(fitted), data.rows(test, against=train)
+    classifier = parts.last
+    scored, points, score = fitted, held_out.points, scorer
+    if score is None:  # beta does not matter before the last step
+        scored, points, score = classifier, parts.transform(points), share_right
+    posterior, scores = classifier.posterior_, []
+    for beta in betas:
+        classifier.posterior_ = posterior.at(beta)
+        scores.append(score(scored, points, held_out.labels))
+    return Fold(np.array(scores), middle - start, time.perf_counter() - middle)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 
 from bayespoint.exceptions import BoundReachedWarning, warn_user
-from bayespoint.selection.evaluation import Evaluation
+from bayespoint.selection.objective import Evaluation
 
 
 def as_table(evaluations: Sequence[Evaluation]) -> dict[str, Any]:

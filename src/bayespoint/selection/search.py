@@ -14,10 +14,10 @@ from sklearn.utils import check_random_state
 
 from bayespoint.classifier.estimator import unchanged_on_failure
 from bayespoint.exceptions import warn_user
-from bayespoint.selection.ascent import Search, search
 from bayespoint.selection.checks import check_bounds, check_effects, check_names, check_parameters
-from bayespoint.selection.evaluation import Data, Evaluation, split, with_params
+from bayespoint.selection.continuous import Search, search
 from bayespoint.selection.jobs import run_jobs
+from bayespoint.selection.objective import Data, Evaluation, split, with_params
 from bayespoint.selection.ranking import as_table, warn_of_bounds, warn_of_failures
 from bayespoint.tools.meta_estimators import Delegates
 

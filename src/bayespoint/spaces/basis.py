@@ -161,6 +161,14 @@ class BasisSpace(Coordinates):
         values = in_plain_units(values, new.log_unit, self._points.log_unit)
         return solve_triangular(self._factor, values.T, lower=True, overwrite_b=True).T
 
+    def onnx_coordinates(self, X: Any) -> Any:
+        """Coordinates z(x) of new points X, as nodes of an ONNX graph."""
+        if self.is_linear:
+            return self.kernel.linear_form.onnx_features(X, unit=self.kernel.normalize)
+        inverse = solve_triangular(self._factor, np.eye(len(self._factor)), lower=True)
+        values = self.kernel.onnx_block(X, self._points)
+        return values @ (inverse.T * np.exp2(self._points.log_unit / 2))
+
     def private_outputs(self, weights: NDArray) -> NDArray[np.float64]:
         r"""What the ridge adds to the outputs of the training points, (n_points, n_weights).
 

@@ -167,6 +167,10 @@ class DualSpace(Deferred):
             return DeviceKernelMatrix(self.kernel, new, self.on_device[X.device])
         return KernelMatrix(self.kernel, self.kernel.prepare(X, unit=True), self.points)
 
+    def onnx_coordinates(self, X: Any) -> Any:
+        """The same for new points X, as nodes of an ONNX graph."""
+        return self.kernel.onnx_block(X, self.points, unit=True)
+
     def feature_slopes(self, X: NDArray, alpha: NDArray) -> NDArray | None:
         """Slopes of the output at points X by their features, if the kernel knows them."""
         return self.kernel.feature_slopes(self.kernel.prepare(X), self.points, alpha)

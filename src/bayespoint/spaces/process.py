@@ -143,6 +143,14 @@ class ProcessSpace(BasisSpace):
         width = n_features if self.is_linear else max(n_features, len(self._factor))
         return max(1024, min(MOST, BYTES // (8 * width)))
 
+    def onnx_coordinates(self, X: Any) -> Any:
+        """Coordinates z(x) of new points X, as nodes of an ONNX graph."""
+        Z = super().onnx_coordinates(X)
+        if not self._has_rest:
+            return Z
+        rest = self.kernel.onnx_diagonal(X) - self.left - (Z * Z).sum(1)
+        return Z.beside(rest.at_least(0.0).sqrt())
+
     def primal(self, weights: NDArray) -> NDArray:
         """Weights of (x, 1), or of x without a constant, if the kernel is linear."""
         return super().primal(weights[:-1] if self._has_rest else weights)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.active import query
-from bayespoint.active.labelling.worth import expected_fall, left_out_probabilities, suspects
+from bayespoint.active.labelling.advice import expected_fall, left_out_probabilities, suspects
 from bayespoint.classifier.calibration import Estimate
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayespoint.active.labelling.advice import recommendation
 from bayespoint.active.labelling.answers import Answer, Answers
 from bayespoint.active.labelling.items import Items
 from bayespoint.active.labelling.journal import Journal
 from bayespoint.active.labelling.learner import Advice, Labels, Learner
-from bayespoint.active.labelling.worth import advice
 from bayespoint.classifier.estimator import BayesPointClassifier
 
 # Seconds without a sign of life after which a tab holds its row no longer. Browsers let hidden tabs
@@ -150,7 +150,7 @@ class Session:
                 "history": self._history,
                 "rest": found.rest,
                 "fall": found.fall,
-                "advice": advice(
+                "advice": recommendation(
                     len(labels), len(set(labels.values())), open_rows, found.rest, found.fall
                 ),
                 "suspects": len(self._suspects()),

@@ -101,19 +101,6 @@ def left_out_log_probability(
     return likelihood.log_predictive(score)[0]
 
 
-def conclude(
-    tasks: list[Task],
-    space: BasisSpace,
-    targets: NDArray[np.int8],
-    n_draws: int,
-    target: float | None,
-    remedy: str,
-) -> tuple[ChainPosterior, Run]:
-    """The posterior of all tasks, and the run of their chains; see :func:`chain_run`."""
-    posterior = gather(tasks, space, targets)
-    return posterior, chain_run(tasks, posterior, n_draws, target, remedy)
-
-
 def chain_run(
     tasks: list[Task], posterior: ChainPosterior, n_draws: int, target: float | None, remedy: str
 ) -> Run:
