@@ -108,6 +108,7 @@ def label(
     number: options.Number = None,
     category: options.Category = None,
     journal: JournalFile = None,
+    for_spreadsheet: options.ForSpreadsheet = False,
     port: Port = 0,
     browser: Browser = True,
     seed: Seed = 0,
@@ -161,7 +162,7 @@ def label(
     if len(found.values) > KEYS:
         notes.add(f"{len(found.values)} classes: ten have a key, search for others with /")
     suffix = ".parquet" if data.suffix.lower() in PARQUET else ".csv"
-    work = Work(frame, found, points, session, path.parent / stem.name, suffix)
+    work = Work(frame, found, points, session, path.parent / stem.name, suffix, for_spreadsheet)
     serve(work, port, browser)
     show(facts(work.end(notes)))
 
@@ -236,6 +237,7 @@ class Work:
     session: Session
     stem: Path
     suffix: str
+    for_spreadsheet: bool
 
     def table(self) -> pd.DataFrame:
         """The rows with their labels."""
@@ -246,7 +248,7 @@ class Work:
 
     def write_table(self, path: Path) -> None:
         """The rows with their labels, as a file."""
-        write_table(self.table(), path)
+        write_table(self.table(), path, for_spreadsheet=self.for_spreadsheet)
 
     def write_model(self, path: Path, machine: Any = None) -> None:
         """A model for bayespoint predict."""
