@@ -189,6 +189,17 @@ def test_texts(person, tmp_path):
     assert person.begun["classes"] == ["food", "sport"]
 
 
+def test_cells_that_a_spreadsheet_would_run(person, tmp_path):
+    table, labels = texts(20)
+    table["sentence"] = "=" + table["sentence"]
+    pool = write(table, tmp_path / "pool.csv")
+    person.truth, person.n = labels.tolist(), 3
+    for options, first in (([], "="), (["--no-formulas"], "'=")):
+        succeed("label", pool, "--classes", "food,sport", *options)
+        found = pd.read_csv(tmp_path / "pool.labelled.csv")["sentence"]
+        assert found.tolist() == [first + one[1:] for one in table["sentence"]]
+
+
 def test_pictures_by_their_names(person, tmp_path):
     pytest.importorskip("PIL")
     rng = np.random.default_rng(0)
@@ -309,4 +320,4 @@ def test_a_port_in_use(person, tmp_path):
     person.then = again
     succeed("label", pool, "--classes", "no,yes")
     assert "cannot use port" in lines[0] and "Leave --port away" in lines[0]
-    assert "another bayespoint label works on" in lines[1]
+    assert "another bayespoint label is using" in lines[1]

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayespoint.active.labelling.exports import label_column, label_studio
+from bayespoint.active.labelling.exports import label_column, label_studio, without_formulas
 from bayespoint.active.labelling.items import IMAGE, Items
 from bayespoint.active.labelling.journal import Journal, JournalError
 from bayespoint.active.labelling.session import Session
@@ -47,6 +47,7 @@ class Work:
     session: Session
     stem: Path
     in_parquet: bool
+    no_formulas: bool = False
 
     def table(self) -> pd.DataFrame:
         """The rows with their labels."""
@@ -54,6 +55,12 @@ class Work:
         column = label_column(self.session.answers_now(), len(self.frame))
         labels = pd.Series([values.get(one) for one in column], dtype=object)
         return self.frame.assign(**{self.classes.target: labels})
+
+    def write_table(self, path: Path) -> None:
+        """The rows with their labels, for a spreadsheet without formulas if that was asked for."""
+        table = self.table()
+        is_plain = self.no_formulas and path.suffix == ".csv"
+        write_table(without_formulas(table) if is_plain else table, path)
 
     def machine(self) -> Any:
         """The classifier of all labels, or None."""
@@ -94,12 +101,9 @@ class Work:
                 raise ValueError("there is no model before two classes have labels")
             self.write_model(path, machine)
 
-        def table_file(path: Path) -> None:
-            write_table(self.table(), path)
-
         tables = ["labelled.csv", *(["labelled.parquet"] if find_spec("pyarrow") else [])]
         return {
-            **{name: partial(written, name, table_file) for name in tables},
+            **{name: partial(written, name, self.write_table) for name in tables},
             "model.bpm": lambda: written("model.bpm", model_file),
             "labelstudio.json": lambda: self.tasks(self.machine()).encode(errors="replace"),
         }
@@ -113,7 +117,7 @@ class Work:
         table, model, tasks = (
             Path(f"{self.stem}.labelled{end}") for end in (suffix, ".bpm", ".json")
         )
-        write_table(self.table(), table)
+        self.write_table(table)
         write_text(tasks, self.tasks(machine))
         lines = [
             ("labels", f"{n_labels} of {count(len(self.frame), 'row')}"),
@@ -140,6 +144,7 @@ def prepare_work(
     seed: int,
     encoding: str,
     notes: Notes,
+    no_formulas: bool = False,
 ) -> Work:
     """Everything that the page needs; ends the command where something is wrong."""
     start: Model | None = None
@@ -186,7 +191,7 @@ def prepare_work(
     if len(found.values) > 10:
         notes.add(f"{len(found.values)} classes: ten have a key, others are found by / or mouse")
     in_parquet = data.suffix.lower() in PARQUET
-    return Work(frame, found, points, session, path.parent / stem.name, in_parquet)
+    return Work(frame, found, points, session, path.parent / stem.name, in_parquet, no_formulas)
 
 
 def start_classes(

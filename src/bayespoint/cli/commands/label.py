@@ -50,6 +50,13 @@ JournalFile = Annotated[
         help="Where answers are kept; by default POOL.labels.jsonl. Results go to its folder.",
     ),
 ]  # fmt: skip
+NoFormulas = Annotated[
+    bool,
+    typer.Option(
+        "--no-formulas",
+        help="Put ' before texts of the result that a spreadsheet would run as formulas.",
+    ),
+]
 Port = Annotated[
     int, typer.Option(metavar="N", min=0, max=65535, help="Port of the page; 0 is a free one.")
 ]
@@ -74,6 +81,7 @@ def label(
     number: options.Number = None,
     category: options.Category = None,
     journal: JournalFile = None,
+    no_formulas: NoFormulas = False,
     port: Port = 0,
     browser: Browser = True,
     seed: Seed = 0,
@@ -97,7 +105,7 @@ def label(
         bad_usage("the pool must be a file, so that labelling can go on later")
     work = prepare_work(
         data, classes, target, model, (text, image, pixels, table), drop or [], number or [],
-        category or [], journal, seed, encoding, notes,
+        category or [], journal, seed, encoding, notes, no_formulas,
     )  # fmt: skip
     try:
         server = LabelServer(work.session, work.downloads(), port)
