@@ -335,7 +335,7 @@ def test_flips_of_labels_need_sites():
     clf = machine(ExpectationPropagation(label_noise=0.05))
     with executed_by(executor):
         clf.fit(from_arrays(X, y, block_rows=700))
-    assert executor.kept["sweep"][0][0].shape == (1, 2, 700)
+    assert executor.kept["sweep"][0][0][0].shape == (2, 700)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

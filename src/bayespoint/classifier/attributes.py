@@ -17,11 +17,11 @@ from bayespoint.classifier.calibration import expected_scores, expected_scores_o
 from bayespoint.classifier.inputs import new_points
 from bayespoint.classifier.model import Model
 from bayespoint.classifier.problem import Problem
-from bayespoint.gpu.arrays import deviations, like, to_host, to_numpy
-from bayespoint.gpu.devices import is_tensor
+from bayespoint.gpu.arrays import deviations, like, to_numpy
 from bayespoint.gpu.forecasts import oob_forecasts
 from bayespoint.posteriors import MixturePosterior
 from bayespoint.spaces import DualSpace
+from bayespoint.tools.arrays import is_tensor, to_host
 from bayespoint.tools.numbers import TINY
 
 MOST_SLOPES = 200  # points at which slopes are computed

@@ -25,8 +25,7 @@ from bayespoint.classifier.problem import Problem
 from bayespoint.codings import TEMPERATURES, Coding
 from bayespoint.engines import Engine, Request, Run
 from bayespoint.gpu.arrays import scaled, to_numpy
-from bayespoint.gpu.devices import is_tensor, memory_errors_in_words
-from bayespoint.gpu.kernels import fitted as fitted_on_device
+from bayespoint.gpu.devices import memory_errors_in_words
 from bayespoint.posteriors import MixturePosterior, Posterior, StreamPosterior
 from bayespoint.rows.executor import current_executor
 from bayespoint.spaces import StackedSpace
@@ -213,17 +212,13 @@ def learn(
 
 def make_space(parameters: Parameters, problem: Problem, *pivots: Any) -> Any:
     """The engine's space, fitted to the training points; its basis may begin with pivots."""
-    engine, kernel = problem.engine, parameters.make_kernel()
-    if is_tensor(problem.points):
-        assert engine.device_space is not None
-        kernel = fitted_on_device(kernel, problem.points)
-        space = engine.device_space(kernel, parameters.ridge, parameters.n_components)
-        if getattr(engine, "precision", "single") == "half":
-            space.half = True
-        with memory_errors_in_words(problem.points.device):
-            return space.fit_on_device(problem.points)
-    space = engine.space(kernel.fitted(problem.points), parameters.ridge, parameters.n_components)
-    return space.fit(problem.points, *pivots)
+    engine, kernel = problem.engine, parameters.make_kernel().fitted(problem.points)
+    kind: Any = engine.space if problem.device is None else engine.device_space
+    space = kind(kernel, parameters.ridge, parameters.n_components)
+    if getattr(engine, "precision", "single") == "half":
+        space.half = True
+    with memory_errors_in_words(problem.device):
+        return space.fit(problem.points, *pivots)
 
 
 def solve(
@@ -235,7 +230,6 @@ def solve(
     start: Posterior | None = None,
 ) -> tuple[Posterior, Run]:
     """Run the engine."""
-    device = problem.points.device if is_tensor(problem.points) else None
     request = Request(
         np.random.default_rng(seed),
         monitor,
@@ -243,10 +237,10 @@ def solve(
         start,
         parameters.n_jobs,
         problem.coding.name,
-        device,
+        problem.device,
         current_executor().trainer(problem.given, problem.scaling, space),
     )
-    with memory_errors_in_words(device):
+    with memory_errors_in_words(problem.device):
         return problem.engine.run(space, problem.targets, request)
 
 

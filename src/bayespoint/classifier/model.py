@@ -18,6 +18,7 @@ from bayespoint.gpu.devices import memory_errors_in_words
 from bayespoint.kernels import Kernel
 from bayespoint.posteriors import Posterior
 from bayespoint.spaces.scaling import Scaling
+from bayespoint.tools.arrays import product
 
 Seed = int | np.random.RandomState | None
 
@@ -289,7 +290,7 @@ class Model:
         """
         drawn = self._draw(n_samples, random_state)
         flat = drawn.reshape(len(drawn), -1)
-        outputs = self._apply(X, lambda Z: Z @ flat.astype(Z.dtype, copy=False))
+        outputs = self._apply(X, lambda Z: product(Z, flat))
         return outputs.reshape(-1, *drawn.shape[1:])
 
     def draw_weights(self, n_samples: int = 10, random_state: Seed = None) -> NDArray[np.float64]:
