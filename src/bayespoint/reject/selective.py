@@ -48,7 +48,9 @@ class SelectiveClassifier(WrapsClassifier):
 
       The calibration points must not be used in the fit, so a part of the data is held out by
       default, and new points must be drawn as they were. See :meth:`RejectionCurve.at_risk` for
-      the threshold, and `guarantee_` for the numbers.
+      the threshold, and `guarantee_` for the numbers. The probability counts calibrations that find
+      no threshold, too (``RiskNotReachedError``); if most find none, it does not hold for those
+      that find one.
     * ``threshold=t``: the threshold is given. If the classifier is fitted already, no `fit` is
       needed. For true class probabilities Chow's rule [1]_ is optimal: reject where
       :math:`1 - \max_y p(y|x) > c`. If the probabilities are reliable,
