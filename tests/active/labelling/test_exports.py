@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from bayespoint.active.labelling.answers import Answer, Answers
-from bayespoint.active.labelling.exports import label_column, label_studio, without_formulas
+from bayespoint.active.labelling.exports import label_column, label_studio
 from bayespoint.active.labelling.items import Items
 
 FRAME = pd.DataFrame({"text": ["a", "b", None, "d"], "size": [1.0, np.nan, 0.1 + 0.2, 4.0]})
@@ -16,17 +16,6 @@ ANSWERS.add(Answer(3, 3, "no", second=True))
 
 def test_label_column():
     assert label_column(ANSWERS, 4).tolist() == ["yes", None, None, "no"]
-
-
-def test_a_spreadsheet_runs_no_cell():
-    texts = ["=1+1", "+1", "-2", "@x", "\t=1", "\r=1", "a=1", "b", None, "'x"]
-    frame = pd.DataFrame({"text": texts, "=size": -np.arange(10.0), "when": pd.Timestamp(0)})
-    found = without_formulas(frame)
-    changed = ["'=1+1", "'+1", "'-2", "'@x", "'\t=1", "'\r=1", "a=1", "b", None, "'x"]
-    assert found["text"].fillna("missing").tolist() == [one or "missing" for one in changed]
-    assert list(found) == ["text", "'=size", "when"]
-    pd.testing.assert_series_equal(found["'=size"], frame["=size"], check_names=False)
-    assert frame["text"][0] == "=1+1"
 
 
 def test_label_studio():

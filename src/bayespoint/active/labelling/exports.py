@@ -12,8 +12,6 @@ from bayespoint.active.labelling.answers import Answers
 from bayespoint.active.labelling.items import Items
 from bayespoint.tools.version import __version__
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters of formulas
-
 
 def label_column(answers: Answers, n_rows: int) -> NDArray[np.object_]:
     """The label of every row; None where there is none."""
@@ -21,17 +19,6 @@ def label_column(answers: Answers, n_rows: int) -> NDArray[np.object_]:
     for row, label in answers.labels().items():
         column[row] = label
     return column
-
-
-def without_formulas(frame: Any) -> Any:
-    """The table with an apostrophe before texts that a spreadsheet would run as formulas."""
-
-    def plain(cell: Any) -> Any:
-        return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
-
-    texts = [name for name in frame if frame[name].dtype.kind not in "biufcmM"]
-    changed = frame.assign(**{name: frame[name].astype(object).map(plain) for name in texts})
-    return changed.rename(columns=plain)
 
 
 def label_studio(
