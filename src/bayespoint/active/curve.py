@@ -27,7 +27,7 @@ class LearningCurve:
     labels : ndarray of shape (n_asked,)
         Their labels.
     skipped : ndarray of int
-        Indices of points of which the oracle could not say what they are.
+        Indices of points that the oracle could not label.
     n_start : int
         Number of initial points, which the classifier did not choose.
     n_labels : ndarray of int of shape (n_fits,)

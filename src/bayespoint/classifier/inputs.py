@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length
 
 from bayespoint.gpu.arrays import check_points, to_device, to_numpy
-from bayespoint.gpu.devices import find_device, is_device_array, is_tensor
+from bayespoint.gpu.devices import find_device, is_device_array
+from bayespoint.tools.arrays import is_tensor
 from bayespoint.tools.checks import check_array, column_or_1d, validate_data
 from bayespoint.tools.validation import missing_labels
 

@@ -18,6 +18,7 @@ from bayespoint.gpu.arrays import like, scaled, to_numpy
 from bayespoint.gpu.devices import memory_errors_in_words, prediction_device
 from bayespoint.posteriors import Posterior
 from bayespoint.spaces.scaling import Scaling
+from bayespoint.tools.arrays import product
 from bayespoint.tools.checks import validate_data
 
 CHUNK = 8192  # points transformed at a time
@@ -224,7 +225,7 @@ class Predictions:
     def _drawn_outputs(self, X: ArrayLike, n_samples: int, random_state: Any) -> NDArray:
         drawn = self._draw(n_samples, random_state)
         flat = drawn.reshape(len(drawn), -1)
-        outputs = self._in_chunks(X, lambda Z: Z @ flat.astype(Z.dtype, copy=False))
+        outputs = self._in_chunks(X, lambda Z: product(Z, flat))
         return outputs.reshape(-1, *drawn.shape[1:])
 
     def draw_weights(

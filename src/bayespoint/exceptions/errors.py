@@ -81,7 +81,7 @@ class BlockError(Attributes, ValueError):
 
 @dataclass(eq=False)
 class BlocksChangedError(Attributes, ValueError):
-    """Data have changed while they were learned from, or since a checkpoint was written.
+    """Data have changed during a fit, or since a checkpoint was written.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class BlocksChangedError(Attributes, ValueError):
 
 @dataclass(eq=False)
 class CheckpointError(Attributes, ValueError):
-    """A fit cannot go on from a checkpoint.
+    """A fit cannot continue from a checkpoint.
 
     Attributes
     ----------
@@ -120,8 +120,8 @@ class CheckpointError(Attributes, ValueError):
     --------
     >>> from bayespoint.exceptions import CheckpointError
     >>> print(CheckpointError("fit.checkpoint", "it belongs to a fit with another engine"))
-    The fit cannot go on from fit.checkpoint: it belongs to a fit with another engine. Remove the
-    file, or name another one, to start again.
+    The fit cannot continue from fit.checkpoint: it belongs to a fit with another engine. Remove
+    the file, or choose another one, to start again.
     """
 
     path: str
@@ -129,8 +129,8 @@ class CheckpointError(Attributes, ValueError):
 
     def __str__(self) -> str:
         return (
-            f"The fit cannot go on from {self.path}: {self.problem}. Remove the file, or name "
-            "another one, to start again."
+            f"The fit cannot continue from {self.path}: {self.problem}. Remove the file, or "
+            "choose another one, to start again."
         )
 
 

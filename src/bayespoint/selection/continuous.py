@@ -188,7 +188,7 @@ def search(
 
 
 def own_values(classifier: Any, names: list[str], X: Any) -> list[Any]:
-    """Logarithms of the classifier's own parameters; NaN where they are no positive numbers."""
+    """Logarithms of the classifier's own parameters; NaN if they are not positive numbers."""
     params, first = classifier.get_params(), []
     of_kernel = positive_parameters(classifier.kernel)
     for name in names:

@@ -53,9 +53,9 @@ class KnapsackCV(Delegates):
         Whether the pair with the best mean score of its neighbourhood is chosen, or, as in the
         paper, the pair with the best mean score.
     cv : int, cross-validation generator, iterable or None, default=None
-        Folds, as everywhere in scikit-learn; None is five, stratified.
+        Folds, as in scikit-learn; None means five stratified folds.
     scoring : str, callable or None, default=None
-        What to maximise; None is the share of right answers.
+        The score to maximise; None means accuracy.
     n_jobs : int or None, default=None
         Folds and costs that run in parallel, as in joblib: in threads, unless
         ``joblib.parallel_config`` chooses another backend.
@@ -76,7 +76,7 @@ class KnapsackCV(Delegates):
         As in ``GridSearchCV``, with the mean score of the neighbours as ``smoothed_test_score``.
         Times are those of a C, shared by all its betas.
     classes_, n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        As in scikit-learn.
 
     Examples
     --------
@@ -203,7 +203,7 @@ class KnapsackCV(Delegates):
 
 
 class Data(NamedTuple):
-    """Points, labels and weights that can be cut into folds."""
+    """Points, labels and weights that can be split into folds."""
 
     points: Any
     labels: NDArray
@@ -212,7 +212,7 @@ class Data(NamedTuple):
 
     @classmethod
     def of(cls, X: Any, y: Any, sample_weight: ArrayLike | None, *, pairwise: bool) -> Data:
-        """What the user gave, indexable; other errors are the classifier's to raise."""
+        """Indexable data; the classifier itself raises other errors."""
         points, labels = indexable(X, np.asarray(y))
         if isinstance(points, (list, tuple)):
             points = np.asarray(points)
@@ -248,7 +248,7 @@ def fit_one(machine: Any, data: Data, C: float, beta: float) -> Any:
 
 
 def share_right(classifier: Any, points: Any, labels: NDArray) -> float:
-    """Share of right answers: ``classifier.score`` without its checks, which take longer."""
+    """Accuracy: ``classifier.score`` without its checks, which take longer."""
     return float(np.mean(classifier.predict(points) == labels))
 
 
@@ -261,7 +261,7 @@ def score_fold(
     train: NDArray[np.int64],
     test: NDArray[np.int64],
 ) -> Fold:
-    """Pass messages once, and score every beta; without a scorer by the share of right answers."""
+    """Pass messages once, and score every beta; by the accuracy if there is no scorer."""
     start = time.perf_counter()
     fitted = fit_one(machine, data.rows(train), float(C), float(betas[0]))
     middle = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Parameters chosen by the evidence, in the manner of scikit-learn's searches."""
+"""Choice of parameters by the evidence, as a scikit-learn search."""
 
 from __future__ import annotations
 
@@ -26,11 +26,10 @@ class EvidenceSearch(Delegates):
     r"""Search for the parameters under which the labels were most probable.
 
     The evidence :math:`p(y | X, \theta) = \int p(y | X, w, \theta)\, p(w | \theta)\, dw` is how
-    probable the labels are before they are seen. A prior too narrow cannot explain them, one too
-    wide explains everything and so nothing in particular: the largest evidence lies between. No
-    data are held out and each choice costs one fit, where cross-validation costs as many as there
-    are folds. Several classes have one evidence, or add up those of their
-    one-against-the-rest tasks.
+    probable the labels are before they are seen. A prior that is too narrow cannot explain them,
+    and one that is too wide gives every labelling a small probability; the largest evidence lies
+    between. No data are held out, and each choice costs one fit, not one for each fold. Several
+    classes have one evidence, or add up those of their one-against-the-rest tasks.
 
     Parameters
     ----------
@@ -52,11 +51,11 @@ class EvidenceSearch(Delegates):
         Fit the estimator with the best parameters, so that the search itself can predict.
     n_starts : int, default=1
         Where each continuous search starts: first from the estimator's own parameters (the
-        geometric mean of the bounds, where they are no numbers), then from random points.
+        geometric mean of the bounds, if they are not numbers), then from random points.
     tol : float, default=1e-2
         A search ends when the log evidence has no derivative, with respect to the logarithm of a
-        parameter inside its bounds, that is larger. What is then left to gain is far below what
-        the data can tell, a log evidence of about 1.
+        parameter inside its bounds, that is larger. What is then left to gain is far below 1, a
+        difference of log evidence that hardly favours a model.
     max_iter : int, default=50
         Steps of each search, after which it ends with a ``ConvergenceWarning``.
     n_jobs : int or None, default=None
@@ -158,7 +157,7 @@ class EvidenceSearch(Delegates):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training points, in whatever form the estimator takes them.
+            Training points, in any form that the estimator accepts.
         y : array-like of shape (n_samples,)
             Their labels.
         sample_weight : array-like of shape (n_samples,), optional
@@ -238,7 +237,7 @@ class EvidenceSearch(Delegates):
         done = run_jobs(search, jobs, self.n_jobs, n_fits=n_fits, verbose=self.verbose)
         self.n_iter_ = max(found.n_steps for found, _ in done)
         for reason in {found.ended_by for found, _ in done} - {""}:
-            warn_user(ConvergenceWarning(f"A search was still climbing when {reason}."))
+            warn_user(ConvergenceWarning(f"A search had not converged when {reason}."))
         held = {str(warning): warning for _, warnings in done for warning in warnings}
         for warning in held.values():
             warn_user(warning)

@@ -75,7 +75,7 @@ def test_suspects():
         ((3, 1, 9, None, None), "two classes"),
         ((3, 2, 9, None, None), "learning"),
         ((12, 2, 100, 0.2, 0.01), "too early"),
-        ((50, 2, 100, 0.2, 0.01), "Go on: the next 10 labels .* up to 8.0 points"),
+        ((50, 2, 100, 0.2, 0.01), "Continue: the next 10 labels .* up to 8.0 points"),
         ((50, 2, 4, 0.2, 0.01), "the next 4 labels .* up to 3.7 points"),
         ((50, 2, 100, 0.2, 0.2), "up to 20.0 points"),
         ((50, 2, 100, 0.2, 0.0003), "You can stop"),

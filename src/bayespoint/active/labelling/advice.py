@@ -13,13 +13,13 @@ from bayespoint.tools.numbers import TINY
 N_DRAWS = 300  # classifiers of the committee
 SUSPECT, SURE = 0.1, 0.7  # a label below the first is suspect if another is above the second
 EARLY = 20  # labels below which an error says little, and a suspicion as well
-HORIZON = 10  # labels that a person gives before looking up
+HORIZON = 10  # labels that the recommendation is about
 LITTLE = 0.001  # a fall of the error that is not worth HORIZON labels
 LITTLE_SHARE = 0.02  # the same as a share of the error
 
 
 def left_out_probabilities(machine: Any, codes: NDArray[np.intp]) -> NDArray[np.float64] | None:
-    """Probabilities of the classes of every training point given all other labels, if known."""
+    """Class probabilities of every training point given all other labels, if known."""
     log_probability = machine.posterior_.left_out_log_probability
     if log_probability is None:
         return None
@@ -46,7 +46,7 @@ def suspects(
 def expected_fall(
     machine: Any, asked: NDArray, rest: NDArray, seed: int
 ) -> tuple[float, NDArray[np.float64]]:
-    r"""The error to expect on the rest, and how far one more label is expected to lower it.
+    r"""The expected error on the rest, and its expected decrease by one more label.
 
     A label y of the point x turns the posterior p(w) into p(w) p(y | x, w) / p(y | x). With a
     committee of classifiers drawn from the posterior, this is a new weight for each of them. The
@@ -54,8 +54,8 @@ def expected_fall(
 
     .. math:: \text{fall}(x) = \text{error} - \sum_y p(y | x)\, \text{error given } y .
 
-    The committee gives the share of the error by which it falls. The error itself is that of the
-    probabilities of the classifier, whose temperature the committee does not know.
+    The committee gives the relative decrease. The error itself is that of the probabilities of the
+    classifier, which have a temperature.
 
     Parameters
     ----------
@@ -71,9 +71,9 @@ def expected_fall(
     Returns
     -------
     error : float
-        The error to expect on the rest.
+        The expected error on the rest.
     falls : ndarray of shape (k,)
-        How far the label of each point is expected to lower it.
+        Its expected decrease by the label of each point.
     """
     outputs = drawn_outputs(machine, np.vstack([asked, rest]), N_DRAWS, seed)
     own, others = np.split(probabilities(machine, outputs), [len(asked)], axis=1)
@@ -94,11 +94,11 @@ def recommendation(
     rest: float | None,
     fall: float | None,
 ) -> str:
-    """Whether to go on, in a sentence.
+    """Whether to continue, as a sentence.
 
     ``n_classes`` is how many classes have labels, ``rest`` and ``fall`` are those of
-    :func:`expected_fall`. Further labels are taken to lower the error by the same share each, which
-    is more than they do.
+    :func:`expected_fall`. Every further label is assumed to lower the error by the same share,
+    which is an upper bound.
     """
     if n_open == 0:
         return "Every row has an answer."
@@ -107,9 +107,9 @@ def recommendation(
     if rest is None or fall is None:
         return "The model is learning."
     if n_labels < EARLY:
-        return f"Go on: with fewer than {EARLY} labels it is too early to say."
+        return f"Continue: with fewer than {EARLY} labels it is too early to say."
     ahead = min(HORIZON, n_open)
     total = rest * (1 - (1 - fall / rest) ** ahead) if rest > 0 else 0.0
     if total < max(LITTLE, LITTLE_SHARE * rest):
         return f"You can stop: the next {ahead} labels would hardly lower the error."
-    return f"Go on: the next {ahead} labels may lower it by up to {100 * total:.1f} points."
+    return f"Continue: the next {ahead} labels may lower it by up to {100 * total:.1f} points."

@@ -305,7 +305,7 @@ class ExpectationPropagation(Engine):
         """The sites of one task, before the first sweep."""
         if self.covariance == "diagonal":
             return FactorisedSites(space, prior, *data)
-        many = space.on_device is None and space.n_coordinates >= MOSTLY * space.n_points
+        many = space.device is None and space.n_coordinates >= MOSTLY * space.n_points
         gaussian = OutputGaussian if many else WeightGaussian
         return Sites(gaussian(space, prior), *data, at_once=self.schedule == "parallel")
 

@@ -12,10 +12,9 @@ from bayespoint import _core
 from bayespoint.engines.gaussian.gaussians import Gaussian
 from bayespoint.engines.gaussian.prior import LARGE
 from bayespoint.engines.gaussian.tasks import TaskResult
-from bayespoint.gpu.arrays import to_host
-from bayespoint.gpu.devices import is_tensor
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors import Messages
+from bayespoint.tools.arrays import to_host
 
 BLOCK = 64  # points a block; fastest of 16 ... 256 on MNIST
 COARSE = 1e-4  # move down to which float32 is good enough
@@ -133,7 +132,7 @@ class Sites:
         # mu^T Sigma^-1 mu - m^T Sigma_0^-1 m
         move = prior.moved(space, factor, self.shift, self.rate)
         square = move @ prior.pull + self.shift @ self._f
-        factor = to_host(factor) if is_tensor(factor) else factor
+        factor = to_host(factor)
         left_out, constant = _core.ep.summary(
             self.e, self._f, self.y, self.a, self.b, self._removed, *self.likelihood.constants
         )

@@ -65,7 +65,7 @@ class JointSites:
         self._extrapolation = Extrapolation()
         self._largest: list[float] = []  # of the moves of each sweep
         self._removed = np.ones(len(codes))  # copies of its sites that the cavity of a point lacks
-        variances = np.diagonal(gaussian.S, axis1=1, axis2=2)
+        variances = np.diagonal(gaussian.S, axis1=1, axis2=2) + gaussian.common[:, None]
         self.radius = float(np.sqrt(variances.max(initial=0.0)))
         self._slices = Slices()
         self._expect()
@@ -117,7 +117,9 @@ class JointSites:
         If all moves r shrank by the same factor c = (r . last) / (last . last) after the share s of
         the last, the share s / (1 - c) would make the next moves 0. Small moves are extrapolated.
         """
-        variance = np.diagonal(self.gaussian.S, axis1=1, axis2=2) + self._noise
+        gaussian = self.gaussian
+        variance = np.diagonal(gaussian.S, axis1=1, axis2=2) + gaussian.common[:, None]
+        variance = variance + self._noise
         scale = np.stack([np.sqrt(variance), variance])
         point = np.stack(before)
         move = np.stack([self.shift, self.rate]) - point
@@ -227,4 +229,4 @@ def cavities(
     mean = gaussian.f - np.einsum("nij,nj->ni", S, share * messages.shift)
     solved = np.linalg.solve(system, np.concatenate([mean[..., None], S], axis=2))
     covariance = (solved[..., 1:] + solved[..., 1:].transpose(0, 2, 1)) / 2
-    return solved[..., 0], covariance
+    return solved[..., 0], covariance + gaussian.common[:, None, None]

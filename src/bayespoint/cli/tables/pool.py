@@ -21,12 +21,11 @@ from bayespoint.active.labelling.pictures import SUFFIXES
 from bayespoint.cli.models import Model
 from bayespoint.cli.output.errors import bad_data, bad_usage
 from bayespoint.cli.output.messages import Notes, count, listed
-from bayespoint.cli.recipe import TOPICS, make_columns
+from bayespoint.cli.pipelines import TOPICS, make_columns
 from bayespoint.cli.tables.columns import CATEGORY, IMAGE, NUMBER, TEXT, prepare, sort_columns
 from bayespoint.cli.tables.labels import MANY, check_column, class_array, read_labels
 from bayespoint.cli.tables.number_formats import as_text
-from bayespoint.cli.training import column_format
-from bayespoint.reports import profile
+from bayespoint.cli.tables.training import column_formats, with_profiles
 from bayespoint.tools.pipelines import split_pipeline
 
 LABEL = "label"  # the column of the labels, if none is named
@@ -59,8 +58,8 @@ def find_classes(frame: pd.DataFrame, target: str | None, named: list[str] | Non
     """The classes that are named, or those in the column; ends the command without two of them."""
     if target is None and LABEL in frame:
         bad_usage(
-            f"the table has a column {LABEL!r}. Take its labels with --target {LABEL}, or name a "
-            "new column with --target NAME"
+            f"the table has a column {LABEL!r}. Use its labels with --target {LABEL}, or name "
+            "another column with --target NAME"
         )
     if target is not None and named is None:
         check_column(frame, target, "--target")
@@ -77,10 +76,10 @@ def find_classes(frame: pd.DataFrame, target: str | None, named: list[str] | Non
         bad_data(f"column {name!r} has {listed(unknown)}, which --classes does not name")
     if len(order) < 2:
         found = f"got {order[0]!r} only" if order else "got none"
-        bad_usage(f"labelling needs two classes or more, {found}: --classes no,yes")
+        bad_usage(f"labelling needs at least two classes, {found}: --classes no,yes")
     given = {int(row): str(label) for row, label in labels.dropna().items()}
     if len(given) == len(frame):
-        bad_data(f"every row has a value in {name!r} already: nothing to ask for")
+        bad_data(f"every row has a value in {name!r} already")
     return Classes(name, class_array(order), given)
 
 
@@ -108,14 +107,14 @@ def pixel_view(numbers: list[str], size: str) -> View:
     """Pictures of a given size, such as 28x28: width and height."""
     found = SIZE.fullmatch(size)
     if found is None:
-        bad_usage(f"--pixels wants a width and a height, such as 28x28; not {size!r}")
+        bad_usage(f"--pixels needs a width and a height, such as 28x28; not {size!r}")
     width, height = int(found[1]), int(found[2])
     numbered = [name for name in numbers if NUMBERED.fullmatch(name)]
     columns = numbers if len(numbers) == width * height else numbered
     if len(columns) != width * height:
         bad_data(
-            f"--pixels {size} wants {width * height} columns of numbers, and there are "
-            f"{len(numbers)}. Leave others out with --drop"
+            f"--pixels {size} needs {width * height} columns of numbers, and there are "
+            f"{len(numbers)}. Leave out others with --drop"
         )
     return View(items.PIXELS, columns, (height, width))
 
@@ -150,11 +149,8 @@ class Points:
 
     def columns(self, frame: pd.DataFrame) -> dict[str, dict[str, Any]]:
         """How each column of the pool is written, and its profile, for new rows."""
-        own = [name for name, kind in self.kinds.items() if kind in (NUMBER, CATEGORY)]
-        profiles = profile(self.X[own])
-        return {
-            name: {**column_format(frame[name], self.kinds[name]), **profiles[name]} for name in own
-        }
+        kinds = {name: kind for name, kind in self.kinds.items() if kind in (NUMBER, CATEGORY)}
+        return with_profiles(column_formats(frame, kinds), self.X[list(kinds)])
 
     def pipeline(self, machine: Any) -> Pipeline:
         """The model that takes rows of the table."""
@@ -178,10 +174,9 @@ def find_points(
         return Points(X, model.kinds, steps, np.asarray(values, dtype=np.float64))
     if view.kind in (items.TEXT, items.IMAGE):
         kinds = {view.columns[0]: TEXT if view.kind == items.TEXT else IMAGE}
-        notes.add(f"the model learns from column {view.columns[0]!r}; others are only shown")
+        notes.add(f"the model learns from column {view.columns[0]!r}; the others are only shown")
     elif view.kind == items.PIXELS:
-        quiet = Notes(aloud=False)
-        kinds = sort_columns(frame[list(view.columns)], quiet)
+        kinds = sort_columns(frame[list(view.columns)], Notes(silent=True))
         height, width = view.shape or (0, 0)
         notes.add(f"{len(view.columns)} columns are the pixels of pictures, {width} x {height}")
     else:
@@ -201,7 +196,7 @@ def fingerprint(frame: pd.DataFrame) -> str:
     return hashlib.sha256(names + hashed.tobytes()).hexdigest()
 
 
-def tell_unusable(shown: items.Items, notes: Notes) -> None:
+def check_items(shown: items.Items, notes: Notes) -> None:
     """Report rows that cannot be shown; ends the command if there are no others."""
     n_gone = len(shown) - len(shown.usable)
     if n_gone == len(shown):

@@ -6,8 +6,7 @@ import pytest
 from tests.helpers.running import ask_json, error_line, invoke, loans, succeed
 
 import bayespoint
-from bayespoint.cli import out_of_core
-from bayespoint.cli.tables import blocks as table_blocks
+from bayespoint.cli.tables import blocks
 from bayespoint.rows import ep
 
 LINEAR = ["--kernel", "linear", "--param", "multi_class=one_vs_rest", "--param", "tol=1e-9"]
@@ -15,7 +14,7 @@ LINEAR = ["--kernel", "linear", "--param", "multi_class=one_vs_rest", "--param",
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(out_of_core, "BLOCK_ROWS", 40)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 40)
 
 
 def customers(n=150):
@@ -82,12 +81,12 @@ def test_rare_categories_are_those_of_memory(tmp_path):
 
 def test_the_size_of_the_file_decides(tmp_path, monkeypatch):
     data = write(customers(), tmp_path / "data.csv")
-    monkeypatch.setattr(out_of_core, "SMALL", 100)
-    monkeypatch.setattr(out_of_core, "available_memory", lambda: 10_000.0)
+    monkeypatch.setattr(blocks, "SMALL", 100)
+    monkeypatch.setattr(blocks, "available_memory", lambda: 10_000.0)
     found = train(tmp_path, "m.bpm", data)
     assert "out of core: it needs about" in found["notes"][0]
     assert found["kernel"] == "auto"
-    monkeypatch.setattr(out_of_core, "available_memory", lambda: 1e9)
+    monkeypatch.setattr(blocks, "available_memory", lambda: 1e9)
     found = train(tmp_path, "n.bpm", data, "--kernel", "linear")
     assert not any("out of core" in note for note in found["notes"])
 
@@ -95,15 +94,15 @@ def test_the_size_of_the_file_decides(tmp_path, monkeypatch):
 @pytest.mark.parametrize("has_room", [True, False])
 def test_rows_are_prepared_once_if_the_disk_has_room(tmp_path, monkeypatch, has_room):
     reads = []
-    read = table_blocks.TableBlocks.read
+    read = blocks.TableBlocks.read
     monkeypatch.setattr(
-        table_blocks.TableBlocks, "read", lambda self, k: reads.append(k) or read(self, k)
+        blocks.TableBlocks, "read", lambda self, k: reads.append(k) or read(self, k)
     )
-    monkeypatch.setattr(out_of_core, "SPARE", 0.9 if has_room else 0.0)
+    monkeypatch.setattr(blocks, "SPARE", 0.9 if has_room else 0.0)
     data = write(customers(), tmp_path / "data.csv")
     found = train(tmp_path, "m.bpm", data, *LINEAR, "--out-of-core")
     assert (reads == [0, 1, 2, 3]) == has_room
-    assert any("prepared every round" in note for note in found["notes"]) != has_room
+    assert any("prepared in every round" in note for note in found["notes"]) != has_room
 
 
 def test_resume_after_a_crash(tmp_path, monkeypatch):
@@ -139,7 +138,7 @@ def test_resume_after_a_crash(tmp_path, monkeypatch):
         ("a,repaid\r1,no\r", "lines that end with carriage returns only"),
         ('a,repaid\n1,no\n2,"yes\n', "has a quotation mark that is never closed"),
         ("a,repaid\n1,no,5\n2,yes,5\n", "Block 0 has rows of more cells than the 2"),
-        ("a,repaid\n1,p\n2,q\n3,r\n", "has another value in every row"),
+        ("a,repaid\n1,p\n2,q\n3,r\n", "has a different value in every row"),
         (b"PK\x03\x04", "it is a zip archive"),
     ],
 )
@@ -182,9 +181,9 @@ def test_what_cannot_be_done(tmp_path):
     packed = write(customers(), tmp_path / "data.csv.gz")
     for given, words in (
         ([data, *common, "--max-error", "0.1"], "--max-error needs a table that fits in memory"),
-        ([packed, *common], "unpack it first"),
+        ([packed, *common], "decompress it first"),
         ([tmp_path / "none.csv", *common], "no such file"),
-        ([data, *common, "--target", "no such"], "no column is named 'no such'"),
+        ([data, *common, "--target", "no such"], "there is no column 'no such'"),
         ([data, *common, "--kernel", "rbf"], "needs kernel='linear'"),
     ):
         result = invoke("train", *given)

@@ -50,12 +50,12 @@ def make_classifier(
     for given in params:
         name, sign, value = given.partition("=")
         if not sign:
-            bad_usage(f"--param wants NAME=VALUE, not {given!r}")
+            bad_usage(f"--param needs NAME=VALUE, not {given!r}")
         if name not in known:
             names = ", ".join(name for name in known if not name.startswith("engine__"))
             hint = did_you_mean(name, known)
             owner = get_engine(engine).alias
-            bad_usage(f"--param: {owner} has no parameter {name!r}.{hint} There are {names}")
+            bad_usage(f"--param: {owner} has no parameter {name!r}.{hint} Choose from {names}")
         machine.set_params(**{known[name]: parse(value)})
     get_engine(machine.engine).check()
     return machine
