@@ -16,7 +16,7 @@ from bayespoint.reject.guarantee import (
 )
 from bayespoint.reject.labels import column_labels, encode
 from bayespoint.reject.scores import as_columns, get_score
-from bayespoint.tools.state import integer, need, shaped
+from bayespoint.tools.attributes import integer, need, shaped
 
 
 @dataclass(frozen=True)

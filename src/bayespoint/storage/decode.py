@@ -13,7 +13,7 @@ from bayespoint.storage.arrays import from_bytes, is_plain
 from bayespoint.storage.checks import check
 from bayespoint.storage.content import DEPTH, OBJECTS, SINGLE, check_names
 from bayespoint.storage.registry import CLASSES, TYPES
-from bayespoint.tools.state import ContentError
+from bayespoint.tools.attributes import ContentError
 
 NOT_FINITE = {"nan", "inf", "-inf"}
 
