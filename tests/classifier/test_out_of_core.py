@@ -330,7 +330,7 @@ def test_flips_of_labels_need_sites():
     executor = Recording()
     clf = machine(ExpectationPropagation(label_noise=0.05))
     clf._fit_blocks(from_arrays(X, y, block_rows=700), executor=executor)
-    assert executor.kept["sweep"][0][0].shape == (1, 2, 700)
+    assert executor.kept["sweep"][0][0][0].shape == (2, 700)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
