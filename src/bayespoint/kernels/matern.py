@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -56,7 +57,8 @@ class MaternKernel(DistanceKernel):
     def check(self) -> None:
         """Raise a ValueError, in scikit-learn's wording, for an invalid parameter."""
         super().check()
-        if not isinstance(self.nu, Real) or self.nu not in (1.5, 2.5):
+        nu: Any = self.nu
+        if not isinstance(nu, Real) or nu not in (1.5, 2.5):
             raise parameter_error(self, "nu", "1.5 or 2.5")
 
     def profile(self, t: Array) -> Array:
