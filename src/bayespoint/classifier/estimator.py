@@ -55,9 +55,12 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
 
     Parameters
     ----------
-    kernel : {"auto", "linear", "poly", "rbf", "precomputed"}, Kernel or callable, default="auto"
+    kernel : {"auto", "linear", "poly", "rbf", "matern32", "matern52", "precomputed"}, Kernel or \
+            callable, default="auto"
         Inner product of the features :math:`\phi`. ``poly`` is
-        :math:`(\gamma x \cdot x' + c_0)^d`, ``rbf`` is :math:`\exp(-\gamma |x - x'|^2)`. A
+        :math:`(\gamma x \cdot x' + c_0)^d`, ``rbf`` is :math:`\exp(-\gamma |x - x'|^2)`, and
+        ``matern32`` and ``matern52`` are less smooth
+        (:class:`~bayespoint.kernels.MaternKernel`). A
         :class:`~bayespoint.kernels.Kernel` object, such as ``RadialKernel() + PolynomialKernel()``,
         holds its parameters itself: ``degree``, ``gamma``, ``coef0`` and ``fit_intercept`` do not
         apply. A callable takes two arrays of points and returns the matrix of all pairs. "auto"
@@ -68,7 +71,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
     degree : int, default=3
         Degree :math:`d` of ``poly``.
     gamma : {"auto", "scale", "features"}, float or array of shape (n_features,), default="auto"
-        :math:`\gamma` of ``poly`` and ``rbf``, for ``rbf`` also one for each feature. "scale" is
+        :math:`\gamma` of all but ``linear``; for ``rbf`` and Matern also one for each feature. "scale" is
         1 / (n_features Var X), "features" is 1 / n_features. "auto" is "scale" if the kernel is
         named.
     coef0 : float, default=1.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -31,6 +31,7 @@ BETAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, np.inf)
 RULES = ("smoothed", "best")
 
 
+@dataclass(eq=False, repr=False)
 class KnapsackCV(Delegates):
     """Bayes point machine by knapsacks whose C and beta are chosen by cross-validation.
 
@@ -98,24 +99,14 @@ class KnapsackCV(Delegates):
     0.930
     """
 
-    def __init__(
-        self,
-        estimator: BaseEstimator | None = None,
-        *,
-        Cs: Sequence[float] = COSTS,
-        betas: Sequence[float] = BETAS,
-        rule: str = "smoothed",
-        cv: Any = None,
-        scoring: str | Callable[..., float] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.Cs = Cs
-        self.betas = betas
-        self.rule = rule
-        self.cv = cv
-        self.scoring = scoring
-        self.n_jobs = n_jobs
+    estimator: BaseEstimator | None = None
+    _: KW_ONLY
+    Cs: Sequence[float] = COSTS
+    betas: Sequence[float] = BETAS
+    rule: str = "smoothed"
+    cv: Any = None
+    scoring: str | Callable[..., float] | None = None
+    n_jobs: int | None = None
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> KnapsackCV:
         """Choose C and beta, and fit the best pair to all data.

@@ -15,8 +15,8 @@ from bayespoint.spaces.basis import check_space
 from bayespoint.spaces.rows import RowCache
 from bayespoint.spaces.tiles import multiply
 from bayespoint.tools.arrays import is_tensor
+from bayespoint.tools.attributes import need
 from bayespoint.tools.lazy import LazyAttributes
-from bayespoint.tools.state import need
 from bayespoint.tools.threads import ThreadPool, thread_pool
 
 DEVICE_CHUNK = 65_536

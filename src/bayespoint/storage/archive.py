@@ -8,7 +8,7 @@ import os
 import zipfile
 from typing import Any, BinaryIO
 
-from bayespoint.tools.state import ContentError
+from bayespoint.tools.attributes import ContentError
 
 MANIFEST = "manifest.json"
 FORMAT = "bayespoint model"

@@ -23,7 +23,7 @@ from bayespoint.posteriors import Posterior
 from bayespoint.spaces import BasisSpace, DualSpace, StackedSpace
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.storage.checks_sklearn import TRANSFORMERS
-from bayespoint.tools.state import ContentError, finite, integer, need, shaped
+from bayespoint.tools.attributes import ContentError, finite, integer, need, shaped
 
 TRIAL = 10_000_000  # most features for a trial prediction, whose point then takes 80 MB
 

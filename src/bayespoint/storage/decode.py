@@ -14,7 +14,7 @@ from bayespoint.storage.checks import check
 from bayespoint.storage.content import DEPTH, OBJECTS, SINGLE, check_names
 from bayespoint.storage.older import up_to_date
 from bayespoint.storage.registry import CLASSES, TYPES
-from bayespoint.tools.state import ContentError
+from bayespoint.tools.attributes import ContentError
 
 NOT_FINITE = {"nan", "inf", "-inf"}
 

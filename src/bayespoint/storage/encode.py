@@ -12,7 +12,7 @@ from bayespoint.storage.arrays import axis_order, is_plain, to_bytes, triangle_o
 from bayespoint.storage.checks import check
 from bayespoint.storage.content import DEPTH, SINGLE, check_names, is_cached
 from bayespoint.storage.registry import NAMES, TYPE_NAMES
-from bayespoint.tools.state import ContentError
+from bayespoint.tools.attributes import ContentError
 
 CALLBACKS = "_skl_callbacks"  # of scikit-learn; they are not part of the model
 
