@@ -97,7 +97,7 @@ def test_digits_by_keyboard_with_a_kill(browser, tmp_path):
     command.kill()
     tab.press(str(truth[row_of(tab)]))
     tab.wait("!document.querySelector('#trouble').hidden")
-    assert "every answer up to now is on disk" in tab.text("#trouble")
+    assert "all answers so far are saved" in tab.text("#trouble")
     assert answers(tmp_path) == before
 
     # And begins again.
