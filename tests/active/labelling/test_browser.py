@@ -176,7 +176,7 @@ def test_two_tabs_and_a_narrow_screen(browser, tmp_path):
     assert answers(tmp_path)[row] is None
     one.click("#undo")
     one.wait(f"{ROW} === '{row}'")
-    one.wait("/12 labels.* Go on/.test(document.querySelector('#brief').textContent)")
+    one.wait("/12 labels.* Continue/.test(document.querySelector('#brief').textContent)")
     one.click("#keys-button")
     assert overflow(one) == [0, []]
     assert "cannot say" in one.text("#keys")
