@@ -81,12 +81,8 @@ lint: $(DEV)  ## Style, format, types, import directions, length of files, workf
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
 	$(BIN)/python tools/check_imports.py src/bayespoint
-<<<<<<< HEAD
-	$(BIN)/python tools/check_length.py src tests tools benchmarks examples
-	$(BIN)/python tools/check_workflows.py
-=======
 	$(BIN)/python tools/check_length.py src papers tests tools benchmarks examples
->>>>>>> main
+	$(BIN)/python tools/check_workflows.py
 
 format: $(DEV)  ## Rewrite the code in the house format
 	$(BIN)/python -m ruff check --fix .
@@ -120,10 +116,5 @@ lock: pyproject.toml  ## Renew constraints.txt from the registry
 
 clean:  ## Remove what the other targets made, results/ excepted
 	rm -rf docs/_build docs/gallery docs/api/generated
-<<<<<<< HEAD
 	rm -rf $(VENV) .venv-lock .venv-lowest .venv-nightly .venv-release dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	find src tests tools benchmarks docs examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
-=======
-	rm -rf $(VENV) .venv-lock .venv-release dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src papers tests tools benchmarks docs examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
->>>>>>> main
