@@ -109,16 +109,16 @@ def test_resume_after_a_crash(tmp_path, monkeypatch):
     data = write(customers(), tmp_path / "data.csv")
     whole = train(tmp_path, "whole.bpm", data, *LINEAR, "--out-of-core")
     rounds = []
-    once_more = ep.Rounds.next
+    once_more = ep.Rounds.visit
 
-    def crash(self):
+    def crash(self, active):
         rounds.append(self.round)
+        self.save(now=True)
         if len(rounds) == 4:
             raise KeyboardInterrupt
-        once_more(self)
-        self.save(now=True)
+        once_more(self, active)
 
-    monkeypatch.setattr(ep.Rounds, "next", crash)
+    monkeypatch.setattr(ep.Rounds, "visit", crash)
     failed = ["train", data, "--target", "repaid", "--model", tmp_path / "m.bpm", *LINEAR]
     assert invoke(*failed, "--out-of-core").exit_code == 130
     assert (tmp_path / "m.bpm.checkpoint").exists()

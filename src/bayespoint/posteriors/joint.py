@@ -10,15 +10,14 @@ from numpy.typing import NDArray
 from scipy.linalg import helmert
 
 from bayespoint.codings import Coding
-from bayespoint.gpu.arrays import copy_on
-from bayespoint.gpu.coordinates import DeviceCoordinates
-from bayespoint.gpu.joint import output_covariances
+from bayespoint.gpu.arrays import kept
 from bayespoint.likelihoods import JointLikelihood
 from bayespoint.likelihoods.argmax import log_share_of_largest
 from bayespoint.likelihoods.quadrature import log_rest
 from bayespoint.posteriors.base import Posterior
 from bayespoint.posteriors.gaussian import Messages
-from bayespoint.tools.state import finite, need, optional, shaped
+from bayespoint.tools.arrays import namespace, to_host
+from bayespoint.tools.attributes import finite, need, optional, shaped
 
 BYTES = 2**26  # memory for a part of some points
 
@@ -114,20 +113,18 @@ class JointPosterior(Posterior):
     def outputs(self, Z: Any) -> tuple[NDArray, NDArray]:
         """Means (n, n_classes) and covariances (n, n_classes, n_classes) of the outputs."""
         n_classes = self.mean.shape[1]
-        if isinstance(Z, DeviceCoordinates):
-            covariance = output_covariances(Z.Z, copy_on(Z.Z.device, self.shared))
-            covariance[:, range(n_classes), range(n_classes)] += Z.variances(self.own)
-            return Z @ self.mean, covariance
-        covariance = np.zeros((Z.shape[0], n_classes, n_classes))
+        xp, own = namespace(Z), kept(Z, self.own)
+        covariance = np.zeros((len(Z), n_classes, n_classes))
         step = max(1, BYTES // (8 * max(1, self.shared.shape[2] * n_classes)))
-        flat = self.shared.transpose(1, 0, 2).reshape(len(self.mean), -1)
+        flat = xp.moveaxis(kept(Z, self.shared), 0, 1).reshape(len(self.mean), -1)
         for begin in range(0, len(Z), step):
-            here = slice(begin, begin + step)
-            spread = (Z[here] @ flat).reshape(len(Z[here]), n_classes, -1)
-            covariance[here] = spread @ spread.transpose(0, 2, 1)
-            for c, part in enumerate(self.own):
-                covariance[here, c, c] += np.square(Z[here] @ part).sum(axis=1)
-        return Z @ self.mean, covariance
+            some = Z[begin : begin + step]
+            spread = (some @ flat).reshape(len(some), n_classes, -1)
+            part = spread @ spread.mT
+            for c, factor in enumerate(own):
+                part[:, c, c] += xp.square(some @ factor).sum(axis=1)
+            covariance[begin : begin + step] = to_host(part)
+        return to_host(Z @ kept(Z, self.mean)), covariance
 
     def latent(self, Z: NDArray) -> tuple[NDArray, NDArray]:
         """Means and variances of the outputs."""

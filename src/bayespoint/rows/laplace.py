@@ -15,10 +15,10 @@ from bayespoint.engines import LaplaceApproximation
 from bayespoint.engines.gaussian.laplace import NEAR, REMEDY
 from bayespoint.engines.gaussian.newton import FLAT, TRIALS
 from bayespoint.engines.gaussian.prior import GaussianPrior
+from bayespoint.engines.gaussian.sweeps import ACTIVE
 from bayespoint.engines.gaussian.tasks import EXHAUSTED, STOPPED, Ending, TaskResult, run_of
 from bayespoint.likelihoods import LogisticLikelihood
 from bayespoint.posteriors import GaussianPosterior
-from bayespoint.rows.ep import ACTIVE
 from bayespoint.rows.fit import BlockFit, Learned
 from bayespoint.rows.newton import (
     Around,

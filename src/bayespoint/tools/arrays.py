@@ -62,6 +62,13 @@ def to_host(values: Array) -> NDArray:
     return values.detach().contiguous().cpu().numpy() if is_tensor(values) else values
 
 
+def product(Z: Any, weights: NDArray) -> NDArray:
+    """Z w in NumPy, of coordinates Z in the type that they have, wherever they are."""
+    if is_tensor(Z):
+        return to_host(Z @ cast(beside(Z, weights), Z.dtype))
+    return Z @ weights.astype(Z.dtype, copy=False)
+
+
 def largest(values: Array) -> float:
     """The largest absolute value; 0 if there are none."""
     return float(max(values.max(), -values.min())) if min(values.shape) else 0.0

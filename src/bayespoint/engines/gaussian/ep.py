@@ -31,7 +31,14 @@ from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
 from bayespoint.engines.gaussian.sites import Sites
 from bayespoint.engines.gaussian.span import Span, spans
 from bayespoint.engines.gaussian.streams import forgets, is_filter, run_filter, run_passes
-from bayespoint.engines.gaussian.sweeps import COLLAPSE, SiteKeeper, independence_warnings, iterate
+from bayespoint.engines.gaussian.sweeps import (
+    COLLAPSE,
+    SiteKeeper,
+    Sweeping,
+    Sweeps,
+    independence_warnings,
+    iterate,
+)
 from bayespoint.engines.gaussian.tasks import Ending, TaskResult, learn_tasks
 from bayespoint.engines.progress import Progress
 from bayespoint.engines.request import Request
@@ -180,6 +187,11 @@ class ExpectationPropagation(Engine):
     intercept_scale: float | None = None
     decay: float | str = 1.0
 
+    @property
+    def likelihood(self) -> ProbitLikelihood:
+        """How labels of one task come from its outputs."""
+        return ProbitLikelihood(float(self.noise), float(self.label_noise))
+
     def check(self) -> None:
         """Raise a ValueError for a parameter that is not allowed."""
         check_number(self, "noise", low=0)
@@ -240,7 +252,7 @@ class ExpectationPropagation(Engine):
         """Find the sites of each task, given what was known before."""
         n_points, n_tasks = targets.shape
         weight = request.weights(n_points)
-        likelihood = ProbitLikelihood(float(self.noise), float(self.label_noise))
+        likelihood = self.likelihood
         is_full = self.covariance == "full"
         in_span = spans(space, before) if is_full else [Span(sparse_rows(space))] * n_tasks
         ratios = np.ones(n_tasks)
@@ -249,12 +261,11 @@ class ExpectationPropagation(Engine):
             span, prior = in_span[task], before[task]
             data = targets[:, task], weight, likelihood
             sites = self._sites(span.space, span.project(prior), *data)
-            changes, reason = iterate(self, sites, progress)
+            sweeps = self._sweep(sites, progress)
             result = span.lift(sites.result(), prior)
             if self.max_iter > 1:
                 ratios[task] = sites.variance_ratio()
-            remedy = self._remedy(reason, result.training_error, sites.radius)
-            return result, Ending(changes, reason, remedy)
+            return result, self.ending(sweeps, result.training_error)
 
         size = space.n_coordinates**2 if is_full else 0
         posterior, run = learn_tasks(self, learn, n_tasks, "sweeps", likelihood, request, size)
@@ -289,11 +300,16 @@ class ExpectationPropagation(Engine):
             in_turn = few and self.schedule == "sequential" and request.device is None
             kind = SequentialSites if in_turn else JointSites
             sites = kind(gaussian, codes, weight, likelihood)
-            changes, reason = iterate(self, sites, progress)
-            remedy = self._remedy(reason, gaussian.error(codes), sites.radius)
-            return sites, Ending(changes, reason, remedy)
+            sweeps = self._sweep(sites, progress)
+            return sites, self.ending(sweeps, gaussian.error(codes))
 
         return run_jointly(self, space, targets, request, likelihood, "sweeps", learn)
+
+    def _sweep(self, sites: Sweeping, progress: Progress) -> Sweeps:
+        """Sweep over the sites of one task, or of all classes together, until they are at rest."""
+        sweeps = Sweeps.of(self, sites, in_turn=self.schedule == "sequential")
+        iterate(self, [sweeps], progress)
+        return sweeps
 
     def _with_check(self, run: Run, ratios: NDArray[np.float64]) -> Run:
         """The run of a covariance that may be diagonal, and the check of it."""
@@ -305,7 +321,7 @@ class ExpectationPropagation(Engine):
         """The sites of one task, before the first sweep."""
         if self.covariance == "diagonal":
             return FactorisedSites(space, prior, *data)
-        many = space.on_device is None and space.n_coordinates >= MOSTLY * space.n_points
+        many = space.device is None and space.n_coordinates >= MOSTLY * space.n_points
         gaussian = OutputGaussian if many else WeightGaussian
         return Sites(gaussian(space, prior), *data, at_once=self.schedule == "parallel")
 
@@ -322,6 +338,11 @@ class ExpectationPropagation(Engine):
                 f"to {mean:g} and features up to {feature:g}. Scale the features, and take noise "
                 f"and prior nearer to 1."
             )
+
+    def ending(self, sweeps: Sweeps, training_error: float) -> Ending:
+        """How the sweeps of a task ended, and what to do if they did not converge."""
+        remedy = self._remedy(sweeps.reason, training_error, sweeps.sites.radius)
+        return Ending(sweeps.changes, sweeps.reason, remedy)
 
     def _remedy(self, reason: str, training_error: float, radius: float) -> str:
         """What to do about a task that did not converge, whose outputs have the scale radius."""

@@ -17,10 +17,10 @@ from scipy.linalg import LinAlgError, blas, cho_solve, cholesky, lapack
 
 from bayespoint.engines.gaussian.joint.prior import IndependentPrior
 from bayespoint.gpu import joint as device
-from bayespoint.gpu.arrays import to_device, to_host
-from bayespoint.gpu.coordinates import times_covariance
+from bayespoint.gpu.arrays import to_device
 from bayespoint.posteriors.joint import contrasts
 from bayespoint.spaces import Coordinates
+from bayespoint.tools.arrays import to_host
 from bayespoint.tools.numbers import EPSILON
 
 BYTES = 2**26  # memory for a part of the points
@@ -244,24 +244,23 @@ class DeviceJoint(WeightJoint):
 
     def __init__(self, space: Coordinates, prior: Any) -> None:
         super().__init__(space, prior)
-        where = space.on_device.device
+        where = space.device
         self._factor: Any = to_device(self._factor, where)
         self._prior_precision: Any = to_device(self._prior_precision, where)
 
     def _factorise(self, rate: NDArray) -> None:
-        self._factor = device.inverse_root(
-            self.space.on_device, self._prior_precision, rate, self._H
-        )
+        self._factor = device.inverse_root(self.space.Z_, self._prior_precision, rate, self._H)
         before = self.prior.contrast_log_determinant
         self.log_determinant = device.log_determinant(self._factor) - before
 
     def _times_contrasts(self, pull: NDArray) -> NDArray[np.float64]:
-        return times_covariance(self._factor, pull)
+        F = self._factor
+        return to_host(F @ (F.T @ to_device(pull, F.device)))
 
     def _contrast_covariances(self) -> NDArray[np.float64]:
         d, n_classes = self.prior.mean.shape
         blocks = self._factor.reshape(n_classes - 1, d, -1)
-        return device.output_covariances(self.space.on_device, blocks)
+        return device.output_covariances(self.space.Z_, blocks)
 
     def _contrast_factor(self) -> NDArray[np.float64]:
         return to_host(self._factor)

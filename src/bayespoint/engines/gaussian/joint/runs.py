@@ -62,7 +62,7 @@ def place(
         check_size(3 * (n_classes * d) ** 2, n_classes)
         return Place(WeightJoint(space, DependentPrior(start)), Span(space), [])
     before = priors(engine, space, n_classes)
-    if space.on_device is not None:
+    if space.device is not None:
         check_size(3 * (n_classes * d) ** 2, n_classes)
         return Place(DeviceJoint(space, IndependentPrior(before)), Span(space), before)
     width = min(n, d)  # of the span

@@ -10,6 +10,7 @@ from bayespoint import _core
 from bayespoint._core.calls import Slices
 from bayespoint.engines.gaussian.joint.extrapolation import Extrapolation
 from bayespoint.engines.gaussian.joint.gaussians import JointGaussian, WeightJoint, precisions
+from bayespoint.engines.gaussian.tasks import log_evidence
 from bayespoint.likelihoods import ArgmaxLikelihood
 from bayespoint.posteriors import Messages
 from bayespoint.tools.threads import in_parts
@@ -183,9 +184,8 @@ class JointSites:
         constant = _core.joint.constants(
             g.f, g.S, self.codes, self.shift, self.rate, self._removed, self._noise
         )
-        # mu^T Sigma^-1 mu - m^T Sigma_0^-1 m
         square = np.vdot(g.mean - g.prior.mean, g.prior.pull) + np.vdot(shift, g.f)
-        return float(self.weight @ constant + 0.5 * g.log_determinant + 0.5 * square)
+        return log_evidence(self.weight @ constant, g.log_determinant, square)
 
     def cavities(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Means and covariances of the outputs of each point, given all other labels."""

@@ -1,12 +1,39 @@
-"""A pivoted Cholesky decomposition of a matrix on a device."""
+"""Factors of matrices in float64 on a device."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from scipy.linalg import LinAlgError
 
 BLOCK = 128  # pivots between two updates of the matrix
+
+
+def load_solvers(X: Any) -> None:
+    """Load what factorises matrices, which torch does once, and not safely from several threads."""
+    import torch
+
+    one = torch.eye(2, dtype=torch.float64, device=X.device)
+    torch.linalg.solve_triangular(torch.linalg.cholesky_ex(one)[0], one, upper=False)
+
+
+def solve_lower(L: Any, rows: Any) -> Any:
+    """The rows L^-1 r, for a lower triangular L."""
+    import torch
+
+    return torch.linalg.solve_triangular(L, rows.T, upper=False).T
+
+
+def inverse_root(precision: Any) -> Any:
+    """F, upper triangular, with F F^T the inverse of a matrix, of which the lower half is read."""
+    import torch
+
+    L, failed = torch.linalg.cholesky_ex(precision)
+    if bool(failed) or not bool(L.diagonal().isfinite().all()):
+        raise LinAlgError("the matrix is not positive definite")
+    one = torch.eye(len(L), dtype=L.dtype, device=L.device)
+    return torch.linalg.solve_triangular(L, one, upper=False).T.contiguous()
 
 
 def pivoted_cholesky(K: Any, tolerance: float) -> tuple[Any, Any]:
