@@ -48,17 +48,21 @@ class Ending(NamedTuple):
 def gather(
     tasks: Sequence[TaskResult], likelihood: Likelihood, start: GaussianPosterior | None
 ) -> GaussianPosterior:
-    """The posterior of all tasks; evidence adds to that of the batches before, up to ``start``."""
+    """The posterior of all tasks; evidence adds to that of the batches before, up to ``start``.
+
+    Left-out probabilities are empty where they are collected apart.
+    """
     evidence = np.array([task.log_evidence for task in tasks])
     if start is not None and start.log_evidence is not None:
         evidence += start.log_evidence
     messages = [task.messages for task in tasks if task.messages is not None]
+    left_out = np.stack([task.left_out for task in tasks], axis=1)
     return GaussianPosterior(
         np.stack([task.mean for task in tasks], axis=1),
         np.stack([task.factor for task in tasks]),
         likelihood,
         log_evidence=evidence,
-        left_out_log_probability=np.stack([task.left_out for task in tasks], axis=1),
+        left_out_log_probability=left_out if left_out.size else None,
         messages=Messages(*np.stack(messages, axis=2)) if messages else None,
     )
 
