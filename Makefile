@@ -7,7 +7,7 @@ PYTHON := $(shell if $(call RUNS,python3.11); then echo python3.11; else echo py
 endif
 
 VENV  := .venv
-BIN   := $(VENV)/bin
+BIN    = $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PIP_INSTALL = -m pip install --quiet --disable-pip-version-check --no-input
 
 # Tests share the cores between processes, so each process keeps its linear algebra on one thread.
@@ -15,9 +15,10 @@ WORKERS ?= 2
 PYTEST_ARGS ?=
 ONE_THREAD = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 PYTEST = $(ONE_THREAD) $(BIN)/python -m pytest
+TESTS = $(PYTEST) -n $(WORKERS) --dist loadgroup $(PYTEST_ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-bounds attack lint format docs bench build check-release lock clean
+.PHONY: help venv demo test test-bounds test-lowest test-nightly attack lint format docs bench build check-release lock clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1	\2/p' Makefile | expand -t 18
@@ -47,22 +48,45 @@ demo: $(DEMO)  ## Reproduce the papers in small; writes results/index.html
 	$(BIN)/python -m papers all --quick --out results
 
 test: $(DOCS) lint  ## Lint, then all tests and doctests
-	$(PYTEST) -n $(WORKERS) --dist loadgroup $(PYTEST_ARGS)
+	$(TESTS)
 
 test-bounds: $(DOCS)  ## All tests, with every index into an array checked
-	NUMBA_BOUNDSCHECK=1 $(PYTEST) -n $(WORKERS) --dist loadgroup $(PYTEST_ARGS)
+	NUMBA_BOUNDSCHECK=1 $(TESTS)
+
+# Other versions have an environment of their own. The pages are not run: their numbers and pictures
+# are those of the locked versions.
+test-lowest: VENV := .venv-lowest
+test-lowest:  ## All tests, with the lowest versions that pyproject.toml allows
+	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) tools/lowest_versions.py > $(VENV)/lowest.txt
+	$(BIN)/python $(PIP_INSTALL) -c $(VENV)/lowest.txt -e ".[dev,plot,cli]"
+	$(TESTS) --ignore tests/docs
+
+NIGHTLY ?= scipy scikit-learn
+NIGHTLY_INDEX = https://pypi.anaconda.org/scientific-python-nightly-wheels/simple
+test-nightly: VENV := .venv-nightly
+test-nightly:  ## All tests, with nightly builds of NIGHTLY
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e ".[dev,plot,cli]"
+	$(BIN)/python $(PIP_INSTALL) --pre --upgrade --index-url $(NIGHTLY_INDEX) $(NIGHTLY)
+	$(TESTS) --ignore tests/docs
 
 # Arguments of the attack, such as ATTACK="--files 0 --commands 50"; see docs/contributing/hardening.md.
 ATTACK ?=
 attack: $(DEV)  ## Thousands of hostile fits, parameters, model files and commands
 	$(ONE_THREAD) nice -n 15 $(BIN)/python -m tests.attack $(ATTACK)
 
-lint: $(DEV)  ## Style, format, types, import directions and length of files
+lint: $(DEV)  ## Style, format, types, import directions, length of files, workflows
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
 	$(BIN)/python tools/check_imports.py src/bayespoint
+<<<<<<< HEAD
+	$(BIN)/python tools/check_length.py src tests tools benchmarks examples
+	$(BIN)/python tools/check_workflows.py
+=======
 	$(BIN)/python tools/check_length.py src papers tests tools benchmarks examples
+>>>>>>> main
 
 format: $(DEV)  ## Rewrite the code in the house format
 	$(BIN)/python -m ruff check --fix .
@@ -80,17 +104,11 @@ build: $(DEV)  ## Wheel and source archive in dist/
 	rm -rf dist
 	$(BIN)/python -m hatchling build
 
-# Two environments of its own: one with twine, one with the wheel and nothing else.
-RELEASE := .venv-release
-check-release: build  ## Check what make build made; doctests of the wheel in a bare environment
-	rm -rf $(RELEASE)
-	$(PYTHON) -m venv $(RELEASE)/twine
-	$(RELEASE)/twine/bin/python $(PIP_INSTALL) twine
-	$(RELEASE)/twine/bin/python -m twine check --strict dist/*
-	$(PYTHON) -m venv $(RELEASE)/bare
-	$(RELEASE)/bare/bin/python $(PIP_INSTALL) -c constraints.txt dist/*.whl
-	$(ONE_THREAD) $(RELEASE)/bare/bin/python tools/check_wheel.py
-	rm -rf $(RELEASE)
+# RELEASING.md says what is checked. TAG: nothing may be skipped. PYTHONS: interpreters to use.
+TAG ?=
+PYTHONS ?=
+check-release: build  ## Check what make build made, in bare environments of every Python that is here
+	$(PYTHON) tools/check_release.py --tag "$(TAG)" --pythons $(PYTHONS)
 
 lock: pyproject.toml  ## Renew constraints.txt from the registry
 	rm -rf .venv-lock
@@ -102,5 +120,10 @@ lock: pyproject.toml  ## Renew constraints.txt from the registry
 
 clean:  ## Remove what the other targets made, results/ excepted
 	rm -rf docs/_build docs/gallery docs/api/generated
+<<<<<<< HEAD
+	rm -rf $(VENV) .venv-lock .venv-lowest .venv-nightly .venv-release dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find src tests tools benchmarks docs examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+=======
 	rm -rf $(VENV) .venv-lock .venv-release dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src papers tests tools benchmarks docs examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+>>>>>>> main

@@ -5,3 +5,8 @@ from hypothesis import settings
 # The same examples in every run: a failure then belongs to a change, and can be repeated.
 settings.register_profile("fixed", derandomize=True, deadline=None)  # nor does a busy machine fail
 settings.load_profile("fixed")
+
+
+def pytest_make_parametrize_id(config, val, argname):
+    """Number bytes: they may hold a time, and workers must find the same ids."""
+    return argname if isinstance(val, bytes) else None

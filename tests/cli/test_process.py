@@ -48,7 +48,7 @@ def interrupt(script, arguments, sign, after=0.0):
             assert process.poll() is None
         time.sleep(after)
         process.send_signal(signal.SIGINT)
-        return process, *process.communicate(timeout=60)
+        return process, *process.communicate(timeout=300)
     finally:
         process.kill()
 

@@ -32,7 +32,7 @@ def prepared(name, points, device):
     X = POINTS[points].astype(np.float32)
     kernel = KERNELS[name].fitted(X)
     T = torch.tensor(X, device=device)
-    there = on_device.fitted(KERNELS[name], T)
+    there = on_device.on_grid(KERNELS[name].fitted(T), T)
     return kernel, kernel.prepare(X, training=True), there, on_device.prepare(there, T)
 
 
@@ -57,10 +57,10 @@ def test_values_between_training_points_and_with_new_ones(name, points, device):
 @pytest.mark.parametrize("name", KERNELS)
 def test_half_precision_is_the_kernel_of_rounded_points(name, device):
     X = torch.tensor(POINTS["any"].astype(np.float32), device=device)
-    kernel = on_device.fitted(KERNELS[name], X)
+    kernel = on_device.on_grid(KERNELS[name].fitted(X), X)
     exact = on_device.prepare(kernel, X)
     half = on_device.prepare(kernel, X, half=True)
-    assert all(part.halves is None or part.halves.low is None for part in (half, *half.parts))
+    assert not isinstance(half, on_device.FusedPoints) or half.halves.low is None
     values, about = (on_device.block(kernel, one, one).cpu().numpy() for one in (half, exact))
     assert np.allclose(values, about, rtol=1e-2, atol=1e-2)
     assert np.abs(values - about).max() > 1e-7

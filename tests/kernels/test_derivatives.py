@@ -73,7 +73,7 @@ def test_derivatives_of_the_matrix(name, normalize):
 @pytest.mark.parametrize("name", KERNELS)
 def test_derivatives_and_slopes_between_different_points(name, normalize, monkeypatch):
     """More points than one small part, of other units than the training points."""
-    monkeypatch.setattr("bayespoint.kernels.terms.SMALL", 3)
+    monkeypatch.setattr("bayespoint.kernels.sums.SMALL", 3)
     X, other = points(), 5 * points()[:7]
     kernel = clone(KERNELS[name]).set_params(normalize=normalize or KERNELS[name].normalize)
     fitted = kernel.fitted(X)

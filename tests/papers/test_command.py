@@ -103,7 +103,7 @@ def test_the_command_itself(tmp_path):
         ([], 2, "name an experiment: large-scale"),
         (["large-scal"], 2, "Did you mean large-scale?"),
         (["Large-Scale"], 2, "Did you mean large-scale?"),
-        (["xyz"], 2, "no experiment is named 'xyz'. There are"),
+        (["xyz"], 2, "there is no experiment 'xyz'. Choose from"),
         (["all", "--quick", "--full"], 2, "exclude each other"),
         (["all", "--data", "{folder}/gone"], 3, "gone: no such folder"),
         (["all", "--data", "{folder}/file"], 3, "file: not a folder"),
@@ -159,7 +159,7 @@ def test_control_c(tmp_path):
     try:
         assert process.stderr.readline() == "large-scale: asleep\n"
         process.send_signal(signal.SIGINT)
-        printed, said = process.communicate(timeout=30)
+        printed, said = process.communicate(timeout=300)
     finally:
         process.kill()
     assert process.returncode == ExitCode.INTERRUPTED

@@ -89,7 +89,7 @@ def test_mistakes_cost_1_unless_others_are_given():
     found = ask(p, y, classes)
     error = 1 - found.metrics["accuracy"].value
     assert found.expected_costs[0].cost == pytest.approx(error)
-    assert "Every mistake costs 1" in decisions.cost_words(found)
+    assert "Every error costs 1" in decisions.cost_words(found)
     for bad, message in ((np.ones((3, 3)), r"shape \(4, 4\)"), (np.full((4, 4), np.inf), "finite")):
         with pytest.raises(ValueError, match=message):
             ask(p, y, classes, costs=bad)

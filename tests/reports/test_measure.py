@@ -203,8 +203,8 @@ def test_one_point_is_enough(tmp_path):
     assert found.metrics["log_loss"].interval is None
     page = write_evaluation(found, tmp_path / "one.html").read_text(encoding="utf-8")
     assert problems_in_source(page) == []
-    assert "None: all answers are right." in page
-    assert "No test points of class a" in page
+    assert "None: all predictions are correct." in page
+    assert "no test points of class a" in page
 
 
 @pytest.mark.parametrize("labels", [[0, 1, 2], ["x", "y", "z"], [1.0, 2.0, 3.0]])
@@ -238,7 +238,7 @@ def test_a_classifier_that_refuses_all():
     found = measure(machine, X, y)
     assert (found.selective.rejected, found.selective.accuracy) == (1.0, None)
     assert found.to_dict()["selective"]["threshold"] is None
-    assert "refuses all answers" in sections.refusals(found.selective)
+    assert "rejects all points" in sections.refusals(found.selective)
 
 
 # Bad input ---------------------------------------------------------------------------------------

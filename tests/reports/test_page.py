@@ -151,14 +151,14 @@ def test_many_classes_are_not_drawn_as_a_matrix():
     shown = sections.confusion(found)
     assert '<th scope="row">7</th><td>3</td><td>2</td>' in shown
     assert shown.count("<tr>") == 3
-    assert "all answers are right" in sections.confusion(ask(p / 1.5, [3] * 5, np.arange(40)))
+    assert "all predictions are correct" in sections.confusion(ask(p / 1.5, [3] * 5, np.arange(40)))
 
 
 def test_names_of_classes_and_columns_are_shown_as_they_are(tmp_path):
     page = columns_page(tmp_path).read_text(encoding="utf-8")
     assert problems_in_source(page) == []
     assert EVIL not in page
-    assert "Different from the training: x0." in page
+    assert "Different from the training data: x0." in page
     drawings = [
         base64.b64decode(one).decode() for one in re.findall(r'svg\+xml;base64,([^"]+)', page)
     ]

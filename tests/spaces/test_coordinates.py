@@ -101,7 +101,7 @@ def test_engines_of_more_points_than_weights_read_them_in_parts(engine, monkeypa
         return posterior, evidence_gradient(engine, space, X, targets, posterior, names)
 
     expected, gradient = run()
-    sizes, rows = [], Coordinates.rows
+    sizes, rows = [], Coordinates.native_rows
 
     def watched(self, *which):
         found = rows(self, *which)
@@ -109,7 +109,7 @@ def test_engines_of_more_points_than_weights_read_them_in_parts(engine, monkeypa
         return found
 
     monkeypatch.setattr(coordinates, "PART", 64)
-    monkeypatch.setattr(Coordinates, "rows", watched)
+    monkeypatch.setattr(Coordinates, "native_rows", watched)
     posterior, same = run()
     assert max(sizes) == 64
     np.testing.assert_allclose(posterior.mean, expected.mean, atol=1e-9)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 # Defined in another file: after a change there, delete the cache of this one.
 from bayespoint._core.compiler import compiled
-from bayespoint._core.ep import NARROWEST, SMALLEST, tilt
+from bayespoint._core.ep import tilt
 
 MEAN, VARIANCE, VISITED, PRIOR = 0, 1, 2, 3  # places in a record
 
@@ -165,69 +165,3 @@ def solved(
     scale = 1.0 / (p * r - q * q)
     x = (r * right[0] - q * right[1]) * scale, (p * right[1] - q * right[0]) * scale
     return x, (r * scale, -q * scale, p * scale)
-
-
-@compiled
-def sweep_tied(
-    begin: NDArray,
-    column: NDArray,
-    x: NDArray,
-    y: NDArray,
-    weight: NDArray,
-    copies: NDArray,
-    shift: NDArray,
-    rate: NDArray,
-    pull: NDArray,
-    precision: NDArray,
-    last: NDArray,
-    noise: float,
-    flip: float,
-    damping: float,
-) -> float:
-    """As ``ep.sweep_rows``, with one message to each weight for all rows: stochastic EP.
-
-    ``shift`` and ``rate`` are sums of the messages of all rows, ``copies`` how many of them there
-    are, 0 before the first sweep. The cavity of a row lacks one average copy; its new message takes
-    the place of that.
-    """
-    largest, longest = 0.0, np.diff(begin).max() if len(y) else 0
-    means, variances = np.empty(longest), np.empty(longest)
-    for i in range(len(y)):
-        first = begin[i]
-        m, v, sound = 0.0, 0.0, True
-        for p in range(first, begin[i + 1]):
-            j = column[p]
-            one = 1.0 / copies[j] if copies[j] > 0 else 0.0
-            left = precision[j] - one * rate[j]
-            if not (left > SMALLEST * precision[j]):
-                sound = False
-                break
-            means[p - first], variances[p - first] = (pull[j] - one * shift[j]) / left, 1.0 / left
-            m += y[i] * x[p] * means[p - first]
-            v += x[p] * x[p] * variances[p - first]
-        if not sound:
-            largest = np.inf
-            continue
-        s2, w, rest, u, _ = tilt(m, v, noise, flip)
-        if s2 <= 0:
-            continue
-        s, scale = math.sqrt(s2), s2 * rest + w * noise
-        a, b = s * u / scale, w / scale
-        moved = max(abs(a - last[i, 0]) * s, abs(b - last[i, 1]) * s2)
-        largest = moved if moved > largest or math.isnan(moved) else largest
-        last[i, 0], last[i, 1] = a, b
-        for p in range(first, begin[i + 1]):
-            j, mean, variance = column[p], means[p - first], variances[p - first]
-            one = 1.0 / copies[j] if copies[j] > 0 else 0.0
-            others = max(s2 - variance * x[p] * x[p], 0.0)
-            scale = 1.0 / (s2 * rest + w * others)  # one over s^2 - w x^2 variance
-            ds = x[p] * (y[i] * s * u + w * (x[p] * mean - y[i] * m)) * scale - one * shift[j]
-            dr = x[p] * x[p] * w * scale - one * rate[j]
-            step = damping * weight[i]
-            while step * dr < (NARROWEST - 1.0) * precision[j]:
-                step *= 0.5
-            shift[j] += step * ds
-            rate[j] += step * dr
-            pull[j] += step * ds
-            precision[j] += step * dr
-    return largest

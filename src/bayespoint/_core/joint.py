@@ -224,7 +224,14 @@ def message(y: int, shift: NDArray, rate: NDArray, noise: float) -> tuple[NDArra
     pi = rate.copy()
     pi[y] = 1.0 / noise
     total = pi.sum()
-    return shift.sum() / total * pi - shift, np.diag(pi) - np.outer(pi, pi) / total
+    precision = -np.outer(pi, pi) / total
+    for j in range(len(pi)):
+        others = 0.0  # not the total less pi[j], which may be all of it but for rounding
+        for i in range(len(pi)):
+            if i != j:
+                others += pi[i]
+        precision[j, j] = pi[j] * others / total
+    return shift.sum() / total * pi - shift, precision
 
 
 @compiled

@@ -19,7 +19,7 @@ from bayespoint.active.strategies import Strategy, check_count, check_indices, g
 from bayespoint.tools.pipelines import n_rows
 
 Oracle = Callable[[NDArray[np.intp]], ArrayLike | Iterator[Any]]
-GOING_ON = "Labels up to here: .curve of this exception. Pass start=curve to go on with them."
+GOING_ON = "The attribute curve of this exception has all labels so far; continue with start=curve."
 
 
 def learn_actively(

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import validate_data
 
 from bayespoint.active.batch import choose_lazily, kinds, one_of_each
 from bayespoint.active.classifiers import drawn_outputs, probabilities, rows, unwrap, votes
 from bayespoint.active.scores import bald, entropy, one_minus_margin, seed_from
+from bayespoint.tools.checks import validate_data
 from bayespoint.tools.pipelines import n_rows
 
 Strategy = str | Callable[[Any, Any], NDArray]

@@ -19,12 +19,12 @@ from bayespoint.classifier.predictions import Predictions
 from bayespoint.classifier.problem import Problem
 from bayespoint.engines import Engine, Run
 from bayespoint.exceptions import TaskWarning, warn_user
-from bayespoint.gpu.arrays import deviations, to_host, to_numpy
-from bayespoint.gpu.devices import is_tensor
+from bayespoint.gpu.arrays import deviations, to_numpy
 from bayespoint.gpu.forecasts import oob_forecasts
 from bayespoint.kernels import Kernel
 from bayespoint.posteriors import MixturePosterior, Posterior
 from bayespoint.spaces import DualSpace
+from bayespoint.tools.arrays import is_tensor, to_host
 from bayespoint.tools.deferred import Deferred
 from bayespoint.tools.numbers import TINY
 

@@ -20,8 +20,7 @@ from bayespoint.classifier.parameters import Settings
 from bayespoint.classifier.problem import Problem
 from bayespoint.codings import TEMPERATURES, Coding
 from bayespoint.engines import Engine, Request, Run
-from bayespoint.gpu.devices import is_tensor, memory_errors_in_words
-from bayespoint.gpu.kernels import fitted as fitted_on_device
+from bayespoint.gpu.devices import memory_errors_in_words
 from bayespoint.posteriors import MixturePosterior, Posterior, StreamPosterior
 from bayespoint.spaces import StackedSpace
 from bayespoint.tools.monitor import Monitor, watch
@@ -125,16 +124,13 @@ class Training(Settings):
 
     def _make_space(self, engine: Engine, problem: Problem, *pivots: Any) -> Any:
         """The engine's space, fitted to the training points; its basis may begin with pivots."""
-        if is_tensor(problem.points):
-            assert engine.device_space is not None
-            kernel = fitted_on_device(self._make_kernel(), problem.points)
-            space = engine.device_space(kernel, self.ridge, self.n_components)
-            if getattr(engine, "precision", "single") == "half":
-                space.half = True
-            with memory_errors_in_words(problem.points.device):
-                return space.fit_on_device(problem.points)
         kernel = self._make_kernel().fitted(problem.points)
-        return engine.space(kernel, self.ridge, self.n_components).fit(problem.points, *pivots)
+        kind: Any = engine.space if problem.device is None else engine.device_space
+        space = kind(kernel, self.ridge, self.n_components)
+        if getattr(engine, "precision", "single") == "half":
+            space.half = True
+        with memory_errors_in_words(problem.device):
+            return space.fit(problem.points, *pivots)
 
     def _solve(
         self,
@@ -146,7 +142,7 @@ class Training(Settings):
     ) -> tuple[Posterior, Run]:
         """Run the engine."""
         rng = np.random.default_rng(self._seed)
-        device = problem.points.device if is_tensor(problem.points) else None
+        device = problem.device
         request = Request(
             rng, monitor, problem.weight, start, self.n_jobs, problem.coding.name, device
         )

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_array, column_or_1d
-from sklearn.utils.validation import check_consistent_length, validate_data
+from sklearn.utils.validation import check_consistent_length
 
 from bayespoint.gpu.arrays import check_points, to_device, to_numpy
-from bayespoint.gpu.devices import find_device, is_device_array, is_tensor
+from bayespoint.gpu.devices import find_device, is_device_array
+from bayespoint.tools.arrays import is_tensor
+from bayespoint.tools.checks import check_array, column_or_1d, validate_data
 from bayespoint.tools.validation import missing_labels
 
 CONVERSION = re.compile(r"could not convert|[Cc]annot (cast|convert)")  # of NumPy and pandas

@@ -171,12 +171,11 @@ class OutOfCore(Fitted):
                 "A fit over blocks needs engine='ep', 'laplace' or 'perceptron'. Got "
                 f"{type(engine).__name__}."
             )
-        for name, default in (("decay", 1.0), ("tied", False)):
-            if getattr(engine, name, default) != default:
-                raise ValueError(
-                    f"A fit over blocks visits all rows again and again, and needs {name}="
-                    f"{default}. Got {getattr(engine, name)!r}: pass batches to partial_fit."
-                )
+        if getattr(engine, "decay", 1.0) != 1.0:
+            raise ValueError(
+                "A fit over blocks visits all rows again and again, and needs decay=1.0. Got "
+                f"{engine.decay!r}: pass batches to partial_fit."
+            )
         if isinstance(engine.prior_scale, str):
             engine = with_scale(engine, 1.0)
         return engine

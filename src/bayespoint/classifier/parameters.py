@@ -18,9 +18,8 @@ from bayespoint.engines.base import ENGINES
 from bayespoint.engines.gaussian.evidence_gradient import has_gradient
 from bayespoint.exceptions import SparseInputWarning, warn_user
 from bayespoint.gpu.devices import ALLOWED, find_device, is_device_name
-from bayespoint.gpu.kernels import has_device_form
 from bayespoint.kernels import Kernel, make_kernel
-from bayespoint.kernels.gamma import NAMED, check_gamma
+from bayespoint.kernels.points import NAMED, check_gamma
 from bayespoint.tools.validation import check_choice, check_flag, check_number, parameter_error
 
 KERNEL_PARAMETERS = ("kernel", "degree", "gamma", "coef0", "normalize", "fit_intercept")
@@ -172,7 +171,7 @@ class Settings(BaseEstimator):
         if getattr(engine, "covariance", "full") == "diagonal":
             raise ValueError(f"covariance='diagonal' works on the CPU. {cpu}.")
         kernel = self._make_kernel()
-        if not has_device_form(kernel):
+        if not kernel.works_on_devices:
             raise ValueError(
                 f"{type(kernel).__name__} stays on the CPU: only linear, polynomial and Gaussian "
                 f"kernels, their sums and kernel matrices have values on a GPU. {cpu}, or use one "
@@ -236,11 +235,10 @@ class Settings(BaseEstimator):
         # Measured (benchmarks/multiclass.py): classes that a linear machine cannot separate from
         # all others gain much; with other kernels both are as good, and one after another faster.
         is_linear = self.kernel_is_named and self._kernel_is("is_linear")
-        is_full = getattr(engine, "covariance", "full") == "full"
         scale = getattr(engine, "prior_scale", 1.0)
         if not isinstance(scale, str) and np.max(scale) > WIDEST_JOINT:
             return OneVersusRest.name  # rounding errors
-        joins = is_linear and is_full and self.ridge == 0 and n_weights <= MOST_JOINT_WEIGHTS
+        joins = is_linear and self.ridge == 0 and n_weights <= MOST_JOINT_WEIGHTS
         return wanted if joins else OneVersusRest.name
 
     def _takes_sparse(self, engine: Engine) -> bool:

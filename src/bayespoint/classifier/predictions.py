@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from bayespoint.classifier.inputs import device_points
 from bayespoint.codings import Coding
@@ -18,6 +18,8 @@ from bayespoint.gpu.arrays import like, scaled, to_numpy
 from bayespoint.gpu.devices import memory_errors_in_words, prediction_device
 from bayespoint.posteriors import Posterior
 from bayespoint.spaces.scaling import Scaling
+from bayespoint.tools.arrays import product
+from bayespoint.tools.checks import validate_data
 
 CHUNK = 8192  # points transformed at a time
 
@@ -223,7 +225,7 @@ class Predictions:
     def _drawn_outputs(self, X: ArrayLike, n_samples: int, random_state: Any) -> NDArray:
         drawn = self._draw(n_samples, random_state)
         flat = drawn.reshape(len(drawn), -1)
-        outputs = self._in_chunks(X, lambda Z: Z @ flat.astype(Z.dtype, copy=False))
+        outputs = self._in_chunks(X, lambda Z: product(Z, flat))
         return outputs.reshape(-1, *drawn.shape[1:])
 
     def draw_weights(

@@ -5,17 +5,18 @@ from __future__ import annotations
 import zlib
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import compute_sample_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
 from bayespoint.codings import Coding, make_coding
 from bayespoint.gpu.arrays import checksum
-from bayespoint.gpu.devices import is_tensor
 from bayespoint.kernels.custom import check_square
+from bayespoint.tools.arrays import is_tensor
+from bayespoint.tools.checks import check_classification_targets
 
 MOST_COPIES = 1e12  # largest weight: beyond, sums over all points lose the lighter ones
 
@@ -107,10 +108,15 @@ class Problem:
         return self.coding.encode(self.codes)
 
     @property
+    def device(self) -> Any:
+        """The device on which the points are; None in NumPy."""
+        return self.points.device if is_tensor(self.points) else None
+
+    @property
     def fingerprint(self) -> tuple:
         """A few numbers that identify the problem."""
         is_weighted = self.weight is not None and (self.weight != 1).any()
-        if is_tensor(self.points):
+        if self.device is not None:
             of_points: tuple = checksum(self.points)
         else:
             of_points = (zlib.crc32(np.ascontiguousarray(self.points).data),)

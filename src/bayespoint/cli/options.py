@@ -7,23 +7,22 @@ from typing import Annotated
 
 import typer
 
-from bayespoint.cli.output.errors import bad_usage
+from bayespoint.cli.guarantees import HELD_OUT, LEVEL
 from bayespoint.engines.base import ENGINES
 from bayespoint.kernels import NAMES
 
 ENGINE_NAMES = ("auto", *sorted(ENGINES))
 KERNEL_NAMES = ("auto", *(name for name, make in NAMES.items() if not make().is_precomputed))
-LEVEL, SHARE = 0.95, 0.3
 
 Data = Annotated[
     Path,
     typer.Argument(
         metavar="DATA",
-        help="Table with a header: .csv, .csv.gz or .parquet, or - for standard input.",
+        help="Table with a header: .csv, .csv.gz, .parquet, or - for standard input.",
     ),
 ]
 Target = Annotated[str, typer.Option(metavar="COL", help="Column with the classes.")]
-ModelFile = Annotated[Path, typer.Option("--model", metavar="FILE", help="File of the model.")]
+ModelFile = Annotated[Path, typer.Option("--model", metavar="FILE", help="Model file.")]
 Engine = Annotated[str, typer.Option(metavar="NAME", help=f"Algorithm: {', '.join(ENGINE_NAMES)}.")]
 Kernel = Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(KERNEL_NAMES)}.")]
 Param = Annotated[
@@ -43,20 +42,20 @@ Seed = Annotated[
 
 
 def check_jobs(jobs: int | None) -> int | None:
-    """Refuse what joblib does not take."""
+    """Refuse numbers that joblib does not accept."""
     if jobs == 0:
-        raise typer.BadParameter("must not be 0; -1 is one for each core")
+        raise typer.BadParameter("must not be 0; -1 uses all cores")
     return jobs
 
 
 Jobs = Annotated[
     int | None,
-    typer.Option(metavar="N", callback=check_jobs, help="Threads; -1 is one for each core."),
+    typer.Option(metavar="N", callback=check_jobs, help="Number of threads; -1 uses all cores."),
 ]
 
 
 def check_device(device: str | None) -> str | None:
-    """Refuse what names no device, and a GPU that cannot be used."""
+    """Refuse a name that is not a device, and a GPU that cannot be used."""
     if device in (None, "cpu"):
         return device
     from bayespoint.gpu.devices import is_device_name, what_is_missing
@@ -73,26 +72,28 @@ Device = Annotated[
     typer.Option(
         metavar="NAME",
         callback=check_device,
-        help="Where to work: cpu, cuda (or cuda:1), or auto, which is a GPU if there is one.",
+        help="Where to compute: cpu, cuda (or cuda:1), or auto, which uses a GPU if there is one.",
     ),
 ]
 Drop = Annotated[
-    list[str] | None, typer.Option(metavar="COL", help="Column not to learn from; may be repeated.")
+    list[str] | None, typer.Option(metavar="COL", help="Column to leave out; may be repeated.")
 ]
 Number = Annotated[
     list[str] | None,
-    typer.Option(metavar="COL", help="Column of numbers, whatever it looks like; may be repeated."),
+    typer.Option(
+        metavar="COL", help="Column to use as numbers, whatever it looks like; may be repeated."
+    ),
 ]
 Category = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="COL", help="Column of categories, whatever it looks like; may be repeated."
+        metavar="COL", help="Column to use as categories, whatever it looks like; may be repeated."
     ),
 ]
-TABLES = "CSV, or .csv.gz or .parquet by its name, or - for standard output."
-Out = Annotated[Path, typer.Option(metavar="FILE", help=f"Where to write: {TABLES}")]
-OptionalOut = Annotated[Path | None, typer.Option(metavar="FILE", help=f"Where to write: {TABLES}")]
-ArrayOut = Annotated[Path, typer.Option(metavar="FILE", help=f"Where to write: .npy, {TABLES}")]
+TABLES = ".csv, .csv.gz or .parquet, or - for standard output."
+Out = Annotated[Path, typer.Option(metavar="FILE", help=f"File to write: {TABLES}")]
+OptionalOut = Annotated[Path | None, typer.Option(metavar="FILE", help=f"File to write: {TABLES}")]
+ArrayOut = Annotated[Path, typer.Option(metavar="FILE", help=f"File to write: .npy, {TABLES}")]
 ForSpreadsheet = Annotated[
     bool,
     typer.Option(
@@ -101,14 +102,13 @@ ForSpreadsheet = Annotated[
         "(=, +, -, @). By default text stays as it is, for programs.",
     ),
 ]
-Encoding = Annotated[str, typer.Option(metavar="NAME", help="How CSV files are encoded.")]
+Encoding = Annotated[str, typer.Option(metavar="NAME", help="Encoding of CSV files.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 MaxError = Annotated[
     float | None,
     typer.Option(
         metavar="R",
-        help="Reject uncertain rows, so that the error on the accepted ones is at most R, from 0 "
-        "to 1.",
+        help="Reject uncertain rows, so that the error on the accepted ones is at most R (0 to 1).",
     ),
 ]
 Confidence = Annotated[
@@ -118,16 +118,6 @@ Confidence = Annotated[
 HoldOut = Annotated[
     float | None,
     typer.Option(
-        metavar="S", help=f"Share of the rows that --max-error holds out; {SHARE} by default."
+        metavar="S", help=f"Share of the rows that --max-error holds out; {HELD_OUT} by default."
     ),
 ]
-
-
-def check_guarantee(max_error: float | None, **others: float | None) -> None:
-    """End the command if a share is invalid, or an option needs --max-error."""
-    for name, value in {"max_error": max_error, **others}.items():
-        option = f"--{name.replace('_', '-')}"
-        if value is not None and not 0 < value < 1:
-            bad_usage(f"{option} must be a number between 0 and 1, not {value:g}")
-        if value is not None and max_error is None:
-            bad_usage(f"{option} needs --max-error")

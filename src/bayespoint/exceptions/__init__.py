@@ -3,7 +3,6 @@
 Each carries its numbers as attributes, and its message says what to do.
 """
 
-from bayespoint.exceptions.cluster import ClusterError
 from bayespoint.exceptions.convergence import (
     ChainsDisagreeWarning,
     NotConvergedWarning,
@@ -16,6 +15,7 @@ from bayespoint.exceptions.errors import (
     BlocksChangedError,
     CacheTooSmallError,
     CheckpointError,
+    ClusterError,
     DeviceError,
     EmptyVersionSpaceError,
     KernelError,

@@ -81,7 +81,7 @@ class BlockError(Attributes, ValueError):
 
 @dataclass(eq=False)
 class BlocksChangedError(Attributes, ValueError):
-    """Data have changed while they were learned from, or since a checkpoint was written.
+    """Data have changed during a fit, or since a checkpoint was written.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class BlocksChangedError(Attributes, ValueError):
 
 @dataclass(eq=False)
 class CheckpointError(Attributes, ValueError):
-    """A fit cannot go on from a checkpoint.
+    """A fit cannot continue from a checkpoint.
 
     Attributes
     ----------
@@ -120,8 +120,8 @@ class CheckpointError(Attributes, ValueError):
     --------
     >>> from bayespoint.exceptions import CheckpointError
     >>> print(CheckpointError("fit.checkpoint", "it belongs to a fit with another engine"))
-    The fit cannot go on from fit.checkpoint: it belongs to a fit with another engine. Remove the
-    file, or name another one, to start again.
+    The fit cannot continue from fit.checkpoint: it belongs to a fit with another engine. Remove
+    the file, or choose another one, to start again.
     """
 
     path: str
@@ -129,9 +129,37 @@ class CheckpointError(Attributes, ValueError):
 
     def __str__(self) -> str:
         return (
-            f"The fit cannot go on from {self.path}: {self.problem}. Remove the file, or name "
-            "another one, to start again."
+            f"The fit cannot continue from {self.path}: {self.problem}. Remove the file, or "
+            "choose another one, to start again."
         )
+
+
+@dataclass(eq=False)
+class ClusterError(Attributes, RuntimeError):
+    """A cluster is lost, or cannot do its work.
+
+    Attributes
+    ----------
+    address : str
+        Where its scheduler is.
+    reason : str
+        What is wrong.
+    remedy : str
+        What to do.
+
+    Examples
+    --------
+    >>> from bayespoint.exceptions import ClusterError
+    >>> print(ClusterError("tcp://node1:8786", "it has no workers", "start workers"))
+    The Dask cluster at tcp://node1:8786 failed: it has no workers. Remedy: start workers.
+    """
+
+    address: str
+    reason: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"The Dask cluster at {self.address} failed: {self.reason}. Remedy: {self.remedy}."
 
 
 @dataclass(eq=False)

@@ -13,7 +13,8 @@ from weakref import finalize
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.gpu.devices import is_device_array, is_tensor
+from bayespoint.gpu.devices import is_device_array
+from bayespoint.tools.arrays import Array, is_tensor, to_host
 
 SMALL = 1 << 16  # bytes of an array that is copied at once
 STAGE = 1 << 22  # bytes of a piece that is copied through page-locked memory
@@ -74,9 +75,14 @@ def fill(stage: tuple, piece: NDArray) -> int:
     return len(piece)
 
 
-def to_host(tensor: Any) -> NDArray:
-    """A new NumPy array with the values of a tensor."""
-    return tensor.detach().contiguous().cpu().numpy()
+def there(X: Array, values: NDArray) -> Array:
+    """Numbers as an array of the kind and type of X, where X is."""
+    return to_device(values, X.device, X.dtype) if is_tensor(X) else values
+
+
+def kept(X: Array, values: NDArray) -> Array:
+    """Numbers that never change, where X is; a copy is made once and kept as long as they live."""
+    return copy_on(X.device, values) if is_tensor(X) else values
 
 
 @cache

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.gpu.arrays import to_device, to_host
-from bayespoint.gpu.kernels import DevicePoints, block, multiplied
+from bayespoint.gpu.arrays import to_device
+from bayespoint.gpu.kernels import block, multiplied
+from bayespoint.kernels import Points
+from bayespoint.tools.arrays import to_host
 
 TILE = 1 << 30  # bytes of kernel values at a time
 
@@ -20,13 +22,13 @@ class DeviceKernelMatrix:
     ----------
     kernel : Kernel
         What its entries are values of.
-    left, right : DevicePoints
+    left, right : Points
         Its rows and its columns.
     """
 
     dtype = np.dtype(np.float32)
 
-    def __init__(self, kernel: Any, left: DevicePoints, right: DevicePoints) -> None:
+    def __init__(self, kernel: Any, left: Points, right: Points) -> None:
         self._kernel, self._left, self._right = kernel, left, right
 
     @property

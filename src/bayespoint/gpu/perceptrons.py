@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from bayespoint import _core
 from bayespoint.gpu import reference
-from bayespoint.gpu.arrays import to_device, to_host
+from bayespoint.gpu.arrays import to_device
 from bayespoint.gpu.rows import UNIT, DeviceRows
 from bayespoint.gpu.source import CLUSTER, THREADS, WIDE, launch
+from bayespoint.tools.arrays import to_host
 
 SLICE = 1_500_000_000  # margins that one launch may change, machine by machine: some 50 ms
 LARGEST_SLICE = 56_000  # bytes of margins in a block's shared memory; beyond, blocks are too few

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from bayespoint.kernels.base import Kernel
 from bayespoint.kernels.linear import LinearForm
-from bayespoint.kernels.points import Points
+from bayespoint.kernels.points import Points, positions
+from bayespoint.tools.arrays import Array, namespace
 
 
 class ConstantKernel(Kernel):
@@ -35,11 +36,12 @@ class ConstantKernel(Kernel):
         """0: a constant has no slope."""
         return np.zeros((1, 1))
 
-    def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
+    def prepare(self, X: Array, *, unit: bool = False, training: bool = False) -> Points:
         """A single feature, 1."""
-        n = X.shape[0]
-        return Points(np.ones((n, 1), dtype=X.dtype), np.ones(n), 0.0, np.arange(n))
+        xp, n = namespace(X), len(X)
+        rows = xp.ones((n, 1), dtype=X.dtype, device=X.device)
+        return Points(rows, xp.ones(n, dtype=xp.float64, device=X.device), 0.0, positions(X))
 
-    def block(self, left: Points, right: Points) -> NDArray:
+    def block(self, left: Points, right: Points) -> Array:
         """Inner products of the constant feature."""
         return left.rows @ right.rows.T

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,12 @@ class Likelihood(ABC):
     @abstractmethod
     def log_predictive(self, score: NDArray) -> tuple[NDArray, NDArray]:
         """Logarithms of E p(yes | f) and E p(no | f), from the score of :meth:`predictive`."""
+
+    def onnx_predictive(self, mean: Any, variance: Any) -> tuple[Any, Any, Any]:
+        """Scores, and both logarithms of :meth:`log_predictive`, as nodes of an ONNX graph."""
+        raise ValueError(
+            f"to_onnx cannot write a {type(self).__name__}. Use a probit or logistic likelihood."
+        )
 
     @abstractmethod
     def information(self, mean: NDArray, variance: NDArray) -> NDArray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
@@ -78,6 +80,16 @@ class ProbitLikelihood(Likelihood):
         with np.errstate(divide="ignore"):  # log 0 is right for a rate of 0 or 1/2
             flip, honest = np.log(self.label_noise), np.log1p(-2 * np.asarray(self.label_noise))
         return np.logaddexp(flip, honest + log_p)
+
+    def onnx_predictive(self, mean: Any, variance: Any) -> tuple[Any, Any, Any]:
+        """The score and Phi of it, with flips, as nodes of an ONNX graph."""
+        score = mean / (variance + np.square(self.noise)).at_least(TINY).sqrt()
+        return score, *(self.onnx_flipped(one) for one in (score.log_ndtr(), (-score).log_ndtr()))
+
+    def onnx_flipped(self, log_p: Any) -> Any:
+        """Logarithm of epsilon + (1 - 2 epsilon) p, as nodes of an ONNX graph."""
+        flip = np.asarray(self.label_noise)
+        return (log_p.exp() * (1 - 2 * flip) + flip).at_least(TINY).log() if flip.any() else log_p
 
     def tilt(
         self, mean: NDArray, variance: NDArray

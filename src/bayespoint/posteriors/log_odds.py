@@ -11,8 +11,8 @@ from scipy.optimize import brentq
 from scipy.special import expit, log_expit, log_softmax, softmax
 
 from bayespoint.gpu import log_odds as on_device
-from bayespoint.gpu.arrays import copy_on
-from bayespoint.gpu.devices import is_tensor
+from bayespoint.gpu.arrays import kept
+from bayespoint.tools.arrays import is_tensor
 from bayespoint.tools.state import finite
 
 MOST_POINTS = 60_000  # to learn from
@@ -50,10 +50,7 @@ class LogOdds:
 
     def __call__(self, outputs: Any) -> Any:
         """A f + b for each row of outputs, an array or a tensor."""
-        matrix, offset = self.matrix, self.offset
-        if is_tensor(outputs):
-            matrix, offset = (copy_on(outputs.device, array) for array in (matrix, offset))
-        return outputs @ matrix.T + offset
+        return outputs @ kept(outputs, self.matrix).T + kept(outputs, self.offset)
 
     def check_state(self) -> None:
         """Raise an error if the stored attributes are invalid."""

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.codings import Coding
-from bayespoint.gpu.coordinates import DeviceCoordinates
 from bayespoint.posteriors.base import Posterior
 from bayespoint.tools.state import finite, integer, need, optional
 
@@ -119,11 +118,9 @@ class MixturePosterior(Posterior):
 
     def _parts(self, Z: Any) -> list[tuple[Posterior, Any]]:
         """Each member with the coordinates that belong to it."""
-        if isinstance(Z, DeviceCoordinates):
-            columns: list = Z.split(self.sizes)
-        else:
-            columns = np.split(Z, np.cumsum(self.sizes)[:-1], axis=1)
-        return list(zip(self.members, columns, strict=True))
+        ends = np.cumsum(self.sizes).tolist()
+        sizes = zip(self.members, self.sizes, ends, strict=True)
+        return [(member, Z[:, end - size : end]) for member, size, end in sizes]
 
     def _mixed(self, values: Sequence[NDArray] | NDArray) -> NDArray:
         return np.einsum("k,k...->...", self.weights, np.asarray(values))

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.codings import Coding
-from bayespoint.gpu.arrays import copy_on, to_device, to_host
-from bayespoint.gpu.devices import is_tensor
+from bayespoint.gpu.arrays import copy_on, to_device
 from bayespoint.gpu.matrix import DeviceKernelMatrix
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors.log_odds import LogOdds
 from bayespoint.posteriors.samples import Samples
+from bayespoint.tools.arrays import is_tensor, to_host
 from bayespoint.tools.state import finite, need, number, shaped
 
 

@@ -12,10 +12,10 @@ from scipy.special import log_ndtr, log_softmax, ndtr, ndtri_exp
 from bayespoint import _core
 from bayespoint.likelihoods import Likelihood
 from bayespoint.posteriors.base import Posterior
+from bayespoint.tools.numbers import TINY
 from bayespoint.tools.state import finite, integer, need, shaped
 
 MEAN, VARIANCE, VISITED, PRIOR = 0, 1, 2, 3  # places in a record, as in _core.filters
-TINY = np.finfo(np.float64).tiny
 STEEPEST = 30.0  # bound on scores that are recalibrated
 
 

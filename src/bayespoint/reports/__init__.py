@@ -1,6 +1,6 @@
 """How good a classifier is, as numbers (:func:`measure`) and as a page (:func:`write_evaluation`).
 
-A page is one HTML file that needs no other file, no network and no script.
+The page is a single HTML file without scripts, which needs no network.
 """
 
 from bayespoint.reports.answers import Answers, Bin

@@ -15,16 +15,16 @@ N_BINS = 10  # of the confidence, of equal width: enough to see a bend, and few 
 
 
 class Bin(NamedTuple):
-    """Points of similar confidence: how sure the answers were, and how often they were right.
+    """Points of similar confidence: their mean confidence and their accuracy.
 
     Attributes
     ----------
     low, high : float
         Confidences in (low, high].
     weight : float
-        Of the points in it.
+        Total weight of the points in the bin.
     confidence, accuracy : float or None
-        Their mean confidence, and the share of right answers; None where there are no points.
+        Mean confidence and fraction of correct predictions; None in an empty bin.
     interval : tuple of two floats or None
         95 % interval of the accuracy.
 
@@ -45,7 +45,7 @@ class Bin(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """How far confidence is from accuracy; 0 where there are no points."""
+        """Absolute difference of confidence and accuracy; 0 in an empty bin."""
         if self.accuracy is None or self.confidence is None:
             return 0.0
         return abs(self.accuracy - self.confidence)
@@ -61,7 +61,7 @@ class Curve(NamedTuple):
     precision : ndarray
         Share of the class among all points there; at the beginning that of the first point.
     prevalence : float
-        Share of the class: the precision without any knowledge.
+        Share of the class: the precision of guessing.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class Answers:
     truth, predicted : ndarray of int of shape (n_points,)
         Classes, as columns of the probabilities.
     probabilities : ndarray of shape (n_points, n_classes)
-        Those of the classifier.
+        Predicted probabilities of the classes.
     weight : ndarray of shape (n_points,)
         Positive; weight k counts a point k times.
 
@@ -117,7 +117,7 @@ class Answers:
 
     @cached_property
     def right(self) -> NDArray[np.bool_]:
-        """Whether each answer is right."""
+        """Whether each prediction is correct."""
         return self.truth == self.predicted
 
     @cached_property
@@ -140,7 +140,7 @@ class Answers:
 
     @cached_property
     def baseline(self) -> Answers:
-        """The answers of a classifier that knows how frequent the classes are, and no more."""
+        """Predictions from the class frequencies alone: the most frequent class for every point."""
         shares = self.confusion.sum(axis=1) / self.total
         n = len(self.truth)
         always = np.full(n, shares.argmax())

@@ -91,7 +91,7 @@ def draw_rejection(evaluation: Evaluation, colour: str) -> Drawing:
 
 
 def draw_reliability(evaluation: Evaluation, colour: str) -> Drawing:
-    """How often answers of each confidence are right, above how many of them there are."""
+    """Accuracy against confidence, above the numbers of points."""
     drawing, ((upper,), (lower,)) = new_panels(2, 1, *SIZE, heights=[5, 2])
     bins = [one for one in evaluation.answers.bins if one.weight > 0]
     draw_accuracies(upper, bins, colour)
@@ -102,9 +102,9 @@ def draw_reliability(evaluation: Evaluation, colour: str) -> Drawing:
 
 
 def draw_accuracies(ax: Axes, bins: Sequence[Bin], colour: str) -> None:
-    """Accuracy over confidence, beside the diagonal."""
+    """Accuracy against confidence, beside the diagonal."""
     ends = [bins[0].low, 1.0]
-    ax.plot(ends, ends, color=GREY, linestyle=":", label="as sure as right")
+    ax.plot(ends, ends, color=GREY, linestyle=":", label="calibrated")
     confidence = np.array([one.confidence for one in bins], dtype=float)
     accuracy = np.array([one.accuracy for one in bins], dtype=float)
     intervals = np.array([one.interval for one in bins], dtype=float)
@@ -113,17 +113,17 @@ def draw_accuracies(ax: Axes, bins: Sequence[Bin], colour: str) -> None:
         fmt="o-", color=colour, elinewidth=1.2, capsize=3, label="measured, 95 % interval",
     )  # fmt: skip
     ax.set_ylim(max(0.0, float(intervals.min()) - 0.05), 1.02)
-    ax.set_ylabel("Share of right answers")
+    ax.set_ylabel("Accuracy")
     ax.tick_params(labelbottom=False)
     ax.legend(fontsize="small", loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
 
 
 def draw_histogram(ax: Axes, bins: Sequence[Bin], colour: str) -> None:
-    """Right and wrong answers over confidence."""
+    """Correct and wrong predictions by confidence."""
     low, high, weight = (np.array([one[k] for one in bins]) for k in range(3))
     right = weight * np.array([one.accuracy for one in bins])
     style = {"width": 0.92 * (high - low), "align": "edge"}
-    ax.bar(low, right, color=colour, label="right", **style)
+    ax.bar(low, right, color=colour, label="correct", **style)
     ax.bar(low, weight - right, bottom=right, color=VERMILION, label="wrong", **style)
     ax.set_xlabel("Confidence: probability of the predicted class")
     ax.set_ylabel("Points")
@@ -159,21 +159,21 @@ def line_style(evaluation: Evaluation, place: int, colour: str) -> dict[str, Any
 
 
 def draw_roc(evaluation: Evaluation, colour: str) -> Drawing:
-    """Recall over false alarms."""
+    """Recall against the false positive rate."""
     drawing, ax = new_axes(*SIZE)
     ax.plot([0, 1], [0, 1], color=GREY, linestyle=":", label="guessing")
     for place, (of, found) in enumerate(drawn_curves(evaluation).items()):
         label = plain(evaluation.classes[of])
         ax.plot(found.false_alarms, found.recall, label=label,
                 **line_style(evaluation, place, colour))  # fmt: skip
-    ax.set_xlabel("False alarms: share of the other points")
-    ax.set_ylabel("Recall: share of the class")
+    ax.set_xlabel("False positive rate")
+    ax.set_ylabel("Recall")
     ax.legend(fontsize="small", loc="lower right")
     return drawing
 
 
 def draw_precision_recall(evaluation: Evaluation, colour: str) -> Drawing:
-    """Precision over recall."""
+    """Precision against recall."""
     drawing, ax = new_axes(*SIZE)
     for place, (of, found) in enumerate(drawn_curves(evaluation).items()):
         style = line_style(evaluation, place, colour)
@@ -181,14 +181,14 @@ def draw_precision_recall(evaluation: Evaluation, colour: str) -> Drawing:
         if len(evaluation.classes) == 2:
             ax.axhline(found.prevalence, color=style["color"], linestyle=":", linewidth=1)
     ax.set_ylim(0, 1.02)
-    ax.set_xlabel("Recall: share of the class")
+    ax.set_xlabel("Recall")
     ax.set_ylabel("Precision")
     ax.legend(fontsize="small", loc="lower left")
     return drawing
 
 
 def draw_costs(evaluation: Evaluation, colour: str) -> Drawing:
-    """Mean cost over the threshold, beside that of the answers of least expected cost."""
+    """Mean cost against the threshold, beside that of least expected cost."""
     drawing, ax = new_axes(*SIZE)
     at = np.linspace(0, 1, N_COSTS)
     for place, of in enumerate(drawn_classes(evaluation)):
@@ -217,5 +217,5 @@ def draw_weights(evaluation: Evaluation, colour: str) -> Drawing:
     ax.errorbar(weights, range(len(chosen)), xerr=ends, fmt="o", color=colour, capsize=3)
     names = [plain(features.names[j]) for j in chosen]
     ax.set_yticks(range(len(chosen)), names)
-    ax.set_xlabel(f"Weight; positive speaks for {plain(features.classes[0])}")
+    ax.set_xlabel(f"Weight; positive values favour {plain(features.classes[0])}")
     return drawing

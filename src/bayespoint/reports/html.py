@@ -1,4 +1,4 @@
-"""The parts of a page: one HTML file that needs no other file, no network and no script.
+"""Elements of a page: one HTML file without scripts, which needs no network.
 
 All text is escaped here, and nowhere else; functions return HTML.
 """
@@ -102,12 +102,12 @@ def cell(content: Any, tag: str) -> str:
 
 
 def png_address(content: bytes) -> str:
-    """A picture as an address that holds all of it."""
+    """A PNG image as a data URL."""
     return f"data:image/png;base64,{base64.b64encode(content).decode('ascii')}"
 
 
 def svg_address(content: bytes) -> str:
-    """A drawing as an address that holds all of it."""
+    """An SVG drawing as a data URL."""
     return f"data:image/svg+xml;base64,{base64.b64encode(content).decode('ascii')}"
 
 
@@ -123,11 +123,6 @@ def figure(address: str, alternative: str, caption: str = "", *, dark: str | Non
         image = f"<picture>{source}{image}</picture>"
     below = f"<figcaption>{caption}</figcaption>" if caption else ""
     return f"<figure>{image}{below}</figure>"
-
-
-def badge(words: Any) -> str:
-    """A short text in a frame."""
-    return f'<span class="badge">{text(words)}</span>'
 
 
 def number(value: float | None) -> str:

@@ -1,4 +1,4 @@
-"""What a model was given, as sections of an evaluation's page: features and columns."""
+"""Sections of the report about features and columns."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def features(report: Report) -> str:
     if found.weights is not None:
         words += (
             " Weights are those of the features as the classifier gets them, with 95 % intervals "
-            "of the posterior; one that contains 0 leaves open what the feature speaks for."
+            "of the posterior. If an interval contains 0, the sign of the weight is uncertain."
         )
     if found.weights is not None and len(found.classes) == 1:
         shown = f'<div class="beside">{weights_picture(report.evaluation, found)}{shown}</div>'
@@ -72,14 +72,14 @@ def weight_words(found: Features, task: int, j: int) -> str:
 
 
 def columns(report: Report) -> str:
-    """What was done to the columns, and how their values differ from the training."""
+    """How the columns were prepared, and how their values differ from the training data."""
     done = "".join(f"<li>{text(sentence)}</li>" for sentence in report.preparation)
-    done = f"<h3>What was done to them</h3><ul>{done}</ul>" if done else ""
+    done = f"<h3>Preparation</h3><ul>{done}</ul>" if done else ""
     return drift(report.shifts) + done
 
 
 def drift(shifts: Sequence[Shift]) -> str:
-    """Columns in training and in the test set."""
+    """Columns in the training data and in the test set."""
     if not shifts:
         return ""
     heads: list[Any] = ["column", "difference", "used as", Cell("in training → here", "words")]
@@ -94,15 +94,15 @@ def drift(shifts: Sequence[Shift]) -> str:
     ]
     far = [short(one.column) for one in shifts if one.is_shifted]
     verdict = (
-        f'<p class="warning">Different from the training: {text(", ".join(far))}. The model may do '
-        "worse here than where it was trained.</p>"
+        f'<p class="warning">Different from the training data: {text(", ".join(far))}. The model '
+        "may be less accurate here.</p>"
         if far
-        else "<p>No column differs from the training by more than chance allows.</p>"
+        else "<p>No column differs significantly from the training data.</p>"
     )
     words = (
         "Difference: the share of the rows that would have to change for the values to be "
-        "distributed as in the training, over tenths of the training rows or over categories. "
-        "Some of it is chance where there are few rows."
+        "distributed as in the training data, over deciles or categories. With few rows, some "
+        "of it is chance."
     )
     first = max(N_COLUMNS, len(far))
     shown = table(heads, rows[:first], kind="stacked", label="Columns in training and here")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils import check_consistent_length
 
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.engines import get_engine
@@ -16,9 +16,10 @@ from bayespoint.reports.answers import Answers, share
 from bayespoint.reports.costs import check_costs
 from bayespoint.reports.evaluation import Evaluation, Selective
 from bayespoint.reports.intervals import score_interval
+from bayespoint.tools.checks import column_or_1d
 from bayespoint.tools.pipelines import split_pipeline
 
-WRAPPED = ("best_estimator_", "estimator_")  # where searches and refusals keep what they fitted
+WRAPPED = ("best_estimator_", "estimator_")  # where meta-estimators keep what they fitted
 SUM_TOLERANCE = 1e-3  # of probabilities in float32, over thousands of classes
 
 
@@ -32,32 +33,32 @@ def measure(
 ) -> Evaluation:
     r"""Evaluate a fitted classifier on a test set.
 
-    The numbers are those of :data:`METRICS`, with 95 % intervals where there are any: accuracy,
-    balanced accuracy, log-loss, Brier score, expected calibration error and AUC, and beside them
-    ``baseline``, the same of one who knows only how frequent the classes are. Further there are
-    costs, the weights of a linear classifier with their uncertainty, confusion, precision, recall
-    and AUC of each class, confidence against accuracy, and the rejection curve.
+    The result has all :data:`METRICS`, most with 95 % intervals: accuracy, balanced accuracy,
+    log-loss, Brier score, expected calibration error and AUC. ``baseline`` has the same metrics for
+    predictions from the class frequencies alone. It also has costs, the weights of a linear
+    classifier with their uncertainty, the confusion matrix, precision, recall and AUC of each
+    class, a reliability diagram, and the rejection curve.
 
     Parameters
     ----------
     estimator : classifier
-        Fitted, with ``predict_proba``: any of scikit-learn's manner. Of a
-        :class:`~bayespoint.reject.SelectiveClassifier`, also at the end of a pipeline, the answers
-        to all points are measured, and beside them, how it does with its own threshold.
+        A fitted scikit-learn classifier with ``predict_proba``. For a
+        :class:`~bayespoint.reject.SelectiveClassifier`, alone or at the end of a pipeline, the
+        predictions for all points are evaluated, and also those that it accepts.
     X : array-like of shape (n_samples, n_features)
-        Test points, in whatever form the classifier takes them.
+        Test points, in any form that the classifier accepts.
     y : array-like of shape (n_samples,)
-        True labels. Not all classes need be there, but the classifier must know all that are.
+        True labels, all of them classes of the classifier. Some classes may be absent.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weight k counts a point k times, in the intervals also.
+        Sample weights; weight k counts as k copies, also in the intervals.
     costs : array-like of shape (n_classes, n_classes), default=None
-        What each answer, one column each, costs for each true class, one row each, in the order of
-        ``classes_``. By default every mistake costs 1.
+        Cost of each predicted class (columns) for each true class (rows), in the order of
+        ``classes_``. By default every error costs 1.
 
     Returns
     -------
     Evaluation
-        With ``to_dict()`` for JSON.
+        The results; ``to_dict()`` is for JSON.
 
     Examples
     --------
@@ -109,7 +110,7 @@ def measure(
 def measure_refusals(
     selective: SelectiveClassifier, confidence: NDArray, answers: Answers
 ) -> Selective:
-    """How many answers are refused at the classifier's own threshold, and how good the rest is."""
+    """Rejection rate at the classifier's own threshold, and accuracy on the accepted points."""
     accepted = confidence >= selective.threshold_
     kept = float(answers.weight @ accepted)
     accuracy = share(answers.weight @ (accepted & answers.right), kept) if kept else None
@@ -125,7 +126,7 @@ def measure_refusals(
 
 
 def find_selective(estimator: Any, X: Any) -> tuple[Any, Any]:
-    """A classifier with refusals at the end of a pipeline, and what it sees of the points."""
+    """A selective classifier at the end of a pipeline, and the points as it gets them."""
     parts = split_pipeline(estimator)
     if isinstance(parts.last, SelectiveClassifier):
         return parts.last, parts.transform(X)
@@ -161,7 +162,7 @@ def class_probabilities(estimator: Any, X: Any) -> tuple[NDArray, list]:
 
 
 def point_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
-    """Weights, checked; 1 where none are given."""
+    """Weights, checked; 1 by default."""
     if sample_weight is None:
         return np.ones(n)
     weight = np.asarray(sample_weight, dtype=np.float64)
@@ -176,7 +177,7 @@ def point_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64
 
 
 def describe_model(estimator: Any) -> dict[str, str]:
-    """Class, parameters, engine and what the training found, as far as each is known.
+    """Class, parameters, engine and results of the training, as far as they are known.
 
     >>> from bayespoint import BayesPointClassifier
     >>> machine = BayesPointClassifier(engine="laplace").fit([[0.0], [1.0], [2.0]], [0, 0, 1])
@@ -193,7 +194,7 @@ def describe_model(estimator: Any) -> dict[str, str]:
 
 
 def fitted_layers(estimator: Any) -> list[Any]:
-    """The estimator, then what is within it: steps of pipelines, winners of searches."""
+    """The estimator, then the estimators within it: steps of pipelines, winners of searches."""
     before, inner, _ = split_pipeline(estimator)
     if inner is estimator:
         found = (getattr(estimator, name, None) for name in WRAPPED)

@@ -1,4 +1,4 @@
-"""An evaluation as a page."""
+"""The page of an evaluation."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from bayespoint.tools.pipelines import n_rows
 
 # Titles and functions, in the order of the page. A function returns HTML, or "" to be left out.
 SECTIONS: dict[str, Callable[[Report], str]] = {
-    "Numbers": sections.numbers,
-    "Refusing to answer": sections.rejection,
+    "Metrics": sections.numbers,
+    "Rejection": sections.rejection,
     "Calibration": sections.calibration,
     "Classes": sections.classes,
     "Thresholds": decisions.thresholds,
@@ -40,31 +40,31 @@ def write_evaluation(
     shifts: Sequence[Shift] = (),
     preparation: Sequence[str] = (),
 ) -> Path:
-    """Write a page that tells all of an evaluation: one file, without network and scripts.
+    """Write the results of an evaluation as an HTML page: one file, without scripts.
 
     Parameters
     ----------
     evaluation : Evaluation
-        What :func:`measure` found.
+        The result of :func:`measure`.
     path : str or Path
-        File to write; it is written whole or not at all.
+        File to write; it is written completely or not at all.
     title : str, default="Evaluation"
-        What the page is about.
+        Title of the page.
     rows : DataFrame or array of shape (n_samples, n_features), default=None
-        The test points as people know them, in the order that they were measured in, to show the
-        most uncertain and the most confidently wrong ones. Without them, their numbers are shown.
-        The rows of a data frame are named by its index, and others are counted from 0.
+        The test points as people know them, in the order of the evaluation. The page shows the most
+        uncertain and the most confidently wrong ones; without `rows`, their row numbers. Rows of a
+        data frame are named by its index, others are counted from 0.
     image_shape : tuple of two ints, "auto" or None, default="auto"
-        Height and width of the pictures that rows are. "auto" finds out: squares of at least 8 by
-        8 grey values of which neighbours are alike. None: they are no pictures.
+        Height and width, if rows are images. "auto" recognises squares of at least 8 by 8 grey
+        values with similar neighbours. None means that rows are not images.
     details : mapping of str to str, default=None
-        More to tell about data and model: files, training time.
+        More facts about data and model, such as files and training time.
     n_examples : int, default=12
-        How many of each kind to show.
+        Number of examples of each kind.
     shifts : sequence of Shift, default=()
-        How columns differ from the training: what :func:`compare` found.
+        Differences between columns and the training data: the result of :func:`compare`.
     preparation : sequence of str, default=()
-        What was done to the columns before the training, in sentences.
+        Sentences about how the columns were prepared before the training.
 
     Returns
     -------
@@ -89,7 +89,7 @@ def write_evaluation(
     require("matplotlib", "plot", "write_evaluation")
     if rows is not None and n_rows(rows) != evaluation.n_rows:
         raise ValueError(
-            f"rows must be the {evaluation.n_rows} test points that were measured, in their order. "
+            f"rows must be the {evaluation.n_rows} test points of the evaluation, in their order. "
             f"Got {n_rows(rows)} rows instead."
         )
     report = Report(

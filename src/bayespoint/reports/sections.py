@@ -26,14 +26,14 @@ from bayespoint.reports.html import (
 from bayespoint.reports.intervals import score_interval
 from bayespoint.reports.metrics import METRICS, Measured, Metric
 
-MOST_CLASSES = 30  # in a confusion matrix; of more, the commonest mistakes are listed
-N_MISTAKES = 20  # of them
+MOST_CLASSES = 30  # in a confusion matrix; for more, the most frequent errors are listed
+N_MISTAKES = 20  # that are listed
 FULL_SHADE = 0.45  # of the fullest cell of the confusion matrix: ink stays readable on it
 RATES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # fractions rejected, in the table
 
 
 def summary(report: Report) -> str:
-    """Title, size of the test set, and the numbers that matter most."""
+    """Title, size of the test set, and the most important metrics."""
     evaluation = report.evaluation
     points = f"{evaluation.n:,} test points".replace(",", "\u202f")
     weight = "" if evaluation.weight == evaluation.n else f" of total weight {evaluation.weight:g}"
@@ -61,12 +61,12 @@ def numbers(report: Report) -> str:
         ]
         for name, metric, (value, interval) in measured(evaluation)
     ]  # fmt: skip
-    heads = ["", "value", "baseline", "95 % interval", Cell("what it is", "words")]
+    heads = ["", "value", "baseline", "95 % interval", Cell("description", "words")]
     shown = table(heads, rows, kind="stacked", label="Metrics")
     largest = max(evaluation.per_class, key=lambda one: one.weight)
     note = (
         f'<p class="quiet">Baseline: always {text(short(largest.label))}, the largest '
-        "class, with the shares of the classes as probabilities.</p>"
+        "class, with the class frequencies as probabilities.</p>"
     )
     return f"{shown}{note}{absent(evaluation)}"
 
@@ -82,14 +82,14 @@ def title_of(metric: Metric) -> str:
 
 
 def absent(evaluation: Evaluation) -> str:
-    """Which classes have no test points, and the consequences."""
+    """A warning about classes without test points."""
     labels = [one.label for one in evaluation.per_class if one.weight == 0]
     names = ", ".join(text(short(label)) for label in labels)
     if not names:
         return ""
     return (
-        f'<p class="warning">No test points of class {names}: there is no AUC, and balanced '
-        "accuracy is about the other classes.</p>"
+        f'<p class="warning">There are no test points of class {names}: the AUC is undefined, and '
+        "balanced accuracy is the mean over the other classes.</p>"
     )
 
 
@@ -104,9 +104,9 @@ def rejection(report: Report) -> str:
         rows.append([f"{100 * rate:.0f} %", percent(error), in_percent(interval)])
     score = SCORES[evaluation.rejection_score].words
     caption = (
-        f"<strong>Error on the answers that are given</strong>, over the share of points that are "
-        f"refused, the least sure first, by {text(score)}. The area under the curve, its mean, "
-        f"is {percent(curve.aurc)}."
+        f"<strong>Error on the accepted points</strong> against the fraction rejected, the least "
+        f"certain first, by {text(score)}. The area under the curve (AURC), its mean, is "
+        f"{percent(curve.aurc)}."
     )
     words = (
         f"Rejection curve: error {percent(errors[0])} with nothing rejected, "
@@ -122,29 +122,29 @@ def refusals(own: Selective | None) -> str:
     if own is None:
         return ""
     if own.accuracy is None:
-        return "<p>This classifier, with its own threshold, refuses all answers.</p>"
+        return "<p>This classifier rejects all points at its own threshold.</p>"
     return (
-        f"<p>This classifier, with its own threshold of {own.threshold:.4g} ({text(own.source)}), "
-        f"refuses {percent(own.rejected)} of the points and is right on {percent(own.accuracy)} of "
-        f"the others ({in_percent(own.interval)}). All other numbers here are about all "
-        f"points.</p>{promise(own)}"
+        f"<p>At its own threshold of {own.threshold:.4g} ({text(own.source)}), this classifier "
+        f"rejects {percent(own.rejected)} of the points and has an accuracy of "
+        f"{percent(own.accuracy)} on the others ({in_percent(own.interval)}). All other numbers of "
+        f"this page are about all points.</p>{promise(own)}"
     )
 
 
 def promise(own: Selective) -> str:
-    """What the threshold guarantees, and what was observed."""
+    """The guaranteed and the observed error."""
     if own.guarantee is None or own.accuracy is None:
         return ""
     kept, error = own.guarantee, 1 - own.accuracy
     compared = "not more" if error <= kept.risk else "more"
     return (
         f"<p>{kept.summary[0].upper()}{kept.summary[1:]} ({kept.details}). Observed here: "
-        f"{percent(error)}, {compared} than that.</p>"
+        f"{percent(error)}, {compared} than guaranteed.</p>"
     )
 
 
 def calibration(report: Report) -> str:
-    """Whether confidence equals accuracy."""
+    """Confidence against accuracy."""
     evaluation = report.evaluation
     filled = [one for one in evaluation.answers.bins if one.weight > 0]
     rows = [
@@ -155,8 +155,8 @@ def calibration(report: Report) -> str:
         for one in filled
     ]  # fmt: skip
     caption = (
-        "<strong>Right answers over confidence</strong>, above how many points there are of each. "
-        "Where probabilities are true, the points lie on the diagonal."
+        "<strong>Accuracy against confidence</strong>, above the number of points in each bin. "
+        "If the probabilities are calibrated, the accuracies lie on the diagonal."
     )
     words = (
         f"Reliability diagram: expected calibration error "
@@ -164,7 +164,7 @@ def calibration(report: Report) -> str:
         "points."
     )
     drawn = figures.picture(figures.draw_reliability, evaluation, words, caption)
-    heads = ["confidence", "points", "mean", "right", "95 % interval"]
+    heads = ["confidence", "points", "mean", "accuracy", "95 % interval"]
     shown = table(heads, rows, label="Accuracy by confidence")
     return f'<div class="beside">{drawn}{shown}</div>'
 
@@ -181,17 +181,17 @@ def classes(report: Report) -> str:
 
 
 def confusion(evaluation: Evaluation) -> str:
-    """The confusion matrix, or the commonest mistakes where there are too many classes."""
+    """The confusion matrix, or the most frequent errors if there are too many classes."""
     if len(evaluation.classes) > MOST_CLASSES:
         return mistakes(evaluation)
     return (
-        '<p class="quiet">True classes at the side, predicted ones above. Shade: share of the true '
-        f"class.</p>{matrix(evaluation)}"
+        '<p class="quiet">Rows are true classes, columns are predicted ones. Shade: share of the '
+        f"true class.</p>{matrix(evaluation)}"
     )
 
 
 def mistakes(evaluation: Evaluation) -> str:
-    """The commonest mistakes."""
+    """The most frequent errors."""
     wrong = evaluation.confusion - np.diag(np.diag(evaluation.confusion))
     order = np.argsort(-wrong, axis=None, kind="stable")[:N_MISTAKES]
     names = [short(label) for label in evaluation.classes]
@@ -201,9 +201,9 @@ def mistakes(evaluation: Evaluation) -> str:
         if wrong[i, j] > 0
     ]
     if not rows:
-        return "<p>None: all answers are right.</p>"
-    shown = table(["true", "predicted", "points"], rows, label="Commonest mistakes")
-    return f'<p class="quiet">The commonest mistakes.</p>{shown}'
+        return "<p>None: all predictions are correct.</p>"
+    shown = table(["true", "predicted", "points"], rows, label="Most frequent errors")
+    return f'<p class="quiet">The most frequent errors.</p>{shown}'
 
 
 def matrix(evaluation: Evaluation) -> str:

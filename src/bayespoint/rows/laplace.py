@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,15 +13,15 @@ from scipy.linalg import LinAlgError, cho_solve, cholesky, lapack
 
 from bayespoint.engines import LaplaceApproximation
 from bayespoint.engines.gaussian.logistic import left_out_log_probability
-from bayespoint.engines.gaussian.newton import ACTIVE, NEAR, Descent, LineSearch, Local, find_modes
+from bayespoint.engines.gaussian.newton import NEAR, Descent, LineSearch, Local, find_modes
 from bayespoint.engines.gaussian.prior import GaussianPrior
-from bayespoint.engines.gaussian.tasks import TaskResult, gather, run_of
+from bayespoint.engines.gaussian.tasks import ACTIVE, TaskResult, gather, run_of
 from bayespoint.likelihoods import LogisticLikelihood
 from bayespoint.rows.base import Block
 from bayespoint.rows.design import Design
-from bayespoint.rows.executor import BlockFunction
+from bayespoint.rows.executor import BlockFunction, Sums
 from bayespoint.rows.fit import BlockFit, Learned
-from bayespoint.rows.sweeps import LeftOut, SummarySums, Thinning, small_codes
+from bayespoint.rows.sweeps import LeftOut, Look, SummarySums, Thinning, summary
 
 AT_FIRST = LineSearch(-np.inf)  # whatever the slope is, it is flat beside this one
 ARRAYS = ("u", "step", "root")
@@ -56,7 +56,7 @@ class NewtonOrder:
 
 
 @dataclass(frozen=True)
-class NewtonSums:
+class NewtonSums(Sums):
     r"""Sums over the rows of some blocks, for each place.
 
     Attributes
@@ -69,17 +69,11 @@ class NewtonSums:
         The largest change of an output f by the last step, and the largest as a share of 1 + |f|.
     """
 
+    MAXIMA = ("largest",)
+
     curvature: NDArray[np.float64]
     pull: NDArray[np.float64]
     largest: NDArray[np.float64]
-
-    def merge(self, later: NewtonSums) -> NewtonSums:
-        """The sums over both."""
-        return NewtonSums(
-            self.curvature + later.curvature,
-            self.pull + later.pull,
-            np.maximum(self.largest, later.largest),
-        )
 
 
 def newton_sums(block: Block, k: int, n_rows: int, order: NewtonOrder) -> tuple[None, NewtonSums]:
@@ -99,32 +93,27 @@ def newton_sums(block: Block, k: int, n_rows: int, order: NewtonOrder) -> tuple[
     return None, sums
 
 
-def summarise_mode(
+def summarise_modes(
     block: Block, k: int, n_rows: int, order: NewtonOrder
 ) -> tuple[LeftOut, SummarySums]:
-    """Left-out probabilities and the log-likelihood of a block around the modes of all tasks.
+    """Left-out probabilities and the log-likelihood of a block around the modes of all tasks."""
+    return summary(block, k, order, len(order.places), looks_around(block, order))
+
+
+def looks_around(block: Block, order: NewtonOrder) -> Iterator[Look]:
+    """What rows look like, some of them at a time.
 
     A cavity lacks one copy of a message (all of it, if it weighs less), as in memory.
     """
     likelihood = LogisticLikelihood()
-    found, wrong = np.zeros((2, len(order.places)))
-    left_out = np.zeros((n_rows, len(order.places)))
     for own, space, targets, weight in order.design.parts(block):
         removed = np.minimum(weight, 1.0)
         for i, place in enumerate(order.places):
             y, f = targets[:, i], space.outputs(place.weights)
             variance = space.variances(place.spread, is_triangular=False)
             miss, bend = likelihood.derivatives(y * f)
-            left_out[own, i] = left_out_log_probability(
-                y, f, variance, removed * bend, removed * y * miss
-            )
-            found[i] += weight @ likelihood.log_likelihood(y * f)[0]
-            wrong[i] += (y * f <= 0).sum()
-    _, codes, weight = order.design.used(block)
-    return (
-        LeftOut(left_out, small_codes(codes, order.design), weight).thinned(order.thinning.own(k)),
-        SummarySums(found, wrong, len(codes)),
-    )
+            left_out = left_out_log_probability(y, f, variance, removed * bend, removed * y * miss)
+            yield i, own, y * f, left_out, likelihood.log_likelihood(y * f)[0]
 
 
 class BlockMode(Descent):
@@ -243,7 +232,7 @@ class Steps:
     def result(self) -> Learned:
         """The Gaussians at the ends of the last steps, from one more visit of all blocks."""
         ends = [mode.end() for mode in self.modes]
-        left_out, sums = self.run(summarise_mode, ends)
+        left_out, sums = self.run(summarise_modes, ends)
         pairs = zip(self.modes, ends, strict=True)
         results = [mode.result(end, sums) for mode, end in pairs]
         posterior = gather(results, LogisticLikelihood(), None)

@@ -12,7 +12,7 @@ from bayespoint.engines import Engine, get_engine
 from bayespoint.engines.gaussian.evidence_gradient import evidence_gradient, has_gradient
 from bayespoint.engines.gaussian.prior_scale import as_run
 from bayespoint.kernels import NAMES, Kernel, positive_parameters
-from bayespoint.selection.evaluation import Solution, is_of_engine
+from bayespoint.selection.objective import Solution, is_of_engine
 
 
 def is_differentiable(kernel: Any, engine: Engine, name: str) -> bool:

@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import eigvalsh, lapack, solve_triangular
+from scipy.linalg import solve_triangular
 
 from bayespoint.exceptions import KernelError, in_bytes
+from bayespoint.gpu.arrays import kept
+from bayespoint.gpu.linear_algebra import load_solvers, solve_lower
 from bayespoint.kernels import Kernel, Points, in_plain_units
 from bayespoint.spaces.coordinates import Coordinates
-from bayespoint.spaces.pivoted_cholesky import (
-    check_not_zero,
-    partial_cholesky,
-    tolerances,
-)
+from bayespoint.spaces.pivoted_cholesky import gram_schmidt, partial_cholesky, tolerances
+from bayespoint.tools.arrays import Array, float64, is_tensor, largest, namespace, to_host
 from bayespoint.tools.memory import check_fits
 from bayespoint.tools.monitor import current_monitor
 from bayespoint.tools.state import finite, integer, need, number
@@ -89,8 +88,10 @@ class BasisSpace(Coordinates):
         ``pivots`` are points with which a basis of some points begins, those of another kernel:
         where one changes a little, the basis then changes smoothly.
         """
+        if is_tensor(X):
+            load_solvers(X)
         if self.is_linear:
-            self.Z_ = self._features(X.astype(np.float64, copy=False))
+            self.Z_ = self._features(X if sparse.issparse(X) else float64(X))
             check_range(self.Z_)
             return self
         if sparse.issparse(X):
@@ -101,27 +102,30 @@ class BasisSpace(Coordinates):
         most = self._most_components(len(X))
         if most is not None:
             check_basis(len(X), most)
-            self.Z_, self.pivots, self._points, self.left = partial_cholesky(
-                self.kernel, X, most, pivots
-            )
-            self._factor = self.Z_[self.pivots]
-            check_factor(self._factor)
+            self.Z_, self.pivots, points, self.left = partial_cholesky(self.kernel, X, most, pivots)
+            self._keep(points, self.pivots)
             return self
-        points = self.kernel.prepare(X.astype(np.float64, copy=False), training=True)
+        points = self.kernel.prepare(float64(X), training=True)
         check_room(len(points))
         unit = points.log_unit
         with useful_threads(len(points) ** 2):
             K = in_plain_units(self.kernel.block(points, points), unit, unit)
-            ridge = K.trace() / len(K) if self.ridge == "mean" else float(self.ridge)
-            K[np.diag_indices_from(K)] += ridge
+            ridge = float(K.trace()) / len(K) if self.ridge == "mean" else float(self.ridge)
+            diagonal = namespace(K).einsum("ii->i", K)
+            diagonal += ridge
             self.Z_, every = gram_schmidt(K, *tolerances(self.kernel, X))
-        self._points = points.take(every)
-        self._factor = self.Z_[every]
-        check_factor(self._factor)
+        self._keep(points.take(every), every)
         self._private = (ridge, every) if ridge > 0 else None
-        if self.keeps_gram and len(every) == len(K):
+        if self.keeps_gram and len(every) == len(K) and not is_tensor(K):
             self._gram = K
         return self
+
+    def _keep(self, points: Points, pivots: NDArray) -> None:
+        """Keep the points of the basis, in NumPy."""
+        if self.kernel.is_precomputed and is_tensor(points.rows):  # their columns are enough
+            points = replace(points, rows=points.rows[:, :0])
+        self._points, self._factor = points.apply(to_host), to_host(self.Z_[pivots])
+        check_factor(self._factor)
 
     def _most_components(self, n_points: int) -> int | None:
         """Most points of the basis; None if all are to be in it."""
@@ -149,17 +153,30 @@ class BasisSpace(Coordinates):
         K[np.diag_indices_from(K)] /= 2
         return K
 
-    def transform(self, X: NDArray) -> NDArray:
-        """Coordinates z(x) of new points."""
-        X = X.astype(np.float64, copy=False)
+    def transform(self, X: Array) -> Array:
+        """Coordinates z(x) of new points, an array or a tensor on a device, where these stay."""
+        X = X if sparse.issparse(X) else float64(X)
         Z = self._features(X) if self.is_linear else self._project(self.kernel.prepare(X))
         check_range(Z)
         return Z
 
-    def _project(self, new: Points) -> NDArray:
-        values = self.kernel.block(new, self._points)
-        values = in_plain_units(values, new.log_unit, self._points.log_unit)
-        return solve_triangular(self._factor, values.T, lower=True, overwrite_b=True).T
+    def _project(self, new: Points) -> Array:
+        if not is_tensor(new.rows):
+            values = self.kernel.block(new, self._points)
+            values = in_plain_units(values, new.log_unit, self._points.log_unit)
+            return solve_triangular(self._factor, values.T, lower=True, overwrite_b=True).T
+        basis = self._points.apply(lambda array: kept(new.rows, array))
+        values = self.kernel.block(new, basis)
+        values = in_plain_units(values, new.log_unit, basis.log_unit)
+        return solve_lower(kept(new.rows, self._factor), values)
+
+    def onnx_coordinates(self, X: Any) -> Any:
+        """Coordinates z(x) of new points X, as nodes of an ONNX graph."""
+        if self.is_linear:
+            return self.kernel.linear_form.onnx_features(X, unit=self.kernel.normalize)
+        inverse = solve_triangular(self._factor, np.eye(len(self._factor)), lower=True)
+        values = self.kernel.onnx_block(X, self._points)
+        return values @ (inverse.T * np.exp2(self._points.log_unit / 2))
 
     def private_outputs(self, weights: NDArray) -> NDArray[np.float64]:
         r"""What the ridge adds to the outputs of the training points, (n_points, n_weights).
@@ -228,7 +245,7 @@ class BasisSpace(Coordinates):
 
     def forget(self) -> None:
         """Drop the coordinates of the training points, which only the engine needs."""
-        for name in ("Z_", "on_device", "_gram", "pivots", "_private"):
+        for name in ("Z_", "_gram", "pivots", "_private"):
             vars(self).pop(name, None)
         if self.kernel.is_precomputed:  # only the columns of the points are needed
             self._points = replace(self._points, rows=np.empty((len(self._points), 0)))
@@ -301,10 +318,10 @@ def check_room(n_points: int) -> None:
 
 def check_range(Z: Any) -> None:
     """Raise an error if squares of outputs would overflow."""
-    largest = max(Z.max(), -Z.min()) if min(Z.shape) else 0.0
-    if not largest <= LARGEST:
+    size = largest(Z)
+    if not size <= LARGEST:
         raise KernelError(
-            f"Features in the space of the kernel are as large as {largest:.3g}, and their squares "
+            f"Features in the space of the kernel are as large as {size:.3g}, and their squares "
             "overflow. Scale the features, or use normalize=True."
         )
 
@@ -348,30 +365,3 @@ def with_constant(X: Any, constant: float) -> Any:
     column = np.full(len(is_new), d, dtype=X.indices.dtype)
     data[~is_new], column[~is_new] = X.data, X.indices
     return sparse.csr_array((data, column, begin), shape=(n, d + 1))
-
-
-def gram_schmidt(
-    K: NDArray[np.float64], rank_tolerance: float, psd_tolerance: float
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Z with Z Z^T = K, and the pivots p, for which Z[p] is lower triangular.
-
-    One triangle of K decides, so that rounding cannot make it asymmetric. Raises a KernelError if
-    K is not positive semi-definite.
-    """
-    largest = np.abs(K.diagonal()).max()
-    check_not_zero(largest)
-    factor, pivots, rank, _ = lapack.dpstrf(K, tol=rank_tolerance * largest, lower=1)
-    order = pivots - 1  # LAPACK counts from 1
-    Z = np.empty((len(K), rank))
-    Z[order] = np.tril(factor)[:, :rank]
-    rest = order[rank:]
-    if len(rest):
-        left = K[np.ix_(rest, rest)] - Z[rest] @ Z[rest].T
-        if np.abs(np.tril(left)).max() > psd_tolerance * largest:
-            values = eigvalsh(K)
-            raise KernelError(
-                f"The kernel is not positive semi-definite: its matrix has the eigenvalue "
-                f"{values[0]:.3g} beside the largest, {values[-1]:.3g}. Use another kernel, or a "
-                f"ridge of at least {-values[0]:.3g}."
-            )
-    return Z, order[:rank]

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Deferred:
-    """An object with attributes that may be functions of nothing, until somebody wants them.
+    """An object with attributes that are computed when they are first read.
 
     Pickles and model files contain the values.
 
@@ -33,7 +33,7 @@ class Deferred:
         return value
 
     def fetch(self) -> None:
-        """Compute all attributes that are not there yet."""
+        """Compute all attributes that have not been read yet."""
         for name in list(vars(self).get("_deferred", {})):
             getattr(self, name)
 

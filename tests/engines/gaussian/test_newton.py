@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from bayespoint.engines.gaussian.newton import ACTIVE, FLAT, TRIALS, Descent, LineSearch, Local
-from bayespoint.engines.gaussian.tasks import EXHAUSTED, STOPPED
+from bayespoint.engines.gaussian.newton import FLAT, TRIALS, Descent, LineSearch, Local
+from bayespoint.engines.gaussian.tasks import ACTIVE, EXHAUSTED, STOPPED
 
 ENGINE = SimpleNamespace(tol=1e-6, max_iter=3)
 

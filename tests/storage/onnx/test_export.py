@@ -151,7 +151,7 @@ def test_form_of_the_model():
 def test_log_ndtr_in_both_tails():
     x = np.concatenate([np.linspace(-40, 40, 801), [-1e200, 0.0, 1e200]])
     nodes = graph.Graph(1)
-    answer = graph.log_ndtr(graph.Value(nodes, "X"))
+    answer = graph.Value(nodes, "X").log_ndtr()
     kind = onnx.TensorProto.DOUBLE
     info = [onnx.helper.make_tensor_value_info(name, kind, None) for name in ("X", answer.name)]
     made = onnx.helper.make_graph(nodes.nodes, "g", info[:1], info[1:], nodes.constants)

@@ -18,7 +18,6 @@ from bayespoint.cli import ExitCode
 
 UNSAFE = ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")  # Unicode: controls, none, halves, line ends
 ESCAPED = "backslashreplace"  # how characters are written that an encoding does not have
-NUMBER = re.compile(r"[+-]?\d+([.,]\d*)?([eE][+-]?\d+)?")
 PARAMETER_ERROR = re.compile(r"The '\w+' parameter of \w+ must ")  # scikit-learn's wording
 
 
@@ -102,20 +101,11 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     return f" Did you mean {known[near[0]]}?" if near else ""
 
 
-def header_hint(names: Collection[str]) -> str:
-    """A question, to end a sentence with, if names of columns are rather values; else empty."""
-    numbers = [name for name in names if NUMBER.fullmatch(name)]
-    may_be_names = len(set(numbers)) == len(numbers) and all(map(str.isdecimal, numbers))
-    if may_be_names or 2 * len(numbers) < len(names):
-        return ""
-    return ". Is the header missing? The first line must be the names of the columns."
-
-
 def check_name(what: str, name: str, names: Collection[str]) -> None:
     """End the command unless this is one of the names."""
     if name not in names:
         hint = did_you_mean(name, names)
-        bad_usage(f"no {what} is named {name!r}.{hint} There are {', '.join(names)}")
+        bad_usage(f"there is no {what} {name!r}.{hint} Choose from {', '.join(names)}")
 
 
 def is_interrupt(error: BaseException | None) -> bool:
@@ -134,7 +124,7 @@ def errors_in_words() -> Iterator[None]:
     """Turn errors that users can cause into one line and an exit code; all commands run in it."""
     try:
         yield
-    except BrokenPipeError:  # whoever read standard output, such as head, has had enough
+    except BrokenPipeError:  # what read standard output, such as head, has ended
         discard_output()
         raise typer.Exit(ExitCode.FAILED) from None
     except (Exception, KeyboardInterrupt) as error:

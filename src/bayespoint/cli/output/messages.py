@@ -23,12 +23,12 @@ FEW = 4  # names that a sentence lists before it counts the rest
 
 
 class Notes(list[str]):
-    """Remarks on data and model: printed at once, or part of the JSON document."""
+    """Remarks on data and model: printed at once, or, if silent, part of the JSON document."""
 
-    def __init__(self, aloud: bool) -> None:
+    def __init__(self, silent: bool) -> None:
         super().__init__()
         self.warnings: list[str] = []
-        self._aloud = aloud
+        self._silent = silent
 
     def add(self, words: str) -> None:
         """Make a remark."""
@@ -41,39 +41,35 @@ class Notes(list[str]):
             self.warnings.append(words)
             self._say(f"warning: {words}", "yellow")
 
-    def to_dict(self) -> dict[str, list[str]]:
-        """Ready for JSON."""
-        return {"notes": list(self), "warnings": self.warnings}
-
     @contextmanager
     def training(self) -> Iterator[None]:
         """Show the progress of a fit, and pass its warnings on."""
         progress = self.progress("training")
-        with progress, watch(progress), warnings_in_words() as words:
+        with progress, watch(progress), collect_warnings() as warned:
             yield
-        self.warn(words)
+        self.warn(warned)
 
     def progress(self, title: str) -> ProgressMonitor:
-        """A bar, or nothing if the command speaks to a program."""
-        console = Console(stderr=True, highlight=False, markup=False, quiet=not self._aloud)
+        """A bar, or nothing if a program reads the output."""
+        console = Console(stderr=True, highlight=False, markup=False, quiet=self._silent)
         return ProgressMonitor(title, console)
 
     def end(
         self, document: Mapping[str, Any], *parts: RenderableType, to_stderr: bool = False
     ) -> None:
         """Print the results: the document and all notes as JSON, or the parts as text."""
-        if self._aloud:
-            show(*parts, to_stderr=to_stderr)
+        if self._silent:
+            print_json({**document, "notes": list(self), "warnings": self.warnings})
         else:
-            print_json({**document, **self.to_dict()})
+            show(*parts, to_stderr=to_stderr)
 
     def _say(self, words: str, style: str) -> None:
-        if self._aloud:
+        if not self._silent:
             new_console(to_stderr=True).print(printable(words), style=style)
 
 
 @contextmanager
-def warnings_in_words() -> Iterator[list[str]]:
+def collect_warnings() -> Iterator[list[str]]:
     """Collect warnings as text; those for programmers are left out."""
     found: list[str] = []
     with warnings.catch_warnings(record=True) as caught:

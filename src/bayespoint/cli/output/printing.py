@@ -47,12 +47,13 @@ def show(*parts: RenderableType, to_stderr: bool = False) -> None:
 
 
 def facts(rows: Iterable[tuple[str, str]]) -> Table:
-    """Names and values below each other."""
+    """Names and values below each other, without those that are empty."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
-    for name, words in rows:
-        grid.add_row(name, Text(printable(words)))
+    for name, text in rows:
+        if text:
+            grid.add_row(name, Text(printable(text)))
     return grid
 
 

@@ -1,11 +1,13 @@
-"""Columns of a table that is read in blocks: what is learned of them, and the features."""
+"""Tables that are read in blocks: the file, what is learned of its columns, and the features."""
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,99 +15,111 @@ from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import StandardScaler
 
-from bayespoint.cli.output.errors import bad_data
+from bayespoint.cli.output.errors import bad_data, bad_usage
 from bayespoint.cli.output.messages import Notes, count
-from bayespoint.cli.recipe import MISSING, make_columns
-from bayespoint.cli.tables.columns import CATEGORY, MANY_CATEGORIES, NUMBER, prepare, sort_columns
+from bayespoint.cli.pipelines import MISSING, make_columns
+from bayespoint.cli.tables.columns import (
+    CATEGORY,
+    MANY_CATEGORIES,
+    NUMBER,
+    decimal_commas,
+    note_missing,
+    prepare,
+    sort_columns,
+)
 from bayespoint.cli.tables.labels import check_classes, read_labels
-from bayespoint.cli.tables.reading import named_columns
-from bayespoint.cli.training import check_roles, column_format
-from bayespoint.reports import profile
+from bayespoint.cli.tables.reading import (
+    ALSO_MISSING,
+    look_at,
+    named_columns,
+    opened,
+    reading_errors,
+    text_columns,
+    with_mark,
+)
+from bayespoint.cli.tables.training import (
+    Roles,
+    TrainingTable,
+    column_formats,
+    count_missing,
+    with_profiles,
+)
+from bayespoint.cli.tables.writing import PARQUET
+from bayespoint.exceptions import in_bytes
 from bayespoint.rows import Block, Blocks
+from bayespoint.rows.csv import CsvBlocks
+from bayespoint.rows.parquet import ParquetBlocks
+from bayespoint.tools.extras import require
+from bayespoint.tools.memory import SMALL, available_memory
 
+# Bytes in memory for a byte of the file, at a fit: a table, its features, and work with them.
+EXPANDS = {"csv": 6.0, "parquet": 4.0}  # of Parquet, a byte before compression
+SHARE = 0.5  # of the free memory, above which a fit reads its table in blocks
+BLOCK_ROWS = 65_536  # rows of a block: some have columns of text
+SPARE = 0.9  # share of the free disk space that prepared rows may take
 SAMPLE = 50_000  # rows by which columns are judged
 DIFFERENT = 200_000  # texts of a column that are counted
 MANY_REMARKS = 20  # on values of single blocks
 
 
-class Roles(NamedTuple):
-    """What options say of columns."""
+def is_too_large(path: Path) -> str:
+    """Why a table should be read in blocks; "" if it fits in memory."""
+    if not path.is_file() or path.suffix.lower() == ".gz":
+        return ""
+    needed = EXPANDS["csv"] * path.stat().st_size
+    if path.suffix.lower() in PARQUET and needed > SMALL:
+        require("pyarrow", "parquet", str(path))
+        import pyarrow.parquet as pq
 
-    target: str
-    drop: Sequence[str] = ()
-    numbers: Sequence[str] = ()
-    categories: Sequence[str] = ()
+        with reading_errors(path, "utf-8"):
+            groups = pq.read_metadata(path)
+        sizes = [groups.row_group(g).total_byte_size for g in range(groups.num_row_groups)]
+        needed = EXPANDS["parquet"] * sum(sizes)
+    if needed <= SMALL or needed <= SHARE * (free := available_memory()):
+        return ""
+    return f"it needs about {in_bytes(needed)} in memory, and {in_bytes(free)} are free"
+
+
+def open_blocks(path: Path, encoding: str) -> ParquetBlocks | CsvBlocks:
+    """The rows of a file in blocks, all columns; ends the command if there are none."""
+    if path.suffix.lower() in PARQUET:
+        require("pyarrow", "parquet", str(path))
+        return ParquetBlocks([path], None, None, None, BLOCK_ROWS)
+    if path.suffix.lower() == ".gz":
+        bad_usage(f"{path} is compressed and cannot be read in blocks; decompress it first")
+    known = with_mark(encoding)
+    with opened(path, known) as file:
+        head, delimiter = look_at(path, file)
+    text = [name.strip() for name in text_columns(head, delimiter, ())]
+    try:
+        return CsvBlocks(path, None, None, None, BLOCK_ROWS, delimiter, known, ALSO_MISSING, text)
+    except ValueError as error:
+        bad_data(str(error))
 
 
 @dataclass(frozen=True)
-class Learned:
-    """What a table has shown: the kinds of its columns, and how they become features.
+class BlocksTable(TrainingTable):
+    """A table in blocks: what was found in it, and how its columns become features.
 
     ``columns`` says how each is written and what its values were, of a sample.
     """
 
-    target: str
     is_text: bool  # whether labels are text, or else integers
-    kinds: dict[str, str]
     transformer: ColumnTransformer
-    n_rows: int
-    missing: dict[str, int]
-    counts: dict[Any, int]
     columns: dict[str, dict[str, Any]]
 
 
-class TableBlocks(Blocks):
-    """The rows with a label of a table in blocks, as features of numbers."""
-
-    def __init__(self, source: Any, learned: Learned) -> None:
-        self.source, self.learned = source, learned
-        first = learned.transformer.transform(example(learned.kinds, {}))
-        self.n_features = first.shape[1]
-
-    def __len__(self) -> int:
-        return len(self.source)
-
-    def read(self, k: int) -> Block:
-        """The features of a block."""
-        labels, features = with_labels(self.source.frame(k), self.learned.target)
-        if not len(labels):
-            return Block(np.empty((0, self.n_features)), np.empty(0, dtype=np.int64))
-        commas = decimal_commas(self.learned.columns)
-        X = prepare(features, self.learned.kinds, Notes(aloud=False), commas)
-        y = labels.map(str if self.learned.is_text else int)
-        kind = str if self.learned.is_text else np.int64
-        return Block(self.learned.transformer.transform(X), np.array(y.tolist(), dtype=kind))
-
-    def fingerprint(self, k: int) -> tuple:
-        """That of the file."""
-        return self.source.fingerprint(k)
-
-
-def with_labels(frame: pd.DataFrame, target: str) -> tuple[pd.Series, pd.DataFrame]:
-    """The labels of the rows that have one, and these rows."""
-    frame.columns = frame.columns.map(str)
-    labels = read_labels(frame[target])
-    there = labels.notna()
-    return labels[there], frame[there]
-
-
-def decimal_commas(columns: Mapping[str, Mapping[str, Any]]) -> dict[str, bool | None]:
-    """How the numbers of columns are written, where it is known."""
-    return {name: one.get("decimal_comma") for name, one in columns.items()}
-
-
-def learn_columns(source: Any, roles: Roles, notes: Notes) -> Learned:
+def learn_columns(source: Any, roles: Roles, notes: Notes) -> BlocksTable:
     """Read a table twice: kinds of columns and classes first, then scales and categories.
 
     Kinds and medians come from rows at equal distances, 50 000 at most; all else from all rows.
     """
-    target, drop, numbers, categories = roles
-    sample, labels, unlabelled = look(source, roles)
+    sample, labels, n_unlabelled = take_sample(source, roles)
     sample = named_columns(sample, notes)
     if not labels:
-        bad_data(f"column {target!r} (--target) has no values")
-    if unlabelled:
-        notes.add(f"{count(unlabelled, 'row')} without a value in {target!r} left out")
+        bad_data(f"column {roles.target!r} (--target) has no values")
+    if n_unlabelled:
+        notes.add(f"{count(n_unlabelled, 'row')} without a value in {roles.target!r} left out")
     n_rows = sum(labels.values())
     if len(sample) < n_rows:
         notes.add(f"columns are judged by {len(sample)} of {n_rows} rows")
@@ -113,56 +127,70 @@ def learn_columns(source: Any, roles: Roles, notes: Notes) -> Learned:
     counts: Counter = Counter()
     for label, n in labels.items():
         counts[str(label) if is_text else label] += n
-    check_classes(counts, target)
-    features = sample.drop(columns=[target, *dict.fromkeys(drop)])
-    kinds = sort_columns(features, notes, numbers, categories)
-    formats = {name: column_format(features[name], kind) for name, kind in kinds.items()}
-    X = prepare(features, kinds, Notes(aloud=False), decimal_commas(formats))
-    columns = {name: {**formats[name], **one} for name, one in profile(X).items()}
+    check_classes(counts, roles.target)
+    features = roles.features(sample)
+    kinds = sort_columns(features, notes, roles.numbers, roles.categories)
+    formats = column_formats(features, kinds)
+    X = prepare(features, kinds, Notes(silent=True), decimal_commas(formats))
+    columns = with_profiles(formats, X)
     medians = X[[name for name, kind in kinds.items() if kind == NUMBER]].median()
-    totals = Totals(source, target, kinds, medians, decimal_commas(formats), notes)
-    return Learned(
-        target, is_text, kinds, totals.transformer(), n_rows, totals.missing,
-        dict(sorted(counts.items())), columns,
+    totals = Totals(kinds, medians)
+    remarks: dict[str, None] = {}
+    for frame, _, _ in labelled_frames(source, roles):
+        quiet = Notes(silent=True)
+        if len(frame):
+            totals.add(prepare(frame, kinds, quiet, decimal_commas(formats)))
+        remarks |= dict.fromkeys(quiet)
+    for remark in list(remarks)[:MANY_REMARKS]:
+        notes.add(remark)
+    note_missing(totals.missing, kinds, notes)
+    return BlocksTable(
+        roles.target, kinds, totals.missing, dict(sorted(counts.items())), is_text,
+        totals.transformer(), columns,
     )  # fmt: skip
 
 
-def look(source: Any, roles: Roles) -> tuple[pd.DataFrame, Counter, int]:
-    """Rows at equal distances, how often each label occurs, and how many rows have none."""
-    target, drop, numbers, categories = roles
-    labels: Counter = Counter()
-    kept, before, unlabelled, n_read = [], 0, 0, 0
-    step = 1
+def labelled_frames(source: Any, roles: Roles) -> Iterator[tuple[pd.DataFrame, pd.Series, int]]:
+    """Of each block the rows that have a label, numbered as in the file; the labels; all rows."""
+    before = 0
     for k in range(len(source)):
-        frame = source.frame(k)
+        frame = with_text_names(source.frame(k))
         if k == 0:
-            frame.columns = frame.columns.map(str)
-            check_roles(
-                frame, {"target": [target], "drop": drop, "number": numbers, "category": categories}
-            )
-            step = max(1, len(frame) * len(source) // SAMPLE)
-        n = len(frame)
-        frame.index = pd.RangeIndex(n_read, n_read := n_read + n)  # rows of the file
-        own, frame = with_labels(frame, target)
-        labels.update(own)
-        unlabelled += n - len(own)
+            roles.check(frame)
+        frame.index = pd.RangeIndex(before, before := before + len(frame))
+        yield *with_labels(frame, roles.target), len(frame)
+
+
+def with_text_names(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same block; Parquet may name columns by numbers."""
+    frame.columns = frame.columns.map(str)
+    return frame
+
+
+def with_labels(frame: pd.DataFrame, target: str) -> tuple[pd.DataFrame, pd.Series]:
+    """The rows that have a label, and their labels."""
+    labels = read_labels(frame[target])
+    there = labels.notna()
+    return frame[there], labels[there]
+
+
+def take_sample(source: Any, roles: Roles) -> tuple[pd.DataFrame, Counter, int]:
+    """Rows at equal distances, how often each label occurs, and how many rows have none."""
+    labels: Counter = Counter()
+    kept, before, n_unlabelled, step = [], 0, 0, 0
+    for frame, of_block, n in labelled_frames(source, roles):
+        step = step or max(1, n * len(source) // SAMPLE)
+        labels.update(of_block)
+        n_unlabelled += n - len(of_block)
         kept.append(frame.iloc[-before % step :: step])
         before += len(frame)
-    return pd.concat(kept), labels, unlabelled
+    return pd.concat(kept), labels, n_unlabelled
 
 
 class Totals:
     """Scales of numbers and counts of categories, from all rows."""
 
-    def __init__(
-        self,
-        source: Any,
-        target: str,
-        kinds: dict[str, str],
-        medians: pd.Series,
-        commas: Mapping[str, bool | None],
-        notes: Notes,
-    ) -> None:
+    def __init__(self, kinds: dict[str, str], medians: pd.Series) -> None:
         self.kinds, self.medians = kinds, medians
         self.numbers = list(medians.index)
         self.scaler = StandardScaler()
@@ -170,27 +198,10 @@ class Totals:
             name: Counter() for name, kind in kinds.items() if kind == CATEGORY
         }
         self.missing: Counter = Counter()
-        remarks: dict[str, None] = {}
-        before = 0
-        for k in range(len(source)):
-            rows = source.frame(k)
-            rows.index = pd.RangeIndex(before, before := before + len(rows))  # those of the file
-            own, frame = with_labels(rows, target)
-            quiet = Notes(aloud=False)
-            if len(own):
-                self._add(prepare(frame, kinds, quiet, commas))
-            remarks |= dict.fromkeys(quiet)
-        for words in list(remarks)[:MANY_REMARKS]:
-            notes.add(words)
-        stand_ins = {NUMBER: "the median stands in", CATEGORY: "a category of its own stands in"}
-        for kind, words in stand_ins.items():
-            some = [f"{n} in {name!r}" for name, n in self.missing.items() if kinds[name] == kind]
-            if some:
-                notes.add(f"missing values: {', '.join(some)}; {words}")
 
-    def _add(self, X: pd.DataFrame) -> None:
+    def add(self, X: pd.DataFrame) -> None:
         """Count one block."""
-        self.missing.update({name: int(n) for name, n in X.isna().sum().items() if n})
+        self.missing.update(count_missing(X))
         if self.numbers:
             self.scaler.partial_fit(X[self.numbers].fillna(self.medians).to_numpy(np.float64))
         for name, seen in self.categories.items():
@@ -198,7 +209,7 @@ class Totals:
             if len(seen) > DIFFERENT:
                 bad_data(
                     f"column {name!r} has more than {DIFFERENT} different texts; --drop it, or "
-                    "make fewer categories of them"
+                    "group them into fewer categories"
                 )
 
     def transformer(self) -> ColumnTransformer:
@@ -235,3 +246,64 @@ def example(kinds: dict[str, str], categories: dict[str, list[str]]) -> pd.DataF
         of_words = np.array([*words, *[top] * (n - len(words))], dtype=object)
         columns[name] = of_words if kind == CATEGORY else np.arange(n) % 2.0
     return pd.DataFrame(columns)
+
+
+class TableBlocks(Blocks):
+    """The rows with a label of a table in blocks, as features of numbers."""
+
+    def __init__(self, source: Any, table: BlocksTable) -> None:
+        self.source, self.table = source, table
+        self.n_features = table.transformer.transform(example(table.kinds, {})).shape[1]
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def read(self, k: int) -> Block:
+        """The features of a block."""
+        table = self.table
+        frame, labels = with_labels(with_text_names(self.source.frame(k)), table.target)
+        if not len(labels):
+            return Block(np.empty((0, self.n_features)), np.empty(0, dtype=np.int64))
+        X = prepare(frame, table.kinds, Notes(silent=True), decimal_commas(table.columns))
+        kind = str if table.is_text else int
+        return Block(table.transformer.transform(X), np.array(list(map(kind, labels)), dtype=kind))
+
+    def fingerprint(self, k: int) -> tuple:
+        """That of the file."""
+        return self.source.fingerprint(k)
+
+
+def prepared(rows: TableBlocks, folder: Path, notes: Notes) -> Blocks:
+    """The features of all rows in a file if the disk has room, else computed in every round."""
+    size = 8 * rows.table.n_rows * rows.n_features
+    if size > SPARE * shutil.disk_usage(folder).free:
+        notes.add(f"the disk has no room for {in_bytes(size)}: rows are prepared in every round")
+        return rows
+    return PreparedBlocks(rows, folder / "features.npy")
+
+
+class PreparedBlocks(Blocks):
+    """Features that were computed once and are kept in a file; labels are kept in memory."""
+
+    def __init__(self, rows: TableBlocks, path: Path) -> None:
+        self._rows, self.n_features = rows, rows.n_features
+        self._path, self._labels, self._begins = path, [], [0]
+        shape = (rows.table.n_rows, rows.n_features)
+        features = np.lib.format.open_memmap(path, "w+", np.float64, shape)
+        for block in rows:
+            self._begins.append(self._begins[-1] + len(block.X))
+            features[self._begins[-2] : self._begins[-1]] = block.X
+            self._labels.append(block.y)
+        features.flush()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def read(self, k: int) -> Block:
+        """Rows of the file."""
+        begin, end = self._begins[k : k + 2]
+        return Block(np.array(np.load(self._path, mmap_mode="r")[begin:end]), self._labels[k])
+
+    def fingerprint(self, k: int) -> tuple:
+        """That of the table: the same for the next command, which goes on from a checkpoint."""
+        return self._rows.fingerprint(k)

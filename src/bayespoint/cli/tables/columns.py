@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from shlex import quote
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,7 +30,7 @@ NO_CHANCE = 1e-3  # probability of a coincidence that is not taken for one
 LONG = 1e6  # whole numbers from here on may be identifiers, however few rows there are
 SHOWN = 6  # columns that a remark on missing values names
 DATE = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})([T ].*)?")
-CODE = re.compile(r"0\d+")  # no quantity is written with a zero before other digits
+CODE = re.compile(r"0\d+")  # quantities are not written with leading zeros
 POSTAL = re.compile(r"(zip|plz|post(al)? ?code|postleitzahl)s?( ?codes?)?")
 NAMED_ID = re.compile(r"(.* )?(id|ids|uuid|identifier)")
 
@@ -42,7 +43,7 @@ def sort_columns(
 ) -> dict[str, str]:
     """The kind of every column that is used; reports which others are left out, and why.
 
-    ``numbers`` and ``categories`` are columns whose kind the user has said.
+    ``numbers`` and ``categories`` are columns whose kind the user has given.
     """
     kinds: dict[str, str] = {}
     for name in frame:
@@ -63,11 +64,11 @@ def sort_columns(
 
 
 def check_kind(series: pd.Series, name: str, kind: str) -> None:
-    """End the command if a column cannot be what the user says."""
+    """End the command if a column cannot be of the kind that the user gives."""
     if series.dropna().empty:
         bad_data(f"column {name!r} (--{kind}) has no values")
     if kind == NUMBER and as_numbers(series).values.isna().all():
-        bad_data(f"column {name!r} (--number) has no numbers, but {listed(series.dropna())}")
+        bad_data(f"column {name!r} (--number) has no numbers, only {listed(series.dropna())}")
 
 
 def judge(series: pd.Series, name: str = "") -> tuple[str, str]:
@@ -76,7 +77,7 @@ def judge(series: pd.Series, name: str = "") -> tuple[str, str]:
     if present.empty:
         return "", "it has no values"
     if types.is_datetime64_any_dtype(series) or types.is_timedelta64_dtype(series):
-        return "", "it holds dates; make numbers of them to use them"
+        return "", "it has dates; convert them to numbers to use them"
     numbers = as_numbers(series)
     share = numbers.values.notna().sum() / len(present)
     different = numbers.values.nunique()
@@ -87,18 +88,18 @@ def judge(series: pd.Series, name: str = "") -> tuple[str, str]:
     most = HALF if len(numbers.words) == 1 else MOSTLY
     if share == 1 or (share >= most and different > VARIED):
         return judge_numbers(numbers, different, name)
-    mixed = 0.0 if numbers.remarks else share  # "0%" among "1 - 10%" is no number among words
+    mixed = 0.0 if numbers.remarks else share  # "0%" among "1 - 10%" is a word among words
     return judge_words(as_text(series), mixed)
 
 
 def code_words(series: pd.Series, numbers: Numbers, name: str) -> str:
-    """Why whole numbers are codes and no quantities; "" if they are not."""
+    """Why whole numbers are codes and not quantities; "" if they are not."""
     if (numbers.values.dropna() % 1 != 0).any() or types.is_bool_dtype(series):
         return ""
     if POSTAL.fullmatch(spaced(name)):
-        return f"has postal codes, taken as categories (as numbers with --number {quote(name)})"
+        return f"has postal codes, used as categories (--number {quote(name)}: as numbers)"
     if not types.is_numeric_dtype(series) and as_text(series).dropna().map(is_code).any():
-        return "has codes with zeros in front, taken as categories"
+        return "has codes with leading zeros, used as categories"
     return ""
 
 
@@ -121,11 +122,13 @@ def judge_numbers(numbers: Numbers, different: int, name: str) -> tuple[str, str
     if different == len(present) >= ROWS_OF_IDENTIFIERS and (present % 1 == 0).all():
         to_use = f"an identifier; --number {quote(name)} uses it"
         if (present.diff().iloc[1:] == 1).all():
-            return "", f"it counts the rows, {to_use}"
+            return "", f"it numbers the rows, {to_use}"
         if NAMED_ID.fullmatch(spaced(name)) or would_repeat(present):
-            return "", f"every value is another whole number, {to_use}"
+            return "", f"every value is a different whole number, {to_use}"
         if present.abs().max() >= LONG:
-            remark = "has another large whole number in every row; --drop it if it is an identifier"
+            remark = (
+                "has a different large whole number in every row; --drop it if it is an identifier"
+            )
             return NUMBER, "; it ".join([*numbers.remarks, remark])
     return NUMBER, "; it ".join(numbers.remarks)
 
@@ -145,22 +148,22 @@ def judge_words(words: pd.Series, share_of_numbers: float) -> tuple[str, str]:
     present = words.dropna()
     different = present.nunique()
     if sum(DATE.fullmatch(word) is not None for word in present.unique()) >= MOSTLY * different:
-        return "", "it holds dates; make numbers of them to use them"
+        return "", "it has dates; convert them to numbers to use them"
     if different == 1 and len(present) == len(words):
         return "", f"it is always {present.iloc[0]!r}"
     if different == len(present) and different > 2:
-        return "", "every value is different text, an identifier"
+        return "", "every value is a different text, an identifier"
     if different > max(MANY_CATEGORIES, len(present) / 2):
         return "", f"it has {different} different texts in {len(words)} rows"
     remarks = []
     if share_of_numbers > 0:
-        remarks.append("mixes numbers and words; its values are taken as categories")
+        remarks.append("mixes numbers and words, used as categories")
     if different > MANY_CATEGORIES:
         kept = MANY_CATEGORIES - 1
         rows = int(present.value_counts().iloc[:kept].sum())
         remarks.append(
-            f"has {different} categories; the {kept} most frequent, which {rows} of {len(words)} "
-            "rows have, are told apart, and all others are one category"
+            f"has {different} categories; the {kept} most frequent ones are kept ({rows} of "
+            f"{len(words)} rows), and all others become one category"
         )
     return CATEGORY, "; it ".join(remarks)
 
@@ -189,8 +192,8 @@ def prepare(
         numbers = as_numbers(frame[name], (decimal_commas or {}).get(name))
         check_range(name, numbers.values)
         if numbers.words:
-            found = f"{listed(numbers.words)}, no number{'s' if len(numbers.words) > 1 else ''}"
-            notes.add(f"column {name!r} has {found}: taken as missing")
+            what = "not numbers" if len(numbers.words) > 1 else "not a number"
+            notes.add(f"column {name!r} has {listed(numbers.words)}, {what}: treated as missing")
         prepared[name] = numbers.values
     return pd.DataFrame(prepared)
 
@@ -206,23 +209,30 @@ def check_range(name: str, values: pd.Series) -> None:
         )
 
 
-def tell_missing(
-    frame: pd.DataFrame, kinds: Mapping[str, str], notes: Notes, never_missing: Collection[str] = ()
-) -> dict[str, int]:
-    """How many values are missing in which columns; reports how they are filled in.
+def decimal_commas(formats: Mapping[str, Mapping[str, Any]]) -> dict[str, bool | None]:
+    """How the numbers of columns are written, where it is known."""
+    return {name: one.get("decimal_comma") for name, one in formats.items()}
+
+
+def note_missing(
+    missing: Mapping[str, int],
+    kinds: Mapping[str, str],
+    notes: Notes,
+    never_missing: Collection[str] = (),
+) -> None:
+    """Report missing values, and how they are filled in.
 
     ``never_missing`` are columns of categories that had all their values in training.
     """
-    missing = {name: int(n) for name, n in frame.isna().sum().items() if n}
-    stand_ins = {NUMBER: "the median stands in", CATEGORY: "a category of its own stands in"}
-    none = "none were in training, so they count as no category"
-    for remark in (*stand_ins.values(), none):
-        own = [
-            f"{n} in {name!r}"
-            for name, n in missing.items()
-            if remark == (none if name in never_missing else stand_ins[kinds[name]])
-        ]
-        if own:
-            more = f" and in {count(len(own) - SHOWN, 'other column')}" if own[SHOWN:] else ""
-            notes.add(f"missing values: {', '.join(own[:SHOWN])}{more}; {remark}")
-    return missing
+    remarks: dict[str, list[str]] = {}
+    for name, n in missing.items():
+        if name in never_missing:
+            remark = "none were missing in training, so they count as no category"
+        elif kinds[name] == NUMBER:
+            remark = "filled in with the median"
+        else:
+            remark = "they become a category"
+        remarks.setdefault(remark, []).append(f"{n} in {name!r}")
+    for remark, columns in sorted(remarks.items()):
+        more = f" and in {count(len(columns) - SHOWN, 'other column')}" if columns[SHOWN:] else ""
+        notes.add(f"missing values: {', '.join(columns[:SHOWN])}{more}; {remark}")

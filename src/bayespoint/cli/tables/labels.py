@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayespoint.cli.output.errors import bad_data, bad_usage, did_you_mean, header_hint
+from bayespoint.cli.output.errors import bad_data, bad_usage, did_you_mean
 from bayespoint.cli.output.messages import Notes, count, listed
 from bayespoint.cli.tables.number_formats import as_text
+from bayespoint.cli.tables.reading import header_hint
 
 MANY = 20  # different numbers from which a target that is not whole is a quantity
 
@@ -20,8 +21,8 @@ def check_column(frame: pd.DataFrame, name: str, option: str) -> None:
     """End the command if there is no such column."""
     if name not in frame:
         hint = did_you_mean(name, frame.columns)
-        there = f"There are {listed(frame.columns, 8)}{header_hint(frame.columns)}"
-        bad_usage(f"no column is named {name!r} ({option}).{hint} {there}")
+        there = f"The columns are {listed(frame.columns, 8)}{header_hint(frame.columns)}"
+        bad_usage(f"there is no column {name!r} ({option}).{hint} {there}")
 
 
 def read_labels(series: pd.Series) -> pd.Series:
@@ -53,15 +54,15 @@ def check_classes(counts: Mapping[Any, int], target: str) -> None:
     what = f"column {target!r} (--target)"
     if len(counts) == 1:
         only = next(iter(counts))
-        bad_data(f"{what} has one class only, {only!r}: nothing to tell apart")
-    remedy = "a classifier needs classes. Was another column meant?"
+        bad_data(f"{what} has only one class, {only!r}; a classifier needs at least two")
+    remedy = "a classifier needs classes. Did you mean another column?"
     if len(counts) == n > 2:
-        bad_data(f"{what} has another value in every row, {remedy}")
+        bad_data(f"{what} has a different value in every row, and {remedy}")
     is_quantity = numbers.notna().all() and not (numbers % 1 == 0).all()
     if len(counts) > MANY and (is_quantity or len(counts) > n / 2):
         bad_data(
-            f"{what} has {len(counts)} different values in {n} rows, {remedy} (A number "
-            "to be predicted is regression, which this is not.)"
+            f"{what} has {len(counts)} different values in {n} rows, and {remedy} (Predicting "
+            "numbers is regression, which this command does not do.)"
         )
 
 

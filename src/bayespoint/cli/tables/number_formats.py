@@ -16,7 +16,7 @@ PERCENT = re.compile(r"(.*\d)\s?%")
 CURRENCY = re.compile(r"(-?)([$€£¥])\s?(-?\d.*)|(-?\d(?:.*\d)?)\s?([$€£¥])")
 COMMAS_REMARK = "has decimal commas, read as points"
 THOUSANDS_REMARK = "has commas between thousands, which are dropped"
-CURRENCY_REMARK = "has signs of a currency, which are dropped"
+CURRENCY_REMARK = "has currency signs, which are dropped"
 PERCENT_REMARK = "has percent signs: 45% is read as 0.45"
 
 

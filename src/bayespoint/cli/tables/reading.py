@@ -17,7 +17,7 @@ from typing import IO, NoReturn
 
 import pandas as pd
 
-from bayespoint.cli.output.errors import bad_data, bad_usage, header_hint
+from bayespoint.cli.output.errors import bad_data, bad_usage
 from bayespoint.cli.output.messages import Notes, count, listed
 from bayespoint.cli.output.progress import ProgressMonitor
 from bayespoint.cli.tables.columns import FOLDER, is_code
@@ -32,15 +32,16 @@ SHEETS = {".xls", ".xlsx", ".xlsm", ".ods"}
 UTF16_MARKS = (0xFF, 0xFE)  # first bytes of such files
 STDIN = Path("-")
 GZIP, MAGIC = b"\x1f\x8b", b"PAR1"  # first bytes of gzip and of Parquet
-OTHERS = {  # first bytes of what is no text
-    b"PK\x03\x04": "it is a zip archive; unpack it",
-    b"BZh": "it is packed with bzip2; unpack it",
-    b"\xfd7zXZ": "it is packed with xz; unpack it",
-    b"\x28\xb5\x2f\xfd": "it is packed with zstd; unpack it",
+OTHERS = {  # first bytes of other formats
+    b"PK\x03\x04": "it is a zip archive; extract it first",
+    b"BZh": "it is compressed with bzip2; decompress it first",
+    b"\xfd7zXZ": "it is compressed with xz; decompress it first",
+    b"\x28\xb5\x2f\xfd": "it is compressed with zstd; decompress it first",
     b"ARROW1": "it is a Feather file; save it as Parquet or CSV",
     MAGIC: "it is a Parquet file; its name must end in .parquet",
-    GZIP: "it is packed with gzip; its name must end in .gz",
+    GZIP: "it is compressed with gzip; its name must end in .gz",
 }
+NUMBER = re.compile(r"[+-]?\d+([.,]\d*)?([eE][+-]?\d+)?")
 JSON = re.compile(r'\s*[\[{]\s*["\[{]')
 
 
@@ -94,7 +95,7 @@ def standard_input() -> bytes:
 def read_csv(
     path: Path, encoding: str, content: bytes | None, text: Collection[str]
 ) -> pd.DataFrame:
-    """A CSV file, or what was read of one, with any of the usual delimiters, packed or not."""
+    """A CSV file, or what was read of one, with any of the usual delimiters, compressed or not."""
     with opened(path, with_mark(encoding), content) as file:
         head, delimiter = look_at(path, file)
         file.seek(0)
@@ -108,18 +109,18 @@ def read_csv(
                 )  # fmt: skip
             except pd.errors.ParserWarning:
                 names = listed(header(head, delimiter))
-                broken(path, f"its rows have more cells than its header, which is {names}")
+                broken(path, f"its rows have more cells than its header ({names})")
     frame.columns = frame.columns.map(lambda name: str(name).strip())
     return frame
 
 
 def look_at(path: Path, file: IO[str]) -> tuple[str, str]:
-    """The begin of a CSV file, and its delimiter; ends the command if it is none."""
+    """The beginning of a CSV file, and its delimiter; ends the command if it is not CSV."""
     head = file.read(HEAD)
     if not head.strip():
         broken(path, "it is empty")
     if "\0" in head:
-        broken(path, "it is no text; is it a CSV file?")
+        broken(path, "it is not a text file; is it CSV?")
     if JSON.match(head):
         broken(path, "it is JSON; save it as CSV or Parquet")
     delimiter = find_delimiter(head)
@@ -142,31 +143,31 @@ def text_columns(head: str, delimiter: str, known: Collection[str]) -> list[str]
 
 
 def opened(path: Path, encoding: str, content: bytes | None = None) -> IO[str]:
-    """The file as text, or what was read of it; gzip is unpacked."""
+    """The file as text, or what was read of it; gzip is decompressed."""
     if path.suffix.lower() in SHEETS:
         broken(path, "it is a spreadsheet; save it as CSV")
     check_start(path, content)
     try:
         if content is not None:
-            is_packed = content[:2] == GZIP
-            raw = gzip.GzipFile(fileobj=io.BytesIO(content)) if is_packed else io.BytesIO(content)
+            is_gzip = content[:2] == GZIP
+            raw = gzip.GzipFile(fileobj=io.BytesIO(content)) if is_gzip else io.BytesIO(content)
             return io.TextIOWrapper(raw, encoding=encoding, newline="")
         if path.suffix.lower() == ".gz":
             return gzip.open(path, "rt", encoding=encoding, newline="")
         return open(path, encoding=encoding, newline="")
     except LookupError:
-        bad_usage(f"no encoding is named {encoding!r}; try utf-8, latin-1 or utf-16")
+        bad_usage(f"there is no encoding {encoding!r}; try utf-8, latin-1 or utf-16")
 
 
 def check_start(path: Path, content: bytes | None) -> None:
     """End the command if the first bytes are those of another format."""
-    start, is_unpacked = content, True
+    start, may_be_gzip = content, True
     if start is None:
-        is_unpacked = path.suffix.lower() == ".gz"
+        may_be_gzip = path.suffix.lower() == ".gz"
         with path.open("rb") as file:
             start = file.read(max(map(len, OTHERS)))
     for first, words in OTHERS.items():
-        if start.startswith(first) and not (first == GZIP and is_unpacked):
+        if start.startswith(first) and not (first == GZIP and may_be_gzip):
             broken(path, words)
 
 
@@ -196,7 +197,16 @@ def check_names(path: Path, names: list[str]) -> None:
     """End the command if columns cannot be told apart by their names."""
     twice = [name for name, times in Counter(names).items() if times > 1 and name]
     if twice:
-        broken(path, f"it has more than one column named {listed(twice)}{header_hint(names)}")
+        broken(path, f"several columns have the same name, {listed(twice)}{header_hint(names)}")
+
+
+def header_hint(names: Collection[str]) -> str:
+    """A question that ends a sentence, if names of columns look like values; else empty."""
+    numbers = [name for name in names if NUMBER.fullmatch(name)]
+    may_be_names = len(set(numbers)) == len(numbers) and all(map(str.isdecimal, numbers))
+    if may_be_names or 2 * len(numbers) < len(names):
+        return ""
+    return ". Is the header missing? The first line must have the names of the columns."
 
 
 def broken(path: Path, what: str) -> NoReturn:
@@ -214,13 +224,13 @@ def reading_errors(path: Path, encoding: str) -> Iterator[None]:
         guess = "utf-16" if byte in UTF16_MARKS and error.start == 0 else "latin-1"
         broken(
             path,
-            f"it is not written in {encoding.upper()} (byte 0x{byte:02x}); name its encoding, "
-            f"for instance --encoding {guess}",
+            f"it is not encoded in {encoding.upper()} (byte 0x{byte:02x}); name its encoding, for "
+            f"example --encoding {guess}",
         )
     except (pd.errors.ParserError, csv.Error) as error:
         broken(path, parser_words(str(error)))
     except (gzip.BadGzipFile, EOFError, zlib.error):
-        broken(path, "it is not a whole gzip file")
+        broken(path, "it is not a complete gzip file")
     except FileNotFoundError:
         bad_data(f"{path}: no such file")
     except OSError as error:
@@ -228,7 +238,7 @@ def reading_errors(path: Path, encoding: str) -> Iterator[None]:
     except ValueError as error:  # pyarrow's errors are ValueErrors
         if path.suffix.lower() not in PARQUET and path != STDIN:
             raise
-        broken(path, f"it is no Parquet file ({str(error).splitlines()[0].rstrip('.')})")
+        broken(path, f"it is not a Parquet file ({str(error).splitlines()[0].rstrip('.')})")
 
 
 def parser_words(message: str) -> str:

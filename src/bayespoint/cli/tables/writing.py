@@ -14,7 +14,7 @@ from bayespoint.cli.output.errors import ESCAPED, bad_usage
 from bayespoint.tools.extras import require
 from bayespoint.tools.files import replacing
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters of cells that are run
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters of cells that a spreadsheet runs
 PARQUET = {".parquet", ".pq"}
 STDOUT = Path("-")
 
@@ -36,10 +36,10 @@ def check_output(path: Path | None, *inputs: Path, as_json: bool, arrays: bool =
 
 
 def check_place(path: Path, option: str, *inputs: Path) -> None:
-    """End the command if there is no folder to write to, or something in the way."""
+    """End the command if a file cannot be written here."""
     for other in inputs:
         if path.exists() and other.exists() and path.samefile(other):
-            bad_usage(f"{option} {path} would overwrite a file that is read")
+            bad_usage(f"{option} {path} would overwrite an input file")
     if path.is_dir():
         bad_usage(f"cannot write {option} {path}: it is a folder")
     if not path.parent.is_dir():
@@ -52,11 +52,11 @@ def check_new(model: Path, force: bool, data: Path) -> None:
     """End the command now if the model cannot be written later."""
     check_place(model, "--model", data)
     if model.exists() and not force:
-        bad_usage(f"{model} is there already; --force overwrites it")
+        bad_usage(f"{model} exists already; --force overwrites it")
 
 
 def is_csv(path: Path) -> bool:
-    """Whether a file is CSV by its name, packed or not."""
+    """Whether a file is CSV by its name, compressed or not."""
     return path.name.lower().endswith((".csv", ".csv.gz"))
 
 

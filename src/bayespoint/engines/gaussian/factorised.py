@@ -13,7 +13,7 @@ from scipy.linalg import LinAlgError
 from bayespoint import _core
 from bayespoint._core.calls import Slices
 from bayespoint.engines.gaussian.prior import GaussianPrior
-from bayespoint.engines.gaussian.tasks import TaskResult
+from bayespoint.engines.gaussian.tasks import TaskResult, log_evidence
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.spaces import Coordinates
 
@@ -133,12 +133,12 @@ class FactorisedSites:
         move = (shift - rate * prior.mean) / self.precision
         mean = prior.mean + move
         log_det = -2 * np.log(prior.root).sum() - np.log(self.precision).sum()
-        square = move @ prior.pull + mean @ shift  # of the posterior less that of the prior
+        square = move @ prior.pull + mean @ shift
         outputs = self.Z @ mean
         return TaskResult(
             mean,
             self.precision**-0.5,
-            float(self.weight @ constant + 0.5 * log_det + 0.5 * square),
+            log_evidence(self.weight @ constant, log_det, square),
             left_out,
             float((self.y * outputs <= 0).mean()),
         )

@@ -15,13 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.engines.gaussian.tasks import EXHAUSTED, STOPPED, Ending
+from bayespoint.engines.gaussian.tasks import ACTIVE, EXHAUSTED, STOPPED, Ending
 from bayespoint.engines.progress import Progress
 from bayespoint.posteriors import Messages
 from bayespoint.spaces import Coordinates
 from bayespoint.tools.numbers import TINY
 
-ACTIVE = "active"  # the reason of a search that goes on
 REMEDY = "raise max_iter, or scale the features"
 NEAR = 1e-2  # change of outputs f below which curvatures, too, change by no larger share
 FLAT = 0.1  # share of the first slope at which a line search is content

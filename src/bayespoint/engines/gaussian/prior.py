@@ -83,7 +83,7 @@ class GaussianPrior:
 
     def output_variances(self, space: Coordinates) -> NDArray[np.float64]:
         """z.Sigma_0 z of every point."""
-        if space.on_device is not None:
+        if space.device is not None:
             root = np.diag(self.root) if self.root.ndim == 1 else self.root
             return space.variances(root, is_triangular=False)
         spreads = (self.spread(rows) for _, rows in space.parts())

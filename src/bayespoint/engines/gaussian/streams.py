@@ -118,7 +118,7 @@ def begin_stream(
     engine: Any, space: BasisSpace, rows: Any, n_tasks: int, start: Any
 ) -> StreamPosterior:
     """The posterior before a batch, at each rate of the engine."""
-    likelihood = ProbitLikelihood(float(engine.noise), float(engine.label_noise))
+    likelihood = engine.likelihood
     n_rates = len(HALF_LIVES) if isinstance(engine.decay, str) else 1
     if isinstance(start, StreamPosterior):
         check_same_weights(start, space)

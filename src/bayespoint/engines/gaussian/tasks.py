@@ -19,6 +19,7 @@ from bayespoint.tools.threads import in_parallel, useful_threads
 
 STOPPED, GO_ON = "stopped by the monitor", "let the run go on until it converges"
 EXHAUSTED = "max_iter was reached"
+ACTIVE = "active"  # the reason of a task that goes on
 WORK = 3  # matrices that a task works with, besides those of the result
 
 
@@ -43,6 +44,22 @@ class Ending(NamedTuple):
     changes: list[float]  # the largest change of each iteration
     reason: str = ""  # why they ended; empty if they converged
     remedy: str = ""  # what to do if they did not
+
+
+def log_evidence(constant: float, log_determinant: float, square: float) -> float:
+    r"""The logarithm of the probability of all labels of a task, or of all classes together.
+
+    Parameters
+    ----------
+    constant : float
+        Sum of the logarithms of the sites' constants, each counted by its weight.
+    log_determinant : float
+        :math:`\log |\Sigma| / |\Sigma_0|`.
+    square : float
+        :math:`\mu^T \Sigma^{-1} \mu - m^T \Sigma_0^{-1} m
+        = (\mu - m)^T \Sigma_0^{-1} m + \mu^T h`, h the pull of all messages.
+    """
+    return float(constant + 0.5 * log_determinant + 0.5 * square)
 
 
 def gather(

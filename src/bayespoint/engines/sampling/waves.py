@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from bayespoint import _core
 from bayespoint.engines.sampling.rounds import Clock, Rounds, Trained, check_definite
-from bayespoint.gpu.arrays import threads, to_device, to_host
+from bayespoint.gpu.arrays import threads, to_device
 from bayespoint.gpu.perceptrons import STATE_BYTES as DEVICE_BYTES
 from bayespoint.gpu.perceptrons import DeviceRounds
 from bayespoint.posteriors.sampled import FirstVisits
 from bayespoint.spaces import DualSpace
+from bayespoint.tools.arrays import to_host
 from bayespoint.tools.threads import ThreadPool
 
 STATE_BYTES = 20  # per point and classifier: a coefficient, an output, half of the first outputs
