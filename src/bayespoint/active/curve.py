@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +59,7 @@ class LearningCurve:
     estimator: Any
 
 
+@dataclass(eq=False, repr=False)
 class LearningCurveDisplay:
     """Plot of the score against the number of labels, with a band of one standard error.
 
@@ -92,12 +93,10 @@ class LearningCurveDisplay:
     array([0.55, 0.75, 0.9 ])
     """
 
-    def __init__(
-        self, n_labels: NDArray[np.intp], scores: NDArray[np.float64], *, name: str | None = None
-    ) -> None:
-        self.n_labels = n_labels
-        self.scores = scores
-        self.name = name
+    n_labels: NDArray[np.intp]
+    scores: NDArray[np.float64]
+    _: KW_ONLY
+    name: str | None = None
 
     @classmethod
     def from_curves(

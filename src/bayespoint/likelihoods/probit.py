@@ -11,8 +11,8 @@ from scipy.special import log_ndtr
 from bayespoint import _core
 from bayespoint.likelihoods.base import Likelihood
 from bayespoint.likelihoods.quadrature import NODES, WEIGHTS
+from bayespoint.tools.attributes import finite, need, number
 from bayespoint.tools.numbers import TINY
-from bayespoint.tools.state import finite, need, number
 
 HARD = 1e-9  # smallest noise relative to the largest output: below it labels are certain
 LOG_ROOT_2_PI = 0.5 * np.log(2 * np.pi)

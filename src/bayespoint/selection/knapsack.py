@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -17,7 +18,8 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_consistent_length
 
-from bayespoint.classifier.estimator import BayesPointClassifier, unchanged_on_failure
+from bayespoint.classifier.attributes import unchanged_on_failure
+from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
 from bayespoint.selection.jobs import run_jobs
 from bayespoint.tools.meta_estimators import Delegates
@@ -29,6 +31,7 @@ BETAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, np.inf)
 RULES = ("smoothed", "best")
 
 
+@dataclass(eq=False, repr=False)
 class KnapsackCV(Delegates):
     """Bayes point machine by knapsacks whose C and beta are chosen by cross-validation.
 
@@ -96,24 +99,14 @@ class KnapsackCV(Delegates):
     0.930
     """
 
-    def __init__(
-        self,
-        estimator: BaseEstimator | None = None,
-        *,
-        Cs: Sequence[float] = COSTS,
-        betas: Sequence[float] = BETAS,
-        rule: str = "smoothed",
-        cv: Any = None,
-        scoring: str | Callable[..., float] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.Cs = Cs
-        self.betas = betas
-        self.rule = rule
-        self.cv = cv
-        self.scoring = scoring
-        self.n_jobs = n_jobs
+    estimator: BaseEstimator | None = None
+    _: KW_ONLY
+    Cs: Sequence[float] = COSTS
+    betas: Sequence[float] = BETAS
+    rule: str = "smoothed"
+    cv: Any = None
+    scoring: str | Callable[..., float] | None = None
+    n_jobs: int | None = None
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> KnapsackCV:
         """Choose C and beta, and fit the best pair to all data.
@@ -270,8 +263,8 @@ def score_fold(
     scored, points, score = fitted, held_out.points, scorer
     if score is None:  # beta does not matter before the last step
         scored, points, score = classifier, parts.transform(points), share_right
-    posterior, scores = classifier.posterior_, []
+    model, scores = classifier.model_, []
     for beta in betas:
-        classifier.posterior_ = posterior.at(beta)
+        classifier.model_ = replace(model, posterior=model.posterior.at(beta))
         scores.append(score(scored, points, held_out.labels))
     return Fold(np.array(scores), middle - start, time.perf_counter() - middle)

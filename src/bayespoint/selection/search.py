@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state
 
-from bayespoint.classifier.estimator import unchanged_on_failure
+from bayespoint.classifier.attributes import unchanged_on_failure
 from bayespoint.exceptions import warn_user
 from bayespoint.selection.checks import check_bounds, check_effects, check_names, check_parameters
 from bayespoint.selection.continuous import Search, search
@@ -22,6 +23,7 @@ from bayespoint.selection.ranking import as_table, warn_of_bounds, warn_of_failu
 from bayespoint.tools.meta_estimators import Delegates
 
 
+@dataclass(eq=False, repr=False)
 class EvidenceSearch(Delegates):
     r"""Search for the parameters under which the labels were most probable.
 
@@ -124,30 +126,17 @@ class EvidenceSearch(Delegates):
     0.951
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        param_grid: Mapping[str, Sequence] | Sequence[Mapping[str, Sequence]] | None = None,
-        *,
-        param_bounds: Mapping[str, tuple[float, float]] | None = None,
-        refit: bool = True,
-        n_starts: int = 1,
-        tol: float = 1e-2,
-        max_iter: int = 50,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.param_bounds = param_bounds
-        self.refit = refit
-        self.n_starts = n_starts
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    estimator: Any
+    param_grid: Mapping[str, Sequence] | Sequence[Mapping[str, Sequence]] | None = None
+    _: KW_ONLY
+    param_bounds: Mapping[str, tuple[float, float]] | None = None
+    refit: bool = True
+    n_starts: int = 1
+    tol: float = 1e-2
+    max_iter: int = 50
+    n_jobs: int | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
