@@ -18,7 +18,7 @@ PYTEST = $(ONE_THREAD) $(BIN)/python -m pytest
 TESTS = $(PYTEST) -n $(WORKERS) --dist loadgroup $(PYTEST_ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-bounds test-lowest test-nightly attack lint format docs bench build check-release lock clean
+.PHONY: help venv demo test test-fast time-tests test-haswell test-bounds test-lowest test-nightly attack lint format docs bench build check-release lock clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1	\2/p' Makefile | expand -t 18
@@ -47,8 +47,23 @@ venv: $(DOCS)  ## Create .venv with the locked versions of everything
 demo: $(DEMO)  ## Reproduce the papers in small; writes results/index.html
 	$(BIN)/python -m papers all --quick --out results
 
-test: $(DOCS) lint  ## Lint, then all tests and doctests
-	$(TESTS)
+test: $(DOCS) lint  ## Lint, then all tests and doctests; ends with the twenty slowest
+	$(TESTS) --durations=20
+
+test-fast: $(DOCS)  ## The tests that take little time (tests/slow.txt has the others)
+	$(TESTS) -q -m "not slow"
+
+time-tests: $(DOCS)  ## All tests; measures which are slow, and writes tests/slow.txt
+	$(TESTS) -q -p tests.helpers.timing
+
+# Numbers are rounded otherwise where there is no AVX-512, as in most computers.
+HASWELL = OPENBLAS_CORETYPE=Haswell NUMBA_CPU_NAME=generic MPLBACKEND=Agg
+ROOMS = _core classifier codings engines kernels likelihoods posteriors rows selection spaces
+test-haswell: $(DOCS)  ## Numerics, pages and gallery, as on a computer without AVX-512
+	$(HASWELL) $(TESTS) -q -m "not slow" $(wildcard $(addprefix tests/,$(ROOMS))) src
+	$(HASWELL) $(TESTS) -q tests/docs/test_pages.py
+	set -e; for script in examples/*.py; do echo "$$script"; \
+	    $(HASWELL) $(ONE_THREAD) $(BIN)/python -W error::RuntimeWarning "$$script" >/dev/null; done
 
 test-bounds: $(DOCS)  ## All tests, with every index into an array checked
 	NUMBA_BOUNDSCHECK=1 $(TESTS)
@@ -81,12 +96,8 @@ lint: $(DEV)  ## Style, format, types, import directions, length of files, workf
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
 	$(BIN)/python tools/check_imports.py src/bayespoint
-<<<<<<< HEAD
-	$(BIN)/python tools/check_length.py src tests tools benchmarks examples
-	$(BIN)/python tools/check_workflows.py
-=======
 	$(BIN)/python tools/check_length.py src papers tests tools benchmarks examples
->>>>>>> main
+	$(BIN)/python tools/check_workflows.py
 
 format: $(DEV)  ## Rewrite the code in the house format
 	$(BIN)/python -m ruff check --fix .
@@ -120,10 +131,5 @@ lock: pyproject.toml  ## Renew constraints.txt from the registry
 
 clean:  ## Remove what the other targets made, results/ excepted
 	rm -rf docs/_build docs/gallery docs/api/generated
-<<<<<<< HEAD
 	rm -rf $(VENV) .venv-lock .venv-lowest .venv-nightly .venv-release dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	find src tests tools benchmarks docs examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
-=======
-	rm -rf $(VENV) .venv-lock .venv-release dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src papers tests tools benchmarks docs examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
->>>>>>> main

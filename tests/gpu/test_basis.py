@@ -8,7 +8,13 @@ import pytest
 from bayespoint.exceptions import KernelError
 from bayespoint.gpu import arrays
 from bayespoint.gpu.linear_algebra import pivoted_cholesky
-from bayespoint.kernels import ConstantKernel, PolynomialKernel, RadialKernel, SumKernel
+from bayespoint.kernels import (
+    ConstantKernel,
+    MaternKernel,
+    PolynomialKernel,
+    RadialKernel,
+    SumKernel,
+)
 from bayespoint.spaces import BasisSpace, ProcessSpace
 from bayespoint.spaces.pivoted_cholesky import gram_schmidt, partial_cholesky
 
@@ -25,6 +31,7 @@ KERNELS = {
     "poly, normalised": PolynomialKernel(degree=3, gamma="scale", coef0=1.0, normalize=True),
     "rbf": RadialKernel(gamma="scale"),
     "rbf of each feature": RadialKernel(gamma=[0.1, 0.2, 0.3, 0.4]),
+    "matern": MaternKernel(nu=2.5, gamma=[0.1, 0.2, 0.3, 0.4]),
     "constant": ConstantKernel(),
     "sum": SumKernel([*TERMS, ConstantKernel()], weights=[2.0, 0.1, 3.0]),
     "sum, normalised": SumKernel([*TERMS, PolynomialKernel()], normalize=True),

@@ -79,7 +79,7 @@ class Model:
         if device is None:
             return
         self.machine.set_params(device=device)
-        if device not in ("cpu", "auto") and not self.machine._has_device_form:
+        if device not in ("cpu", "auto") and not self.machine.model_.has_device_form:
             notes.add(f"--device {device}: this kind of model predicts on the CPU")
 
     def prepare(self, frame: pd.DataFrame, notes: Notes) -> tuple[pd.DataFrame, dict[str, int]]:

@@ -11,7 +11,7 @@ from bayespoint.exceptions import KernelError
 from bayespoint.kernels.base import Kernel
 from bayespoint.kernels.points import Points, norms, positions
 from bayespoint.tools.arrays import Array, beside, chunks, float64, largest, namespace, to_host
-from bayespoint.tools.state import number
+from bayespoint.tools.attributes import number
 from bayespoint.tools.validation import parameter_error
 
 ASYMMETRY = 1e-5  # relative; a Gram matrix computed in float32 is symmetric to about 1e-6

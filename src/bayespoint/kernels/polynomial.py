@@ -11,7 +11,7 @@ from bayespoint.kernels.base import Kernel
 from bayespoint.kernels.linear import LinearForm
 from bayespoint.kernels.points import Points, check_gamma, gamma_from_data, known_gamma
 from bayespoint.tools.arrays import Array, namespace, to_host
-from bayespoint.tools.state import shaped
+from bayespoint.tools.attributes import shaped
 from bayespoint.tools.validation import check_number
 
 

@@ -19,7 +19,7 @@ from bayespoint.kernels.points import (
     positions,
 )
 from bayespoint.tools.arrays import Array, beside, cast, largest, namespace, to_host
-from bayespoint.tools.state import finite
+from bayespoint.tools.attributes import finite
 
 
 class DistanceKernel(Kernel):

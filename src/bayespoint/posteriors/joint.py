@@ -17,7 +17,7 @@ from bayespoint.likelihoods.quadrature import log_rest
 from bayespoint.posteriors.base import Posterior
 from bayespoint.posteriors.gaussian import Messages
 from bayespoint.tools.arrays import namespace, to_host
-from bayespoint.tools.state import finite, need, optional, shaped
+from bayespoint.tools.attributes import finite, need, optional, shaped
 
 BYTES = 2**26  # memory for a part of some points
 

@@ -17,7 +17,7 @@ from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors.log_odds import LogOdds
 from bayespoint.posteriors.samples import Samples
 from bayespoint.tools.arrays import is_tensor, to_host
-from bayespoint.tools.state import finite, need, number, shaped
+from bayespoint.tools.attributes import finite, need, number, shaped
 
 
 @dataclass(frozen=True)

@@ -145,7 +145,7 @@ def sweep(
             else:
                 a, b = sites[i][:, own]
                 new_a, new_b, moved = _core.ep.all_sites(
-                    e, f, y, a, b, belief.removed(weight), *constants
+                    e, f, y, a, b, belief.removed(weight), constants
                 )
                 a, b = a + belief.share * (new_a - a), b + belief.share * (new_b - b)
                 new[i][:, own] = a, b
@@ -161,7 +161,7 @@ def find_sites(
     y: NDArray,
     weight: NDArray,
     belief: Belief,
-    constants: tuple[float, float],
+    constants: tuple[float, ...],
 ) -> tuple[NDArray, NDArray, NDArray]:
     """The sites that outputs of variances e and means f have, and the last moves to them.
 
@@ -172,7 +172,7 @@ def find_sites(
     removed = belief.removed(weight)
     moved, before = np.zeros_like(e), 0.0
     for _ in range(belief.n_steps):
-        new_a, new_b, moved = _core.ep.all_sites(e, f, y, a, b, removed, *constants)
+        new_a, new_b, moved = _core.ep.all_sites(e, f, y, a, b, removed, constants)
         lost = np.isinf(moved)  # no cavity is left: half of the site
         a, b = np.where(lost, a / 2, new_a), np.where(lost, b / 2, new_b)
         move = float(moved.max(initial=0.0))
@@ -341,7 +341,7 @@ def looks(block: Block, sites: list[SitesOfBlock] | None, order: Order) -> Itera
             else:
                 a, b = sites[i][:, own]
             removed = belief.removed(weight)
-            yield i, own, y * f, *_core.ep.summary(e, f, y, a, b, removed, *constants)
+            yield i, own, y * f, *_core.ep.summary(e, f, y, a, b, removed, constants)
 
 
 def looks_of_rows(block: Block, sites: list[SitesOfBlock] | None, order: Order) -> Iterator[Look]:

@@ -17,9 +17,9 @@ from bayespoint.kernels import Kernel, Points, in_plain_units
 from bayespoint.spaces.coordinates import Coordinates
 from bayespoint.spaces.pivoted_cholesky import gram_schmidt, partial_cholesky, tolerances
 from bayespoint.tools.arrays import Array, float64, is_tensor, largest, namespace, to_host
+from bayespoint.tools.attributes import finite, integer, need, number
 from bayespoint.tools.memory import check_fits
 from bayespoint.tools.monitor import current_monitor
-from bayespoint.tools.state import finite, integer, need, number
 from bayespoint.tools.threads import useful_threads
 
 MATRICES = 6  # of the size of K that a fit holds at least: K, its factors, and the engine's own

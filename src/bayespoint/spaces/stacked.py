@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bayespoint.kernels import Kernel, SumKernel
 from bayespoint.spaces.process import ProcessSpace
 from bayespoint.tools.arrays import namespace
-from bayespoint.tools.state import finite, need
+from bayespoint.tools.attributes import finite, need
 
 
 class StackedSpace:

@@ -164,7 +164,7 @@ def test_kernels_against_the_gaussian_process_classifier(kernel):
     np.testing.assert_allclose(mean, cross @ ((y == 1) - expit(f)), atol=1e-6)
     explained = np.einsum("ij,ji->i", cross * root, cho_solve(B, (cross * root).T))
     # Weights live in the span of the training points; a new point has variance outside of it.
-    outside = kernel.diag(new) - np.square(clf._space.transform(cross)).sum(axis=1)
+    outside = kernel.diag(new) - np.square(clf.model_.space.transform(cross)).sum(axis=1)
     np.testing.assert_allclose(variance + outside, kernel.diag(new) - explained, atol=1e-6)
     difference = clf.predict_proba(K) - process.predict_proba(X)
     assert np.abs(difference).max() < 0.02
