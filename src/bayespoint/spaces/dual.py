@@ -16,7 +16,7 @@ from bayespoint.spaces.rows import RowCache
 from bayespoint.spaces.tiles import multiply
 from bayespoint.tools.arrays import is_tensor
 from bayespoint.tools.attributes import need
-from bayespoint.tools.deferred import Deferred
+from bayespoint.tools.lazy import LazyAttributes
 from bayespoint.tools.threads import ThreadPool, thread_pool
 
 DEVICE_CHUNK = 65_536
@@ -52,7 +52,7 @@ class KernelMatrix:
         return np.asarray(self._kernel.block(self._left, self._right), dtype=dtype)
 
 
-class DualSpace(Deferred):
+class DualSpace(LazyAttributes):
     r"""The span of the training points, with kernel rows on demand.
 
     Coordinates of a weight vector are its coefficients :math:`\alpha`; ``transform`` gives the
@@ -79,7 +79,7 @@ class DualSpace(Deferred):
     array([[1.4]])
     """
 
-    not_stored = ("_deferred",)
+    not_stored = ("_later",)
     points: Points
     device_dtype = "float32"
 
