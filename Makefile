@@ -7,7 +7,7 @@ PYTHON := $(shell if $(call RUNS,python3.11); then echo python3.11; else echo py
 endif
 
 VENV  := .venv
-BIN   := $(VENV)/bin
+BIN    = $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PIP_INSTALL = -m pip install --quiet --disable-pip-version-check --no-input
 
 # Tests share the cores between processes, so each process keeps its linear algebra on one thread.
@@ -15,9 +15,10 @@ WORKERS ?= 2
 PYTEST_ARGS ?=
 ONE_THREAD = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 PYTEST = $(ONE_THREAD) $(BIN)/python -m pytest
+TESTS = $(PYTEST) -n $(WORKERS) --dist loadgroup $(PYTEST_ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-bounds attack lint format docs bench build check-release lock clean
+.PHONY: help venv demo test test-fast time-tests test-haswell test-bounds test-lowest test-nightly attack lint format docs bench build check-release lock clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1	\2/p' Makefile | expand -t 18
@@ -44,26 +45,59 @@ $(DEMO) $(DEV) $(DOCS): pyproject.toml constraints.txt
 venv: $(DOCS)  ## Create .venv with the locked versions of everything
 
 demo: $(DEMO)  ## Reproduce the papers in small; writes results/index.html
-	$(BIN)/bayespoint reproduce all --quick --out results
+	$(BIN)/python -m papers all --quick --out results
 
-test: $(DOCS) lint  ## Lint, then all tests and doctests
-	$(PYTEST) -n $(WORKERS) --dist loadgroup $(PYTEST_ARGS)
+test: $(DOCS) lint  ## Lint, then all tests and doctests; ends with the twenty slowest
+	$(TESTS) --durations=20
 
-# Compiled code with bounds checks is other code, which Numba's cache does not know: it has its own.
+test-fast: $(DOCS)  ## The tests that take little time (tests/slow.txt has the others)
+	$(TESTS) -q -m "not slow"
+
+time-tests: $(DOCS)  ## All tests; measures which are slow, and writes tests/slow.txt
+	$(TESTS) -q -p tests.helpers.timing
+
+# Numbers are rounded otherwise where there is no AVX-512, as in most computers.
+HASWELL = OPENBLAS_CORETYPE=Haswell NUMBA_CPU_NAME=generic MPLBACKEND=Agg
+ROOMS = _core classifier codings engines kernels likelihoods posteriors rows selection spaces
+test-haswell: $(DOCS)  ## Numerics, pages and gallery, as on a computer without AVX-512
+	$(HASWELL) $(TESTS) -q -m "not slow" $(wildcard $(addprefix tests/,$(ROOMS))) src
+	$(HASWELL) $(TESTS) -q tests/docs/test_pages.py
+	set -e; for script in examples/*.py; do echo "$$script"; \
+	    $(HASWELL) $(ONE_THREAD) $(BIN)/python -W error::RuntimeWarning "$$script" >/dev/null; done
+
 test-bounds: $(DOCS)  ## All tests, with every index into an array checked
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/numba-bounds $(PYTEST) -n $(WORKERS) --dist loadgroup $(PYTEST_ARGS)
+	NUMBA_BOUNDSCHECK=1 $(TESTS)
+
+# Other versions have an environment of their own. The pages are not run: their numbers and pictures
+# are those of the locked versions.
+test-lowest: VENV := .venv-lowest
+test-lowest:  ## All tests, with the lowest versions that pyproject.toml allows
+	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) tools/lowest_versions.py > $(VENV)/lowest.txt
+	$(BIN)/python $(PIP_INSTALL) -c $(VENV)/lowest.txt -e ".[dev,plot,cli]"
+	$(TESTS) --ignore tests/docs
+
+NIGHTLY ?= scipy scikit-learn
+NIGHTLY_INDEX = https://pypi.anaconda.org/scientific-python-nightly-wheels/simple
+test-nightly: VENV := .venv-nightly
+test-nightly:  ## All tests, with nightly builds of NIGHTLY
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e ".[dev,plot,cli]"
+	$(BIN)/python $(PIP_INSTALL) --pre --upgrade --index-url $(NIGHTLY_INDEX) $(NIGHTLY)
+	$(TESTS) --ignore tests/docs
 
 # Arguments of the attack, such as ATTACK="--files 0 --commands 50"; see docs/contributing/hardening.md.
 ATTACK ?=
 attack: $(DEV)  ## Thousands of hostile fits, parameters, model files and commands
 	$(ONE_THREAD) nice -n 15 $(BIN)/python -m tests.attack $(ATTACK)
 
-lint: $(DEV)  ## Style, format, types, import directions and length of files
+lint: $(DEV)  ## Style, format, types, import directions, length of files, workflows
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
 	$(BIN)/python tools/check_imports.py src/bayespoint
-	$(BIN)/python tools/check_length.py src tests tools benchmarks examples
+	$(BIN)/python tools/check_length.py src papers tests tools benchmarks examples
+	$(BIN)/python tools/check_workflows.py
 
 format: $(DEV)  ## Rewrite the code in the house format
 	$(BIN)/python -m ruff check --fix .
@@ -81,17 +115,11 @@ build: $(DEV)  ## Wheel and source archive in dist/
 	rm -rf dist
 	$(BIN)/python -m hatchling build
 
-# Two environments of its own: one with twine, one with the wheel and nothing else.
-RELEASE := .venv-release
-check-release: build  ## Check what make build made; doctests of the wheel in a bare environment
-	rm -rf $(RELEASE)
-	$(PYTHON) -m venv $(RELEASE)/twine
-	$(RELEASE)/twine/bin/python $(PIP_INSTALL) twine
-	$(RELEASE)/twine/bin/python -m twine check --strict dist/*
-	$(PYTHON) -m venv $(RELEASE)/bare
-	$(RELEASE)/bare/bin/python $(PIP_INSTALL) -c constraints.txt dist/*.whl
-	$(ONE_THREAD) $(RELEASE)/bare/bin/python tools/check_wheel.py
-	rm -rf $(RELEASE)
+# RELEASING.md says what is checked. TAG: nothing may be skipped. PYTHONS: interpreters to use.
+TAG ?=
+PYTHONS ?=
+check-release: build  ## Check what make build made, in bare environments of every Python that is here
+	$(PYTHON) tools/check_release.py --tag "$(TAG)" --pythons $(PYTHONS)
 
 lock: pyproject.toml  ## Renew constraints.txt from the registry
 	rm -rf .venv-lock
@@ -103,5 +131,5 @@ lock: pyproject.toml  ## Renew constraints.txt from the registry
 
 clean:  ## Remove what the other targets made, results/ excepted
 	rm -rf docs/_build docs/gallery docs/api/generated
-	rm -rf $(VENV) .venv-lock .venv-release dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	find src tests tools benchmarks docs examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	rm -rf $(VENV) .venv-lock .venv-lowest .venv-nightly .venv-release dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find src papers tests tools benchmarks docs examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

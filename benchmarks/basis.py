@@ -18,7 +18,6 @@ from pathlib import Path
 
 import numpy as np
 from _report import peak_memory, table
-from papers.datasets import load_mnist
 from scipy.linalg import blas
 from sklearn.metrics import log_loss
 
@@ -27,6 +26,7 @@ from bayespoint.engines import ExpectationPropagation
 from bayespoint.kernels import RadialKernel
 from bayespoint.spaces import ProcessSpace
 from bayespoint.tools.threads import blas_threads
+from papers.datasets import load_mnist
 
 GAMMA, SCALE, N_CLASSES = 0.02, 10.0, 10
 

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from out_of_core import make, peak_of_process
 
 from bayespoint import BayesPointClassifier
-from bayespoint.dask import DaskBayesPointClassifier
+from bayespoint.classifier.dask import DaskBayesPointClassifier
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
 from bayespoint.rows import from_arrays, from_npy
 from bayespoint.tools.threads import blas_threads
@@ -127,7 +127,7 @@ def read(path: str, block_info: dict | None = None) -> np.ndarray:
 
 def warm_up(params: dict) -> None:
     """Import and load compiled code, so that its time does not count."""
-    import bayespoint.dask.executor  # noqa: F401
+    import bayespoint.rows.dask.executor  # noqa: F401
 
     X = np.random.default_rng(0).normal(size=(100, 2))
     BayesPointClassifier(**params).fit(from_arrays(X, X[:, 0] > 0, block_rows=50))

@@ -17,7 +17,6 @@ from pathlib import Path
 
 import numpy as np
 from _report import peak_memory, table, timed
-from papers.datasets import load_mnist
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessClassifier
@@ -33,6 +32,7 @@ from bayespoint.engines.gaussian.sites import Sites
 from bayespoint.exceptions import FactorisedWarning
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.spaces import Coordinates
+from papers.datasets import load_mnist
 
 TOL = 1e-4  # relative change at which all machines of the first table stop
 

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 from _report import table, timed
-from papers.datasets import UCI, load_uci
 from sklearn.linear_model import LogisticRegressionCV
 from sklearn.metrics import accuracy_score, log_loss
 from sklearn.model_selection import GridSearchCV, train_test_split
@@ -28,6 +27,7 @@ from threadpoolctl import threadpool_limits
 
 from bayespoint import BayesPointClassifier
 from bayespoint.selection import EvidenceSearch
+from papers.datasets import UCI, load_uci
 
 LINEAR = {"engine__prior_scale": (0.01, 100.0)}
 RADIAL = {"engine__prior_scale": (0.1, 1000.0), "gamma": (1e-4, 1.0)}

@@ -19,12 +19,12 @@ import argparse
 
 import numpy as np
 from _report import table
-from papers.datasets import load_mnist
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import PermutedPerceptron
 from bayespoint.reject import RejectionCurve, error_bound, estimator_outputs
 from bayespoint.reject.guarantee import first_test, points_needed, promised_errors
+from papers.datasets import load_mnist
 
 LEVEL = 0.95
 SETTINGS = ((0.05, 1000), (0.02, 1000), (0.02, 3000), (0.01, 1000), (0.01, 3000), (0.01, 10_000))

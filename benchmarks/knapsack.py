@@ -16,12 +16,12 @@ import time
 
 import numpy as np
 from _report import peak_memory, table
-from papers.datasets import load_uci
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
+from papers.datasets import load_uci
 
 SETS = {"liver": ("0.1", "12"), "contraceptive": ("0.7", "57"), "sonar": ("0.6", "-")}
 RUNS = 7

@@ -18,13 +18,13 @@ import numpy as np
 import pandas as pd
 from _report import table
 from numpy.typing import NDArray
-from papers.datasets import data_folder, load_uci
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
 from bayespoint.engines.knapsack import propagation
+from papers.datasets import data_folder, load_uci
 
 SHARES, COSTS, BETAS = (0.0, 0.01, 0.02, 0.05, 0.1), (10.0, 30.0), (0.05, 0.1, 0.2, 0.4, 0.8)
 N_TRAIN = {"liver": 276, "heart": 216, "adult": 250, "synth": 150, "crabs": 100, "house-votes": 348,

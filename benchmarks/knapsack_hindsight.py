@@ -3,7 +3,7 @@
     python benchmarks/knapsack_hindsight.py                # sonar; a quarter of an hour
     python benchmarks/knapsack_hindsight.py --set liver --splits 20
 
-The splits are those of Table 1 (``bayespoint reproduce knapsack --full``). Parameters are chosen by
+The splits are those of Table 1 (``python -m papers knapsack --full``). Parameters are chosen by
 the test errors themselves, so this is no estimate of an error, but a bound on what a choice by
 folds can reach. Needs the data folder (BAYESPOINT_DATA, or --data) with uci/.
 """
@@ -17,8 +17,6 @@ from collections.abc import Iterator
 import numpy as np
 from _report import table
 from numpy.typing import NDArray
-from papers.datasets import data_folder, load_uci
-from papers.knapsack.splits import GRIDS, TEST_SHARE
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
@@ -27,6 +25,8 @@ from sklearn.svm import SVC
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation, KnapsackPropagation
+from papers.datasets import data_folder, load_uci
+from papers.knapsack.splits import GRIDS, TEST_SHARE
 
 COSTS, BETAS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0), GRIDS["full"].betas[:-1]
 SCHEDULES = (("averaged", 64), ("heskes", 128))

@@ -14,7 +14,6 @@ import argparse
 
 import numpy as np
 from _report import table
-from papers.datasets import load_uci
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -22,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
 from bayespoint.selection import KnapsackCV
+from papers.datasets import load_uci
 
 SEED = 2**31 - 1  # not one of the experiment's
 SETS = ("liver", "heart", "sonar", "pima")

@@ -20,12 +20,12 @@ import sys
 
 import numpy as np
 from _report import peak_memory, table, timed
-from papers.datasets import load_mnist
 from sklearn.svm import SVC
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import PermutedPerceptron
 from bayespoint.reject import rejection_curve
+from papers.datasets import load_mnist
 
 RATES = np.arange(11) / 100
 PAPER = (1.46, 1.10, 0.87, 0.67, 0.49, 0.37, 0.32, 0.26, 0.21, 0.14, 0.11)  # Figure 2

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 from _report import table, timed
 from _tables import load
-from papers.datasets import data_folder, load_mnist
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import PermutedPerceptron
+from papers.datasets import data_folder, load_mnist
 
 POLY = {"kernel": "poly", "degree": 5, "gamma": 1.0, "normalize": True}
 MACHINES: dict[str, dict[str, Any]] = {

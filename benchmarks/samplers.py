@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 from _report import table, timed
-from papers.datasets import load_mnist
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
@@ -33,6 +32,7 @@ from bayespoint.engines.sampling.halfspaces import Halfspaces
 from bayespoint.engines.sampling.moves import Circles, Lines, Record
 from bayespoint.posteriors.diagnostics import effective_sample_size, r_hat
 from bayespoint.tools.monitor import Monitor
+from papers.datasets import load_mnist
 
 try:
     import hopsy

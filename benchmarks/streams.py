@@ -28,13 +28,13 @@ from typing import Any
 import numpy as np
 from _report import table
 from numpy.typing import NDArray
-from papers.datasets import data_folder
 from scipy import sparse
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.linear_model import SGDClassifier
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation
+from papers.datasets import data_folder
 
 BATCH = 1_000
 CHOSEN_ON = 300_000  # rows on which constants of the library and of rivals were chosen

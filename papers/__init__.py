@@ -1,8 +1,8 @@
 """Published experiments, repeated: printed and measured values.
 
-``bayespoint reproduce`` runs them from the command line. To add one, write a package that ends in
-an :class:`Experiment` and add it to ``EXPERIMENTS``. Each part of it, with its data, tables and
-figures, is a module.
+``python -m papers`` runs them from the root of the repository. To add one, write a package that
+ends in an :class:`Experiment` and add it to ``EXPERIMENTS``. Each part of it, with its data,
+tables and figures, is a module.
 
 >>> from papers import EXPERIMENTS, Context
 >>> result = EXPERIMENTS["large-scale"].run(Context())
@@ -12,16 +12,7 @@ figures, is a module.
 """
 
 from papers import ep, gibbs, knapsack, large_scale
-from papers.base import (
-    Column,
-    Context,
-    Experiment,
-    Figure,
-    Finding,
-    Result,
-    Row,
-    Table,
-)
+from papers.base import Column, Context, Experiment, Figure, Finding, Result, Row, Table
 from papers.page import write_index
 from papers.report import perform, write_run
 from papers.summary import write_summary

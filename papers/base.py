@@ -27,7 +27,7 @@ class Context:
     ----------
     full : bool
         Whether to run the published experiment on its data, or a small version that takes seconds,
-        on data that come with scikit-learn or with this package.
+        on data that come with scikit-learn or in ``papers/data``.
     data : Path or None
         Data folder; by default that of :func:`papers.datasets.data_folder`.
     seed : int
@@ -296,7 +296,7 @@ class Experiment:
     Attributes
     ----------
     name : str
-        Name on the command line: ``bayespoint reproduce <name>``.
+        Name on the command line: ``python -m papers <name>``.
     title : str
         Title.
     paper : str

@@ -1,4 +1,4 @@
-"""Data sets of the papers: from a data folder, from the package, or else from OpenML.
+"""Data sets of the papers: from a data folder, from ``papers/data``, or else from OpenML.
 
 The folder is named by an argument or by the environment variable ``BAYESPOINT_DATA`` and holds
 
@@ -6,8 +6,8 @@ The folder is named by an argument or by the environment variable ``BAYESPOINT_D
 * ``uci/<name>.csv``: columns ``x1, ..., xd, y`` with a header, the label last.
 
 If a folder is named, it is the only source: a missing file is an error, not a reason to load other
-data silently. If none is named, the six sets that come with the package (see
-``data/ATTRIBUTION.md``) are read from there, and others are fetched from OpenML.
+data silently. If none is named, the six sets in ``papers/data`` (see
+``ATTRIBUTION.md`` there) are read, and others are fetched from OpenML.
 """
 
 from __future__ import annotations
@@ -17,24 +17,63 @@ import gzip
 import os
 import zipfile
 import zlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.exceptions import DataUnavailableError, one_line
+from bayespoint.exceptions import one_line
+from bayespoint.exceptions.base import Attributes
 
-__all__ = ["UCI", "Samples", "Split", "available", "data_folder", "load_mnist", "load_uci"]
+__all__ = [
+    "UCI",
+    "DataUnavailableError",
+    "Samples",
+    "Split",
+    "available",
+    "data_folder",
+    "load_mnist",
+    "load_uci",
+]
 
 VARIABLE = "BAYESPOINT_DATA"
-SHIPPED = Path(__file__).parent / "data"  # sets that come with the package
+SHIPPED = Path(__file__).parent / "data"  # sets that come with the experiments
 MNIST_FILE = "mnist.npz"
 MNIST_ARRAYS = ("Xtr", "ytr", "Xte", "yte")
 MNIST_TRAIN = 60_000  # OpenML has the standard training set first, then the test set
 
 # A truncated or invalid file raises one of these, depending on where it ends.
 BROKEN = (OSError, EOFError, KeyError, ValueError, TypeError, zipfile.BadZipFile, zlib.error)
+
+
+@dataclass(eq=False)
+class DataUnavailableError(Attributes, OSError):
+    """A data set is neither in the data folder nor available from OpenML.
+
+    Attributes
+    ----------
+    wanted : str
+        Name of the data set.
+    tried : str
+        Where it was looked for, and what went wrong there.
+    remedy : str
+        What to do.
+
+    Examples
+    --------
+    >>> from papers.datasets import DataUnavailableError
+    >>> print(DataUnavailableError("MNIST", "OpenML: no network", "name a data folder"))
+    Cannot load MNIST. Tried OpenML: no network. Remedy: name a data folder.
+    """
+
+    wanted: str
+    tried: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"Cannot load {self.wanted}. Tried {self.tried}. Remedy: {self.remedy}."
 
 
 class Split(NamedTuple):
@@ -112,7 +151,7 @@ def data_folder(path: str | Path | None = None) -> Path | None:
     -------
     Path or None
         A folder that exists. If the named folder does not, a
-        :class:`~bayespoint.exceptions.DataUnavailableError` is raised.
+        :class:`DataUnavailableError` is raised.
 
     Examples
     --------
@@ -198,7 +237,7 @@ def load_uci(name: str, folder: str | Path | None = None) -> Samples:
         Name of the data set, a key of ``UCI``.
     folder : str or Path, optional
         Data folder; by default see :func:`data_folder`. Without one, all but "pima" are read from
-        the package, which has them under the licence CC BY 4.0.
+        ``papers/data``, under the licence CC BY 4.0.
 
     Returns
     -------
@@ -220,17 +259,17 @@ def load_uci(name: str, folder: str | Path | None = None) -> Samples:
 
 
 def is_shipped(name: str) -> bool:
-    """Whether a set comes with the package."""
+    """Whether a set is in ``papers/data``."""
     return shipped_file(name).is_file()
 
 
 def load_shipped(name: str) -> Samples:
-    """Load a set that comes with the package, whatever folder is named."""
+    """Load a set from ``papers/data``, whatever folder is named."""
     return read_csv(shipped_file(name), UCI[name].shape)
 
 
 def shipped_file(name: str) -> Path:
-    """Where a set is in the package, if it comes with it."""
+    """Where a set is in ``papers/data``, if it is there."""
     return SHIPPED / f"{name}.csv.gz"
 
 

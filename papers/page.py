@@ -9,7 +9,7 @@ from typing import Any
 
 from bayespoint.reports import html
 from bayespoint.reports.environment import environment_words
-from bayespoint.reports.html import badge, definitions, text
+from bayespoint.reports.html import definitions, text
 from bayespoint.tools.files import write_text
 from papers.cells import table_heads, table_rows, verdict_word
 from papers.report import RESULTS, ordered_runs
@@ -20,7 +20,7 @@ FIRST = (
 )
 QUICK = (
     "Runs marked {} take seconds. They have less data than the papers, and numbers are compared "
-    "with printed ones where the data are the same. <code>bayespoint reproduce all --full</code> "
+    "with printed ones where the data are the same. <code>python -m papers all --full</code> "
     "repeats the experiments in their published size."
 )
 COLOURS = {"holds": "agrees", "holds in part": "partly", "does not hold": "worse"}  # CSS classes
@@ -168,3 +168,8 @@ def measured_with(run: Mapping[str, Any]) -> dict[str, str]:
 def anchor(run: Mapping[str, Any]) -> str:
     """The name of a run within the page."""
     return text(f"{run['name']}-{run['mode']}")
+
+
+def badge(words: Any) -> str:
+    """A short text in a frame."""
+    return f'<span class="badge">{text(words)}</span>'

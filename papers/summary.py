@@ -13,7 +13,7 @@ from papers.report import ordered_runs, write_json
 
 TITLE = "# Papers reproduced, all numbers"
 FIRST = (
-    "Every table of `bayespoint reproduce`: printed and measured values, with an interval or a "
+    "Every table of `python -m papers`: printed and measured values, with an interval or a "
     "standard error if there is one, and a verdict."
 )
 

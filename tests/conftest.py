@@ -1,7 +1,21 @@
 """Settings of all tests."""
 
 from hypothesis import settings
+from tests.helpers.timing import is_slow, slow_functions
 
 # The same examples in every run: a failure then belongs to a change, and can be repeated.
 settings.register_profile("fixed", derandomize=True, deadline=None)  # nor does a busy machine fail
 settings.load_profile("fixed")
+
+
+def pytest_collection_modifyitems(items):
+    """Mark what takes long, for ``make test-fast``."""
+    slow = slow_functions()
+    for item in items:
+        if is_slow(item.nodeid, slow):
+            item.add_marker("slow")
+
+
+def pytest_make_parametrize_id(config, val, argname):
+    """Number bytes: they may hold a time, and workers must find the same ids."""
+    return argname if isinstance(val, bytes) else None

@@ -23,7 +23,6 @@ GIVEN = {
     "CheckpointError": {"path": "a", "problem": "it is empty"},
     "ClusterError": {"address": "tcp://a:1", "reason": "it is lost", "remedy": "wait"},
     "CutMarginalsWarning": {"beta": 0.1, "height": 0.2},
-    "DataUnavailableError": {"wanted": "MNIST", "tried": "a folder", "remedy": "another"},
     "DeviceError": {"device": "cuda", "reason": "there is none"},
     "EmptyVersionSpaceError": {"n_points": 3, "n_wrong": 1},
     "FactorisedWarning": TASK | {"variance_ratio": 2.5},

@@ -18,10 +18,11 @@ PACKAGE = "bayespoint"
 
 # Top to bottom. A room (one file or folder of the package) may import the rooms of lower lines.
 LAYERS = (
-    ("cli", "dask", "reports", "testing"),
+    ("cli", "reports", "testing"),
     ("storage",),
     ("reject", "active", "selection"),
-    ("classifier", "rows"),
+    ("classifier",),
+    ("rows",),
     ("engines",),
     ("posteriors", "likelihoods", "codings"),
     ("spaces", "gpu", "kernels"),
@@ -29,9 +30,7 @@ LAYERS = (
 )
 # Within one layer, who may import whom.
 SIDEWAYS = {
-    "classifier": {"rows"},
-    "rows": {"classifier"},
-    "cli": {"dask", "reports"},
+    "cli": {"reports"},
     "posteriors": {"codings", "likelihoods"},
     "codings": {"likelihoods"},
     "gpu": {"kernels"},
@@ -43,6 +42,8 @@ LEAVES = {"exceptions", "tools"}
 ROOT = {"__init__", "__main__"}
 # Rooms with a closed list of importers.
 ONLY_FOR: dict[str, set[str]] = {}
+# What is beside the package in the repository, and not in the wheel.
+BESIDE = {"papers", "tests", "tools", "benchmarks", "examples"}
 # Libraries that a room must not know.
 FORBIDDEN = {"_core": {"sklearn"}}
 # Private names of other libraries that may be imported, as "library.module._name". Keep it empty.
@@ -147,6 +148,8 @@ def check_file(path: Path, package: Path, rooms: set[str]) -> Iterator[tuple[int
             if message:
                 yield line, message
         else:
+            if library in BESIDE:
+                yield line, f"{library} is beside the package: {PACKAGE} must not import it"
             if library in FORBIDDEN.get(room, ()):
                 yield line, f"{room} must not import {library}"
             if is_private(name) and name not in PRIVATE_ALLOWED:

@@ -21,12 +21,12 @@ from bayespoint.tools.plots import (
     Drawing,
     colours,
     new_panels,
-    paint,
 )
 from papers.base import Column, Context, Figure, Result, Row, Table, rounded
 from papers.datasets import Split
 from papers.ep.exact import points_of_grid
 from papers.ep.methods import CRITERIA, EP, METHODS, Method, Scores, fit_and_score
+from papers.plots import paint
 
 SIZES = (100, 500)  # the slide's
 PRIOR_SCALE = 10.0  # the slide's τ

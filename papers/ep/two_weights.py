@@ -9,10 +9,11 @@ import numpy as np
 from numpy.linalg import norm
 from numpy.typing import NDArray
 
-from bayespoint.tools.plots import INK, Axes, Drawing, colours, new_panels, paint
+from bayespoint.tools.plots import INK, Axes, Drawing, colours, new_panels
 from papers.base import Column, Context, Figure, Result, Row, Table, rounded
 from papers.ep.exact import Moments, exact_moments, log_joint, points_of_grid
 from papers.ep.methods import METHODS, Method, fit
+from papers.plots import paint
 
 SIZES = (4, 6, 20)  # the slide's
 PRIOR_SCALE = 3.0  # wide, so that the posterior of few labels is far from Gaussian

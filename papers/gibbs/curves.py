@@ -25,7 +25,7 @@ N_SETS = {"quick": 4, "full": 30}
 N_LABELS = {"quick": 10, "full": 41}  # at the end
 THIN = {"quick": 10, "full": 30}  # moves between samples
 LEVEL = 0.05  # of the test whether it pays
-ENOUGH = 10  # data sets, for a verdict
+ENOUGH_SETS = 10  # data sets, for a verdict
 SHOWN = (2, 5, 10, 20, 30, 41)  # labels in the table
 
 
@@ -136,7 +136,7 @@ def curves_table(runs: Sequence[Curves]) -> Table:
 
 def judge(gap: NDArray) -> str:
     """Whether it pays to ask, from the errors of random less those of active learning."""
-    if len(gap) < ENOUGH:
+    if len(gap) < ENOUGH_SETS:
         return "too few data sets to tell"
     if not ttest_1samp(gap, 0).pvalue < LEVEL:
         return "no difference beyond chance"

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.engines import GibbsSampler
 from bayespoint.posteriors.diagnostics import effective_sample_size
-from bayespoint.tools.plots import BLUE, INK, VERMILION, Drawing, colours, new_panels, paint
+from bayespoint.tools.plots import BLUE, INK, VERMILION, Drawing, colours, new_panels
 from papers.base import Column, Context, Figure, Result, Row, Table, rounded
 from papers.gibbs.sphere import draw_set, from_angles
+from papers.plots import paint
 
 SIZES = (10, 1000)  # points of the paper's figure ...
 NOISE = 0.2  # ... and their flip rate

@@ -9,6 +9,7 @@ import json
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,7 +31,7 @@ from papers.datasets import load_shipped, load_uci
 N_FOLDS = 5  # of section 5
 TEST_SHARE = 0.2
 SETS = ("liver", "sonar", "heart", "contraceptive", "pima", "australian", "breast")  # of Table 1
-QUICK_SETS = ("liver", "heart", "breast")  # that come with the package and take least time
+QUICK_SETS = ("liver", "heart", "breast")  # of papers/data, those that take least time
 SVM, EP, KNAP, MODE, ONE = "SVM", "EP", "knapsack", "knapsack, β = ∞", "knapsack, β = 1"
 OURS, DEFAULT = "knapsack, averaged", "knapsack, averaged, no folds"
 METHODS = (SVM, EP, KNAP, MODE, ONE, OURS, DEFAULT)
@@ -139,7 +140,8 @@ def solve_split(data: DataSet, split: int, seed: int, grids: Grids) -> SplitErro
         if C not in fitted:
             fitted[C] = machine(KnapsackPropagation(C=C, **VARIANT)).fit(X, y)
         classifier = fitted[C][-1]
-        classifier.posterior_ = classifier.posterior_.at(pair["beta"])
+        model = classifier.model_
+        classifier.model_ = replace(model, posterior=model.posterior.at(pair["beta"]))
         errors[method], chosen[method] = error(fitted[C]), [C, pair["beta"]]
     return SplitErrors(data.name, split, errors, chosen)
 

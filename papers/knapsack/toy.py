@@ -23,9 +23,9 @@ from bayespoint.tools.plots import (
     Drawing,
     colours,
     new_panels,
-    paint,
 )
 from papers.base import Column, Context, Figure, Result, Row, Table, rounded
+from papers.plots import paint
 from papers.verdicts import PRINTED_AND_MEASURED, standard_error
 
 N_POINTS = 100  # 50 of each class, Figure 1c

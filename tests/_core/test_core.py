@@ -1,37 +1,15 @@
-"""The compiled layer: how it compiles, and its small functions against plain loops."""
+"""The compiled layer: its small functions against plain loops, and a full disk."""
 
 import os
 import subprocess
 import sys
 
-import numba
 import numpy as np
 import pytest
 
 from bayespoint import _core
 from bayespoint._core import gibbs, regions
 from bayespoint._core.calls import guarded
-from bayespoint._core.compiler import compiled
-
-
-def test_where_no_cache_can_be_written_functions_are_compiled_all_the_same(monkeypatch):
-    njit, calls = numba.njit, []
-
-    def refuse_to_cache(**options):
-        calls.append(options)
-        if options.get("cache"):
-            raise RuntimeError("cannot cache function: no locator available for file")
-        return njit(**options)
-
-    with monkeypatch.context() as patch:  # Numba itself uses njit when it compiles
-        patch.setattr(numba, "njit", refuse_to_cache)
-
-        @compiled
-        def double(x):
-            return 2 * x
-
-    assert double(21) == 42
-    assert calls == [{"cache": True, "nogil": True}, {"nogil": True}]
 
 
 def test_a_name_that_is_no_module_is_an_attribute_error():

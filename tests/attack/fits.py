@@ -273,7 +273,6 @@ ALLOWED: dict[str, list[Any]] = {
     "prior_covariance": [np.eye(3), 1e-300 * np.eye(3), 1e100 * np.eye(3), np.ones((3, 3))],
     "covariance": ["full", "diagonal"],
     "decay": [5e-324, 1e-9, 0.5, 1 - 1e-16, 1.0, "auto"],
-    "tied": [False, True],
     "schedule": ["sequential", "parallel", "plain", "averaged"],
     "directions": ["auto", "isotropic", "adapted", "outputs"],
     "nonconcave": ["exact", "envelope"],

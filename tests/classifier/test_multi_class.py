@@ -217,7 +217,7 @@ def test_a_prior_too_wide(engine, kernel):
     else:
         assert np.isfinite(clf.predict_proba(X)).all()
     clf = BayesPointClassifier(kernel="linear", engine=engine).set_params(**wide)
-    assert not clf.fit(X, Y).coding_.is_joint
+    assert clf.fit(X, Y).coding_.name != "joint"
 
 
 def test_a_name_that_is_none():
@@ -250,3 +250,5 @@ def test_sparse_rows_stay_sparse_or_say_why():
     sparse = csr_array(np.abs(X))
     clf = BayesPointClassifier(kernel="linear", multi_class="one_vs_rest")
     assert clf.fit(sparse, Y).score(sparse, Y) > 0.6
+    with pytest.raises(ValueError, match="covariance='diagonal' treats all weights as independent"):
+        clf.set_params(multi_class="joint").fit(sparse, Y)

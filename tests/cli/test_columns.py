@@ -6,8 +6,8 @@ import pytest
 from tests.helpers.running import ask_json, error_line, invoke, loans, succeed, write
 
 import bayespoint
-from bayespoint.cli.columns import CATEGORY, NUMBER, judge
-from bayespoint.cli.number_formats import as_numbers
+from bayespoint.cli.tables.columns import CATEGORY, NUMBER, judge
+from bayespoint.cli.tables.number_formats import as_numbers
 
 RNG = np.random.default_rng(0)
 FAST = ["--engine", "laplace", "--kernel", "linear"]
@@ -137,7 +137,7 @@ def test_kinds_that_users_say(tmp_path):
         (["--number", "city"], "column 'city' (--number) has no numbers"),
         (["--category", "age", "--drop", "age"], "--category and --drop name the same column"),
         (["--number", "repaid"], "--number and --target name the same column"),
-        (["--number", "gone"], "no column is named 'gone' (--number)"),
+        (["--number", "gone"], "there is no column 'gone' (--number)"),
     ):
         result = invoke(*files, "--force", *options)
         assert result.exit_code in (2, 3)
@@ -148,4 +148,6 @@ def test_rare_categories_are_counted(tmp_path):
     table = loans(300).assign(shop=[f"s{i % 120}" for i in range(300)])
     data = write(table, tmp_path / "data.csv")
     shown = succeed("train", data, "--target", "repaid", "--model", tmp_path / "m.bpm", *FAST)
-    assert "has 120 categories; the 99 most frequent, which 2" in " ".join(shown.stderr.split())
+    assert "has 120 categories; the 99 most frequent ones are kept (2" in " ".join(
+        shown.stderr.split()
+    )

@@ -118,7 +118,7 @@ def test_row_numbers_are_those_of_the_file(trained, tmp_path):
     for row, customer in shown:  # customer c1-0 is in row 1
         assert int(row) == int(customer.removeprefix("c1-")) + 1
         assert int(row) > 10
-    assert "where 1 is below the header" in content
+    assert "1 is below the header" in content
 
 
 def test_page_tells_what_was_done_and_what_has_changed(trained, tmp_path):
@@ -129,7 +129,7 @@ def test_page_tells_what_was_done_and_what_has_changed(trained, tmp_path):
     files = ["evaluate", data, "--model", trained / "loans.bpm"]
     found = ask_json(*files, "--report", page)
     content = page.read_text(encoding="utf-8")
-    assert "Different from the training: age." in content
+    assert "Different from the training data: age." in content
     assert "column &#x27;joined&#x27; is left out" in content
     assert "Weights of the most relevant features" in content
     assert found["shifts"][0]["column"] == "age"
@@ -148,7 +148,7 @@ def test_costs(trained):
     assert found["costs"]["expected"][0]["cost"] == pytest.approx(mean)
     shown = succeed(*files, "--cost", "yes:no=10").stdout
     assert "of least expected cost" in shown
-    assert "yes answered no: 10" in shown
+    assert "yes predicted as no: 10" in shown
     assert "mean cost" not in succeed(*files).stdout
     for wrong in ("yes:no", "yes=3", "yes:maybe=3", "yes:no=much", "yes:no=inf"):
         result = invoke(*files, "--cost", wrong)

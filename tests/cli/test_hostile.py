@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.helpers.model_files import forged, members
 from tests.helpers.running import error_line, invoke, succeed, write
 
-from bayespoint.cli.errors import printable
-from bayespoint.cli.outputs import without_formula
+from bayespoint.cli.output.errors import printable
+from bayespoint.cli.tables.writing import without_formula
 
 EVIL = "\x1b[31mred\x07", "\x9b2J", "\u202egnp.exe", "a\rb"
 FORMULA = "=cmd|' /C calc'!A0"

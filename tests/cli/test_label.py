@@ -99,7 +99,7 @@ def test_it_goes_on(person, tmp_path):
     succeed("label", pool, "--classes", "no,yes")
     first = {item["row"] for item in person.seen}
     result = succeed("label", pool, "--classes", "no,yes")
-    assert "8 answers already; going on" in result.stderr
+    assert "8 answers already; continuing" in result.stderr
     assert not first & {item["row"] for item in person.seen}
     assert pd.read_csv(tmp_path / "pool.labelled.csv")["label"].notna().sum() == 16
     # Rows may be added at the end, and classes too.
@@ -189,6 +189,17 @@ def test_texts(person, tmp_path):
     assert person.begun["classes"] == ["food", "sport"]
 
 
+def test_cells_that_a_spreadsheet_would_run(person, tmp_path):
+    table, labels = texts(20)
+    table["sentence"] = "=" + table["sentence"]
+    pool = write(table, tmp_path / "pool.csv")
+    person.truth, person.n = labels.tolist(), 3
+    for options, first in (([], "="), (["--for-spreadsheet"], "'=")):
+        succeed("label", pool, "--classes", "food,sport", *options)
+        found = pd.read_csv(tmp_path / "pool.labelled.csv")["sentence"]
+        assert found.tolist() == [first + one[1:] for one in table["sentence"]]
+
+
 def test_pictures_by_their_names(person, tmp_path):
     pytest.importorskip("PIL")
     rng = np.random.default_rng(0)
@@ -240,7 +251,7 @@ def test_one_class_gives_no_model(person, tmp_path):
     pool = write(loans(20).drop(columns="repaid"), tmp_path / "pool.csv")
     person.truth, person.n = ["yes"] * 20, 20
     result = succeed("label", pool, "--classes", "no,yes")
-    assert "no model: it needs labels of two classes" in result.stderr
+    assert "no model is written: it needs labels of two classes" in result.stderr
     assert not (tmp_path / "pool.labelled.bpm").exists()
     assert (pd.read_csv(tmp_path / "pool.labelled.csv")["label"] == "yes").all()
 
@@ -251,20 +262,20 @@ def test_one_class_gives_no_model(person, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ([], "name the classes: --classes"),
-        (["--classes", "yes"], "two classes or more, got 'yes' only"),
-        (["--classes", "yes,yes"], "two classes or more"),
+        ([], "name the classes with --classes"),
+        (["--classes", "yes"], "at least two classes, got 'yes' only"),
+        (["--classes", "yes,yes"], "at least two classes"),
         (["--classes", " , "], "got none"),
         (["--target", "repayd"], "Did you mean repaid?"),
         (["--target", "country"], "got 'DE' only"),
-        (["--target", "repaid"], "every row has a value in 'repaid' already: nothing to ask for"),
+        (["--target", "repaid"], "every row has a value in 'repaid' already"),
         (["--target", "repaid", "--classes", "no,maybe"], "has 'yes', which --classes does not"),
-        (["--classes", "a,b", "--text", "no"], "no column is named 'no' (--text)"),
+        (["--classes", "a,b", "--text", "no"], "there is no column 'no' (--text)"),
         (["--classes", "a,b", "--text", "city", "--table"], "exclude each other"),
-        (["--classes", "a,b", "--pixels", "8by8"], "wants a width and a height"),
-        (["--classes", "a,b", "--pixels", "8x8"], "wants 64 columns of numbers"),
+        (["--classes", "a,b", "--pixels", "8by8"], "needs a width and a height"),
+        (["--classes", "a,b", "--pixels", "8x8"], "needs 64 columns of numbers"),
         (["--classes", "a,b", "--image", "city"], "no row can be shown: row 1: there is no such"),
-        (["--classes", "a,b", "--drop", "x"], "no column is named 'x' (--drop)"),
+        (["--classes", "a,b", "--drop", "x"], "there is no column 'x' (--drop)"),
         (["--classes", "a,b", "--journal", "no/where/x"], "cannot write the journal no/where/x"),
     ],
 )
@@ -308,5 +319,5 @@ def test_a_port_in_use(person, tmp_path):
 
     person.then = again
     succeed("label", pool, "--classes", "no,yes")
-    assert "cannot use port" in lines[0] and "Leave --port away" in lines[0]
-    assert "another bayespoint label works on" in lines[1]
+    assert "cannot use port" in lines[0] and "Omit --port" in lines[0]
+    assert "another bayespoint label is using" in lines[1]

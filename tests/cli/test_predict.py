@@ -9,7 +9,7 @@ from tests.helpers.running import ask_json, error_line, invoke, loans, succeed, 
 
 import bayespoint
 from bayespoint import BayesPointClassifier
-from bayespoint.cli import rejection as module
+from bayespoint.cli.commands import predict as module
 from bayespoint.gpu import devices
 
 
@@ -98,27 +98,27 @@ def test_unknown_categories_and_missing_values_are_told(trained, tmp_path):
     data = write(table, tmp_path / "new.csv")
     files = [data, "--model", trained / "loans.bpm", "--out", tmp_path / "a.csv"]
     notes = "\n".join(ask_json("predict", *files)["notes"])
-    assert "column 'city' has 'Paris', new to the model: no category" in notes
-    assert "column 'age' has 'old', no number: taken as missing" in notes
+    assert "column 'city' has 'Paris', unknown to the model: no category" in notes
+    assert "column 'age' has 'old', not a number: treated as missing" in notes
     assert "missing values: 3 in 'age'" in notes
 
 
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
-        (["--reject-rate", "1"], 2, "--reject-rate must be a number from 0 to below 1, not 1"),
-        (["--reject-below", "nan"], 2, "--reject-below must be a number"),
+        (["--reject-rate", "1"], 2, "--reject-rate must be at least 0 and less than 1, not 1"),
+        (["--reject-below", "nan"], 2, "--reject-below must be at least 0"),
         (["--reject-rate", "0.1", "--reject-below", "0.6"], 2, "exclude each other"),
         (["--out", "-", "--json"], 2, "would both write to standard output"),
         (["--out", "a.xlsx"], 2, "must end in .csv, .csv.gz or .parquet"),
-        (["--out", "{folder}/new.csv"], 2, "would overwrite a file that is read"),
+        (["--out", "{folder}/new.csv"], 2, "would overwrite an input file"),
         (["--out", "{folder}/gone/a.csv"], 2, "there is no folder"),
         (["--keep", "custommer"], 2, "(--keep). Did you mean customer?"),
         (["--model", "{folder}/gone.bpm"], 3, "gone.bpm (--model): no such file"),
         (["--model", "{folder}"], 3, "cannot read --model"),
         (["--model", "{folder}/new.csv"], 3, "it is not a bayespoint model file"),
-        (["--model", "{folder}/bare.bpm"], 3, "was not made by bayespoint train"),
-        (["--model", "{folder}/unfitted.bpm"], 3, "holds no Bayes point machine"),
+        (["--model", "{folder}/bare.bpm"], 3, "was not written by bayespoint train"),
+        (["--model", "{folder}/unfitted.bpm"], 3, "does not have a Bayes point machine"),
     ],
 )
 def test_mistakes(trained, options, code, message):
@@ -146,8 +146,10 @@ def test_values_missing_for_the_first_time(tmp_path):
     succeed("train", data, "--target", "repaid", "--model", model, "--engine", "laplace")
     files = [write(loans(), data), "--model", model, "--out", tmp_path / "a.csv"]
     notes = ask_json("predict", *files)["notes"]
-    assert "missing values: 2 in 'age'; the median stands in" in notes
-    last = "missing values: 1 in 'city'; none were in training, so they count as no category"
+    assert "missing values: 2 in 'age'; filled in with the median" in notes
+    last = (
+        "missing values: 1 in 'city'; none were missing in training, so they count as no category"
+    )
     assert last in notes
 
 
@@ -157,7 +159,7 @@ def test_columns_that_are_not_there(trained, tmp_path):
     result = invoke("predict", *files)
     assert result.exit_code == 3
     line = error_line(result)
-    assert "lacks columns that the model needs: 'age', 'city'" in line
+    assert "does not have columns that the model needs: 'age', 'city'" in line
 
 
 def test_interrupted_while_writing(trained, tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ import typer
 from tests.helpers.running import loans, write
 
 from bayespoint.cli import ExitCode
-from bayespoint.cli.errors import errors_in_words
+from bayespoint.cli.output.errors import errors_in_words
 
 # A process that is started in the background may ignore SIGINT, hence the reset.
 RESET = "import signal, sys, time; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
@@ -48,7 +48,7 @@ def interrupt(script, arguments, sign, after=0.0):
             assert process.poll() is None
         time.sleep(after)
         process.send_signal(signal.SIGINT)
-        return process, *process.communicate(timeout=60)
+        return process, *process.communicate(timeout=300)
     finally:
         process.kill()
 

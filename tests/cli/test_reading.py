@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 from tests.helpers.running import ask_json, error_line, invoke, loans, succeed, write
 
-from bayespoint.cli import reading
-from bayespoint.cli.columns import judge
-from bayespoint.cli.messages import Notes
-from bayespoint.cli.number_formats import as_numbers, as_text
-from bayespoint.cli.reading import find_delimiter, read_table
+from bayespoint.cli.output.messages import Notes
+from bayespoint.cli.tables import reading
+from bayespoint.cli.tables.columns import judge
+from bayespoint.cli.tables.number_formats import as_numbers, as_text
+from bayespoint.cli.tables.reading import find_delimiter, read_table
 from bayespoint.tools import extras
 
 HEADER = "a,b,class\n"
@@ -23,7 +23,7 @@ SQUARES = [str(i * i) for i in range(30)]
 
 def read(path, text, encoding="utf-8"):
     path.write_bytes(text if isinstance(text, bytes) else text.encode(encoding))
-    return read_table(path, encoding, Notes(aloud=False))
+    return read_table(path, encoding, Notes(silent=True))
 
 
 def train(path, *options):
@@ -57,7 +57,7 @@ def test_delimiter_with_commas_in_the_text():
 def test_packed_marked_quoted_and_spaced(tmp_path):
     with gzip.open(tmp_path / "data.csv.gz", "wt", encoding="utf-8-sig") as file:
         file.write('\n"a" , b,"class"\n"1", 2.5,  x\n"3",?,y \n')
-    frame = read_table(tmp_path / "data.csv.gz", "UTF-8", Notes(aloud=False))
+    frame = read_table(tmp_path / "data.csv.gz", "UTF-8", Notes(silent=True))
     assert list(frame) == ["a", "b", "class"]
     assert frame["a"].tolist() == [1, 3]
     assert frame["b"].isna().tolist() == [False, True]
@@ -73,7 +73,7 @@ def test_other_encodings(tmp_path):
 
 def test_column_without_a_name(tmp_path):
     loans().to_csv(tmp_path / "data.csv")  # with its index, as pandas does by default
-    notes = Notes(aloud=False)
+    notes = Notes(silent=True)
     assert list(read_table(tmp_path / "data.csv", "utf-8", notes)) == list(loans())
     assert notes == ["1 column without a name left out"]
 
@@ -88,11 +88,11 @@ def test_column_without_a_name(tmp_path):
         ([True, False, None, True], "number", ""),
         (["1", "2.5", "1e3"], "number", ""),
         (["1,5", "2", "1.234,5"], "number", "decimal commas"),
-        (["$1,500", "-$2.50", "$7", None], "number", "signs of a currency, which are dropped"),
+        (["$1,500", "-$2.50", "$7", None], "number", "currency signs, which are dropped"),
         (
             ["5 €", "1.234,5 €", "7€"],
             "number",
-            "currency, which are dropped; it has decimal commas",
+            "currency signs, which are dropped; it has decimal commas",
         ),
         (["$5", "€5", "$5"], "category", ""),
         (["$5 to $9", "$10", "$5 to $9"], "category", ""),
@@ -105,7 +105,7 @@ def test_column_without_a_name(tmp_path):
         ([*map(str, range(5)), *["-"] * 4], "category", "mixes numbers and words"),
         (["x", None, "x"], "category", ""),
         ([f"n{i % 120}" for i in range(300)], "category", "has 120 categories; the 99 most"),
-        (range(5, 30), "", "counts the rows"),
+        (range(5, 30), "", "numbers the rows"),
         ([None, None], "", "no values"),
         ([3, 3, 3], "", "always 3"),
         (["x", "x"], "", "always 'x'"),
@@ -143,7 +143,7 @@ def test_words_among_numbers_are_missing_values(tmp_path):
     options = ["--target", "repaid", "--model", tmp_path / "m.bpm", "--engine", "laplace"]
     found = ask_json("train", data, *options)
     assert found["missing"]["age"] == 3
-    assert "column 'age' has 'unknown', no number: taken as missing" in found["notes"]
+    assert "column 'age' has 'unknown', not a number: treated as missing" in found["notes"]
 
 
 def test_decimal_commas(tmp_path):
@@ -164,25 +164,31 @@ def test_decimal_commas(tmp_path):
         (b" \n\n", "it is empty"),
         (HEADER, "it has a header but no rows"),
         ("a,class\n1,\xe4\n".encode("latin-1"), "UTF-8 (byte 0xe4); name its encoding, for "),
-        ((HEADER + ROWS).encode("utf-16"), "for instance --encoding utf-16"),
-        (b"PK\x03\x04\x00\x00binary", "it is a zip archive; unpack it"),
-        (b"BZh91AY", "it is packed with bzip2; unpack it"),
+        ((HEADER + ROWS).encode("utf-16"), "for example --encoding utf-16"),
+        (b"PK\x03\x04\x00\x00binary", "it is a zip archive; extract it first"),
+        (b"BZh91AY", "it is compressed with bzip2; decompress it first"),
         (b"ARROW1\0\0", "it is a Feather file; save it as Parquet or CSV"),
         (b"PAR1\x15", "it is a Parquet file; its name must end in .parquet"),
-        (gzip.compress(b"a,class\n"), "it is packed with gzip; its name must end in .gz"),
-        (b"a,class\n\0,1\n", "it is no text; is it a CSV file?"),
+        (gzip.compress(b"a,class\n"), "it is compressed with gzip; its name must end in .gz"),
+        (b"a,class\n\0,1\n", "it is not a text file; is it CSV?"),
         ('[\n {"a": 1, "class": 2}, {"a": 2}]', "it is JSON; save it as CSV or Parquet"),
-        ("1,0.5,1,x\n2,0.5,7,y\n", "more than one column named '1'. Is the header missing?"),
-        ("# made by me\na,class\n1,x\n", "than its header, which is '# made by me'"),
-        ("a,b,a,class\n1,2,3,x\n", "more than one column named 'a'"),
+        (
+            "1,0.5,1,x\n2,0.5,7,y\n",
+            "several columns have the same name, '1'. Is the header missing?",
+        ),
+        ("# made by me\na,class\n1,x\n", "than its header ('# made by me')"),
+        ("a,b,a,class\n1,2,3,x\n", "several columns have the same name, 'a'"),
         ("a,class\n1,x\n1,2,3,y\n", "line 3 has 4 cells, the header has 2"),
-        ("a,class\n1,x,9\n2,y,9\n", "more cells than its header, which is 'a', 'class'"),
+        ("a,class\n1,x,9\n2,y,9\n", "more cells than its header ('a', 'class')"),
         ('a,class\n1,x\n2,"y\n', "is never closed"),
         (HEADER + "1,1,\n" + ROWS + "inf,1,x\n", "infinite values (1, first in row 14 below"),
         (HEADER + ROWS + "1,-1e200,x\n", "column 'b' has values above 1e+100 (1, first in row 13"),
-        ("a,class\n1,x\n2,x\n", "has one class only, 'x'"),
+        ("a,class\n1,x\n2,x\n", "has only one class, 'x'"),
         ("a,class\n1,\n2,\n", "column 'class' (--target) has no values"),
-        ("a,class\n1,0.5\n2,0.7\n3,0.1\n", "has another value in every row, a classifier needs"),
+        (
+            "a,class\n1,0.5\n2,0.7\n3,0.1\n",
+            "has a different value in every row, and a classifier needs",
+        ),
         ("class\nx\ny\nx\n", "no column is left to learn from"),
         ("a,class\n5,x\n5,y\n5,y\n", "no column is left to learn from"),
     ],
@@ -212,7 +218,7 @@ def test_a_pipe_is_read_once(tmp_path):
     content = gzip.compress((HEADER + ROWS).encode())
     with ThreadPoolExecutor(1) as writer:
         written = writer.submit(path.write_bytes, content)
-        table = read_table(path, "utf-8", Notes(aloud=False))
+        table = read_table(path, "utf-8", Notes(silent=True))
         assert written.result() == len(content)
     assert len(table) == ROWS.count("\n")
 
@@ -222,7 +228,7 @@ def test_a_quantity_is_not_a_class(tmp_path):
     table["class"] = np.random.default_rng(0).integers(0, 800, 100) / 8
     result = train(write(table, tmp_path / "data.csv"))
     assert result.exit_code == 3
-    assert "regression, which this is not" in error_line(result)
+    assert "regression, which this command does not do" in error_line(result)
 
 
 @pytest.mark.parametrize(
@@ -232,8 +238,8 @@ def test_a_quantity_is_not_a_class(tmp_path):
         ("folder", "folder: it is a folder"),
         ("folder.parquet", "folder.parquet"),
         ("sheet.xlsx", "it is a spreadsheet; save it as CSV"),
-        ("broken.csv.gz", "it is not a whole gzip file"),
-        ("short.csv.gz", "it is not a whole gzip file"),
+        ("broken.csv.gz", "it is not a complete gzip file"),
+        ("short.csv.gz", "it is not a complete gzip file"),
     ],
 )
 def test_files_that_are_none(tmp_path, name, message):
@@ -262,10 +268,10 @@ def test_no_permission(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--target", "clas"], "no column is named 'clas' (--target). Did you mean class? There"),
-        (["--target", "zzz"], "(--target). There are 'a', 'b', 'class'"),
-        (["--encoding", "utf-99"], "no encoding is named 'utf-99'"),
-        (["--encoding", "rot13"], "no encoding is named 'rot13'"),
+        (["--target", "clas"], "there is no column 'clas' (--target). Did you mean class? The"),
+        (["--target", "zzz"], "(--target). The columns are 'a', 'b', 'class'"),
+        (["--encoding", "utf-99"], "there is no encoding 'utf-99'"),
+        (["--encoding", "rot13"], "there is no encoding 'rot13'"),
     ],
 )
 def test_wrong_usage(tmp_path, options, message):
@@ -287,7 +293,7 @@ def test_no_parquet_inside(tmp_path):
     (tmp_path / "data.parquet").write_text("a,b")
     result = train(tmp_path / "data.parquet")
     assert result.exit_code == 3
-    assert "it is no Parquet file" in error_line(result)
+    assert "it is not a Parquet file" in error_line(result)
 
 
 def test_huge_but_possible_numbers(tmp_path):

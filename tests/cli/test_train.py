@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import bayespoint
 from bayespoint.cli.app import app
-from bayespoint.cli.recipe import parse
+from bayespoint.cli.pipelines import parse
 
 FAST = ["--engine", "laplace", "--kernel", "linear"]
 
@@ -41,11 +41,11 @@ def test_summary_for_programs(tmp_path):
     notes = "\n".join(found["notes"])
     for words in (
         "1 row without a value in 'repaid' left out",
-        "'customer' is left out: every value is different text",
-        "'joined' is left out: it holds dates",
+        "'customer' is left out: every value is a different text",
+        "'joined' is left out: it has dates",
         "'country' is left out: it is always 'DE'",
-        "2 in 'age'; the median stands in",
-        "1 in 'city'; a category of its own stands in",
+        "2 in 'age'; filled in with the median",
+        "1 in 'city'; they become a category",
     ):
         assert words in notes
 
@@ -168,7 +168,7 @@ def test_truth_values_as_labels_keep_their_names(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--engine", "lap"], "no engine is named 'lap'. Did you mean laplace? There are"),
+        (["--engine", "lap"], "there is no engine 'lap'. Did you mean laplace? Choose from"),
         (["--kernel", "rfb"], "no kernel is named 'rfb'. Did you mean rbf?"),
         (["--param", "nois=1"], "ep has no parameter 'nois'. Did you mean noise? There are"),
         (["--param", "noise"], "--param wants NAME=VALUE, not 'noise'"),
@@ -176,10 +176,10 @@ def test_truth_values_as_labels_keep_their_names(tmp_path):
         (["--param", "engine__noise=x"], "a float in the range [0, inf). Got 'x' instead."),
         (["--param", "degree=0"], "The 'degree' parameter of BayesPointClassifier must be"),
         (["--param", "random_state=1"], "ep has no parameter 'random_state'"),
-        (["--drop", "agee"], "no column is named 'agee' (--drop). Did you mean age?"),
+        (["--drop", "agee"], "there is no column 'agee' (--drop). Did you mean age?"),
         (["--drop", "repaid"], "--drop and --target name the same column, 'repaid'"),
         (["--model", "{folder}"], "it is a folder"),
-        (["--model", "{folder}/data.csv", "--force"], "would overwrite a file that is read"),
+        (["--model", "{folder}/data.csv", "--force"], "would overwrite an input file"),
         (["--model", "{folder}/gone/m.bpm"], "there is no folder"),
     ],
 )
@@ -231,4 +231,4 @@ def test_parquet(tmp_path):
     options = ["--target", "repaid", "--model", tmp_path / "m.bpm", *FAST]
     found = ask_json("train", tmp_path / "data.parquet", *options)
     assert found["columns"] == {"numbers": ["age", "member"], "categories": ["city"]}
-    assert "column 'joined' is left out: it holds dates" in "\n".join(found["notes"])
+    assert "column 'joined' is left out: it has dates" in "\n".join(found["notes"])

@@ -8,7 +8,7 @@ pytest.importorskip("distributed", reason="Dask is not installed")
 import dask.array as da
 import dask.dataframe as dd
 
-from bayespoint.dask import DaskBayesPointClassifier
+from bayespoint.classifier.dask import DaskBayesPointClassifier
 from bayespoint.exceptions import BlockError
 from bayespoint.rows import from_batches
 

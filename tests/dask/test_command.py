@@ -41,7 +41,7 @@ def test_perceptrons(workers, table, tmp_path):
 
 
 def test_no_scheduler(table, tmp_path, monkeypatch):
-    monkeypatch.setattr("bayespoint.cli.scheduler.PATIENCE", 0.5)
+    monkeypatch.setattr("bayespoint.cli.commands.train.PATIENCE", 0.5)
     command = "train", table, "--target", "repaid", "--model", tmp_path / "model.bpm"
     result = invoke(*command, "--scheduler", "tcp://127.0.0.1:9")
     assert result.exit_code == 2

@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
 from bayespoint import BayesPointClassifier, load, save
-from bayespoint.dask import DaskBayesPointClassifier
+from bayespoint.classifier.dask import DaskBayesPointClassifier
 from bayespoint.engines import PermutedPerceptron
 from bayespoint.exceptions import ClusterError
 
@@ -70,7 +70,7 @@ def test_without_a_client(monkeypatch):
     def none():
         raise ValueError("No clients found")
 
-    monkeypatch.setattr("bayespoint.dask.cluster.get_client", none)
+    monkeypatch.setattr("bayespoint.rows.dask.cluster.get_client", none)
     with pytest.raises(ValueError, match=r"needs a Dask client.*dask\.distributed\.Client\(\)"):
         DaskBayesPointClassifier(**PARAMS).fit(X, y)
 
@@ -88,7 +88,7 @@ def test_a_closed_client():
 
 
 def test_a_cluster_without_workers(monkeypatch):
-    monkeypatch.setattr("bayespoint.dask.cluster.NO_WORKERS", 0.1)
+    monkeypatch.setattr("bayespoint.rows.dask.cluster.NO_WORKERS", 0.1)
     options = {"processes": False, "n_workers": 0, "dashboard_address": ":0"}
     with (
         Client(set_as_default=False, **options) as one,

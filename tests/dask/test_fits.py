@@ -11,7 +11,7 @@ from distributed import Client
 from scipy import sparse
 
 from bayespoint import BayesPointClassifier, load, save
-from bayespoint.dask import DaskBayesPointClassifier
+from bayespoint.classifier.dask import DaskBayesPointClassifier
 from bayespoint.engines import ExpectationPropagation
 from bayespoint.exceptions import NotConvergedWarning
 from bayespoint.rows import checkpoints, from_arrays, from_npy

@@ -8,10 +8,10 @@ import dask.array as da
 from sklearn.datasets import load_digits
 
 from bayespoint import BayesPointClassifier
-from bayespoint.dask import DaskBayesPointClassifier
-from bayespoint.dask.perceptrons import cache_of_worker
+from bayespoint.classifier.dask import DaskBayesPointClassifier
 from bayespoint.engines import PermutedPerceptron
 from bayespoint.exceptions import NotSeparableWarning, StoppedEarlyWarning
+from bayespoint.rows.dask.perceptrons import cache_of_worker
 from bayespoint.tools.monitor import Monitor, watch
 
 pytestmark = pytest.mark.xdist_group("dask")

@@ -10,7 +10,7 @@ import dask.dataframe as dd
 from sklearn.datasets import load_iris
 
 from bayespoint import BayesPointClassifier
-from bayespoint.dask import DaskBayesPointClassifier
+from bayespoint.classifier.dask import DaskBayesPointClassifier
 
 pytestmark = pytest.mark.xdist_group("dask")
 METHODS = ["predict", "predict_proba", "decision_function"]

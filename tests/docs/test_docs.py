@@ -124,5 +124,5 @@ def copy_sources(folder):
     built = shutil.ignore_patterns("_build", "gallery", "generated", "__pycache__")
     shutil.copytree(ROOT / "docs", folder, ignore=built)
     shutil.copytree(ROOT / "examples", folder.parent / "examples")
-    for name in ("CHANGELOG.md", "CONTRIBUTING.md", "README.md", "VISION.md"):
-        shutil.copy(ROOT / name, folder.parent / name)
+    for path in ROOT.glob("*.md"):
+        shutil.copy(path, folder.parent)

@@ -6,14 +6,17 @@ import numpy as np
 import pytest
 
 from bayespoint.exceptions import KernelError
-from bayespoint.gpu import arrays
-from bayespoint.gpu.float64_kernels import points_on, prepare, squares, values
-from bayespoint.gpu.kernels import fitted
-from bayespoint.gpu.pivoted_cholesky import pivoted_cholesky
-from bayespoint.kernels import ConstantKernel, PolynomialKernel, RadialKernel, SumKernel
+from bayespoint.gpu.linear_algebra import pivoted_cholesky
+from bayespoint.kernels import (
+    ConstantKernel,
+    MaternKernel,
+    PolynomialKernel,
+    RadialKernel,
+    SumKernel,
+)
 from bayespoint.spaces import BasisSpace, ProcessSpace
-from bayespoint.spaces.basis import gram_schmidt
-from bayespoint.spaces.pivoted_cholesky import partial_cholesky
+from bayespoint.spaces.pivoted_cholesky import gram_schmidt, partial_cholesky
+from bayespoint.tools import arrays
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -28,6 +31,7 @@ KERNELS = {
     "poly, normalised": PolynomialKernel(degree=3, gamma="scale", coef0=1.0, normalize=True),
     "rbf": RadialKernel(gamma="scale"),
     "rbf of each feature": RadialKernel(gamma=[0.1, 0.2, 0.3, 0.4]),
+    "matern": MaternKernel(nu=2.5, gamma=[0.1, 0.2, 0.3, 0.4]),
     "constant": ConstantKernel(),
     "sum": SumKernel([*TERMS, ConstantKernel()], weights=[2.0, 0.1, 3.0]),
     "sum, normalised": SumKernel([*TERMS, PolynomialKernel()], normalize=True),
@@ -36,37 +40,35 @@ KERNELS = {
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_kernel_values_are_those_of_the_cpu(name, device):
+def test_kernels_take_tensors(name, device):
     kernel = KERNELS[name].fitted(X)
     T, new = torch.tensor(X, device=device), torch.tensor(NEW, device=device)
-    assert fitted(KERNELS[name], T).get_params().keys() == kernel.get_params().keys()
+    there = KERNELS[name].fitted(T)
+    for parameter, value in kernel.get_params().items():
+        if isinstance(value, float):
+            assert np.isclose(there.get_params()[parameter], value, rtol=1e-12)
     exact = kernel(NEW, X)
-    on_cpu = kernel.prepare(X, training=True)
-    for right in (prepare(kernel, T), points_on(device, on_cpu)):
-        found = values(kernel, prepare(kernel, new), right).cpu().numpy()
-        assert found.dtype == np.float64
-        assert np.allclose(found, exact, rtol=1e-12, atol=1e-13 * np.abs(exact).max())
-    assert np.allclose(squares(prepare(kernel, new)).cpu(), kernel.diag(NEW), rtol=1e-12)
+    found = there(new, T).cpu().numpy()
+    assert found.dtype == np.float64
+    assert np.allclose(found, exact, rtol=1e-12, atol=1e-13 * np.abs(exact).max())
+    assert np.allclose(there.diag(new).cpu(), kernel.diag(NEW), rtol=1e-12)
+    on_cpu, on = (kernel.prepare(one, training=True) for one in (X, T))
+    for parameter in kernel.positive_parameters:
+        change, same = (kernel.derivative(one, one, parameter) for one in (on_cpu, on))
+        assert np.allclose(change, same.cpu(), rtol=1e-10, atol=1e-12)
 
 
 def test_a_point_without_features_has_length_0(device):
+    zero = torch.zeros((1, 2), device=device)
     kernel = PolynomialKernel(normalize=True)
-    zero = prepare(kernel, torch.zeros((1, 2), device=device))
-    assert squares(zero).tolist() == [0.0] and values(kernel, zero, zero).tolist() == [[0.0]]
+    assert kernel.diag(zero).tolist() == [0.0] and kernel(zero, zero).tolist() == [[0.0]]
 
 
 @pytest.mark.parametrize("kernel", [PolynomialKernel(degree=3), RadialKernel(gamma=1.0)])
 def test_values_that_overflow(kernel, device):
     huge = torch.full((2, 2), 1e160, dtype=torch.float64, device=device)
     with pytest.raises(KernelError, match="overflow"):
-        values(kernel, prepare(kernel, huge), prepare(kernel, huge))
-
-
-def test_units_that_overflow(device):
-    kernel = PolynomialKernel(degree=9)
-    points = points_on(device, kernel.prepare(np.full((1, 2), 1e40)))
-    with pytest.raises(KernelError, match="overflow"):
-        values(kernel, prepare(kernel, torch.ones((1, 2), device=device)), points)
+        kernel(huge, huge)
 
 
 @pytest.mark.parametrize("rank", [300, 170, 1])
@@ -102,19 +104,20 @@ def test_a_basis_of_some_points_is_that_of_the_cpu(name, n_components, device, m
 def test_coordinates_are_those_of_the_cpu(name, n_components, ridge, device):
     kernel, new = KERNELS[name].fitted(X), torch.tensor(NEW, device=device)
     here = ProcessSpace(kernel, ridge, n_components).fit(X)
-    there = ProcessSpace(kernel, ridge, n_components).fit_on_device(torch.tensor(X, device=device))
-    assert there.on_device.device == device and there.n_points == 90
+    there = ProcessSpace(kernel, ridge, n_components).fit(torch.tensor(X, device=device))
+    assert there.device == device and there.n_points == 90
     assert there.n_coordinates == here.n_coordinates
     assert np.isclose(there.largest, here.largest)
     assert np.allclose(there.gram(), here.gram(), rtol=1e-9, atol=1e-9 * here.largest**2)
     exact = here.transform(NEW)
     for space in (here, there):  # a space of the CPU, too, takes points on a device
-        Z = space.transform(new).Z.cpu()
+        Z = space.transform(new).cpu().numpy()
         assert np.allclose(Z @ Z.T, exact @ exact.T, rtol=1e-6, atol=1e-8 * np.abs(exact).max())
     weights = rng.normal(size=(there.n_coordinates, 2))
     there.forget()
-    assert there.on_device is None
-    assert np.allclose(there.transform(NEW) @ weights, there.transform(new) @ weights, atol=1e-6)
+    assert not hasattr(there, "Z_")
+    here_again, there_again = there.transform(NEW), there.transform(new).cpu().numpy()
+    assert np.allclose(here_again @ weights, there_again @ weights, atol=1e-6)
 
 
 def test_other_spaces_stay_on_the_cpu():
@@ -125,8 +128,9 @@ def test_a_device_copy_lives_as_long_as_its_array(device):
     gc.collect()
     before = len(arrays._copies)
     array = np.arange(3.0)
-    copy = arrays.copy_on(device, array)
-    assert copy.tolist() == [0.0, 1.0, 2.0] and arrays.copy_on(device, array) is copy
+    near = torch.zeros(1, device=device)
+    copy = arrays.kept(near, array)
+    assert copy.tolist() == [0.0, 1.0, 2.0] and arrays.kept(near, array) is copy
     assert len(arrays._copies) == before + 1
     del array
     gc.collect()

@@ -70,10 +70,10 @@ def test_classes_together_have_the_fixed_point_of_the_cpu(name, params, device):
         ).fit(X, y, weight)
         for where in (None, "cuda")
     )
-    assert there.coding_.is_joint and there.run_.converged
+    assert there.coding_.name == "joint" and there.run_.converged
     new = rng.normal(size=(30, 5)).astype(np.float32)
     # Coordinates depend on the order of the points of a basis, outputs do not.
-    outputs = [clf.posterior_.outputs(clf._space.transform(new)) for clf in (here, there)]
+    outputs = [clf.posterior_.outputs(clf.model_.space.transform(new)) for clf in (here, there)]
     for one, other in zip(*outputs, strict=True):
         assert np.allclose(one, other, atol=1e-6)
     assert np.allclose(here.log_evidence_, there.log_evidence_, rtol=1e-6)
@@ -81,12 +81,12 @@ def test_classes_together_have_the_fixed_point_of_the_cpu(name, params, device):
     assert np.isclose(here.left_out_error_, there.left_out_error_)
 
 
-def test_a_named_linear_kernel_joins_classes_as_on_the_cpu(device):
+def test_a_named_linear_kernel_joins_classes_as_transform_tensors(device):
     here, there = (
         BayesPointClassifier(kernel="linear", engine="ep", device=where).fit(X, y)
         for where in (None, "cuda")
     )
-    assert here.coding_.is_joint and there.coding_.is_joint
+    assert here.coding_.name == there.coding_.name == "joint"
     scales = [clf.run_.measures["prior_scale"] for clf in (here, there)]
     assert np.allclose(*scales, rtol=1e-5)
     assert np.allclose(here.predict_proba(X), there.predict_proba(X), atol=1e-5)
@@ -114,7 +114,7 @@ def test_the_scale_of_the_largest_evidence(device):
     assert np.allclose(here.predict_proba(X), there.predict_proba(X), atol=1e-5)
 
 
-def test_what_stays_on_the_cpu(device):
+def test_what_stays_transform_tensors(device):
     diagonal = ExpectationPropagation(covariance="diagonal")
     with pytest.raises(ValueError, match="works on the CPU"):
         BayesPointClassifier(kernel="linear", engine=diagonal, device="cuda").fit(X, y)
@@ -122,8 +122,9 @@ def test_what_stays_on_the_cpu(device):
         BayesPointClassifier(device="cuda").fit(X, y)
 
 
-def on_the_cpu(self, points):
-    raise AssertionError("points were transformed on the CPU")
+def transform_tensors(self, points, transform=BasisSpace.transform):
+    assert torch.is_tensor(points), "points were transformed on the CPU"
+    return transform(self, points)
 
 
 def check_predictions(clf, device, monkeypatch):
@@ -132,7 +133,7 @@ def check_predictions(clf, device, monkeypatch):
     clf.set_params(device="cpu")
     expected = {method: getattr(clf, method)(new) for method in METHODS}
     drawn = clf.sample_proba(new, 3, random_state=0)
-    monkeypatch.setattr(BasisSpace, "transform", on_the_cpu)
+    monkeypatch.setattr(BasisSpace, "transform", transform_tensors)
     monkeypatch.setattr(ProcessSpace, "device_chunk", lambda self, n_features: 64)
     clf.set_params(device="cuda")
     for method in METHODS:
@@ -183,7 +184,7 @@ def test_a_kernel_matrix_on_a_device(name, dtype, params, device, monkeypatch):
     assert np.allclose(here.log_evidence_, there.log_evidence_, rtol=accuracy)
     assert np.allclose(there.set_params(device="cpu").predict_proba(K_new), expected, atol=accuracy)
     there.set_params(device="cuda")
-    monkeypatch.setattr(BasisSpace, "transform", on_the_cpu)
+    monkeypatch.setattr(BasisSpace, "transform", transform_tensors)
     assert np.allclose(there.predict_proba(K_new), expected, atol=accuracy)
     tensor = there.predict_proba(torch.tensor(K_new, device=device))
     assert np.allclose(tensor.cpu(), expected, atol=accuracy)
@@ -249,7 +250,7 @@ def test_a_chunk_of_points_fits_a_device():
 
 def test_the_space_leaves_the_device(device):
     clf = BayesPointClassifier(kernel="linear", engine="laplace", device="cuda").fit(X, y)
-    assert clf._space.on_device is None
+    assert not hasattr(clf.model_.space, "Z_")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert clf.predict(torch.tensor(X, device=device)).shape == (150,)

@@ -6,7 +6,13 @@ import pytest
 from bayespoint.gpu import kernels as on_device
 from bayespoint.gpu import source
 from bayespoint.gpu.rows import UNIT, DeviceRows
-from bayespoint.kernels import ConstantKernel, PolynomialKernel, RadialKernel, SumKernel
+from bayespoint.kernels import (
+    ConstantKernel,
+    MaternKernel,
+    PolynomialKernel,
+    RadialKernel,
+    SumKernel,
+)
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -17,6 +23,7 @@ KERNELS = {
     "normalised poly": PolynomialKernel(degree=5, gamma="scale", normalize=True),
     "rbf": RadialKernel(gamma="scale"),
     "rbf by feature": RadialKernel(gamma=[1.0, 2.0, 0.3, 0.1, 0.5]),
+    "matern": MaternKernel(gamma=0.3),
     "sum": RadialKernel(gamma=0.3) + 2 * PolynomialKernel(coef0=1.0) + ConstantKernel(),
     "linear sum": PolynomialKernel() + ConstantKernel(),
     "normalised sum": SumKernel([RadialKernel(), PolynomialKernel(degree=2)], normalize=True),
@@ -32,7 +39,7 @@ def prepared(name, points, device):
     X = POINTS[points].astype(np.float32)
     kernel = KERNELS[name].fitted(X)
     T = torch.tensor(X, device=device)
-    there = on_device.fitted(KERNELS[name], T)
+    there = on_device.on_grid(KERNELS[name].fitted(T), T)
     return kernel, kernel.prepare(X, training=True), there, on_device.prepare(there, T)
 
 
@@ -57,10 +64,10 @@ def test_values_between_training_points_and_with_new_ones(name, points, device):
 @pytest.mark.parametrize("name", KERNELS)
 def test_half_precision_is_the_kernel_of_rounded_points(name, device):
     X = torch.tensor(POINTS["any"].astype(np.float32), device=device)
-    kernel = on_device.fitted(KERNELS[name], X)
+    kernel = on_device.on_grid(KERNELS[name].fitted(X), X)
     exact = on_device.prepare(kernel, X)
     half = on_device.prepare(kernel, X, half=True)
-    assert all(part.halves is None or part.halves.low is None for part in (half, *half.parts))
+    assert not isinstance(half, on_device.FusedPoints) or half.halves.low is None
     values, about = (on_device.block(kernel, one, one).cpu().numpy() for one in (half, exact))
     assert np.allclose(values, about, rtol=1e-2, atol=1e-2)
     assert np.abs(values - about).max() > 1e-7

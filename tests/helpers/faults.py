@@ -196,12 +196,13 @@ class StatefulExecutor:
         return [worker] if worker in self.client.nthreads() else None
 
 
-MEMORY: dict[int, np.ndarray] = {}
+MEMORY: dict[int, list[np.ndarray]] = {}
 
 
 def remembering_sweep(block, k, sites, order):
     """A sweep from the sites that this process remembers, if there are any."""
-    begins = not sites.any()
-    before = np.zeros_like(sites) if begins else MEMORY.get(k, np.zeros_like(sites))
+    nothing = [np.zeros_like(one) for one in sites]
+    begins = not any(one.any() for one in sites)
+    before = nothing if begins else MEMORY.get(k, nothing)
     MEMORY[k], sums = sweep(block, k, before, order)
     return MEMORY[k], sums

@@ -5,7 +5,6 @@ from scipy.special import log_ndtr, log_softmax
 
 from bayespoint import _core
 from bayespoint.engines import Request
-from bayespoint.posteriors.joint import contrasts
 from bayespoint.spaces import Coordinates
 
 
@@ -30,7 +29,7 @@ def targets(y, n_classes=3):
 
 def learn(engine, Z, y, n_classes=3, **request):
     """The joint posterior in the coordinates Z."""
-    return engine.run(Plain(Z), targets(y, n_classes), Request(joint=True, **request))[0]
+    return engine.run(Plain(Z), targets(y, n_classes), Request(coding="joint", **request))[0]
 
 
 def by_importance(Z, y, scale, n_classes=3, n_draws=400_000, softmax=False):
@@ -71,75 +70,20 @@ def factor_by_factor(Z, y, scale, noise=1.0, n_classes=3, sweeps=60):
                 directions.append(b)
     B = np.array(directions)
     prior = np.append(np.full(n_classes * d, scale**-2.0), np.full(n, noise**-2.0))
-    shift, rate = np.zeros(len(B)), np.zeros(len(B))
+    shift, rate, law = np.zeros(len(B)), np.zeros(len(B)), (_core.ep.PROBIT, noise**2, 0.0)
     for _ in range(sweeps):
         for k, b in enumerate(B):
             covariance = np.linalg.inv(np.diag(prior) + (B.T * rate) @ B)
             mean = covariance @ (B.T @ shift)
             e, f = b @ covariance @ b, b @ mean
             c = 1 - rate[k] * e
-            shift[k], rate[k], _, _ = _core.ep.match((f - shift[k] * e) / c, e / c, noise**2, 0.0)
+            shift[k], rate[k], _, _ = _core.ep.match((f - shift[k] * e) / c, e / c, law)
     covariance = np.linalg.inv(np.diag(prior) + (B.T * rate) @ B)
     mean = covariance @ (B.T @ shift)
     e, f, y_yes = np.einsum("ki,ij,kj->k", B, covariance, B), B @ mean, np.ones(len(B))
     ones = np.ones(len(B))
-    _, constant = _core.ep.summary(e, f, y_yes, shift, rate, ones, noise**2, 0.0)
+    _, constant = _core.ep.summary(e, f, y_yes, shift, rate, ones, law)
     determinant = np.linalg.slogdet(covariance)[1] + np.log(prior).sum()
     evidence = constant.sum() + 0.5 * determinant + 0.5 * shift @ f
     own = slice(0, n_classes * d)
     return mean[own].reshape(n_classes, d).T, covariance[own, own], evidence
-
-
-def message_by_message(X, y, scale, noise, n_classes):
-    """One message from each label to each weight of each contrast, from moments.
-
-    Each label meets a cavity of independent weights and a noise u of its own output, and its
-    rivals are sites of one direction each in all of these variables. Returns mean and standard
-    deviations of the weights and the evidence.
-    """
-    n, d = X.shape
-    H = contrasts(n_classes)
-    pull, precision = np.zeros((2, n, d * (n_classes - 1)))
-    before = np.full(d * (n_classes - 1), scale**-2.0)
-
-    def tilted(i, r, p):
-        """Moments of the weights given the label, and the logarithm of its probability."""
-        B = np.array(
-            [np.append(np.kron(X[i], H[y[i]] - H[j]), 1.0) for j in range(n_classes) if j != y[i]]
-        )
-        own = np.append(p, noise**-2.0)
-        held = np.append(r, 0.0)
-        a, b = np.zeros((2, len(B)))
-        for _ in range(40):
-            for k, along in enumerate(B):
-                S = np.linalg.inv(np.diag(own) + (B.T * b) @ B)
-                e, f = along @ S @ along, along @ S @ (held + B.T @ a)
-                c = 1 - b[k] * e
-                a[k], b[k], _, _ = _core.ep.match((f - a[k] * e) / c, e / c, noise**2, 0.0)
-        S = np.linalg.inv(np.diag(own) + (B.T * b) @ B)
-        mean = S @ (held + B.T @ a)
-        ones = np.ones(len(B))
-        _, constant = _core.ep.summary(
-            np.einsum("ki,ij,kj->k", B, S, B), B @ mean, ones, a, b, ones, noise**2, 0.0
-        )
-        log_z = constant.sum() + 0.5 * (np.linalg.slogdet(S)[1] + np.log(own).sum())
-        log_z += 0.5 * (mean @ (held + B.T @ a) - (held**2 / own).sum())
-        return mean[:-1], S.diagonal()[:-1], log_z
-
-    def log_mass(r, p):
-        return 0.5 * (r**2 / p - np.log(p)).sum()
-
-    last = np.inf
-    while np.abs(pull - last).max() > 1e-11:
-        last = pull.copy()
-        for i in range(n):
-            rest = np.arange(n) != i
-            r, p = pull[rest].sum(axis=0), before + precision[rest].sum(axis=0)
-            mean, variance, _ = tilted(i, r, p)
-            precision[i], pull[i] = 1 / variance - p, mean / variance - r
-    r, p = pull.sum(axis=0), before + precision.sum(axis=0)
-    evidence = log_mass(r, p) - log_mass(0.0, before)
-    for i in range(n):
-        cavity = r - pull[i], p - precision[i]
-        evidence += tilted(i, *cavity)[2] - log_mass(r, p) + log_mass(*cavity)
-    return (r / p).reshape(d, -1) @ H.T, (p**-0.5).reshape(d, -1).T, evidence

@@ -3,6 +3,7 @@
 import os
 
 import pytest
+
 from papers.datasets import VARIABLE
 
 REAL_DATA = [

@@ -1,6 +1,9 @@
 """Running the command in tests, and small tables for it."""
 
 import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -61,3 +64,14 @@ def loans(n=60, seed=0):
 def write(table, path):
     table.to_csv(path, index=False)
     return path
+
+
+def run_python(script, *arguments, **environment):
+    """Run a script in a new interpreter."""
+    return subprocess.run(
+        [sys.executable, "-c", script, *map(str, arguments)],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )

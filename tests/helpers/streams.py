@@ -109,26 +109,3 @@ def slow_rates(X, y, members, chunk, memory, calibration):
         each = [member.posterior_.left_out_log_probability[:, 0] for member in members]
         log_p.append(np.log(v @ np.exp(each) / v.sum()))
     return evidence, np.concatenate(log_p), mean, covariance
-
-
-def slow_tied(X, y, scale, n_sweeps):
-    """Stochastic EP with independent weights; means and precisions after some sweeps."""
-    X, d = X.toarray(), X.shape[1]
-    shift, rate, copies = np.zeros(d), np.zeros(d), np.zeros(d)
-    for _ in range(n_sweeps):
-        one = np.divide(1, copies, where=copies > 0, out=np.zeros(d))
-        for x, label in zip(X, y, strict=True):
-            used = np.flatnonzero(x)
-            precision = scale**-2.0 + rate - one * rate
-            mean, variance = (shift - one * shift) / precision, 1 / precision
-            s = np.sqrt(1 + x**2 @ variance)
-            t = label * (x @ mean) / s
-            slope = norm.pdf(t) / ndtr(t)
-            new_mean = mean + label * variance * x / s * slope
-            new_variance = variance - (variance * x / s) ** 2 * slope * (slope + t)
-            new_shift = new_mean / new_variance - mean / variance
-            new_rate = 1 / new_variance - 1 / variance
-            shift[used] += (new_shift - one * shift)[used]
-            rate[used] += (new_rate - one * rate)[used]
-        copies = (X != 0).sum(axis=0)
-    return shift / (scale**-2.0 + rate), scale**-2.0 + rate

@@ -8,6 +8,7 @@ from tests.helpers.kernel_formulas import triangle
 from bayespoint.kernels import (
     ConstantKernel,
     FunctionKernel,
+    MaternKernel,
     PolynomialKernel,
     PrecomputedKernel,
     RadialKernel,
@@ -20,6 +21,8 @@ STEP = 1e-5  # of a logarithm: the error of a central difference is about STEP^2
 CUBIC = PolynomialKernel(degree=3, gamma=0.7, coef0=0.4)
 KERNELS = {
     "rbf": RadialKernel(gamma=0.3),
+    "matern32": MaternKernel(nu=1.5, gamma=0.3),
+    "matern52": MaternKernel(nu=2.5, gamma=0.3),
     "poly": CUBIC,
     "poly without a constant": PolynomialKernel(degree=2, gamma=0.7),
     "linear": PolynomialKernel(gamma=0.7, coef0=0.4),
@@ -73,7 +76,7 @@ def test_derivatives_of_the_matrix(name, normalize):
 @pytest.mark.parametrize("name", KERNELS)
 def test_derivatives_and_slopes_between_different_points(name, normalize, monkeypatch):
     """More points than one small part, of other units than the training points."""
-    monkeypatch.setattr("bayespoint.kernels.terms.SMALL", 3)
+    monkeypatch.setattr("bayespoint.kernels.sums.SMALL", 3)
     X, other = points(), 5 * points()[:7]
     kernel = clone(KERNELS[name]).set_params(normalize=normalize or KERNELS[name].normalize)
     fitted = kernel.fitted(X)

@@ -7,11 +7,19 @@ from urllib.error import URLError
 import numpy as np
 import pandas as pd
 import pytest
-from papers.datasets import SHIPPED, UCI, Source, available, data_folder, load_mnist, load_uci
 from tests.helpers.real_data import REAL_DATA
 
-from bayespoint.exceptions import DataUnavailableError
 from papers import datasets
+from papers.datasets import (
+    SHIPPED,
+    UCI,
+    DataUnavailableError,
+    Source,
+    available,
+    data_folder,
+    load_mnist,
+    load_uci,
+)
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,19 @@ from math import erfc, exp, pi, prod, sqrt
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from rich.console import Console
+from scipy.integrate import dblquad, quad
+from scipy.optimize import minimize
+from scipy.special import log_expit, log_ndtr, ndtr
+from scipy.stats import entropy, multivariate_normal, norm
+
+from bayespoint import BayesPointClassifier
+from bayespoint.engines import ExpectationPropagation
+from bayespoint.tools.plots import house_style
+from papers import Context, ep, perform, write_index, write_run
 from papers.base import Column, Row, Table
 from papers.cells import table_heads, table_rows
+from papers.command import result_table
 from papers.ep import bumps as plane
 from papers.ep import digits, two_weights
 from papers.ep.bumps import CENTRES, WIDTHS, bumps, uncertainty
@@ -24,17 +35,6 @@ from papers.ep.two_weights import (
     levels,
     verdict,
 )
-from rich.console import Console
-from scipy.integrate import dblquad, quad
-from scipy.optimize import minimize
-from scipy.special import log_expit, log_ndtr, ndtr
-from scipy.stats import entropy, multivariate_normal, norm
-
-from bayespoint import BayesPointClassifier
-from bayespoint.cli.reproduction import result_table
-from bayespoint.engines import ExpectationPropagation
-from bayespoint.tools.plots import house_style
-from papers import Context, ep, perform, write_index, write_run
 
 LIKELIHOODS = {"probit": log_ndtr, "logistic": log_expit}
 

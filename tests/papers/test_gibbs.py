@@ -4,24 +4,19 @@ import json
 
 import numpy as np
 import pytest
-from papers.gibbs import EXPERIMENT, curves, plane, posterior, sphere, votes
 from scipy.optimize import nnls
+from tests.helpers.experiments import small_run
 from tests.helpers.sphere import integrate
 
 from bayespoint.tools.plots import house_style
-from papers import Context, perform
+from papers.gibbs import curves, plane, posterior, sphere, votes
+
+pytestmark = pytest.mark.xdist_group("gibbs")  # one run for all
 
 
 @pytest.fixture(scope="module")
 def run():
-    """A run that is quicker still."""
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (sphere, votes):
-            patch.setitem(module.N_SETS, "quick", 2)
-        patch.setitem(curves.N_SETS, "quick", 2)
-        patch.setitem(curves.N_LABELS, "quick", 5)
-        patch.setitem(plane.EVIDENCE_THIN, "quick", 2)
-        return perform(EXPERIMENT, Context())
+    return small_run("gibbs")[0]
 
 
 @pytest.mark.filterwarnings("ignore::bayespoint.exceptions.ChainsDisagreeWarning")

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from papers.knapsack import EXPERIMENT, sparse, splits, tables, toy
 from scipy.stats import ttest_1samp
 
 from papers import Context, perform, write_run
+from papers.knapsack import EXPERIMENT, sparse, splits, tables, toy
 
 
 @pytest.fixture(scope="module")

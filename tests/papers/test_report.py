@@ -12,14 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from papers.base import HOLDS, OPEN, PARTLY, REFUTED
-from papers.cells import table_rows, verdict_word
-from papers.large_scale import problem
-from papers.large_scale.samples import sample_errors
-from papers.report import FORMAT
-from papers.summary import plain, summary_text
-from papers.verdicts import compare, error_row, two_errors_around
 from sklearn.base import clone
+from tests.helpers.experiments import small_run, tables_and_data
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import PermutedPerceptron
@@ -31,6 +25,13 @@ from papers import (
     write_run,
     write_summary,
 )
+from papers.base import HOLDS, OPEN, PARTLY, REFUTED
+from papers.cells import table_rows, verdict_word
+from papers.large_scale import problem
+from papers.large_scale.samples import sample_errors
+from papers.report import FORMAT
+from papers.summary import plain, summary_text
+from papers.verdicts import compare, error_row, two_errors_around
 
 
 @pytest.fixture(scope="module")
@@ -47,40 +48,38 @@ def out(run, tmp_path_factory):
     return folder
 
 
-def tables_and_data(result):
-    return [asdict(table) for table in result.tables], [figure.data for figure in result.figures]
-
-
 # All experiments -------------------------------------------------------------------------------
 
 
 ELSEWHERE = """
 import json, sys
-from tests.papers.test_report import tables_and_data
-from papers import EXPERIMENTS, Context
-result = EXPERIMENTS[sys.argv[1]].run(Context())
-json.dump(tables_and_data(result), sys.stdout)
+from tests.helpers.experiments import small_run, tables_and_data
+run, _ = small_run(sys.argv[1])
+sys.stdout.flush()
+print("the result", json.dumps(tables_and_data(run)), sep="\\n")
 sys.exit("matplotlib" in sys.modules)
 """
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_an_experiment_is_silent_deterministic_and_judged(name, capsys):
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in EXPERIMENTS]
+)
+def test_an_experiment_is_silent_deterministic_and_judged(name):
     """The same comes out in another process, where nothing is drawn before it is asked for."""
-    told = []
-    result = EXPERIMENTS[name].run(Context(tell=told.append))
-    assert all(any(row.verdict for row in table.rows) for table in result.tables)
+    run, told = small_run(name)
+    tables = run.result.tables
+    assert all(any(row.verdict for row in table.rows) for table in tables)
     assert told
-    findings = list(EXPERIMENTS[name].findings(result.tables))
+    findings = list(EXPERIMENTS[name].findings(tables))
     assert len(findings) >= 3
     assert {one.verdict for one in findings} <= {HOLDS, PARTLY, REFUTED, OPEN}
-    assert EXPERIMENTS[name].picture in {figure.name for figure in result.figures}
-    assert capsys.readouterr() == ("", "")
-    other = subprocess.run(
-        [sys.executable, "-c", ELSEWHERE, name], capture_output=True, text=True, check=False
-    )
-    assert other.returncode == 0, other.stderr
-    assert json.loads(other.stdout) == json.loads(json.dumps(tables_and_data(result)))
+    assert EXPERIMENTS[name].picture in {figure.name for figure in run.result.figures}
+    command = [sys.executable, "-c", ELSEWHERE, name]
+    other = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert other.returncode == 0 and other.stderr == "", other.stderr
+    printed, numbers = other.stdout.split("the result\n")
+    assert printed == ""
+    assert json.loads(numbers) == json.loads(json.dumps(tables_and_data(run)))
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

@@ -6,9 +6,8 @@ from numpy.testing import assert_allclose
 from sklearn.metrics import average_precision_score, roc_curve
 from tests.helpers.reports import ask, random_answers
 
-from bayespoint.reports import decisions, pictures
-from bayespoint.reports.costs import thresholds
-from bayespoint.reports.curves import curve
+from bayespoint.reports import decisions, figures
+from bayespoint.reports.costs import at_thresholds
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -16,7 +15,7 @@ def test_curves_are_those_of_scikit_learn(n_classes):
     p, y, classes, weight = random_answers(200, n_classes)
     found = ask(p, y, classes, sample_weight=weight)
     for c, label in enumerate(classes):
-        one = curve(found.answers, c)
+        one = found.answers.curve(c)
         false_alarms, recall, _ = roc_curve(
             y == label, p[:, c], sample_weight=weight, drop_intermediate=False
         )
@@ -30,7 +29,7 @@ def test_curves_are_those_of_scikit_learn(n_classes):
 def test_a_class_without_points_has_no_curve():
     p, _, classes, _ = random_answers(20, 2)
     found = ask(p, ["a"] * 20, classes)
-    assert curve(found.answers, 1) is None
+    assert found.answers.curve(1) is None
     assert "one class only" in decisions.curves(found)
 
 
@@ -41,7 +40,7 @@ def test_thresholds_by_counting(n_classes):
     costs = rng.uniform(0, 5, (n_classes, n_classes))
     found = ask(p, y, classes, sample_weight=weight, costs=costs)
     truth = np.searchsorted(classes, y)
-    for one in thresholds(found.answers, 1, costs, [0.1, 0.37, 0.6]):
+    for one in at_thresholds(found.answers, 1, costs, [0.1, 0.37, 0.6]):
         answers, total = [], 0.0
         for row, true, copies in zip(p, truth, weight, strict=True):
             others = [k for k in range(n_classes) if k != 1]
@@ -79,9 +78,9 @@ def test_the_threshold_that_theory_gives_costs_least():
     y = np.where(rng.uniform(size=50_000) < p, "b", "a")
     costs = np.array([[0.0, 1.0], [4.0, 0.0]])
     found = ask(np.column_stack([1 - p, p]), y, ["a", "b"], costs=costs)
-    rows = thresholds(found.answers, 1, costs, np.linspace(0.05, 0.95, 19))
+    rows = at_thresholds(found.answers, 1, costs, np.linspace(0.05, 0.95, 19))
     assert min(rows, key=lambda one: one.cost).threshold == pytest.approx(0.2, abs=0.051)
-    (at,) = thresholds(found.answers, 1, costs, [0.2])
+    (at,) = at_thresholds(found.answers, 1, costs, [0.2])
     assert at.cost == pytest.approx(found.expected_costs[1].cost)
 
 
@@ -90,7 +89,7 @@ def test_mistakes_cost_1_unless_others_are_given():
     found = ask(p, y, classes)
     error = 1 - found.metrics["accuracy"].value
     assert found.expected_costs[0].cost == pytest.approx(error)
-    assert "Every mistake costs 1" in decisions.cost_words(found)
+    assert "Every error costs 1" in decisions.cost_words(found)
     for bad, message in ((np.ones((3, 3)), r"shape \(4, 4\)"), (np.full((4, 4), np.inf), "finite")):
         with pytest.raises(ValueError, match=message):
             ask(p, y, classes, costs=bad)
@@ -111,6 +110,6 @@ def test_at_most_ten_classes_are_drawn():
     y = np.arange(60) % 12
     y[:20] = 7
     found = ask(p, y, np.arange(12))
-    assert len(pictures.drawn_classes(found)) == 10
-    assert 7 in pictures.drawn_classes(found)
+    assert len(figures.drawn_classes(found)) == 10
+    assert 7 in figures.drawn_classes(found)
     assert "The 10 most frequent classes" in decisions.curves(found)

@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from bayespoint import BayesPointClassifier
 from bayespoint.reports import compare, inputs, measure, profile
 from bayespoint.reports.drift import difference
+from bayespoint.reports.evaluation import Report
 
 X, y = load_iris(return_X_y=True, as_frame=True)
 
@@ -53,7 +54,7 @@ def test_kernels_have_relevance_but_no_weights():
     clf = BayesPointClassifier(kernel="rbf", engine="laplace").fit(X, y)
     found = measure(clf, X, y)
     assert found.features.weights is None
-    shown = inputs.features(found)
+    shown = inputs.features(Report(found))
     assert "relevance" in shown
     assert "weight for" not in shown
     json.dumps(found.to_dict())
@@ -62,7 +63,7 @@ def test_kernels_have_relevance_but_no_weights():
 def test_other_classifiers_have_no_section():
     found = measure(LogisticRegression(max_iter=1000).fit(X, y), X, y)
     assert found.features is None
-    assert inputs.features(found) == ""
+    assert inputs.features(Report(found)) == ""
 
 
 # Columns ---------------------------------------------------------------------------------------
@@ -116,8 +117,9 @@ def test_what_can_change():
 
 
 def test_many_columns_are_folded():
+    found = measure(linear().fit(X, y), X, y)
     shifts = compare(profile(make(100, 0)), make(100, 1))
-    shown = inputs.columns(shifts, ["what was <done>"])
+    shown = inputs.columns(Report(found, shifts=shifts, preparation=["what was <done>"]))
     assert "<summary>1 more</summary>" in shown
     assert "<li>what was &lt;done&gt;</li>" in shown
-    assert inputs.columns([], []) == ""
+    assert inputs.columns(Report(found)) == ""

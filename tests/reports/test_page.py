@@ -26,8 +26,8 @@ from tests.helpers.reports import (
 )
 
 from bayespoint import BayesPointClassifier
-from bayespoint.reports import examples, pictures, sections, write_evaluation
-from bayespoint.reports.model import describe_model
+from bayespoint.reports import examples, figures, sections, write_evaluation
+from bayespoint.reports.measurement import describe_model
 
 # The model in words ------------------------------------------------------------------------------
 
@@ -138,7 +138,7 @@ def test_page_tells_all(tmp_path):
 def test_drawings_are_the_same_every_time():
     evaluation, _ = digits_evaluation()
     light, again, dark = (
-        pictures.as_svg(pictures.draw_rejection, evaluation, dark) for dark in (False, False, True)
+        figures.as_svg(figures.draw_rejection, evaluation, dark) for dark in (False, False, True)
     )
     assert light == again
     assert light != dark
@@ -151,20 +151,20 @@ def test_many_classes_are_not_drawn_as_a_matrix():
     shown = sections.confusion(found)
     assert '<th scope="row">7</th><td>3</td><td>2</td>' in shown
     assert shown.count("<tr>") == 3
-    assert "all answers are right" in sections.confusion(ask(p / 1.5, [3] * 5, np.arange(40)))
+    assert "all predictions are correct" in sections.confusion(ask(p / 1.5, [3] * 5, np.arange(40)))
 
 
 def test_names_of_classes_and_columns_are_shown_as_they_are(tmp_path):
     page = columns_page(tmp_path).read_text(encoding="utf-8")
     assert problems_in_source(page) == []
     assert EVIL not in page
-    assert "Different from the training: x0." in page
+    assert "Different from the training data: x0." in page
     drawings = [
         base64.b64decode(one).decode() for one in re.findall(r'svg\+xml;base64,([^"]+)', page)
     ]
     assert len(drawings) == 12  # rejection, reliability, two curves, costs, weights; each twice
     assert sum("<!--  _yes $1{ -->" in one for one in drawings) >= 6  # in legends
-    assert pictures.plain("a\x1b") == "a?"
+    assert figures.plain("a\x1b") == "a?"
 
 
 def test_all_that_users_bring_is_escaped(tmp_path):

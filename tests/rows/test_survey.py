@@ -5,9 +5,9 @@ import pytest
 from tests.helpers.blocks import noisy
 
 from bayespoint.classifier.problem import weights
-from bayespoint.classifier.scaling import Scaling
 from bayespoint.rows import LocalExecutor, from_arrays
 from bayespoint.rows.survey import survey
+from bayespoint.spaces.scaling import Scaling
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -46,7 +46,7 @@ def fails(match, estimator=EP, error=ValueError, **parameters):
 @pytest.mark.parametrize(
     ("parameters", "match"),
     [
-        ({}, "nothing to search: give param_grid, param_bounds, or both"),
+        ({}, "nothing to search: set param_grid, param_bounds, or both"),
         ({"param_bounds": {}}, "nothing to search"),
         ({"param_grid": []}, "'param_grid' parameter of EvidenceSearch must be .*not empty"),
         ({"param_grid": 3}, "'param_grid' parameter of EvidenceSearch must be .*Got 3"),
@@ -158,5 +158,5 @@ def test_fits_that_have_not_converged_are_not_chosen():
 
 
 def test_a_search_that_is_not_done_says_so():
-    with pytest.warns(ConvergenceWarning, match="still climbing when it reached max_iter=1"):
+    with pytest.warns(ConvergenceWarning, match="had not converged when it reached max_iter=1"):
         EvidenceSearch(EP, param_bounds={SCALE: (1e-3, 1e3)}, max_iter=1).fit(*separable())

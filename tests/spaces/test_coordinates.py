@@ -101,7 +101,7 @@ def test_engines_of_more_points_than_weights_read_them_in_parts(engine, monkeypa
         return posterior, evidence_gradient(engine, space, X, targets, posterior, names)
 
     expected, gradient = run()
-    sizes, rows = [], Coordinates.rows
+    sizes, rows = [], Coordinates.native_rows
 
     def watched(self, *which):
         found = rows(self, *which)
@@ -109,7 +109,7 @@ def test_engines_of_more_points_than_weights_read_them_in_parts(engine, monkeypa
         return found
 
     monkeypatch.setattr(coordinates, "PART", 64)
-    monkeypatch.setattr(Coordinates, "rows", watched)
+    monkeypatch.setattr(Coordinates, "native_rows", watched)
     posterior, same = run()
     assert max(sizes) == 64
     np.testing.assert_allclose(posterior.mean, expected.mean, atol=1e-9)
@@ -151,5 +151,5 @@ def test_the_kernel_matrix_is_kept_where_it_has_full_rank(ridge):
 def test_a_classifier_does_not_carry_its_kernel_matrix():
     X, y = problem(50, 3)
     clf = BayesPointClassifier(temperature=1.0, kernel="rbf").fit(X, y)
-    sizes = [part.size for part in vars(clf._space).values() if isinstance(part, np.ndarray)]
+    sizes = [part.size for part in vars(clf.model_.space).values() if isinstance(part, np.ndarray)]
     assert sum(size >= 50**2 for size in sizes) == 1  # the triangle that new points need

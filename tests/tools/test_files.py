@@ -101,3 +101,12 @@ def test_it_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda number: synced.append(path.exists()))
     write(path)
     assert synced == [False]
+
+
+def test_links_in_a_circle_stay_links(tmp_path):
+    one, other = tmp_path / "a.txt", tmp_path / "b.txt"
+    one.symlink_to(other)
+    other.symlink_to(one)
+    with pytest.raises(OSError, match="form a loop"):
+        write(one)
+    assert one.is_symlink() and other.is_symlink()

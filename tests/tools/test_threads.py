@@ -205,13 +205,12 @@ def test_threads_of_blas_depend_on_the_items_and_not_on_jobs(four_threads, n_ite
 
 
 def threads_used(n_jobs=None):
-    barrier = threading.Barrier(3)
+    barrier, caller = threading.Barrier(3), threading.current_thread()
 
     def task(item):
-        try:
-            barrier.wait(timeout=0.5)
-        except threading.BrokenBarrierError:
+        if threading.current_thread() is caller:
             return False
+        barrier.wait()  # until there are three
         return True
 
     return in_parallel(task, range(3), n_jobs=n_jobs)

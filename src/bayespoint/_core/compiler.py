@@ -1,18 +1,97 @@
-"""The one decorator of the compiled layer."""
+"""The one decorator of the compiled layer, and the folders of its compiled code.
 
+Numba notices that the file of a cached function has changed. It does not notice that another file
+has, whose functions and constants it compiled into it. So every state of a file, together with all
+that it imports from its folder, has a cache of its own.
+"""
+
+import hashlib
+import inspect
+import os
+import re
+import shutil
+import tempfile
+import threading
 from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numba
+from numba.misc.appdirs import AppDirs
+
+KEPT = 5  # states of a file whose code is kept: the last ones used
+IMPORT = re.compile(r"^\s*(?:from\s+\S+\s+)?import\s+(?:\([^)]*\)|.*)", re.MULTILINE)
+SETTINGS: Any = numba.config  # its names are made from the environment
+_DECORATING = threading.Lock()
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile at the first call, without the GIL, and keep the result on disk if possible.
 
-    Where neither the package's folder nor the user's cache folder can be written Numba refuses to
-    cache at all; then the function is compiled anew in each process instead of failing.
+    Where neither the package's folder nor the user's cache folder can be written the function is
+    compiled anew in each process instead of failing.
     """
+    with _DECORATING:
+        given = SETTINGS.CACHE_DIR
+        try:
+            SETTINGS.CACHE_DIR = cache_folder(inspect.getfile(function), given)
+            return numba.njit(cache=True, nogil=True)(function)
+        except RuntimeError:
+            return numba.njit(nogil=True)(function)
+        finally:
+            SETTINGS.CACHE_DIR = given
+
+
+@cache
+def cache_folder(file: str, given: str) -> str:
+    """Where Numba keeps compiled code of this file in its present state.
+
+    The places are those where Numba would look: ``given`` (NUMBA_CACHE_DIR), ``__pycache__``, the
+    user's cache folder.
+    """
+    path = Path(file)
     try:
-        return numba.njit(cache=True, nogil=True)(function)
-    except RuntimeError:
-        return numba.njit(nogil=True)(function)
+        state = digest(path)
+    except OSError:
+        return given  # within an archive or executable, which Numba knows and nobody edits
+    user = AppDirs(appname="numba", appauthor=False).user_cache_dir
+    for parent in filter(None, [given, path.parent / "__pycache__", user]):
+        folder = Path(parent, f"bayespoint-{path.stem}-{state}")
+        try:
+            if not folder.exists():
+                remove_old(folder)
+            folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()
+            os.utime(folder)
+        except OSError:
+            continue
+        return str(folder)
+    raise RuntimeError(f"no folder for compiled code of {file} can be written")
+
+
+def digest(path: Path) -> str:
+    """A digest of a file, of all that it imports from its folder, and of how Numba checks it."""
+    texts: dict[str, str] = {}
+    waiting = {path}
+    while waiting:
+        source = waiting.pop()
+        texts[source.name] = source.read_text(encoding="utf-8")
+        words = set(re.findall(r"\w+", " ".join(IMPORT.findall(texts[source.name]))))
+        others = path.parent.glob("*.py")
+        waiting |= {other for other in others if other.stem in words and other.name not in texts}
+    state = repr((sorted(texts.items()), SETTINGS.BOUNDSCHECK))
+    return hashlib.sha256(state.encode()).hexdigest()[:16]
+
+
+def remove_old(folder: Path) -> None:
+    """Make room for a new folder: of those of the same file the last used ones stay.
+
+    A process that still uses one of the others compiles again.
+    """
+    pattern = folder.name.rpartition("-")[0] + "-" + "?" * 16
+    by_age = sorted((older.stat().st_mtime, older) for older in folder.parent.glob(pattern))
+    for _, older in by_age[: 1 - KEPT]:
+        with suppress(OSError):
+            shutil.rmtree(older)

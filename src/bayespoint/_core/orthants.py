@@ -12,7 +12,7 @@ ROOT_2_PI = math.sqrt(2 * math.pi)
 FEW = 256  # quasi-random points that are enough for a probability p of four outputs,
 CLEAR = 0.01  # or of any number, if p (1 - p) is smaller than this
 NEGLIGIBLE = 1e-5  # chance against the best below which an output takes no part in the others'
-ENOUGH = 5e-4  # two doublings of the points that change all shares by less are enough for 1e-3
+SMALL_CHANGE = 5e-4  # of all shares; two doublings of the points with less are enough for 1e-3
 MOST = 2**21  # numbers in an array of points
 RARE = 0.005  # share times number of outputs below which an output has points of its own,
 FEWEST = 128  # which are good to some per cent of its share
@@ -265,11 +265,11 @@ def all_at_once(m: NDArray, S: NDArray, points: NDArray, shares: NDArray) -> boo
             for c in range(size):
                 change = max(change, abs(total[c] / scale - shares[c]))
                 shares[c] = total[c] / scale
-            if change < ENOUGH and was_small:
+            if change < SMALL_CHANGE and was_small:
                 return True
-            if q >= FEW and change**2 * (q + 1) > ENOUGH**2 * len(points):
+            if q >= FEW and change**2 * (q + 1) > SMALL_CHANGE**2 * len(points):
                 return False  # at the rate of random points
-            was_small = change < ENOUGH
+            was_small = change < SMALL_CHANGE
     return False
 
 

@@ -15,8 +15,7 @@ array([0.147, 0.66 , 0.23 ])
 array([1])
 """
 
-from bayespoint.active.curve import LearningCurve
-from bayespoint.active.display import LearningCurveDisplay
+from bayespoint.active.curve import LearningCurve, LearningCurveDisplay
 from bayespoint.active.loop import learn_actively
 from bayespoint.active.scores import bald, entropy
 from bayespoint.active.strategies import query

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from bayespoint.tools.numbers import TINY
+
 SLACK = 0.03  # noise added to any answer, so that few samples do not explain everything
 SHORT = 20  # candidates considered at first, for each point to choose
 SAME = 1e-9  # relative difference below which two gains are equal up to rounding
@@ -48,7 +50,7 @@ class Committee:
         """Condition on the label of a point."""
         noise = self._noise[point]
         # An answer without noise is the same for all classifiers, and has no information.
-        is_open = noise > np.finfo(np.float64).tiny
+        is_open = noise > TINY
         precision = np.divide(1.0, noise, out=np.zeros_like(noise), where=is_open)
         seen = np.sqrt(precision)[:, None] * self._vectors[point]
         _, s, V = np.linalg.svd(seen, full_matrices=False)

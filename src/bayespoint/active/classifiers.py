@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from bayespoint.tools.pipelines import split_pipeline
+from bayespoint.tools.pipelines import n_rows, split_pipeline
 
 CHUNK = 1024  # points at a time, for outputs of all samples of the posterior
 
@@ -30,11 +30,6 @@ def check_classifier(clf: Any) -> None:
             "Active learning needs a classifier with a posterior: a BayesPointClassifier, alone or "
             f"as the last step of a pipeline. Got {last!r} instead."
         )
-
-
-def n_rows(X: Any) -> int:
-    """Number of points in an array, a DataFrame, a list or a sparse matrix."""
-    return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
 def rows(X: Any, indices: NDArray[np.intp]) -> Any:

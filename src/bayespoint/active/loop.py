@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_consistent_length
 
-from bayespoint.active.classifiers import check_classifier
+from bayespoint.active.classifiers import check_classifier, rows
 from bayespoint.active.curve import LearningCurve
-from bayespoint.active.parameters import check_count, check_indices
-from bayespoint.active.pool import Pool
 from bayespoint.active.scores import seed_from
-from bayespoint.active.strategies import Strategy, get_rule, query
-from bayespoint.active.transcript import Oracle, Transcript
+from bayespoint.active.strategies import Strategy, check_count, check_indices, get_rule, query
+from bayespoint.tools.pipelines import n_rows
 
-GOING_ON = "Labels up to here: .curve of this exception. Pass start=curve to go on with them."
+Oracle = Callable[[NDArray[np.intp]], ArrayLike | Iterator[Any]]
+GOING_ON = "The attribute curve of this exception has all labels so far; continue with start=curve."
 
 
 def learn_actively(
@@ -113,24 +116,24 @@ def learn_actively(
             "The oracle must be a function of indices that returns labels, such as lambda i: y[i]. "
             f"Got {type(oracle).__name__} instead."
         )
-    run = ActiveRun(pool, Transcript(oracle, earlier), earlier)
+    run = ActiveRun(pool, oracle, earlier)
     try:
         run.begin(order, n_first, n_first + n_queries)
-        while run.fit() < n_first + n_queries and len(run.said.asked) < pool.n_points:
+        while run.fit() < n_first + n_queries and len(run.asked) < pool.n_points:
             # After a longer start, continue to where other runs stop, so that curves can be
             # averaged.
-            n_to_next = batch_size - (run.said.n_labels - n_first) % batch_size
-            n_to_end = n_first + n_queries - run.said.n_labels
+            n_to_next = batch_size - (run.n_labels - n_first) % batch_size
+            n_to_end = n_first + n_queries - run.n_labels
             chosen = query(
                 run.estimator,
-                pool.as_seen(pool.X, run.said.indices),
-                min(n_to_next, n_to_end, pool.n_points - len(run.said.asked)),
+                pool.as_seen(pool.X, run.indices),
+                min(n_to_next, n_to_end, pool.n_points - len(run.asked)),
                 strategy=strategy,
-                exclude=run.said.asked,
+                exclude=run.asked,
                 n_draws=n_draws,
                 random_state=int(rng.integers(2**31)),
             )
-            run.said.ask(chosen)
+            run.ask(chosen)
     except BaseException as error:
         error.curve = run.curve()  # type: ignore[attr-defined]
         error.add_note(GOING_ON)
@@ -138,60 +141,158 @@ def learn_actively(
     return run.curve()
 
 
-class ActiveRun:
-    """Labels, fits and scores of a run, at any moment."""
+class Pool:
+    """Fits a classifier to some points of the pool and tests it.
 
-    def __init__(self, pool: Pool, said: Transcript, earlier: LearningCurve | None) -> None:
-        self.pool, self.said = pool, said
-        self.estimator = None if earlier is None else earlier.estimator
-        self._n_start = 0 if earlier is None else earlier.n_start
+    A precomputed kernel has a column for each labelled point, so its columns change with these.
+    """
+
+    def __init__(self, clf: Any, X: Any, X_test: Any, y_test: ArrayLike | None) -> None:
+        if (X_test is None) != (y_test is None):
+            raise ValueError(
+                "X_test and y_test must be passed together. Got only "
+                f"{'y_test' if X_test is None else 'X_test'}."
+            )
+        if X_test is not None:
+            check_consistent_length(X_test, y_test)
+        self.clf = clf
+        self.X, self.X_test, self.y_test = X, X_test, y_test
+        self.n_points = n_rows(X)
+        self.pairwise = get_tags(clf).input_tags.pairwise
+        if self.pairwise and np.shape(X) != (self.n_points, self.n_points):
+            raise ValueError(
+                "With a precomputed kernel X_pool must be the square matrix between all points of "
+                f"the pool. Got shape {np.shape(X)} instead."
+            )
+
+    def fit(self, labelled: NDArray[np.intp], labels: NDArray) -> Any:
+        """A clone of the classifier, fitted to the labelled points."""
+        X = self.as_seen(self.X, labelled)
+        return clone(self.clf).fit(rows(X, labelled), labels)
+
+    def score(self, fitted: Any, labelled: NDArray[np.intp]) -> float:
+        """Accuracy on the test points; NaN without test points."""
+        if self.X_test is None:
+            return np.nan
+        return float(fitted.score(self.as_seen(self.X_test, labelled), self.y_test))
+
+    def as_seen(self, X: Any, labelled: NDArray[np.intp]) -> Any:
+        """The points as a classifier that was fitted to the labelled points takes them."""
+        return np.asarray(X)[:, labelled] if self.pairwise else X
+
+
+class ActiveRun:
+    """Labels, fits and scores of a run, at any moment: an error later loses none of them.
+
+    Parameters
+    ----------
+    pool : Pool
+        The points.
+    oracle : callable
+        Takes indices; returns their labels, or an iterator that gives one after another.
+    earlier : LearningCurve, optional
+        A run to continue.
+    """
+
+    def __init__(self, pool: Pool, oracle: Oracle, earlier: LearningCurve | None) -> None:
+        self.pool, self._oracle = pool, oracle
+        self.estimator: Any = None
+        self._n_start = 0
+        self._indices: list[int] = []
+        self._labels: list[Any] = []
+        self._skipped: list[int] = []  # points of which the oracle cannot say what they are
         self._n_labels: list[int] = []
         self._scores: list[float] = []
         if earlier is not None:
-            before = earlier.n_labels < said.n_labels
+            self.estimator, self._n_start = earlier.estimator, earlier.n_start
+            self._indices, self._labels = earlier.indices.tolist(), list(earlier.labels)
+            self._skipped = earlier.skipped.tolist()
+            before = earlier.n_labels < self.n_labels
             scores = np.full(len(before), np.nan) if earlier.scores is None else earlier.scores
             self._n_labels = earlier.n_labels[before].tolist()
             self._scores = scores[before].tolist()
 
+    @property
+    def n_labels(self) -> int:
+        """Number of labels."""
+        return len(self._labels)
+
+    @property
+    def indices(self) -> NDArray[np.intp]:
+        """Points that have a label, in the order of the questions."""
+        return np.array(self._indices, dtype=np.intp)
+
+    @property
+    def asked(self) -> NDArray[np.intp]:
+        """All points that must not be asked for again."""
+        return np.array(self._indices + self._skipped, dtype=np.intp)
+
     def begin(self, order: NDArray[np.intp], n_first: int, n_end: int) -> None:
         """Ask for the first labels, and for more, one by one, until there are two classes."""
-        while len(order) and self.said.n_labels < n_end:
-            n_wanted = max(n_first - self.said.n_labels, 0 if self.said.has_two_classes else 1)
+        while len(order) and self.n_labels < n_end:
+            n_wanted = max(n_first - self.n_labels, 0 if self._has_two_classes() else 1)
             if n_wanted == 0:
                 break
             part, order = np.split(order, [n_wanted])
-            self.said.ask(part)
-        if not self.said.has_two_classes:
-            labels = self.said.labels
-            found = (
-                f"all {len(labels)} labels of the oracle are {labels[:1].tolist()[0]!r}"
-                if len(labels)
-                else ("the oracle gave no label")
-            )
+            self.ask(part)
+        if not self._has_two_classes():
+            found = "the oracle gave no label"
+            if self._labels:
+                label = np.array(self._labels)[:1].tolist()[0]
+                found = f"all {self.n_labels} labels of the oracle are {label!r}"
             raise ValueError(
                 f"A classifier needs two classes, but {found}. Pass the indices of points of two "
                 "classes as start, or raise n_queries."
             )
-        self._n_start = self._n_start or self.said.n_labels
+        self._n_start = self._n_start or self.n_labels
+
+    def _has_two_classes(self) -> bool:
+        return self.n_labels > 0 and len(np.unique(np.array(self._labels))) > 1
+
+    def ask(self, indices: NDArray[np.intp]) -> None:
+        """Ask for labels; None and NaN mean that the oracle cannot say."""
+        answer = self._oracle(indices.copy())
+        labels: Any = answer if isinstance(answer, Iterator) else np.asarray(answer)
+        if not isinstance(answer, Iterator):
+            check_answers(labels.shape, indices)
+        waiting = indices.tolist()
+        for label in labels:
+            if not waiting:
+                check_answers((len(indices) + 1,), indices)
+            index = waiting.pop(0)
+            if label is None or label != label:  # NaN does not equal itself
+                self._skipped.append(index)
+            else:
+                self._indices.append(index)
+                self._labels.append(label)
+        check_answers((len(indices) - len(waiting),), indices)
 
     def fit(self) -> int:
         """Fit to all labels, and return their number."""
-        indices = self.said.indices
-        self.estimator = self.pool.fit(indices, self.said.labels)
-        self._n_labels.append(len(indices))
-        self._scores.append(self.pool.score(self.estimator, indices))
-        return len(indices)
+        self.estimator = self.pool.fit(self.indices, np.array(self._labels))
+        self._n_labels.append(self.n_labels)
+        self._scores.append(self.pool.score(self.estimator, self.indices))
+        return self.n_labels
 
     def curve(self) -> LearningCurve:
         """All that is known up to now."""
         return LearningCurve(
-            indices=self.said.indices,
-            labels=self.said.labels,
-            skipped=self.said.skipped,
+            indices=self.indices,
+            labels=np.array(self._labels),
+            skipped=np.array(self._skipped, dtype=np.intp),
             n_start=self._n_start,
             n_labels=np.array(self._n_labels, dtype=np.intp),
             scores=None if self.pool.X_test is None else np.array(self._scores),
             estimator=self.estimator,
+        )
+
+
+def check_answers(shape: tuple[int, ...], indices: NDArray[np.intp]) -> None:
+    """Raise an error unless there is one label for each index."""
+    if shape != indices.shape:
+        raise ValueError(
+            f"The oracle must return one label for each of the {len(indices)} indices. Got an "
+            f"array of shape {shape} instead."
         )
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import validate_data
 
 from bayespoint.active.batch import choose_lazily, kinds, one_of_each
-from bayespoint.active.classifiers import drawn_outputs, n_rows, probabilities, rows, unwrap, votes
-from bayespoint.active.parameters import check_count, check_indices
+from bayespoint.active.classifiers import drawn_outputs, probabilities, rows, unwrap, votes
 from bayespoint.active.scores import bald, entropy, one_minus_margin, seed_from
+from bayespoint.tools.checks import validate_data
+from bayespoint.tools.pipelines import n_rows
 
 Strategy = str | Callable[[Any, Any], NDArray]
 
@@ -173,3 +174,31 @@ def taken_points(exclude: ArrayLike | None, n_pool: int) -> NDArray[np.bool_]:
     taken = np.zeros(n_pool, dtype=bool)
     taken[check_indices("exclude", () if exclude is None else exclude, n_pool)] = True
     return taken
+
+
+def check_indices(name: str, indices: ArrayLike, n_pool: int) -> NDArray[np.intp]:
+    """The indices as an array, or an error if they are invalid."""
+    values = np.asarray(indices)
+    if values.size == 0:
+        return np.empty(0, dtype=np.intp)
+    if values.ndim != 1 or not np.issubdtype(values.dtype, np.integer):
+        raise ValueError(
+            f"{name} must be a one-dimensional array of integers, indices into the pool. Got an "
+            f"array of shape {values.shape} and type {values.dtype} instead."
+        )
+    if values.min() < 0 or values.max() >= n_pool:
+        raise ValueError(
+            f"{name} must contain indices into the pool, from 0 to {n_pool - 1}. Got indices from "
+            f"{values.min()} to {values.max()} instead."
+        )
+    return values.astype(np.intp)
+
+
+def check_count(
+    name: str, value: Any, low: int, high: int | None = None, of_what: str = ""
+) -> None:
+    """Raise an error unless the value is an int in the range."""
+    is_int = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
+    if not is_int or value < low or (high is not None and value > high):
+        allowed = f"[{low}, inf)" if high is None else f"[{low}, {high}], {of_what}"
+        raise ValueError(f"{name} must be an int in the range {allowed}. Got {value!r} instead.")

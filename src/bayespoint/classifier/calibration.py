@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,17 +11,21 @@ from scipy.interpolate import CubicSpline
 from scipy.optimize import minimize_scalar
 from scipy.special import betaincinv, log_softmax, ndtri
 
+from bayespoint.codings import Coding
+from bayespoint.rows.sweeps import LeftOut
+from bayespoint.tools.numbers import TINY
+
 WIDEST = 2.0  # bound on |log T|
 LOG_TEMPERATURES = np.linspace(-WIDEST, WIDEST, 21)  # between which losses are smooth
 # Leave-one-out is optimistic where points are few: log T is worth n / (n + CAUTION) of itself.
 CAUTION = 50
-ENOUGH = 20_000  # points to learn a temperature from
+MOST_TEMPERATURE_POINTS = 20_000  # points to learn a temperature from
 # Forecasts of training points share most of the points that they were learned from. So the mean of
 # their losses varies more than that of independent losses: 1.2 to 1.3 times as much on 88 splits of
 # the tables that defaults are tuned on.
 DEPENDENCE = 1.3
-TINY = np.finfo(np.float64).tiny
 NONE = 1e-9  # errors, of points of little weight
+CHUNK = 65_536  # rows of which probabilities are computed at a time
 N_STEPS = 200  # of expectation maximisation, after which weights change in the third digit at most
 
 Part = tuple[Any, Any, Any]  # forecasts, codes and copies of some points
@@ -73,7 +77,7 @@ def loss_by_temperature(
     """How many copies of points there are, and their log-loss as a function of log T."""
     copies = np.ones(len(codes)) if weight is None else weight
     n = float(copies.sum())
-    some = slice(None, None, -(-len(codes) // ENOUGH))
+    some = slice(None, None, -(-len(codes) // MOST_TEMPERATURE_POINTS))
     scores, codes, copies = scores[some], codes[some], copies[some]
     rows, scale = np.arange(len(codes)), n / copies.sum()
 
@@ -262,3 +266,38 @@ def estimates(n: float, wrong: float, loss: float, spread: float) -> dict[str, E
         "error": Estimate(wrong, low, high),
         "log_loss": Estimate(loss, max(0.0, loss - half), loss + half),
     }
+
+
+def temperature_of(left_out: Sequence[LeftOut], coding: Coding, thinned: int = 1) -> float:
+    """The temperature of the best left-out predictions, from as many rows as in memory.
+
+    Only every ``thinned``-th row is given.
+    """
+    n = sum(len(one.codes) for one in left_out)
+    step, before, some = -(-n // MOST_TEMPERATURE_POINTS), 0, []
+    for one in left_out:  # every step-th row of all, whatever the blocks
+        own = slice(-before % step, None, step)
+        some.append(LeftOut(one.log_probability[own], one.codes[own], one.weight[own]))
+        before += len(one.codes)
+    log_probability, codes, weight = (np.concatenate(parts) for parts in zip(*some, strict=True))
+    log_odds = coding.log_odds(*coding.left_out(log_probability, codes))
+    copies = thinned * float(sum(one.weight.sum() for one in left_out))
+    return best_temperature(log_odds, codes, weight, copies)
+
+
+def expected(left_out: Sequence[LeftOut], coding: Coding) -> dict[str, Estimate]:
+    """Error and log-loss that new data should bring."""
+    heaviest = max(one.weight.max(initial=0.0) for one in left_out)
+    return expected_scores_of_parts(chunks(left_out, coding, heaviest))
+
+
+def chunks(
+    left_out: Sequence[LeftOut], coding: Coding, heaviest: float
+) -> Iterator[tuple[NDArray, NDArray, NDArray]]:
+    """Left-out probabilities of the classes, codes and copies, some rows at a time."""
+    for one in left_out:
+        for begin in range(0, len(one.codes), CHUNK):
+            own = slice(begin, begin + CHUNK)
+            codes = one.codes[own].astype(np.intp)
+            answers = coding.left_out(one.log_probability[own], codes)
+            yield coding.probabilities(*answers), codes, one.weight[own] / heaviest

@@ -2,6 +2,7 @@
 
 import sys
 from enum import IntEnum
+from importlib import import_module
 
 from bayespoint.tools.extras import require
 
@@ -15,17 +16,15 @@ class ExitCode(IntEnum):
     USAGE = 2
     NO_DATA = 3
     NO_EXTRA = 4
-    INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+    INTERRUPTED = 130  # 128 + SIGINT, as in shells
 
 
-def main() -> None:
-    """Run the command, or print what to install."""
+def main(module: str = "bayespoint.cli.app") -> None:
+    """Call ``run`` of a module, or print what to install."""
     try:
         for library in LIBRARIES:
             require(library, "cli", "the command")
-        from bayespoint.cli.app import run
-
-        code = run()
+        code = import_module(module).run()
     except ImportError as error:
         code = end(str(error), ExitCode.NO_EXTRA)
     except KeyboardInterrupt:  # outside of the commands, which handle it themselves

@@ -1,33 +1,61 @@
-"""The command-line application."""
+"""The command-line application: the list of commands, each imported when it is called."""
 
 from __future__ import annotations
 
-import io
-import os
-import sys
+from importlib import import_module
 from shutil import get_terminal_size
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperGroup
 
 from bayespoint import __version__
-from bayespoint.cli.commands.cross_validate import cross_validate
-from bayespoint.cli.commands.diagnose import diagnose
-from bayespoint.cli.commands.evaluate import evaluate
-from bayespoint.cli.commands.info import info
-from bayespoint.cli.commands.label import label
-from bayespoint.cli.commands.predict import predict
-from bayespoint.cli.commands.query import query
-from bayespoint.cli.commands.reproduce import reproduce
-from bayespoint.cli.commands.sample_weights import sample_weights
-from bayespoint.cli.commands.train import train
-from bayespoint.cli.commands.train_incremental import train_incremental
-from bayespoint.cli.errors import SPELT, ExitCode, errors_in_words, say_error
+from bayespoint.cli.output.errors import errors_in_words, run_app
 
+# What `bayespoint --help` says of each: the first sentence of its own help.
+COMMANDS = {
+    "train": "Train a classifier on a table and save it in a file.",
+    "train-incremental": "Train a model on a table, and continue with further tables later.",
+    "predict": "Predict the class of every row of a table.",
+    "evaluate": "Measure how good a model is on a table that it was not trained on.",
+    "cross-validate": "Measure how good a model of a table would be on new rows.",
+    "query": "Choose the rows of a table whose labels would teach the model most.",
+    "label": "Label rows on a page in the browser; a model learns meanwhile and chooses the next.",
+    "diagnose": "Show how the training of a model converged, and what to do if it did not.",
+    "sample-weights": "Draw weight vectors from the posterior of a model.",
+    "info": "Describe a model file; without one, show versions and the computer.",
+}
 EXIT_CODES = (
-    "Exit codes: 0 all is well, 1 a run failed, 2 wrong usage, 3 data not found or broken, "
+    "Exit codes: 0 success, 1 a run failed, 2 wrong usage, 3 data not found or broken, "
     "4 an extra is not installed, 130 interrupted."
 )
+# Panels need room: on a narrow terminal they would cut words.
+STYLE: Literal["rich"] | None = "rich" if get_terminal_size().columns >= 80 else None
+
+
+class Commands(TyperGroup):
+    """Commands that are imported when they are called: NumPy and pandas take a second."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command itself, in place of the name and sentence that are registered below."""
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, load(str(name)), rest
+
+
+def load(name: str) -> Any:
+    """Import a command."""
+    function_name = name.replace("-", "_")
+    with errors_in_words():
+        module = import_module(f"bayespoint.cli.commands.{function_name}")
+    return typer.main.get_command(single(getattr(module, function_name)))
+
+
+def single(function: Any) -> typer.Typer:
+    """An application of one command, whose help is the function's docstring."""
+    alone = typer.Typer(**SETTINGS)
+    guarded = errors_in_words()(function)
+    alone.command(help=flowing(function.__doc__), epilog=EXIT_CODES)(guarded)
+    return alone
 
 
 def flowing(text: str) -> str:
@@ -35,34 +63,21 @@ def flowing(text: str) -> str:
     return "\n\n".join(" ".join(part.split()) for part in text.strip().split("\n\n"))
 
 
-# Panels need room: on a narrow terminal they would cut words.
-STYLE: Literal["rich"] | None = "rich" if get_terminal_size().columns >= 80 else None
+SETTINGS: dict[str, Any] = {
+    "rich_markup_mode": STYLE,
+    "add_completion": False,
+    "pretty_exceptions_enable": False,
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
 app = typer.Typer(
     name="bayespoint",
-    rich_markup_mode=STYLE,
+    cls=Commands,
     help="Bayes point machines: classifiers that average over all classifiers the data allow.",
     epilog=EXIT_CODES,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    **SETTINGS,
 )
-COMMANDS = (
-    train,
-    train_incremental,
-    predict,
-    evaluate,
-    cross_validate,
-    query,
-    label,
-    diagnose,
-    sample_weights,
-    info,
-    reproduce,
-)
-for command in COMMANDS:
-    name = command.__name__.replace("_", "-")
-    guarded = errors_in_words()(command)
-    app.command(name, help=flowing(command.__doc__ or ""), epilog=EXIT_CODES)(guarded)
+for command, sentence in COMMANDS.items():
+    app.command(command, help=sentence)(lambda: None)
 
 
 @app.callback(invoke_without_command=True)
@@ -80,32 +95,4 @@ def bayespoint(
 
 def run() -> int:
     """Run the command line and return the exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # characters that it cannot write are spelt
-            stream.reconfigure(errors=SPELT)
-    try:
-        code = app(standalone_mode=False, prog_name="bayespoint") or 0
-        flush()
-        return code
-    except typer.Abort:
-        raise KeyboardInterrupt from None
-    except Exception as error:
-        # Errors of usage. Their class is Click's in some versions of typer, its own in others.
-        if not hasattr(error, "format_message"):
-            raise
-        words = error.format_message().rstrip(".")
-        context = getattr(error, "ctx", None)
-        command = "bayespoint" if context is None else context.command_path
-        say_error(f"{words}{'' if words.endswith('?') else '.'} See {command} --help.")
-        return ExitCode.USAGE
-
-
-def flush() -> None:
-    """Write what is left to write, and end with an error if that fails: a disk may be full."""
-    try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        say_error(f"cannot write to standard output: {error.strerror}")
-        raise SystemExit(ExitCode.FAILED) from None
+    return run_app(app, "bayespoint")

@@ -1,4 +1,4 @@
-"""A guaranteed error on the accepted rows: its calibration, and how it is shown."""
+"""A guaranteed error on accepted rows (--max-error): its options, calibration and lines."""
 
 from __future__ import annotations
 
@@ -6,35 +6,44 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from bayespoint.cli.errors import bad_data
+from bayespoint.cli.output.errors import bad_data, bad_usage
 from bayespoint.exceptions import RiskNotReachedError
 from bayespoint.reject import Guarantee, SelectiveClassifier
 
+LEVEL, HELD_OUT = 0.95, 0.3  # what --confidence and --hold-out are by default
 
-def selective(
-    pipeline: Any, risk: float | None, level: float, **parameters: Any
+
+def check(max_error: float | None, **others: float | None) -> None:
+    """End the command if a share is invalid, or an option needs --max-error."""
+    for name, value in {"max_error": max_error, **others}.items():
+        option = f"--{name.replace('_', '-')}"
+        if value is not None and not 0 < value < 1:
+            bad_usage(f"{option} must be a number between 0 and 1, not {value:g}")
+        if value is not None and max_error is None:
+            bad_usage(f"{option} needs --max-error")
+
+
+def fit(
+    model: Any, X: Any, y: NDArray, risk: float | None, level: float | None, **parameters: Any
 ) -> SelectiveClassifier:
-    """The model with a threshold, to be set by `fit`, for its largest probability."""
-    return SelectiveClassifier(
-        pipeline, risk=risk, confidence_level=level, confidence="proba", **parameters
+    """The model with a threshold for its largest probability; ends the command without one."""
+    level = LEVEL if level is None else level
+    guarded = SelectiveClassifier(
+        model, risk=risk, confidence_level=level, confidence="proba", **parameters
     )
-
-
-def fit(model: SelectiveClassifier, X: Any, y: NDArray) -> SelectiveClassifier:
-    """Fit a model; ends the command if no threshold guarantees the error."""
     try:
-        return model.fit(X, y)
+        return guarded.fit(X, y)
     except RiskNotReachedError as error:
         bad_data(str(error))
 
 
 def lines(guarantee: Guarantee | None) -> list[tuple[str, str]]:
-    """What is guaranteed, and by which numbers; nothing if there is no guarantee."""
+    """What is guaranteed, and by which numbers; nothing without a guarantee."""
     if guarantee is None:
         return []
     return [("guarantee", guarantee.summary), ("calibration", guarantee.details)]
 
 
-def as_json(guarantee: Guarantee | None) -> dict[str, Any] | None:
+def describe(guarantee: Guarantee | None) -> dict[str, Any] | None:
     """The same, ready for JSON."""
     return None if guarantee is None else guarantee.to_dict()

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from bayespoint import BayesPointClassifier
-from bayespoint.cli.columns import CATEGORY, IMAGE, NUMBER, TEXT, prepare, tell_missing
-from bayespoint.cli.errors import bad_data, did_you_mean
-from bayespoint.cli.labels import check_column, known_labels, rows_with_labels
-from bayespoint.cli.messages import Notes, listed, plain, warnings_in_words
-from bayespoint.cli.reading import read_table
-from bayespoint.cli.recipe import MISSING
+from bayespoint.cli.output.errors import bad_data, did_you_mean, printable
+from bayespoint.cli.output.messages import Notes, collect_warnings, count, listed, plain
+from bayespoint.cli.pipelines import MISSING
+from bayespoint.cli.tables.columns import CATEGORY, KINDS, NUMBER, note_missing, prepare
+from bayespoint.cli.tables.labels import check_column, known_labels, rows_with_labels
+from bayespoint.cli.tables.reading import read_table
+from bayespoint.cli.tables.training import TrainingData, count_labels, count_missing
 from bayespoint.exceptions import ModelFileError, one_line
 from bayespoint.reject import Guarantee, SelectiveClassifier
 from bayespoint.reports import Shift, compare
@@ -70,20 +71,20 @@ class Model:
         if device is None:
             return
         self.machine.set_params(device=device)
-        if device not in ("cpu", "auto") and not self.machine._has_device_form:
+        if device not in ("cpu", "auto") and not self.machine.model_.has_device_form:
             notes.add(f"--device {device}: this kind of model predicts on the CPU")
 
     def prepare(self, frame: pd.DataFrame, notes: Notes) -> tuple[pd.DataFrame, dict[str, int]]:
         """Rows as the pipeline takes them, and how many values are missing in which columns."""
-        commas = {name: one.get("decimal_comma") for name, one in self.columns.items()}
-        X = prepare(frame, self.kinds, notes, commas)
+        X = prepare(frame, self.kinds, notes, self.columns)
+        missing = count_missing(X)
         known = self._categories()
         never_missing = [name for name, values in known.items() if MISSING not in values]
-        missing = tell_missing(X, self.kinds, notes, never_missing)
+        note_missing(missing, self.kinds, notes, never_missing)
         for name, values in known.items():
             new = sorted(set(X[name].dropna()) - values)
             if new:
-                notes.add(f"column {name!r} has {listed(new)}, new to the model: no category")
+                notes.add(f"column {name!r} has {listed(new)}, unknown to the model: no category")
         return X, missing
 
     def compare(self, X: pd.DataFrame, notes: Notes) -> list[Shift]:
@@ -97,6 +98,21 @@ class Model:
                 f"change: {', '.join(names[:SHOWN])}{more}"
             )
         return shifts
+
+    def preparation(self) -> list[str]:
+        """How the columns were prepared for the training."""
+        kinds, sentences = list(self.kinds.values()), []
+        if NUMBER in kinds:
+            sentences.append(
+                f"{count(kinds.count(NUMBER), 'column')} of numbers: missing values are filled in "
+                "with the median, and all are scaled to mean 0 and variance 1"
+            )
+        if CATEGORY in kinds:
+            sentences.append(
+                f"{count(kinds.count(CATEGORY), 'column')} of categories: a feature of 0 or 1 for "
+                "each category"
+            )
+        return [*sentences, *(printable(str(note)) for note in self.summary.get("notes", []))]
 
     def _categories(self) -> dict[str, set[str]]:
         """The categories that every column of text had in training."""
@@ -130,9 +146,9 @@ def write_model(
 def read_model(path: Path, notes: Notes, needs_table: bool = True) -> Model:
     """The model in a file; ends the command if there is none, or its columns are unknown."""
     try:
-        with warnings_in_words() as words:
+        with collect_warnings() as warned:
             estimator, metadata = load(path), describe(path).metadata
-        notes.warn(words)
+        notes.warn(warned)
     except FileNotFoundError:
         bad_data(f"{path} (--model): no such file")
     except OSError as error:
@@ -149,10 +165,10 @@ def read_model(path: Path, notes: Notes, needs_table: bool = True) -> Model:
     with model_errors(path):
         compare(columns, pd.DataFrame({name: [None] for name in columns}))
         if not hasattr(model.machine, "posterior_"):
-            bad_data(f"{path} holds no Bayes point machine")
+            bad_data(f"{path} does not have a Bayes point machine")
         model._categories()
     if needs_table and not model.kinds:
-        bad_data(f"{path} was not made by bayespoint train: it does not say which columns it needs")
+        bad_data(f"{path} was not written by bayespoint train: it does not name its columns")
     return model
 
 
@@ -163,7 +179,7 @@ def check_about(about: Any, path: Path) -> None:
     counts = ("batches", "rows", "rows_of_all_batches")
     if not (
         isinstance(kinds, dict)
-        and all(kind in (NUMBER, CATEGORY, TEXT, IMAGE) for kind in kinds.values())
+        and all(kind in KINDS for kind in kinds.values())
         and isinstance(about.get("target"), str | None)
         and isinstance(summary, dict)
         and all(isinstance(summary.get(name, 0), int) for name in counts)
@@ -185,13 +201,15 @@ def model_errors(path: Path) -> Iterator[None]:
 
 def read_labelled(
     path: Path, model: Model, target: str, encoding: str, notes: Notes
-) -> tuple[pd.DataFrame, pd.DataFrame, NDArray, dict[str, int]]:
-    """Rows of a table that have a label, the same prepared, their labels, and missing values."""
+) -> tuple[pd.DataFrame, TrainingData]:
+    """Rows of a table that have a label: as they are, and as the model takes them."""
     frame = read_rows(path, model, encoding, notes)
     check_column(frame, target, "--target")
     kept, labels = rows_with_labels(frame, target, notes)
     X, missing = model.prepare(kept, notes)
-    return kept, X, known_labels(labels, model.classes, target), missing
+    y = known_labels(labels, model.classes, target)
+    counts = count_labels(y, model.classes.tolist())
+    return kept, TrainingData(target, model.kinds, missing, counts, X, y)
 
 
 def read_rows(path: Path, model: Model, encoding: str, notes: Notes) -> pd.DataFrame:
@@ -202,7 +220,8 @@ def read_rows(path: Path, model: Model, encoding: str, notes: Notes) -> pd.DataF
     if missing:
         hint = did_you_mean(missing[0], [name for name in frame if name not in model.kinds])
         bad_data(
-            f"{path} lacks columns that the model needs: {listed(missing, 8)}.{hint}".rstrip(".")
+            f"{path} does not have columns that the model needs: {listed(missing, 8)}."
+            f"{hint}".rstrip(".")
         )
     extra = [name for name in frame if name not in model.kinds and name != model.target]
     if extra:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
+from bayespoint.codings import BinaryCoding, OneVersusRest
 from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
 from bayespoint.posteriors import Posterior
@@ -43,8 +44,8 @@ class Engine(BaseEstimator):
     can_update : bool
         Whether a run learns from new points, what is known from all earlier ones being
         ``request.start`` (``partial_fit``).
-    can_join : bool
-        Whether several classes can have one posterior (``request.joint``).
+    codings : tuple of str
+        Names of the codings whose labels it can learn from (``request.coding``).
 
     See Also
     --------
@@ -67,7 +68,7 @@ class Engine(BaseEstimator):
     weights_are_copies: ClassVar[bool] = True
     can_extend: ClassVar[bool] = False
     can_update: ClassVar[bool] = False
-    can_join: ClassVar[bool] = False
+    codings: ClassVar[tuple[str, ...]] = (BinaryCoding.name, OneVersusRest.name)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -112,9 +113,11 @@ class Engine(BaseEstimator):
         """Engine for sparse features where this one was only named; None if there is none."""
         return self if self.accepts_sparse else None
 
-    def why_not_joint(self) -> str | None:
-        """Why classes cannot have one posterior with these parameters; None if they can."""
-        return None if self.can_join else f"{type(self).__name__} learns one class after another"
+    def why_not(self, coding: str) -> str | None:
+        """Why it cannot learn with a coding, with these parameters; None if it can."""
+        if coding in self.codings:
+            return None
+        return f"{type(self).__name__} learns one class after another"
 
     def check(self) -> None:
         """Raise a ValueError, in scikit-learn's wording, for a parameter that is not allowed."""

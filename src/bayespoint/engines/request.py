@@ -28,8 +28,8 @@ class Request:
         An earlier result to extend, or to update, if the engine can.
     n_jobs : int or None
         Threads, as in joblib.
-    joint : bool
-        Whether the tasks are outputs of one model of all classes; only if the engine ``can_join``.
+    coding : str
+        Name of the coding of the labels, one of the engine's ``codings``.
     device : torch.device or None
         The GPU to work on, where the points are already.
     trainer : callable or None
@@ -48,7 +48,7 @@ class Request:
     sample_weight: NDArray[np.float64] | None = None
     start: Any = None
     n_jobs: int | None = None
-    joint: bool = False
+    coding: str = "one_vs_rest"
     device: Any = None
     trainer: Any = None
 

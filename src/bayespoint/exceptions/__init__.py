@@ -3,20 +3,12 @@
 Each carries its numbers as attributes, and its message says what to do.
 """
 
-from bayespoint.exceptions.cluster import ClusterError
-from bayespoint.exceptions.convergence import (
-    ChainsDisagreeWarning,
-    NotConvergedWarning,
-    NotSeparableWarning,
-    StoppedEarlyWarning,
-)
-from bayespoint.exceptions.convergence import TaskWarning as TaskWarning
 from bayespoint.exceptions.errors import (
     BlockError,
     BlocksChangedError,
     CacheTooSmallError,
     CheckpointError,
-    DataUnavailableError,
+    ClusterError,
     DeviceError,
     EmptyVersionSpaceError,
     KernelError,
@@ -30,11 +22,16 @@ from bayespoint.exceptions.issuing import held_warnings as held_warnings
 from bayespoint.exceptions.issuing import warn_user as warn_user
 from bayespoint.exceptions.warnings import (
     BoundReachedWarning,
+    ChainsDisagreeWarning,
     CutMarginalsWarning,
     FactorisedWarning,
     ModelVersionWarning,
+    NotConvergedWarning,
+    NotSeparableWarning,
     SparseInputWarning,
+    StoppedEarlyWarning,
 )
+from bayespoint.exceptions.warnings import TaskWarning as TaskWarning
 
 __all__ = [
     "BlockError",
@@ -45,7 +42,6 @@ __all__ = [
     "CheckpointError",
     "ClusterError",
     "CutMarginalsWarning",
-    "DataUnavailableError",
     "DeviceError",
     "EmptyVersionSpaceError",
     "FactorisedWarning",

@@ -81,7 +81,7 @@ class BlockError(Attributes, ValueError):
 
 @dataclass(eq=False)
 class BlocksChangedError(Attributes, ValueError):
-    """Data have changed while they were learned from, or since a checkpoint was written.
+    """Data have changed during a fit, or since a checkpoint was written.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class BlocksChangedError(Attributes, ValueError):
 
 @dataclass(eq=False)
 class CheckpointError(Attributes, ValueError):
-    """A fit cannot go on from a checkpoint.
+    """A fit cannot continue from a checkpoint.
 
     Attributes
     ----------
@@ -120,8 +120,8 @@ class CheckpointError(Attributes, ValueError):
     --------
     >>> from bayespoint.exceptions import CheckpointError
     >>> print(CheckpointError("fit.checkpoint", "it belongs to a fit with another engine"))
-    The fit cannot go on from fit.checkpoint: it belongs to a fit with another engine. Remove the
-    file, or name another one, to start again.
+    The fit cannot continue from fit.checkpoint: it belongs to a fit with another engine. Remove
+    the file, or choose another one, to start again.
     """
 
     path: str
@@ -129,37 +129,37 @@ class CheckpointError(Attributes, ValueError):
 
     def __str__(self) -> str:
         return (
-            f"The fit cannot go on from {self.path}: {self.problem}. Remove the file, or name "
-            "another one, to start again."
+            f"The fit cannot continue from {self.path}: {self.problem}. Remove the file, or "
+            "choose another one, to start again."
         )
 
 
 @dataclass(eq=False)
-class DataUnavailableError(Attributes, OSError):
-    """A data set is neither in the data folder nor available from OpenML.
+class ClusterError(Attributes, RuntimeError):
+    """A cluster is lost, or cannot do its work.
 
     Attributes
     ----------
-    wanted : str
-        Name of the data set.
-    tried : str
-        Where it was looked for, and what went wrong there.
+    address : str
+        Where its scheduler is.
+    reason : str
+        What is wrong.
     remedy : str
         What to do.
 
     Examples
     --------
-    >>> from bayespoint.exceptions import DataUnavailableError
-    >>> print(DataUnavailableError("MNIST", "OpenML: no network", "name a data folder"))
-    Cannot load MNIST. Tried OpenML: no network. Remedy: name a data folder.
+    >>> from bayespoint.exceptions import ClusterError
+    >>> print(ClusterError("tcp://node1:8786", "it has no workers", "start workers"))
+    The Dask cluster at tcp://node1:8786 failed: it has no workers. Remedy: start workers.
     """
 
-    wanted: str
-    tried: str
+    address: str
+    reason: str
     remedy: str
 
     def __str__(self) -> str:
-        return f"Cannot load {self.wanted}. Tried {self.tried}. Remedy: {self.remedy}."
+        return f"The Dask cluster at {self.address} failed: {self.reason}. Remedy: {self.remedy}."
 
 
 @dataclass(eq=False)

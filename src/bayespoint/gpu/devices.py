@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -12,16 +11,11 @@ from typing import Any
 import numpy as np
 
 from bayespoint.exceptions import DeviceError
+from bayespoint.tools.arrays import is_tensor
 
 ALLOWED = 'None, "cpu", "cuda", "cuda:0" (or another number) or "auto"'
 STAND_IN: Any = None  # a device that takes the place of a GPU in tests
 INSTALL = 'Install the extra: pip install "bayespoint[gpu]"'
-
-
-def is_tensor(X: Any) -> bool:
-    """Whether X is a torch tensor; does not import torch."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(X, torch.Tensor)
 
 
 def is_device_array(X: Any) -> bool:

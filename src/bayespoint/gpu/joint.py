@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError
 
-from bayespoint.gpu.arrays import to_device, to_host
+from bayespoint.gpu import linear_algebra
+from bayespoint.gpu.arrays import to_device
+from bayespoint.tools.arrays import to_host
 
 BYTES = 2**30  # for a part of the points
 
@@ -30,8 +31,6 @@ def inverse_root(Z: Any, prior: Any, rate: NDArray, contrasts: NDArray) -> Any:
     contrasts : ndarray of shape (C, C - 1)
         H; a LinAlgError says that the precisions leave no posterior.
     """
-    import torch
-
     r, H = (to_device(one, Z.device, Z.dtype) for one in (rate, contrasts))
     pull = (r / r.sum(dim=1, keepdim=True).sqrt()) @ H
     precision = prior.clone()
@@ -43,11 +42,7 @@ def inverse_root(Z: Any, prior: Any, rate: NDArray, contrasts: NDArray) -> Any:
             some = Z[begin : begin + step]
             held = (up_to[begin : begin + step, :, None] * some[:, None, :]).flatten(1)
             precision[a * d : (a + 1) * d, : (a + 1) * d].addmm_(some.T, held)
-    L, failed = torch.linalg.cholesky_ex(precision)  # reads the lower half only
-    if bool(failed) or not bool(L.diagonal().isfinite().all()):
-        raise LinAlgError("the messages leave no posterior")
-    one = torch.eye(len(L), dtype=L.dtype, device=L.device)
-    return torch.linalg.solve_triangular(L, one, upper=False).T
+    return linear_algebra.inverse_root(precision)
 
 
 def log_determinant(factor: Any) -> float:

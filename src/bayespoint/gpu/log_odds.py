@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.gpu import source
-from bayespoint.gpu.arrays import to_device, to_host
+from bayespoint.gpu.arrays import to_device
+from bayespoint.tools.arrays import to_host
 
 PIECES = 60  # of the points: sums over many points are sums of pieces, on all multiprocessors
 ENOUGH = {1: 0.01, 2: 0.1}  # gain of a last step in a sum of losses; halves only choose a form

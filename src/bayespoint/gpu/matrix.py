@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.gpu.arrays import to_device, to_host
-from bayespoint.gpu.kernels import DevicePoints, block, multiplied
+from bayespoint.gpu.arrays import to_device
+from bayespoint.gpu.kernels import block, multiplied
+from bayespoint.kernels import Points
+from bayespoint.tools.arrays import to_host
 
 TILE = 1 << 30  # bytes of kernel values at a time
 
@@ -20,19 +22,19 @@ class DeviceKernelMatrix:
     ----------
     kernel : Kernel
         What its entries are values of.
-    left, right : DevicePoints
+    left, right : Points
         Its rows and its columns.
     """
 
     dtype = np.dtype(np.float32)
 
-    def __init__(self, kernel: Any, left: DevicePoints, right: DevicePoints) -> None:
+    def __init__(self, kernel: Any, left: Points, right: Points) -> None:
         self._kernel, self._left, self._right = kernel, left, right
 
     @property
-    def device(self) -> Any:
-        """Where it is."""
-        return self._left.norm.device
+    def points(self) -> Any:
+        """The points of its rows, a tensor."""
+        return self._left.rows
 
     def __len__(self) -> int:
         return len(self._left)
@@ -44,7 +46,7 @@ class DeviceKernelMatrix:
         """The product with an array or a tensor, as a float64 tensor."""
         import torch
 
-        factor = to_device(weights, self.device, torch.float32)
+        factor = to_device(weights, self.points.device, torch.float32)
         n_rows = max(128, TILE // (4 * max(1, len(self._right))))
         parts = [
             multiplied(self._kernel, self._left.take(slice(i, i + n_rows)), self._right, factor)

@@ -6,9 +6,10 @@ from typing import Any
 
 from bayespoint.exceptions import CacheTooSmallError
 from bayespoint.gpu.devices import is_out_of_memory
-from bayespoint.gpu.kernels import DevicePoints, block, degree_of
+from bayespoint.gpu.kernels import FusedPoints, block, degree_of
 from bayespoint.gpu.products import inner_products
 from bayespoint.gpu.source import finish_symmetric
+from bayespoint.kernels import Points
 
 MEGABYTE = 1e6
 SHARE = 0.75  # of the free device memory, for rows
@@ -25,7 +26,7 @@ class DeviceRows:
     ----------
     kernel : Kernel
         Computes them.
-    points : DevicePoints
+    points : Points
         The training points.
     cache_size : float or "auto"
         Megabytes of device memory for rows; "auto" takes what is needed, up to three quarters of
@@ -43,11 +44,11 @@ class DeviceRows:
         Rows computed so far, repetitions included.
     """
 
-    def __init__(self, kernel: Any, points: DevicePoints, cache_size: float | str) -> None:
+    def __init__(self, kernel: Any, points: Points, cache_size: float | str) -> None:
         import torch
 
         self._kernel, self._points = kernel, points
-        self._padded: DevicePoints | None = None
+        self._padded: Points | None = None
         self._device = points.norm.device
         self.n_points = len(points)
         self.stride = self.n_points + -self.n_points % ALIGNED
@@ -104,17 +105,16 @@ class DeviceRows:
         values = torch.empty((m, self.stride), device=self._device)
         if self.stride > m:
             values[:, m:] = 0
-        halves, kernel = self._points.halves, self._kernel
+        points, kernel = self._points, self._kernel
         for begin in range(0, m, WIDE_UNIT):
             n_rows = min(WIDE_UNIT, m - begin)
             rows, rest = slice(begin, begin + n_rows), slice(begin, m)
-            if halves is None:  # a sum of kernels, or a matrix
-                block(kernel, self._points.take(rows), self._points, values[rows, :m])
+            if not isinstance(points, FusedPoints):
+                block(kernel, points.take(rows), points, values[rows, :m])
                 continue
+            halves = points.halves
             inner_products(halves.take(rows), halves.take(rest), values[rows, begin:m])
-            finish_symmetric(
-                values, self._points.factor, self._points.side, begin, n_rows, degree_of(kernel)
-            )
+            finish_symmetric(values, points.factor, points.side, begin, n_rows, degree_of(kernel))
         self._blocks = [values]
         starts = torch.arange(m, device=self._device) * (4 * self.stride)
         self.address = starts + values.data_ptr()
@@ -145,7 +145,7 @@ class DeviceRows:
         self.used[points] = self.round
         self.n_computed += len(points)
 
-    def _compute(self, unit: DevicePoints, slots: Any) -> None:
+    def _compute(self, unit: Points, slots: Any) -> None:
         """Compute the rows of a unit of points, and put them into their slots."""
         import torch
 

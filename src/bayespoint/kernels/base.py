@@ -1,12 +1,11 @@
-"""The interface of a kernel, and weighted sums of kernels."""
+"""The interface of a kernel."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from copy import copy
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +13,9 @@ from sklearn.base import BaseEstimator
 
 from bayespoint.kernels.linear import LinearForm
 from bayespoint.kernels.points import Points, in_plain_units
-from bayespoint.kernels.terms import replaced, scaled, small_parts, split_name
-from bayespoint.tools.validation import check_flag, parameter_error
+from bayespoint.tools.arrays import Array
+from bayespoint.tools.numbers import TINY
+from bayespoint.tools.validation import check_flag
 
 
 class Kernel(BaseEstimator, ABC):
@@ -29,10 +29,27 @@ class Kernel(BaseEstimator, ABC):
     on two arrays of points returns plain values. A subclass with further parameters passes
     ``normalize`` to this constructor.
 
+    Formulas of the package are written for NumPy arrays and torch tensors alike
+    (:func:`~bayespoint.tools.arrays.namespace`), so that kernels work on a GPU as they are.
+
     Parameters
     ----------
     normalize : bool, default=False
         Whether to use the normalised form.
+
+    Attributes
+    ----------
+    positive_parameters : tuple of str
+        Names of the parameters that take any positive number and have a ``derivative``.
+    linear_form : LinearForm or None
+        The coefficients of a linear or constant kernel before it is normalised.
+    is_linear : bool
+        Whether k is an inner product of the inputs plus a constant, possibly normalised. The
+        coefficients must be known, so with ``gamma="scale"`` only a fitted kernel is linear.
+    is_precomputed : bool
+        Whether points are given as rows of a kernel matrix, not as features.
+    works_on_devices : bool
+        Whether points may be tensors.
 
     Examples
     --------
@@ -45,6 +62,13 @@ class Kernel(BaseEstimator, ABC):
     array([[4.]])
     """
 
+    positive_parameters: tuple[str, ...] = ()
+    linear_form: LinearForm | None = None
+    is_linear: bool = False
+    is_precomputed: bool = False
+    works_on_devices: bool = False
+    sum_kernel: ClassVar[Any]  # SumKernel, the kind of a sum of kernels
+
     def __init__(self, *, normalize: bool = False) -> None:
         self.normalize = normalize
 
@@ -56,7 +80,7 @@ class Kernel(BaseEstimator, ABC):
         """Raise an error if the parameters or the fitted attributes are invalid."""
         self.check()
 
-    def fitted(self, X: NDArray) -> Self:
+    def fitted(self, X: Array) -> Self:
         """Return a new kernel that is fitted to the training points.
 
         Parameters
@@ -72,35 +96,12 @@ class Kernel(BaseEstimator, ABC):
         self.check()
         return copy(self)
 
-    @property
-    def positive_parameters(self) -> tuple[str, ...]:
-        """Names of the parameters that take any positive number and have a ``derivative``."""
-        return ()
-
-    @property
-    def is_linear(self) -> bool:
-        """Whether k is an inner product of the inputs plus a constant, possibly normalised.
-
-        The coefficients must be known, so with ``gamma="scale"`` only a fitted kernel is linear.
-        """
-        return self.linear_form is not None and self.linear_form.gamma > 0
-
-    @property
-    def linear_form(self) -> LinearForm | None:
-        """The coefficients of a linear or constant kernel before it is normalised; else None."""
-        return None
-
     def linear_change(self, name: str) -> LinearForm:
         """Derivatives of the coefficients in the logarithm of a positive parameter."""
         return LinearForm(0.0, 0.0)
 
-    @property
-    def is_precomputed(self) -> bool:
-        """Whether points are given as rows of a kernel matrix, not as features."""
-        return False
-
     @abstractmethod
-    def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
+    def prepare(self, X: Array, *, unit: bool = False, training: bool = False) -> Points:
         """Prepare points for :meth:`block`.
 
         With ``unit``, and always if the kernel is normalised, every phi(x) is scaled to length 1.
@@ -110,10 +111,10 @@ class Kernel(BaseEstimator, ABC):
         """
 
     @abstractmethod
-    def block(self, left: Points, right: Points) -> NDArray:
+    def block(self, left: Points, right: Points) -> Array:
         """Inner products of the scaled features, shape (len(left), len(right))."""
 
-    def derivative(self, left: Points, right: Points, name: str) -> NDArray | None:
+    def derivative(self, left: Points, right: Points, name: str) -> Array | None:
         """D block(left, right) / d log ``name`` of a positive parameter; None if it is 0.
 
         The scale of the points may depend on the parameter, so the derivative is that of plain
@@ -139,261 +140,64 @@ class Kernel(BaseEstimator, ABC):
         assert form is not None
         return form.derivative(points.rows, self.linear_change(name), self.normalize)
 
-    def __call__(self, A: NDArray, B: NDArray) -> NDArray:
+    def __call__(self, A: Array, B: Array) -> Array:
         """Values k between the rows of A and the rows of B, in plain units."""
         left, right = self.prepare(A), self.prepare(B, training=True)
         return in_plain_units(self.block(left, right), left.log_unit, right.log_unit)
 
-    def diag(self, A: NDArray) -> NDArray[np.float64]:
+    def diag(self, A: Array) -> Array:
         """k(x, x) for each row of A, in plain units."""
         points = self.prepare(A, training=True)
         return in_plain_units(points.norm**2, points.log_unit, points.log_unit)
+
+    def onnx_block(self, X: Any, points: Points, *, unit: bool = False) -> Any:
+        """k(x, x_i) in the unit of prepared points x_i, as nodes of an ONNX graph.
+
+        With ``unit``, over the length of phi(x).
+        """
+        form, unit = self.linear_form, unit or self.normalize
+        if form is not None and not points.parts:
+            products = form.onnx_products(X, points)
+            return products / form.onnx_length(X) if unit else products
+        values = self.onnx_values(X, points)
+        return values / onnx_length(self.onnx_square(X)) if unit else values
+
+    def onnx_values(self, X: Any, points: Points) -> Any:
+        """The same before the kernel is normalised."""
+        raise ValueError(
+            f"to_onnx cannot write a {type(self).__name__}. Fit the classifier with a linear, "
+            "polynomial, Gaussian or Matern kernel, or a sum of these."
+        )
+
+    def onnx_square(self, X: Any) -> Any:
+        """k(x, x) before the kernel is normalised; a number if it does not depend on x."""
+        return 1.0
+
+    def onnx_diagonal(self, X: Any) -> Any:
+        """k(x, x) of each new point."""
+        square = self.onnx_square(X)
+        if not self.normalize:
+            return square
+        return 1.0 if isinstance(square, float) else square.is_positive()
 
     def weighted_terms(self) -> list[tuple[float, Kernel]]:
         """The kernel as a list of (weight, kernel) pairs."""
         return [(1.0, self)]
 
-    def __add__(self, other: Kernel) -> SumKernel:
+    def __add__(self, other: Kernel) -> Kernel:
         if not isinstance(other, Kernel):
             return NotImplemented
-        return weighted_sum([*self.weighted_terms(), *other.weighted_terms()])
+        return self.sum_kernel.of([*self.weighted_terms(), *other.weighted_terms()])
 
-    def __mul__(self, factor: Any) -> SumKernel:
+    def __mul__(self, factor: Any) -> Kernel:
         if not isinstance(factor, Real):
             return NotImplemented
-        return weighted_sum([(float(factor) * w, term) for w, term in self.weighted_terms()])
+        return self.sum_kernel.of([(float(factor) * w, t) for w, t in self.weighted_terms()])
 
     __rmul__ = __mul__
     __array_ufunc__ = None  # NumPy scalars leave the product to the kernel
 
 
-class SumKernel(Kernel):
-    r"""A weighted sum of kernels, :math:`k(x, x') = \sum_t w_t\, k_t(x, x')`.
-
-    Its features are those of all terms, scaled by :math:`\sqrt{w_t}`. So a function drawn from the
-    prior is a sum of independent functions, one for each term. A sum of linear and constant kernels
-    is linear.
-
-    Parameters
-    ----------
-    terms : list of Kernel
-        The kernels :math:`k_t`. Their parameters are numbered from 0: ``terms__0__gamma`` is the
-        gamma of the first.
-    weights : list of float, optional
-        The positive weights :math:`w_t`; 1 by default. ``weights__0`` is the weight of the first
-        term.
-    normalize : bool, default=False
-        Whether to divide by the lengths of the feature vectors.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint.kernels import ConstantKernel, PolynomialKernel, RadialKernel
-    >>> kernel = 2.0 * RadialKernel(gamma=0.5) + PolynomialKernel() + ConstantKernel()
-    >>> kernel
-    SumKernel(terms=[RadialKernel(gamma=0.5), PolynomialKernel(), ConstantKernel()],
-              weights=[2.0, 1.0, 1.0])
-    >>> kernel(np.array([[1.0]]), np.array([[1.0], [3.0]])).round(3)
-    array([[4.   , 4.271]])
-    >>> kernel.positive_parameters[:4]
-    ('weights__0', 'terms__0__gamma', 'weights__1', 'terms__1__gamma')
-    >>> kernel.set_params(weights__0=0.5, terms__0__gamma=0.1).diag(np.array([[1.0]]))
-    array([2.5])
-    """
-
-    def __init__(
-        self,
-        terms: Sequence[Kernel],
-        *,
-        weights: Sequence[float] | None = None,
-        normalize: bool = False,
-    ) -> None:
-        super().__init__(normalize=normalize)
-        self.terms = terms
-        self.weights = weights
-
-    def check(self) -> None:
-        """Raise a ValueError, in scikit-learn's wording, for an invalid parameter."""
-        super().check()
-        terms: Any = self.terms
-        weights: Any = self.weights
-        if not isinstance(terms, (list, tuple)) or len(terms) == 0:
-            raise parameter_error(self, "terms", "a non-empty list of kernels")
-        for term in terms:
-            if not isinstance(term, Kernel) or term.is_precomputed:
-                raise parameter_error(
-                    self, "terms", "a list of kernels of features (sum kernel matrices yourself)"
-                )
-            term.check()
-        if weights is None:
-            return
-        is_list = isinstance(weights, (list, tuple, np.ndarray)) and len(weights) == len(terms)
-        if not is_list or not all(isinstance(w, Real) and 0 < float(w) < np.inf for w in weights):
-            raise parameter_error(self, "weights", f"None or {len(terms)} positive numbers")
-
-    def fitted(self, X: NDArray) -> SumKernel:
-        """Return a new sum, of terms that are fitted to the training points."""
-        kernel = super().fitted(X)
-        kernel.terms = [term.fitted(X) for term in self.terms]
-        return kernel
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name; with ``deep``, also those of the terms."""
-        params = super().get_params(deep=False)
-        if deep:
-            for i, (weight, term) in enumerate(self._pairs()):
-                params |= {f"weights__{i}": weight, f"terms__{i}": term}
-                params |= {f"terms__{i}__{name}": v for name, v in term.get_params().items()}
-        return params
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters by name, also those of the terms."""
-        super().set_params(**{name: params[name] for name in params if "__" not in name})
-        for name in (name for name in params if "__" in name):
-            if name not in self.get_params():
-                raise ValueError(
-                    f"Invalid parameter {name!r} for {self}. Valid parameters are: "
-                    f"{', '.join(self.get_params())}."
-                )
-            i, inner = split_name(name)
-            if name.startswith("weights"):
-                self.weights = replaced([w for w, _ in self._pairs()], i, params[name])
-            elif inner:
-                self.terms[i].set_params(**{inner: params[name]})
-            else:
-                self.terms = replaced(self.terms, i, params[name])
-        return self
-
-    def _pairs(self) -> list[tuple[float, Kernel]]:
-        weights = [1.0] * len(self.terms) if self.weights is None else self.weights
-        return list(zip(weights, self.terms, strict=False))
-
-    def weighted_terms(self) -> list[tuple[float, Kernel]]:
-        """The kernel as a list of (weight, kernel) pairs."""
-        return super().weighted_terms() if self.normalize else self._pairs()
-
-    @property
-    def positive_parameters(self) -> tuple[str, ...]:
-        """The weights, and the positive parameters of all terms."""
-        return tuple(
-            name
-            for i, term in enumerate(self.terms)
-            for name in (
-                f"weights__{i}",
-                *(f"terms__{i}__{inner}" for inner in term.positive_parameters),
-            )
-        )
-
-    @property
-    def linear_form(self) -> LinearForm | None:
-        """The sum of the terms' coefficients, if all terms are linear."""
-        forms = [None if term.normalize else term.linear_form for term in self.terms]
-        known = [form for form in forms if form is not None]
-        if len(known) < len(forms):
-            return None
-        return LinearForm(*(np.array([w for w, _ in self._pairs()]) @ known).tolist())
-
-    def linear_change(self, name: str) -> LinearForm:
-        """Derivatives of the coefficients in the logarithm of a positive parameter."""
-        i, inner = split_name(name)
-        weight, term = self._pairs()[i]
-        change = term.linear_change(inner) if inner else term.linear_form
-        assert change is not None
-        return LinearForm(weight * change.gamma, weight * change.coef0)
-
-    def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
-        """Prepare the points with each term; ``rows`` are the factors of the terms' features.
-
-        If the sum is linear, the rows are its features, and there are no parts.
-        """
-        unit = unit or self.normalize
-        if self.is_linear:
-            return self.linear_form.prepare(X, unit=unit)  # type: ignore[union-attr]
-        parts = [term.prepare(X, training=training) for term in self.terms]
-        log_weight = np.log2([w for w, _ in self._pairs()])
-        log_units = log_weight + [part.log_unit for part in parts]
-        with np.errstate(divide="ignore"):  # phi(x) = 0
-            log_square = log_units + 2 * np.log2(np.column_stack([part.norm for part in parts]))
-        log_total = np.logaddexp2.reduce(log_square, axis=1, keepdims=True)  # log2 k(x, x)
-        if unit:
-            # Each term has length 1, times the square root of its share of k(x, x).
-            parts = [term.prepare(X, unit=True, training=training) for term in self.terms]
-            is_zero = np.isneginf(log_total)
-            scale = np.exp2((log_square - np.where(is_zero, 0.0, log_total)) / 2)
-            norm, log_unit = (~is_zero[:, 0]).astype(np.float64), 0.0
-        else:
-            # No share exceeds 1, nor does their sum; the root of the unit is a power of two.
-            log_unit = 2 * np.ceil((log_units.max() + np.log2(len(parts))) / 2)
-            scale = np.tile(np.exp2((log_units - log_unit) / 2), (len(X), 1))
-            norm = np.exp2((log_total[:, 0] - log_unit) / 2)
-        rows = scale.astype(X.dtype)
-        return Points(rows, norm, float(log_unit), np.arange(len(X)), parts=tuple(parts))
-
-    def block(self, left: Points, right: Points) -> NDArray:
-        """The sum of the blocks of all terms, each times the factors of its features."""
-        if not left.parts:
-            return left.rows @ right.rows.T
-        total: Any = 0
-        for i, term in enumerate(self.terms):
-            total = total + scaled(term.block(left.parts[i], right.parts[i]), left, right, i)
-        return total
-
-    def derivative(self, left: Points, right: Points, name: str) -> NDArray | None:
-        """The derivative of one term; in the logarithm of its weight it is the term's block."""
-        change = self._change(left, right, name)
-        if change is None or not self.normalize or not left.parts:
-            return change
-        along, across = self._lengthening(left, name), self._lengthening(right, name)
-        return change - self.block(left, right) * (along[:, None] + across)  # d (k / |phi| |phi'|)
-
-    def _lengthening(self, points: Points, name: str) -> NDArray:
-        """The derivatives of the logarithms of the lengths of the points."""
-        parts: list[Any] = [points.take(own) for own in small_parts(len(points))]
-        squares: list[Any] = [self._change(part, part, name) for part in parts]
-        return np.concatenate([change.diagonal() / 2 for change in squares])
-
-    def _change(self, left: Points, right: Points, name: str) -> NDArray | None:
-        """The derivative, the lengths of all points being fixed."""
-        if not left.parts:
-            return (
-                self.feature_derivative(left, name) @ right.rows.T
-                + left.rows @ self.feature_derivative(right, name).T
-            )
-        i, inner = split_name(name)
-        term, parts = self.terms[i], (left.parts[i], right.parts[i])
-        change = term.derivative(*parts, inner) if inner else term.block(*parts)
-        return None if change is None else scaled(change, left, right, i)
-
-    def feature_slopes(self, left: Points, right: Points, alpha: NDArray) -> NDArray | None:
-        """The weighted sum over the terms."""
-        total: Any = 0
-        for (weight, term), a, b in zip(self._pairs(), left.parts, right.parts, strict=True):
-            slopes = term.feature_slopes(a, b, alpha)
-            if slopes is None or self.normalize:
-                return None
-            total = total + weight * slopes
-        return total
-
-    def slope(self, left: Points, right: Points, name: str, pull: NDArray) -> Any:
-        """That of the term, with the factors of its features in the pull."""
-        i, inner = split_name(name)
-        if not left.parts or not inner:
-            return super().slope(left, right, name, pull)
-
-        def of_term(left: Points, right: Points, pull: NDArray) -> Any:
-            weighted = scaled(pull, left, right, i)
-            return self.terms[i].slope(left.parts[i], right.parts[i], inner, weighted)
-
-        total = of_term(left, right, pull)
-        if self.normalize:  # the lengths change as well
-            values = pull * self.block(left, right)
-            for points, along in ((left, values.sum(axis=1)), (right, values.sum(axis=0))):
-                for own in small_parts(len(points)):
-                    part = points.take(own)
-                    total = total - of_term(part, part, np.diag(along[own] / 2))
-        return total
-
-
-def weighted_sum(terms: list[tuple[float, Kernel]]) -> SumKernel:
-    """The sum of kernels with these weights."""
-    return SumKernel([term for _, term in terms], weights=[weight for weight, _ in terms])
+def onnx_length(square: Any) -> Any:
+    """The length of phi(x), from its square."""
+    return np.sqrt(square) if isinstance(square, float) else square.at_least(TINY).sqrt()

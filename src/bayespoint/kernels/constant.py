@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from bayespoint.kernels.base import Kernel
 from bayespoint.kernels.linear import LinearForm
-from bayespoint.kernels.points import Points
+from bayespoint.kernels.points import Points, positions
+from bayespoint.tools.arrays import Array, namespace
 
 
 class ConstantKernel(Kernel):
@@ -26,20 +27,19 @@ class ConstantKernel(Kernel):
     array([[3.]])
     """
 
-    @property
-    def linear_form(self) -> LinearForm:
-        """A constant feature alone."""
-        return LinearForm(0.0, 1.0)
+    linear_form = LinearForm(0.0, 1.0)
+    works_on_devices = True
 
     def feature_slopes(self, left: Points, right: Points, alpha: NDArray) -> NDArray:
         """0: a constant has no slope."""
         return np.zeros((1, 1))
 
-    def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
+    def prepare(self, X: Array, *, unit: bool = False, training: bool = False) -> Points:
         """A single feature, 1."""
-        n = X.shape[0]
-        return Points(np.ones((n, 1), dtype=X.dtype), np.ones(n), 0.0, np.arange(n))
+        xp, n = namespace(X), len(X)
+        rows = xp.ones((n, 1), dtype=X.dtype, device=X.device)
+        return Points(rows, xp.ones(n, dtype=xp.float64, device=X.device), 0.0, positions(X))
 
-    def block(self, left: Points, right: Points) -> NDArray:
+    def block(self, left: Points, right: Points) -> Array:
         """Inner products of the constant feature."""
         return left.rows @ right.rows.T

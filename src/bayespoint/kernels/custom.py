@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from bayespoint.exceptions import KernelError
 from bayespoint.kernels.base import Kernel
-from bayespoint.kernels.points import Points
-from bayespoint.kernels.scaling import CHUNK, norms
-from bayespoint.tools.state import number
+from bayespoint.kernels.points import Points, norms, positions
+from bayespoint.tools.arrays import Array, beside, chunks, float64, largest, namespace, to_host
+from bayespoint.tools.attributes import number
 from bayespoint.tools.validation import parameter_error
 
 ASYMMETRY = 1e-5  # relative; a Gram matrix computed in float32 is symmetric to about 1e-6
@@ -119,6 +119,7 @@ class PrecomputedKernel(Kernel):
     """
 
     typical_length_ = 1.0
+    is_precomputed = works_on_devices = True
 
     def check(self) -> None:
         """Raise a KernelError for ``normalize=True``."""
@@ -134,30 +135,27 @@ class PrecomputedKernel(Kernel):
         super().check_state()
         number(self.typical_length_, 0)
 
-    def fitted(self, X: NDArray) -> PrecomputedKernel:
+    def fitted(self, X: Array) -> PrecomputedKernel:
         """Return a new kernel with the length of the training points."""
         kernel = super().fitted(X)
-        norm, log_unit = norms(np.diagonal(X).astype(np.float64))
+        norm, log_unit = norms(to_host(float64(X.diagonal())))
         kernel.typical_length_ = float(np.sqrt((norm**2).mean()) * np.exp2(log_unit / 2)) or 1.0
         return kernel
 
-    @property
-    def is_precomputed(self) -> bool:
-        """True: points are rows of the kernel matrix."""
-        return True
-
-    def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
+    def prepare(self, X: Array, *, unit: bool = False, training: bool = False) -> Points:
         """Check a training matrix and compute its unit; keep the rows of new points unchanged."""
-        index = np.arange(len(X))
+        xp = namespace(X)
+        scales = xp.ones(len(X), dtype=X.dtype, device=X.device)
         if not training:
-            scale = np.full(len(X), 1 / self.typical_length_, dtype=X.dtype) if unit else None
-            return Points(X, np.ones(len(X)), 0.0, index, scale)
+            norm = xp.ones(len(X), dtype=xp.float64, device=X.device)
+            side = scales * (1 / self.typical_length_) if unit else None
+            return Points(X, norm, 0.0, positions(X), side)
         check_gram(X)
-        norm, log_unit = norms(np.diagonal(X).astype(np.float64))
-        side = np.full(len(X), np.exp2(-log_unit / 2), dtype=X.dtype)
-        return Points(X, norm, log_unit, index, side)
+        norm, log_unit = norms(to_host(float64(X.diagonal())))
+        side = scales * float(np.exp2(-log_unit / 2))
+        return Points(X, beside(X, norm), log_unit, positions(X), side)
 
-    def block(self, left: Points, right: Points) -> NDArray:
+    def block(self, left: Points, right: Points) -> Array:
         """Columns of the matrix, scaled by ``side`` to the unit of the training points."""
         values = left.rows[:, right.index]
         for side in (right.side, None if left.side is None else left.side[:, None]):
@@ -165,25 +163,25 @@ class PrecomputedKernel(Kernel):
         return values
 
 
-def check_square(K: NDArray) -> None:
+def check_square(K: Array) -> None:
     """Raise a :class:`KernelError` unless K has as many columns as rows."""
     if K.shape[0] != K.shape[1]:
         raise KernelError(
-            f"A precomputed kernel must be square for training. Got shape {K.shape}: pass "
+            f"A precomputed kernel must be square for training. Got shape {tuple(K.shape)}: pass "
             "k(x_i, x_j) between all training points (and k(new, training) to predict)."
         )
 
 
-def check_gram(K: NDArray) -> None:
+def check_gram(K: Array) -> None:
     """Raise a :class:`KernelError` unless K is square and symmetric."""
     check_square(K)
-    size = np.abs(np.diagonal(K)).max(initial=0.0)
-    for start in range(0, len(K), CHUNK):
-        part = slice(start, start + CHUNK)
-        difference = np.abs(K[part] - K[:, part].T)
-        if difference.max(initial=0.0) > ASYMMETRY * max(size, np.abs(K[part]).max()):
-            i, j = np.unravel_index(difference.argmax(), difference.shape)
+    size = largest(K.diagonal())
+    for part in chunks(K):
+        difference = abs(K[part] - K[:, part].T)
+        if float(difference.max()) > ASYMMETRY * max(size, largest(K[part])):
+            i, j = divmod(int(difference.argmax()), len(K))
+            i += part.start
             raise KernelError(
-                f"A precomputed kernel must be symmetric. Got K[{i + start}, {j}] = "
-                f"{K[i + start, j]:.6g} but K[{j}, {i + start}] = {K[j, i + start]:.6g}."
+                f"A precomputed kernel must be symmetric. Got K[{i}, {j}] = {K[i, j]:.6g} but "
+                f"K[{j}, {i}] = {K[j, i]:.6g}."
             )

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.kernels.points import Points
-from bayespoint.kernels.scaling import CHUNK, lengths, power_of_two
+from bayespoint.kernels.points import Points, inverse, lengths, positions, power_of_two
+from bayespoint.tools.arrays import Array, beside, cast, chunks, largest, namespace
+from bayespoint.tools.numbers import TINY
 
 
 class LinearForm(NamedTuple):
@@ -25,17 +26,18 @@ class LinearForm(NamedTuple):
     gamma: float
     coef0: float
 
-    def features(self, X: NDArray) -> NDArray:
+    def features(self, X: Array) -> Array:
         """The features z, one row for each point."""
-        z = np.empty((X.shape[0], X.shape[1] + (self.coef0 > 0)), dtype=X.dtype)
+        xp, (n, d) = namespace(X), X.shape
+        z = xp.empty((n, d + (self.coef0 > 0)), dtype=X.dtype, device=X.device)
         with np.errstate(over="ignore"):  # `lengths` raises the error
-            np.multiply(X, X.dtype.type(np.sqrt(self.gamma)), out=z[:, : X.shape[1]])
+            xp.multiply(X, cast(beside(X, np.sqrt(self.gamma)), X.dtype), out=z[:, :d])
         if self.coef0 > 0:
             z[:, -1] = np.sqrt(self.coef0)
         return z
 
     def prepare(
-        self, X: NDArray, *, unit: bool, degree: int = 1, columns: NDArray | None = None
+        self, X: Array, *, unit: bool, degree: int = 1, columns: NDArray | None = None
     ) -> Points:
         """Scaled features z, for a kernel that raises their inner products to a power.
 
@@ -43,20 +45,18 @@ class LinearForm(NamedTuple):
         """
         z = self.features(X)
         length = lengths(z)
-        longest = power_of_two(length.max(initial=0.0))
         if unit:
-            scale = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
-            norm, log_unit = (length > 0).astype(np.float64), 0.0
+            scale, norm, log_unit = inverse(length), cast(length > 0, length.dtype), 0.0
         else:
-            scale = np.full_like(length, 1.0 / longest)
+            longest = power_of_two(largest(length))
+            scale = namespace(z).full_like(length, 1.0 / longest)
             norm, log_unit = (length / longest) ** degree, 2 * degree * np.log2(longest)
-        rows = z if columns is None else z[:, columns]
-        for start in range(0, len(z), CHUNK):
-            part = slice(start, start + CHUNK)
+        rows = z if columns is None else z[:, beside(z, columns)]
+        for part in chunks(z):
             rows[part] = rows[part] * scale[part, None]
-        return Points(rows, norm, log_unit, np.arange(len(z)))
+        return Points(rows, norm, log_unit, positions(z))
 
-    def derivative(self, rows: NDArray, change: LinearForm, normalize: bool) -> NDArray:
+    def derivative(self, rows: Array, change: LinearForm, normalize: bool) -> Array:
         """Change of the prepared rows z when the coefficients change by ``change``.
 
         A normalised z keeps its length, so the part of dz along z is dropped.
@@ -64,9 +64,9 @@ class LinearForm(NamedTuple):
         rate = np.full(rows.shape[1], 0.5 * ratio(change.gamma, self.gamma))
         if self.coef0 > 0:
             rate[-1] = 0.5 * ratio(change.coef0, self.coef0)
-        moved = rows * rate
+        moved = rows * beside(rows, rate)
         if normalize:
-            along = np.einsum("ij,ij->i", moved, rows)
+            along = namespace(rows).einsum("ij,ij->i", moved, rows)
             moved -= along[:, None] * rows
         return moved
 
@@ -76,6 +76,30 @@ class LinearForm(NamedTuple):
         if self.coef0 > 0:
             factor[-1] = np.sqrt(self.coef0)
         return weights * factor.astype(weights.dtype)[:, None]
+
+    def onnx_features(self, X: Any, *, unit: bool) -> Any:
+        """The features z of new points, as nodes of an ONNX graph."""
+        z = X * np.sqrt(self.gamma)
+        if self.coef0 > 0:
+            z = X.graph.add("Pad", z, np.array([0, 0, 0, 1]), np.sqrt(self.coef0))
+        return z / self.onnx_length(X) if unit else z
+
+    def onnx_square(self, X: Any) -> Any:
+        """Squared length of z."""
+        return (X * X).sum(1) * self.gamma + self.coef0
+
+    def onnx_length(self, X: Any) -> Any:
+        """Length of z; where it is 0, a tiny number."""
+        return self.onnx_square(X).at_least(TINY).sqrt()
+
+    def onnx_products(self, X: Any, points: Points, columns: NDArray | None = None) -> Any:
+        """Inner products of z with the rows of prepared points, of which columns are kept."""
+        rows = points.rows.astype(np.float64)
+        constant = rows[:, -1] * np.sqrt(self.coef0) if self.coef0 > 0 else 0.0
+        rows = rows[:, :-1] if self.coef0 > 0 else rows
+        matrix = np.zeros((X.graph.n_features, len(rows)))
+        matrix[slice(rows.shape[1]) if columns is None else columns[: rows.shape[1]]] = rows.T
+        return X @ (matrix * np.sqrt(self.gamma)) + constant
 
 
 def ratio(change: float, value: float) -> float:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.kernels.base import Kernel
-from bayespoint.kernels.gamma import check_gamma, gamma_from_data, known_gamma
 from bayespoint.kernels.linear import LinearForm
-from bayespoint.kernels.points import Points
-from bayespoint.tools.state import shaped
+from bayespoint.kernels.points import Points, check_gamma, gamma_from_data, known_gamma
+from bayespoint.tools.arrays import Array, namespace, to_host
+from bayespoint.tools.attributes import shaped
 from bayespoint.tools.validation import check_number
 
 
@@ -48,6 +50,8 @@ class PolynomialKernel(Kernel):
     """
 
     columns_: NDArray[np.int64] | None = None
+    positive_parameters = ("gamma", "coef0")
+    works_on_devices = True
 
     def __init__(
         self,
@@ -75,24 +79,24 @@ class PolynomialKernel(Kernel):
         if self.columns_ is not None:
             shaped(self.columns_, "iu", "c")
 
-    def fitted(self, X: NDArray) -> PolynomialKernel:
+    def fitted(self, X: Array) -> PolynomialKernel:
         """Return a new kernel with gamma and the features that are not always zero."""
         kernel = super().fitted(X)
         kernel.gamma, kernel.columns_ = gamma_from_data(self.gamma, X), None
         if self.degree > 1:  # a linear kernel keeps all its features, for coef_
-            used = np.append(X.any(axis=0), [True] if self.coef0 > 0 else [])
+            used = np.append(to_host(X.any(axis=0)), [True] if self.coef0 > 0 else [])
             kernel.columns_ = None if used.all() else np.flatnonzero(used)
         return kernel
 
     @property
-    def positive_parameters(self) -> tuple[str, ...]:
-        """Both coefficients of the inner product."""
-        return "gamma", "coef0"
+    def is_linear(self) -> bool:  # type: ignore[override]
+        """Whether the degree is 1 and gamma is known."""
+        return self.degree == 1 and not isinstance(self.gamma, str)
 
     @property
-    def linear_form(self) -> LinearForm | None:
+    def linear_form(self) -> LinearForm | None:  # type: ignore[override]
         """The inner product, if the degree is 1."""
-        return self._base if self.degree == 1 and not isinstance(self.gamma, str) else None
+        return self._base if self.is_linear else None
 
     def linear_change(self, name: str) -> LinearForm:
         """Derivatives of the coefficients in the logarithm of one of them."""
@@ -111,16 +115,16 @@ class PolynomialKernel(Kernel):
     def _base(self) -> LinearForm:
         return LinearForm(known_gamma(self), float(self.coef0))
 
-    def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
+    def prepare(self, X: Array, *, unit: bool = False, training: bool = False) -> Points:
         """Scale the features z; norms are their lengths to the power ``degree``."""
         unit = unit or self.normalize
         return self._base.prepare(X, unit=unit, degree=self.degree, columns=self.columns_)
 
-    def block(self, left: Points, right: Points) -> NDArray:
+    def block(self, left: Points, right: Points) -> Array:
         """(z.z')^degree by repeated squaring."""
         return integer_power(left.rows @ right.rows.T, self.degree)
 
-    def derivative(self, left: Points, right: Points, name: str) -> NDArray | None:
+    def derivative(self, left: Points, right: Points, name: str) -> Array | None:
         """Dk / d log theta = degree (z.z')^(degree - 1) (dz.z' + z.dz')."""
         form, by = self._base, self.linear_change(name)
         change = form.derivative(left.rows, by, self.normalize) @ right.rows.T
@@ -129,12 +133,23 @@ class PolynomialKernel(Kernel):
             return change
         return self.degree * integer_power(left.rows @ right.rows.T, self.degree - 1) * change
 
+    def onnx_block(self, X: Any, points: Points, *, unit: bool = False) -> Any:
+        """The power of inner products, which are normalised before."""
+        products = self._base.onnx_products(X, points, self.columns_)
+        if unit or self.normalize:
+            products = products / self._base.onnx_length(X)
+        return products if self.degree == 1 else products ** float(self.degree)
 
-def integer_power(base: NDArray, exponent: int) -> NDArray:
+    def onnx_square(self, X: Any) -> Any:
+        """The power of the squared length of z."""
+        return self._base.onnx_square(X) ** float(self.degree)
+
+
+def integer_power(base: Array, exponent: int) -> Array:
     """base**exponent by squaring, from the exponent's first binary digit to its last."""
-    result = base
+    xp, result = namespace(base), base
     for digit in bin(exponent)[3:]:
-        result = np.multiply(result, result, out=None if result is base else result)
+        result = xp.multiply(result, result, out=None if result is base else result)
         if digit == "1":
-            np.multiply(result, base, out=result)
+            xp.multiply(result, base, out=result)
     return result

@@ -1,10 +1,14 @@
-"""The interface of a likelihood."""
+"""The interface of a likelihood: of binary tasks, and of several classes together."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any, ClassVar
 
+import numpy as np
 from numpy.typing import NDArray
+
+from bayespoint.likelihoods.quadrature import log_rest
 
 
 class Likelihood(ABC):
@@ -12,6 +16,18 @@ class Likelihood(ABC):
 
     Engines learn with a likelihood and posteriors predict with it. The last axis of an array of
     outputs is the axis of the tasks.
+
+    Attributes
+    ----------
+    link : str
+        What engines know it by, together with the coding of the labels.
+    codings : tuple of str
+        Codings whose labels it explains.
+    parameters : tuple of str
+        Parameters of its constructor, such as the noise of an engine.
+    code : int or None
+        Number of its ``tilt`` in the compiled loops of EP, which take it with the ``constants``;
+        None if there is none.
 
     Examples
     --------
@@ -27,6 +43,11 @@ class Likelihood(ABC):
     array([[0.777]])
     """
 
+    link: ClassVar[str]
+    codings: ClassVar[tuple[str, ...]] = ("binary", "one_vs_rest")
+    parameters: ClassVar[tuple[str, ...]] = ()
+    code: ClassVar[int | None] = None
+
     @abstractmethod
     def log_likelihood(self, outputs: NDArray) -> tuple[NDArray, NDArray]:
         """Logarithms of p(yes | f) and p(no | f)."""
@@ -39,6 +60,45 @@ class Likelihood(ABC):
     def log_predictive(self, score: NDArray) -> tuple[NDArray, NDArray]:
         """Logarithms of E p(yes | f) and E p(no | f), from the score of :meth:`predictive`."""
 
+    def onnx_predictive(self, mean: Any, variance: Any) -> tuple[Any, Any, Any]:
+        """Scores, and both logarithms of :meth:`log_predictive`, as nodes of an ONNX graph."""
+        raise ValueError(
+            f"to_onnx cannot write a {type(self).__name__}. Use a probit or logistic likelihood."
+        )
+
     @abstractmethod
     def information(self, mean: NDArray, variance: NDArray) -> NDArray:
         """Mutual information, in nats, between an output f ~ N(mean, variance) and its label."""
+
+
+class JointLikelihood(ABC):
+    """The probability of each of several classes, given the outputs f of all of them.
+
+    The last axis of an array of outputs is the axis of the classes. Attributes are those of a
+    :class:`Likelihood`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.likelihoods import SoftmaxLikelihood
+    >>> log_p, log_rest = SoftmaxLikelihood().log_likelihood(np.array([[2.0, 0.0, 0.0]]))
+    >>> np.exp(log_p).round(3)
+    array([[0.787, 0.107, 0.107]])
+    """
+
+    link: ClassVar[str]
+    codings: ClassVar[tuple[str, ...]]
+    parameters: ClassVar[tuple[str, ...]] = ()
+
+    @abstractmethod
+    def log_probability(self, outputs: NDArray) -> NDArray[np.float64]:
+        """Logarithms of the probabilities of the classes, given f."""
+
+    @abstractmethod
+    def log_predictive(self, mean: NDArray, covariance: NDArray) -> NDArray[np.float64]:
+        """Logarithms of their expectations for f ~ N(mean, covariance), shape (n, n_classes)."""
+
+    def log_likelihood(self, outputs: NDArray) -> tuple[NDArray, NDArray]:
+        """Logarithms of the probabilities of each class and of all others."""
+        log_p = self.log_probability(outputs)
+        return log_p, log_rest(log_p)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr, expit, log_expit, ndtr
@@ -25,12 +27,16 @@ class LogisticLikelihood(Likelihood):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from typing import Any
+
+    import numpy as np
     >>> from bayespoint.likelihoods import LogisticLikelihood
     >>> score = LogisticLikelihood().predictive(np.array([1.0]), np.array([2.0]))
     >>> np.exp(LogisticLikelihood().log_predictive(score)[0]).round(3)
     array([0.679])
     """
+
+    link = "logistic"
 
     def log_likelihood(self, outputs: NDArray) -> tuple[NDArray, NDArray]:
         """Logarithms of sigma(f) and sigma(-f)."""
@@ -52,6 +58,11 @@ class LogisticLikelihood(Likelihood):
     def log_predictive(self, score: NDArray) -> tuple[NDArray, NDArray]:
         """Logarithms of sigma(score) and sigma(-score)."""
         return self.log_likelihood(score)
+
+    def onnx_predictive(self, mean: Any, variance: Any) -> tuple[Any, Any, Any]:
+        """The score and its logistic function, as nodes of an ONNX graph."""
+        score = mean / (variance * SLOPE**2 + 1.0).sqrt()
+        return score, score.log_logistic(), (-score).log_logistic()
 
     def information(self, mean: NDArray, variance: NDArray) -> NDArray[np.float64]:
         r"""Entropy of the predictive label less the expected entropy of the label given f.

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from bayespoint import _core
 from bayespoint.likelihoods.base import Likelihood
-from bayespoint.likelihoods.quadrature import NODES, TINY, WEIGHTS
-from bayespoint.tools.state import finite, need, number
+from bayespoint.likelihoods.quadrature import NODES, WEIGHTS
+from bayespoint.tools.attributes import finite, need, number
+from bayespoint.tools.numbers import TINY
 
 HARD = 1e-9  # smallest noise relative to the largest output: below it labels are certain
 LOG_ROOT_2_PI = 0.5 * np.log(2 * np.pi)
@@ -41,6 +44,10 @@ class ProbitLikelihood(Likelihood):
     (array([1.]), array([0.773]))
     """
 
+    link = "probit"
+    parameters = ("noise", "label_noise")
+    code = 0
+
     def __init__(
         self, noise: float | NDArray[np.float64] = 1.0, label_noise: float | NDArray = 0.0
     ) -> None:
@@ -48,9 +55,9 @@ class ProbitLikelihood(Likelihood):
         self.label_noise = label_noise
 
     @property
-    def constants(self) -> tuple[float, float]:
-        """beta^2 and the flip rate, as the compiled loops of one task take them."""
-        return float(self.noise) ** 2, float(self.label_noise)
+    def constants(self) -> tuple[float, float, float]:
+        """Its code, beta^2 and the flip rate, as the compiled loops of one task take them."""
+        return float(self.code), float(self.noise) ** 2, float(self.label_noise)
 
     def log_likelihood(self, outputs: NDArray) -> tuple[NDArray, NDArray]:
         """Logarithms of p(yes | f) and p(no | f); without noise the sign decides."""
@@ -74,6 +81,16 @@ class ProbitLikelihood(Likelihood):
             flip, honest = np.log(self.label_noise), np.log1p(-2 * np.asarray(self.label_noise))
         return np.logaddexp(flip, honest + log_p)
 
+    def onnx_predictive(self, mean: Any, variance: Any) -> tuple[Any, Any, Any]:
+        """The score and Phi of it, with flips, as nodes of an ONNX graph."""
+        score = mean / (variance + np.square(self.noise)).at_least(TINY).sqrt()
+        return score, *(self.onnx_flipped(one) for one in (score.log_ndtr(), (-score).log_ndtr()))
+
+    def onnx_flipped(self, log_p: Any) -> Any:
+        """Logarithm of epsilon + (1 - 2 epsilon) p, as nodes of an ONNX graph."""
+        flip = np.asarray(self.label_noise)
+        return (log_p.exp() * (1 - 2 * flip) + flip).at_least(TINY).log() if flip.any() else log_p
+
     def tilt(
         self, mean: NDArray, variance: NDArray
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
@@ -87,7 +104,7 @@ class ProbitLikelihood(Likelihood):
             Parameters of the site :math:`\exp(a f - b f^2 / 2)`. Its product with the Gaussian has
             the mean and the variance of the true product.
         """
-        return _core.ep.match_all(mean, variance, *self.constants)
+        return _core.ep.match_all(mean, variance, self.constants)
 
     def noise_derivatives(self, mean: NDArray, variance: NDArray) -> tuple[NDArray, NDArray]:
         r"""Derivatives of log p in the logarithms of the noise and of the flip rate.

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from bayespoint.tools.numbers import TINY
+
 STEP = 0.25  # accurate to 1e-8 for functions as steep as Phi(4 t)
 NODES = np.arange(-7.5, 7.5 + STEP, STEP)  # 6e-14 of the standard normal lies outside
 WEIGHTS = STEP * np.exp(-(NODES**2) / 2) / np.sqrt(2 * np.pi)
 GRID = np.arange(-40, 40 + STEP, STEP)  # outputs; exp(-40) = 4e-18
-TINY = np.finfo(np.float64).tiny  # replaces a variance of 0, so that nothing is divided by 0
 
 
 def log_rest(log_p: NDArray) -> NDArray[np.float64]:

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr
 
-from bayespoint.gpu.coordinates import DeviceCoordinates
 from bayespoint.likelihoods import Likelihood
 from bayespoint.posteriors.base import Posterior
-from bayespoint.tools.state import finite, need, optional, shaped
-
-TINY = np.finfo(np.float64).tiny  # replaces a variance of 0, so that nothing is divided by 0
+from bayespoint.tools.arrays import kept, namespace, to_host
+from bayespoint.tools.attributes import finite, need, optional, shaped
+from bayespoint.tools.numbers import TINY
 
 
 class Messages(NamedTuple):
@@ -125,10 +124,9 @@ class GaussianPosterior(Posterior):
         """z.mu and z.Sigma z."""
         if self.is_diagonal:
             return Z @ self.mean, (Z * Z) @ np.square(self.factor.T)
-        if isinstance(Z, DeviceCoordinates):
-            return Z @ self.mean, Z.variances(self.factor)
-        variance = [np.square(Z @ factor).sum(axis=1) for factor in self.factor]
-        return Z @ self.mean, np.stack(variance, axis=1)
+        xp = namespace(Z)
+        variance = [xp.square(Z @ factor).sum(axis=1) for factor in kept(Z, self.factor)]
+        return to_host(Z @ kept(Z, self.mean)), to_host(xp.stack(variance, axis=1))
 
     def votes(self, Z: NDArray) -> NDArray:
         """2 Phi(m / s) - 1."""

@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 from scipy.linalg import helmert
 
 from bayespoint.codings import Coding
-from bayespoint.gpu.arrays import copy_on
-from bayespoint.gpu.coordinates import DeviceCoordinates
-from bayespoint.gpu.joint import output_covariances
-from bayespoint.likelihoods.joint import JointLikelihood, log_share_of_largest
+from bayespoint.likelihoods import JointLikelihood
+from bayespoint.likelihoods.argmax import log_share_of_largest
 from bayespoint.likelihoods.quadrature import log_rest
 from bayespoint.posteriors.base import Posterior
 from bayespoint.posteriors.gaussian import Messages
-from bayespoint.tools.state import finite, need, optional, shaped
+from bayespoint.tools.arrays import kept, namespace, to_host
+from bayespoint.tools.attributes import finite, need, optional, shaped
 
 BYTES = 2**26  # memory for a part of some points
 
@@ -32,17 +31,12 @@ class JointPosterior(Posterior):
     so that the outputs :math:`f_c(x) = z(x)^T w_c` of a point are jointly Gaussian. The predictive
     probabilities of the classes come from their likelihood, and sum to 1 by themselves.
 
-    In the diagonal form the weights of C - 1 contrasts :math:`H^T f` are independent, H being an
-    orthonormal basis of all vectors of sum 0 (Helmert's). What all classes have in common does not
-    matter to any probability and has no variance.
-
     Parameters
     ----------
     mean : ndarray of shape (n_coordinates, n_classes)
         :math:`\mu`.
     own : ndarray of shape (n_classes, n_coordinates, k)
-        The parts :math:`O_c` that a class does not share with others; k may be 0. Of shape
-        (n_classes - 1, n_coordinates): standard deviations of the weights of the contrasts.
+        The parts :math:`O_c` that a class does not share with others; k may be 0.
     shared : ndarray of shape (n_classes, n_coordinates, r)
         The parts :math:`S_c`; r may be 0.
     likelihood : JointLikelihood
@@ -50,8 +44,7 @@ class JointPosterior(Posterior):
     log_evidence : ndarray of shape (1,), optional
         log p(labels).
     cavities : tuple of ndarrays (n_points, n_classes), (n_points, n_classes, n_classes), optional
-        Means and covariances of the outputs of each training point, given all other labels; in
-        the diagonal form, variances (n_points, n_classes - 1) of contrasts.
+        Means and covariances of the outputs of each training point, given all other labels.
     messages : Messages, optional
         Messages :math:`\exp(h^T f - f^T (\operatorname{diag}(r) - r r^T / \sum r) f / 2)` of the
         training points to their C outputs.
@@ -103,18 +96,7 @@ class JointPosterior(Posterior):
         """
         if self.cavities is None:
             return None
-        if not self.is_diagonal:
-            return self.likelihood.log_predictive(*self.cavities)
-        size = max(1, BYTES // (8 * self.mean.shape[1] ** 2))
-        mean, variance = self.cavities
-        here = [slice(begin, begin + size) for begin in range(0, len(mean), size)]
-        parts = [self.likelihood.log_predictive(mean[i], in_classes(variance[i])) for i in here]
-        return np.concatenate(parts)
-
-    @property
-    def is_diagonal(self) -> bool:  # type: ignore[override]
-        """Whether the weights of the contrasts are independent."""
-        return self.own.ndim == 2
+        return self.likelihood.log_predictive(*self.cavities)
 
     @property
     def covariance(self) -> NDArray[np.float64]:
@@ -122,10 +104,6 @@ class JointPosterior(Posterior):
         n_classes, d = self.shared.shape[:2]
         flat = self.shared.reshape(n_classes * d, -1)
         covariance = flat @ flat.T
-        if self.is_diagonal:
-            for h, scale in zip(contrasts(self.mean.shape[1]).T, self.own, strict=True):
-                covariance += np.kron(np.outer(h, h), np.diag(scale**2))
-            return covariance
         for c, part in enumerate(self.own):
             here = slice(c * d, (c + 1) * d)
             covariance[here, here] += part @ part.T
@@ -134,22 +112,18 @@ class JointPosterior(Posterior):
     def outputs(self, Z: Any) -> tuple[NDArray, NDArray]:
         """Means (n, n_classes) and covariances (n, n_classes, n_classes) of the outputs."""
         n_classes = self.mean.shape[1]
-        if self.is_diagonal:
-            return Z @ self.mean, in_classes((Z * Z) @ np.square(self.own.T))
-        if isinstance(Z, DeviceCoordinates):
-            covariance = output_covariances(Z.Z, copy_on(Z.Z.device, self.shared))
-            covariance[:, range(n_classes), range(n_classes)] += Z.variances(self.own)
-            return Z @ self.mean, covariance
-        covariance = np.zeros((Z.shape[0], n_classes, n_classes))
+        xp, own = namespace(Z), kept(Z, self.own)
+        covariance = np.zeros((len(Z), n_classes, n_classes))
         step = max(1, BYTES // (8 * max(1, self.shared.shape[2] * n_classes)))
-        flat = self.shared.transpose(1, 0, 2).reshape(len(self.mean), -1)
+        flat = xp.moveaxis(kept(Z, self.shared), 0, 1).reshape(len(self.mean), -1)
         for begin in range(0, len(Z), step):
-            here = slice(begin, begin + step)
-            spread = (Z[here] @ flat).reshape(len(Z[here]), n_classes, -1)
-            covariance[here] = spread @ spread.transpose(0, 2, 1)
-            for c, part in enumerate(self.own):
-                covariance[here, c, c] += np.square(Z[here] @ part).sum(axis=1)
-        return Z @ self.mean, covariance
+            some = Z[begin : begin + step]
+            spread = (some @ flat).reshape(len(some), n_classes, -1)
+            part = spread @ spread.mT
+            for c, factor in enumerate(own):
+                part[:, c, c] += xp.square(some @ factor).sum(axis=1)
+            covariance[begin : begin + step] = to_host(part)
+        return to_host(Z @ kept(Z, self.mean)), covariance
 
     def latent(self, Z: NDArray) -> tuple[NDArray, NDArray]:
         """Means and variances of the outputs."""
@@ -162,9 +136,6 @@ class JointPosterior(Posterior):
 
     def draw(self, n: int, rng: np.random.Generator) -> NDArray:
         """Weights of n classifiers, with the covariance between classes."""
-        if self.is_diagonal:
-            spread = self.own.T[:, None] * rng.standard_normal((len(self.mean), n, len(self.own)))
-            return self.mean[:, None] + spread @ contrasts(self.mean.shape[1]).T
         n_classes, _, k = self.own.shape
         spread = self.own @ rng.standard_normal((n_classes, k, n))
         spread += self.shared @ rng.standard_normal((self.shared.shape[2], n))
@@ -188,10 +159,8 @@ class JointPosterior(Posterior):
     def check_state(self) -> None:
         """Raise an error if the stored attributes are invalid."""
         sizes = finite(self.mean, "dc")
-        if self.is_diagonal:
-            finite(self.own, "kd", k=sizes["c"] - 1, d=sizes["d"])
-        else:
-            finite(self.own, "cdk", **sizes)
+        need(np.ndim(self.own) == 3, "joint classes with independent weights are not supported")
+        finite(self.own, "cdk", **sizes)
         finite(self.shared, "cdr", **sizes)
         optional(self.log_evidence, "e", e=1)
         need(isinstance(self.likelihood, JointLikelihood), "its likelihood is not a joint one")
@@ -204,9 +173,3 @@ class JointPosterior(Posterior):
 def contrasts(n_classes: int) -> NDArray[np.float64]:
     """Helmert's orthonormal basis H of all vectors of sum 0, (n_classes, n_classes - 1)."""
     return np.ascontiguousarray(helmert(n_classes).T)
-
-
-def in_classes(variance: NDArray) -> NDArray[np.float64]:
-    """Covariances (n, n_classes, n_classes) of outputs, from variances of their contrasts."""
-    H = contrasts(variance.shape[1] + 1)
-    return (H * variance[:, None, :]) @ H.T

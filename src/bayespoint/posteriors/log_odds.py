@@ -11,9 +11,8 @@ from scipy.optimize import brentq
 from scipy.special import expit, log_expit, log_softmax, softmax
 
 from bayespoint.gpu import log_odds as on_device
-from bayespoint.gpu.arrays import copy_on
-from bayespoint.gpu.devices import is_tensor
-from bayespoint.tools.state import finite
+from bayespoint.tools.arrays import is_tensor, kept
+from bayespoint.tools.attributes import finite
 
 MOST_POINTS = 60_000  # to learn from
 MOST_NUMBERS = 200  # to learn: a Newton step takes at most half a second
@@ -50,10 +49,7 @@ class LogOdds:
 
     def __call__(self, outputs: Any) -> Any:
         """A f + b for each row of outputs, an array or a tensor."""
-        matrix, offset = self.matrix, self.offset
-        if is_tensor(outputs):
-            matrix, offset = (copy_on(outputs.device, array) for array in (matrix, offset))
-        return outputs @ matrix.T + offset
+        return outputs @ kept(outputs, self.matrix).T + kept(outputs, self.offset)
 
     def check_state(self) -> None:
         """Raise an error if the stored attributes are invalid."""

@@ -13,10 +13,10 @@ from bayespoint.exceptions import CutMarginalsWarning, warn_user
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.likelihoods.probit import HARD
 from bayespoint.posteriors.base import Posterior
-from bayespoint.tools.state import finite, number, shaped
+from bayespoint.tools.attributes import finite, number, shaped
+from bayespoint.tools.numbers import TINY
 
 CUT = 0.01  # height of a marginal at an end of its grid at which the mean is off by about 1 %
-TINY = np.finfo(np.float64).tiny
 CERTAIN = 1e-100  # of sigma, replaces a standard deviation of 0: its inverse has a finite square
 SMALLEST = 0.1  # shrinkage: fewer points than weights say nothing about it
 FARTHEST = 1e150  # standard deviations, likewise

@@ -7,14 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_expit
 
 from bayespoint.codings import Coding
-from bayespoint.gpu.coordinates import DeviceCoordinates
 from bayespoint.posteriors.base import Posterior
-from bayespoint.tools.state import finite, integer, need, optional
-
-TINY = np.finfo(np.float64).tiny
+from bayespoint.tools.attributes import finite, integer, need, optional
 
 
 class MixturePosterior(Posterior):
@@ -105,16 +101,11 @@ class MixturePosterior(Posterior):
         for (member, part), coding in zip(self._parts(Z), self.codings, strict=True):
             decision = member.decision(part, rule)
             answers.append(coding.probabilities(*member.log_probability(decision, rule)))
-        return scores(self._mixed(answers))
+        return self.codings[0].decision_of(self._mixed(answers))
 
     def log_probability(self, decision: NDArray, rule: str) -> tuple[NDArray, NDArray]:
-        """Logarithms of the logistic function, whose log-odds are the decision.
-
-        If several classes have one model, the decision consists of log-probabilities already.
-        """
-        if self.codings[0].is_joint:
-            return self.members[0].log_probability(decision, rule)
-        return log_expit(decision), log_expit(-decision)
+        """The answers whose log-odds, or log-probabilities, are the decision."""
+        return self.codings[0].answers_of(decision)
 
     def class_shares(self, Z: NDArray, coding: Coding) -> NDArray[np.float64]:
         """The mean of the members' shares."""
@@ -127,11 +118,9 @@ class MixturePosterior(Posterior):
 
     def _parts(self, Z: Any) -> list[tuple[Posterior, Any]]:
         """Each member with the coordinates that belong to it."""
-        if isinstance(Z, DeviceCoordinates):
-            columns: list = Z.split(self.sizes)
-        else:
-            columns = np.split(Z, np.cumsum(self.sizes)[:-1], axis=1)
-        return list(zip(self.members, columns, strict=True))
+        ends = np.cumsum(self.sizes).tolist()
+        sizes = zip(self.members, self.sizes, ends, strict=True)
+        return [(member, Z[:, end - size : end]) for member, size, end in sizes]
 
     def _mixed(self, values: Sequence[NDArray] | NDArray) -> NDArray:
         return np.einsum("k,k...->...", self.weights, np.asarray(values))
@@ -148,22 +137,3 @@ class MixturePosterior(Posterior):
         finite(self.weights, "k", k=n_members)
         need((self.weights >= 0).all(), "a weight is negative")
         optional(self.left_out_log_probability, "nt", t=self.codings[0].n_tasks)
-
-
-def scores(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scores of the tasks that a coding turns back into these probabilities.
-
-    The log-odds of the second of two classes, else the log-probabilities, whose softmax they are.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n, n_classes)
-        Rows of sum 1.
-
-    Returns
-    -------
-    ndarray of shape (n, n_tasks)
-        The scores.
-    """
-    log_p = np.log(np.maximum(probabilities, TINY))
-    return log_p if log_p.shape[1] > 2 else log_p[:, 1:] - log_p[:, :1]

@@ -1,5 +1,6 @@
 """Scores and predictions of a classifier on unseen data: held-out points, cross-validation."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -46,16 +47,17 @@ class WrapsClassifier(Delegates):
         return clone(self.estimator).fit(X, y, **params)
 
 
+@dataclass(eq=False, repr=False)
 class ScoresAndAnswers(WrapsClassifier):
     """A classifier whose ``predict`` returns scores and predictions, for `cross_val_predict`.
 
     Predictions are those of ``predict``, which need not be the class of the largest output.
     """
 
-    def __init__(self, estimator: Any, *, score: str, classes: list) -> None:
-        self.estimator = estimator
-        self.score = score
-        self.classes = classes
+    estimator: Any
+    _: KW_ONLY
+    score: str
+    classes: list
 
     def fit(self, X: Any, y: NDArray, **params: Any) -> "ScoresAndAnswers":
         """Fit the classifier."""

@@ -1,12 +1,12 @@
 """Plots of rejection curves."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayespoint.reject.curve import OperatingPoint, RejectionCurve
-from bayespoint.reject.evaluate import rejection_curve
+from bayespoint.reject.curve import OperatingPoint, RejectionCurve, rejection_curve
 from bayespoint.reject.guarantee import Guarantee
 from bayespoint.reject.scores import estimator_outputs, get_score
 from bayespoint.reject.selective import SelectiveClassifier
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 
+@dataclass(eq=False, repr=False)
 class RejectionCurveDisplay:
     """Plot of the error on the accepted points against the fraction rejected.
 
@@ -65,24 +66,14 @@ class RejectionCurveDisplay:
     'LogisticRegression, by predictive probability (AURC 0.91 %)'
     """
 
-    def __init__(
-        self,
-        curve: RejectionCurve,
-        *,
-        score: str = "max",
-        name: str | None = None,
-        operating_point: OperatingPoint | None = None,
-        threshold_source: str | None = None,
-        guarantee: Guarantee | None = None,
-        calibration_curve: RejectionCurve | None = None,
-    ) -> None:
-        self.curve = curve
-        self.score = score
-        self.name = name
-        self.operating_point = operating_point
-        self.threshold_source = threshold_source
-        self.guarantee = guarantee
-        self.calibration_curve = calibration_curve
+    curve: RejectionCurve
+    _: KW_ONLY
+    score: str = "max"
+    name: str | None = None
+    operating_point: OperatingPoint | None = None
+    threshold_source: str | None = None
+    guarantee: Guarantee | None = None
+    calibration_curve: RejectionCurve | None = None
 
     @classmethod
     def from_estimator(

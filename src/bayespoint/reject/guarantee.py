@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 
-from bayespoint.tools.state import integer, need, number
+from bayespoint.tools.attributes import integer, need, number
+from bayespoint.tools.numbers import EPSILON
 
 # The first test accepts this share of the calibration points. With fewer points a single error
 # ends the walk: simulated with 3 000 points, a risk of 1 % and a true error of 0.2 % among the most
 # certain, a start at the smallest number of points, 299, gave no threshold in 45 % of the runs and
 # a mean coverage of 0.37; this start gave 0.83.
 START = 0.3
-_ROUNDING = 8 * np.finfo(np.float64).eps  # of a bound that should equal the risk
+ROUNDING = 8 * EPSILON  # of a rate such as 1 - 0.9, and of a bound that should equal the risk
 
 
 def error_bound(
@@ -83,7 +84,7 @@ def points_needed(risk: float, confidence_level: float, error_rate: float = 0.0)
 
     def passes(n: int) -> bool:
         errors = math.ceil(error_rate * n)
-        return bool(error_bound(errors, n, confidence_level) <= risk + _ROUNDING)
+        return bool(error_bound(errors, n, confidence_level) <= risk + ROUNDING)
 
     high = 1
     while not passes(high):

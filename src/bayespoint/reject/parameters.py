@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import assert_all_finite, check_consistent_length
 
 from bayespoint.reject.scores import get_score
+from bayespoint.tools.checks import check_classification_targets, column_or_1d
 from bayespoint.tools.validation import check_number, parameter_error
 
 # The parameters that define a threshold, and their ranges.

@@ -1,6 +1,7 @@
 """A classifier with a reject option."""
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from bayespoint.reject.guarantee import Guarantee
 from bayespoint.reject.labels import joint_dtype, resolve_reject_label
 from bayespoint.reject.parameters import check_labels, check_parameters, refuse_weights
 from bayespoint.reject.scores import SCORES, estimator_outputs
-from bayespoint.tools.state import need, shaped
+from bayespoint.tools.attributes import need, shaped
 
 # Attributes that need no fit, if the estimator is fitted and the threshold given.
 WITHOUT_FIT = {"estimator_", "classes_", "reject_label_", "threshold_", "threshold_source_"}
@@ -24,6 +25,7 @@ WITHOUT_FIT = {"estimator_", "classes_", "reject_label_", "threshold_", "thresho
 CALIBRATED = ("rejection_curve_", "calibration_rate_", "calibration_error_", "guarantee_")
 
 
+@dataclass(eq=False, repr=False)
 class SelectiveClassifier(WrapsClassifier):
     r"""A classifier with a reject option: returns a reject label where it is uncertain.
 
@@ -46,7 +48,9 @@ class SelectiveClassifier(WrapsClassifier):
 
       The calibration points must not be used in the fit, so a part of the data is held out by
       default, and new points must be drawn as they were. See :meth:`RejectionCurve.at_risk` for
-      the threshold, and `guarantee_` for the numbers.
+      the threshold, and `guarantee_` for the numbers. The probability counts calibrations that find
+      no threshold, too (``RiskNotReachedError``); if most find none, it does not hold for those
+      that find one.
     * ``threshold=t``: the threshold is given. If the classifier is fitted already, no `fit` is
       needed. For true class probabilities Chow's rule [1]_ is optimal: reject where
       :math:`1 - \max_y p(y|x) > c`. If the probabilities are reliable,
@@ -181,34 +185,19 @@ class SelectiveClassifier(WrapsClassifier):
     array([-1,  5,  2,  5, -1,  4, -1,  7])
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        rate: float | None = None,
-        threshold: float | None = None,
-        cost: float | None = None,
-        risk: float | None = None,
-        confidence_level: float = 0.95,
-        confidence: str = "max",
-        reject_label: Any = "auto",
-        cv: Any = None,
-        calibration_size: float = 0.3,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.rate = rate
-        self.threshold = threshold
-        self.cost = cost
-        self.risk = risk
-        self.confidence_level = confidence_level
-        self.confidence = confidence
-        self.reject_label = reject_label
-        self.cv = cv
-        self.calibration_size = calibration_size
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    estimator: Any
+    _: KW_ONLY
+    rate: float | None = None
+    threshold: float | None = None
+    cost: float | None = None
+    risk: float | None = None
+    confidence_level: float = 0.95
+    confidence: str = "max"
+    reject_label: Any = "auto"
+    cv: Any = None
+    calibration_size: float = 0.3
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def fit(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any

@@ -1,16 +1,16 @@
 """How good a classifier is, as numbers (:func:`measure`) and as a page (:func:`write_evaluation`).
 
-A page is one HTML file that needs no other file, no network and no script.
+The page is a single HTML file without scripts, which needs no network.
 """
 
 from bayespoint.reports.answers import Answers, Bin
 from bayespoint.reports.costs import Expense, Threshold
 from bayespoint.reports.drift import Shift, compare, profile
 from bayespoint.reports.evaluation import ClassScores, Evaluation, Selective
-from bayespoint.reports.evaluation_page import write_evaluation
 from bayespoint.reports.features import Features
-from bayespoint.reports.measuring import measure
+from bayespoint.reports.measurement import measure
 from bayespoint.reports.metrics import METRICS, Measured, Metric
+from bayespoint.reports.page import write_evaluation
 
 __all__ = [
     "METRICS",

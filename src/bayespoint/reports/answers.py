@@ -15,16 +15,16 @@ N_BINS = 10  # of the confidence, of equal width: enough to see a bend, and few 
 
 
 class Bin(NamedTuple):
-    """Points of similar confidence: how sure the answers were, and how often they were right.
+    """Points of similar confidence: their mean confidence and their accuracy.
 
     Attributes
     ----------
     low, high : float
         Confidences in (low, high].
     weight : float
-        Of the points in it.
+        Total weight of the points in the bin.
     confidence, accuracy : float or None
-        Their mean confidence, and the share of right answers; None where there are no points.
+        Mean confidence and fraction of correct predictions; None in an empty bin.
     interval : tuple of two floats or None
         95 % interval of the accuracy.
 
@@ -45,10 +45,46 @@ class Bin(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """How far confidence is from accuracy; 0 where there are no points."""
+        """Absolute difference of confidence and accuracy; 0 in an empty bin."""
         if self.accuracy is None or self.confidence is None:
             return 0.0
         return abs(self.accuracy - self.confidence)
+
+
+class Curve(NamedTuple):
+    """The consequences of all thresholds for the probability of a class, the highest first.
+
+    Attributes
+    ----------
+    false_alarms, recall : ndarray
+        Share of the other classes, and of the class, at or above the threshold; from (0, 0).
+    precision : ndarray
+        Share of the class among all points there; at the beginning that of the first point.
+    prevalence : float
+        Share of the class: the precision of guessing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.reports import Answers
+    >>> p = np.array([0.1, 0.4, 0.35, 0.8])
+    >>> p = np.column_stack([1 - p, p])
+    >>> found = Answers(np.array([0, 0, 1, 1]), p.argmax(axis=1), p, np.ones(4)).curve(1)
+    >>> found.recall.tolist(), found.precision.round(2).tolist()
+    ([0.0, 0.5, 0.5, 1.0, 1.0], [1.0, 1.0, 0.5, 0.67, 0.5])
+    >>> print(f"{found.average_precision:.3f}")
+    0.833
+    """
+
+    false_alarms: NDArray[np.float64]
+    recall: NDArray[np.float64]
+    precision: NDArray[np.float64]
+    prevalence: float
+
+    @property
+    def average_precision(self) -> float:
+        """The mean precision over the points of the class: scikit-learn's."""
+        return float(np.sum(np.diff(self.recall) * self.precision[1:]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +96,7 @@ class Answers:
     truth, predicted : ndarray of int of shape (n_points,)
         Classes, as columns of the probabilities.
     probabilities : ndarray of shape (n_points, n_classes)
-        Those of the classifier.
+        Predicted probabilities of the classes.
     weight : ndarray of shape (n_points,)
         Positive; weight k counts a point k times.
 
@@ -81,7 +117,7 @@ class Answers:
 
     @cached_property
     def right(self) -> NDArray[np.bool_]:
-        """Whether each answer is right."""
+        """Whether each prediction is correct."""
         return self.truth == self.predicted
 
     @cached_property
@@ -104,7 +140,7 @@ class Answers:
 
     @cached_property
     def baseline(self) -> Answers:
-        """The answers of a classifier that knows how frequent the classes are, and no more."""
+        """Predictions from the class frequencies alone: the most frequent class for every point."""
         shares = self.confusion.sum(axis=1) / self.total
         n = len(self.truth)
         always = np.full(n, shares.argmax())
@@ -141,6 +177,24 @@ class Answers:
             # The one of the second class: 1 - p of a tiny p is 1, which would make ties.
             return 2 * [area_under_curve(self.probabilities[:, 1], self.truth == 1, self.weight)]
         return [area_under_curve(column, self.truth == c, self.weight) for c, column in columns]
+
+    def curve(self, of: int) -> Curve | None:
+        """ROC and precision-recall curve of one class; None where it, or the rest, is absent."""
+        positive = self.truth == of
+        if positive.all() or not positive.any():
+            return None
+        scores = self.probabilities[:, of]
+        _, group = np.unique(-scores, return_inverse=True)
+        hits = np.cumsum(np.bincount(group, self.weight * positive))
+        alarms = np.cumsum(np.bincount(group, self.weight * ~positive))
+        precision = hits / (hits + alarms)
+        begin = np.zeros(1)
+        return Curve(
+            np.concatenate([begin, alarms / alarms[-1]]),
+            np.concatenate([begin, hits / hits[-1]]),
+            np.concatenate([precision[:1], precision]),
+            float(hits[-1] / self.total),
+        )
 
 
 def share(part: SupportsFloat, total: float) -> float:

@@ -1,4 +1,4 @@
-"""What answers cost, and which answers would cost least."""
+"""Costs of predictions, and the predictions of least expected cost."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ THRESHOLDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.9
 
 
 class Expense(NamedTuple):
-    """The mean cost of a way to answer.
+    """The mean cost of a decision rule.
 
     Attributes
     ----------
     words : str
-        The way to answer.
+        The decision rule.
     cost : float
         Its mean over the test points.
     interval : tuple of two floats or None
@@ -39,19 +39,18 @@ class Expense(NamedTuple):
 
 
 class Threshold(NamedTuple):
-    """The consequences of answering a class where its probability reaches a threshold.
+    """Results of predicting a class wherever its probability reaches a threshold.
 
     Attributes
     ----------
     threshold : float
-        Least probability of the class.
+        Smallest probability at which the class is predicted.
     answered : float
-        Share of the points that get this answer.
+        Fraction of the points for which the class is predicted.
     precision, recall, false_alarms : float or None
-        Share of these that are right, share of the class that is found, and share of the other
-        classes that gets this answer; None where there is nothing to divide by.
+        Precision, recall and false positive rate of the class; None where they are undefined.
     cost : float
-        Mean cost over all points, where the others get the best of the other answers.
+        Mean cost over all points; for the other points the best of the other classes is predicted.
 
     Examples
     --------
@@ -69,14 +68,14 @@ class Threshold(NamedTuple):
 
 
 def check_costs(costs: ArrayLike | None, n_classes: int) -> NDArray[np.float64]:
-    """The costs, checked; 1 for every mistake where none are given."""
+    """The costs, checked; by default 1 for every error."""
     if costs is None:
         return 1 - np.eye(n_classes)
     matrix = np.asarray(costs, dtype=np.float64)
     if matrix.shape != (n_classes, n_classes):
         raise ValueError(
             f"costs must have shape ({n_classes}, {n_classes}), one row for each true class and "
-            f"one column for each answer. Got {matrix.shape} instead."
+            f"one column for each predicted class. Got {matrix.shape} instead."
         )
     if not np.isfinite(matrix).all():
         raise ValueError("costs must be finite.")
@@ -84,18 +83,18 @@ def check_costs(costs: ArrayLike | None, n_classes: int) -> NDArray[np.float64]:
 
 
 def cheapest(probabilities: NDArray, costs: NDArray[np.float64]) -> NDArray[np.intp]:
-    r"""The answers k that minimise the expected cost :math:`\sum_c p_c(x)\, C_{ck}`."""
+    r"""The classes k that minimise the expected cost :math:`\sum_c p_c(x)\, C_{ck}`."""
     return (probabilities @ costs).argmin(axis=1)
 
 
 def expenses(
     answers: Answers, costs: NDArray[np.float64], classes: Sequence[Any]
 ) -> tuple[Expense, ...]:
-    """The mean cost of the answers as they are, of the cheapest, and of the best constant one."""
+    """Mean cost of the predictions, of those of least expected cost, and of the best constant."""
     paid = costs[answers.truth]
     best = int((answers.weight @ paid).argmin())
     ways = {
-        "as they are": answers.predicted,
+        "as predicted": answers.predicted,
         "of least expected cost": cheapest(answers.probabilities, costs),
         f"always {classes[best]}": np.full(len(answers.truth), best),
     }
@@ -106,13 +105,13 @@ def expenses(
     )
 
 
-def thresholds(
+def at_thresholds(
     answers: Answers,
     of: int,
     costs: NDArray[np.float64],
     at: Sequence[float] | NDArray[np.float64] = THRESHOLDS,
 ) -> tuple[Threshold, ...]:
-    """The consequences of thresholds for the probability of one class."""
+    """Results of thresholds for the probability of one class."""
     others = np.delete(np.arange(costs.shape[1]), of)
     instead = others[cheapest(answers.probabilities, costs[:, others])]
     weight, positive = answers.weight, answers.truth == of

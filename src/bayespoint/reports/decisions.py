@@ -1,26 +1,22 @@
-"""Thresholds and costs, as sections of an evaluation's page."""
+"""Sections of the report about thresholds and costs."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from bayespoint.reports import pictures
-from bayespoint.reports.costs import Threshold, thresholds
-from bayespoint.reports.evaluation import Evaluation
+from bayespoint.reports import figures
+from bayespoint.reports.costs import Threshold, at_thresholds
+from bayespoint.reports.evaluation import Evaluation, Report
 from bayespoint.reports.examples import short
-from bayespoint.reports.formats import number
-from bayespoint.reports.html import NOTHING, Cell, table, text
+from bayespoint.reports.html import NOTHING, Cell, number, table, text
 from bayespoint.reports.intervals import Interval
 
 MOST_CLASSES = 30  # with a table of thresholds each
 
 
-def decisions(evaluation: Evaluation) -> str:
-    """ROC and precision-recall curves, thresholds, and costs."""
-    return (
-        f"<section><h2>Thresholds</h2>{curves(evaluation)}{threshold_tables(evaluation)}</section>"
-        f"<section><h2>Costs</h2>{expected_costs(evaluation)}</section>"
-    )
+def thresholds(report: Report) -> str:
+    """ROC and precision-recall curves, and the results of thresholds."""
+    return curves(report.evaluation) + threshold_tables(report.evaluation)
 
 
 def shown_classes(evaluation: Evaluation) -> list[int]:
@@ -29,10 +25,10 @@ def shown_classes(evaluation: Evaluation) -> list[int]:
 
 
 def curves(evaluation: Evaluation) -> str:
-    """Both pictures, if there are points of two classes."""
-    drawn = pictures.drawn_curves(evaluation)
+    """Both figures, if there are points of two classes."""
+    drawn = figures.drawn_curves(evaluation)
     if not drawn:
-        return "<p>There are test points of one class only, so there is nothing to tell apart.</p>"
+        return "<p>There are test points of one class only: the curves are undefined.</p>"
     several = len(evaluation.classes) > 2
     mean = "Mean area" if several else "Area"
     areas = [auc for of in drawn if (auc := evaluation.per_class[of].auc) is not None]
@@ -43,16 +39,15 @@ def curves(evaluation: Evaluation) -> str:
     left_out = len(shown_classes(evaluation)) - len(drawn)
     more = f" The {len(drawn)} most frequent classes are drawn." if left_out else ""
     against = " of each class against the rest" if several else ""
-    guess = "" if several else " Dotted: the share of the class, the precision of guessing."
-    roc = pictures.picture(
-        pictures.draw_roc, evaluation, f"ROC curves. {area}",
-        f"<strong>ROC curve{against}</strong>: share of the class that is found, over the share of "
-        f"the other points that is taken for it. {area}{more}",
+    guess = "" if several else " Dotted: the precision of guessing, the share of the class."
+    roc = figures.picture(
+        figures.draw_roc, evaluation, f"ROC curves. {area}",
+        f"<strong>ROC curve{against}</strong>: recall against the false positive rate. "
+        f"{area}{more}",
     )  # fmt: skip
-    precision = pictures.picture(
-        pictures.draw_precision_recall, evaluation, f"Precision-recall curves. {average}",
-        "<strong>Precision over recall</strong>: how many of those that are taken for the class "
-        f"belong to it. {average}{guess}",
+    precision = figures.picture(
+        figures.draw_precision_recall, evaluation, f"Precision-recall curves. {average}",
+        f"<strong>Precision against recall</strong>. {average}{guess}",
     )  # fmt: skip
     return f'<div class="figures">{roc}{precision}</div>'
 
@@ -61,32 +56,32 @@ def threshold_tables(evaluation: Evaluation) -> str:
     """One table for two classes, and a folded one for each of several."""
     shown = shown_classes(evaluation)[:MOST_CLASSES]
     words = (
-        "Suppose that the answer is the class wherever its probability reaches the threshold, and "
-        "else the best of the other answers. Share of the points that get this answer, precision, "
-        "recall and false alarms are in %."
+        "A class is predicted wherever its probability reaches the threshold, and the best of the "
+        "other classes elsewhere. Share of these predictions, precision, recall and false positive "
+        "rate are in %."
     )
     parts = []
     for of in shown:
         label = short(evaluation.classes[of])
         one = threshold_table(evaluation, of, label)
         if len(shown) == 1:
-            parts.append(f"<h3>Answer {text(label)} from a threshold on</h3>{one}")
+            parts.append(f"<h3>Predict {text(label)} from a threshold on</h3>{one}")
         else:
-            parts.append(f"<details><summary>Answer {text(label)}</summary>{one}</details>")
+            parts.append(f"<details><summary>Predict {text(label)}</summary>{one}</details>")
     return f'<p class="quiet">{words} {text(cost_words(evaluation))}</p>{"".join(parts)}'
 
 
 def threshold_table(evaluation: Evaluation, of: int, label: str) -> str:
-    """The consequences of thresholds for one class."""
-    rows = thresholds(evaluation.answers, of, evaluation.costs)
+    """The results of thresholds for one class."""
+    rows = at_thresholds(evaluation.answers, of, evaluation.costs)
     least = min(one.cost for one in rows)
-    heads = ["from", "share", "precision", "recall", "false\nalarms", "mean\ncost"]
+    heads = ["from", "share", "precision", "recall", "false\npositives", "mean\ncost"]
     cells = [threshold_row(one, one.cost == least) for one in rows]
     return table(heads, cells, label=f"Thresholds for {label}")
 
 
 def threshold_row(one: Threshold, is_least: bool) -> list[str | Cell]:
-    """The cells of a threshold; the least cost is set off."""
+    """The cells of a threshold; the least cost is highlighted."""
     shares = (one.answered, one.precision, one.recall, one.false_alarms)
     return [
         f"{one.threshold:g}",
@@ -101,38 +96,39 @@ def has_own_costs(evaluation: Evaluation) -> bool:
 
 
 def cost_words(evaluation: Evaluation) -> str:
-    """What mistakes cost."""
+    """The costs of errors."""
     if not has_own_costs(evaluation):
-        return "Every mistake costs 1, so the mean cost is the error."
+        return "Every error costs 1, so the mean cost is the error rate."
     n = len(evaluation.classes)
     pairs = [
-        f"{short(evaluation.classes[i])} answered {short(evaluation.classes[j])}: "
+        f"{short(evaluation.classes[i])} predicted as {short(evaluation.classes[j])}: "
         f"{evaluation.costs[i, j]:g}"
         for i in range(n)
         for j in range(n)
         if evaluation.costs[i, j] != float(i != j)
     ]
-    return f"Costs: {', '.join(pairs)}; other mistakes 1."
+    return f"Costs: {', '.join(pairs)}; other errors 1."
 
 
-def expected_costs(evaluation: Evaluation) -> str:
-    """The mean cost of ways to answer, and of thresholds."""
+def costs(report: Report) -> str:
+    """The mean cost of decision rules and of thresholds."""
+    evaluation = report.evaluation
     rows = [
         [way.words, f"{way.cost:.3g}", cost_ends(way.interval)] for way in evaluation.expected_costs
     ]
     given = "" if has_own_costs(evaluation) else (
-        " Give your own costs (in Python <code>measure(..., costs=...)</code>, on the command line "
-        "<code>--cost</code>) to see what they change."
+        " To set other costs, use <code>measure(..., costs=...)</code> in Python or "
+        "<code>--cost</code> on the command line."
     )  # fmt: skip
-    words = "Mean cost over thresholds of " + ", ".join(
-        short(evaluation.classes[of]) for of in pictures.drawn_classes(evaluation)
+    words = "Mean cost against the thresholds of " + ", ".join(
+        short(evaluation.classes[of]) for of in figures.drawn_classes(evaluation)
     )
-    drawn = pictures.picture(
-        pictures.draw_costs, evaluation, words,
-        "<strong>Mean cost over the threshold</strong>. Dashed: answers of least expected cost, "
-        "which weigh the costs by the probabilities, point by point.",
+    drawn = figures.picture(
+        figures.draw_costs, evaluation, words,
+        "<strong>Mean cost against the threshold</strong>. Dashed: predictions of least expected "
+        "cost, which weigh the costs by the probabilities of each point.",
     )  # fmt: skip
-    shown = table(["answers", "mean cost", "95 % interval"], rows, label="Mean costs")
+    shown = table(["predictions", "mean cost", "95 % interval"], rows, label="Mean costs")
     return (
         f'<p class="quiet">{text(cost_words(evaluation))}{given}</p>'
         f'<div class="beside">{drawn}{shown}</div>'

@@ -1,4 +1,4 @@
-"""How the columns of new data differ from those that a model was trained on."""
+"""Differences between the columns of new data and those of the training data."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from scipy.special import chdtrc
 
 N_PARTS = 10  # of the numbers of a column, with as many training rows in each as ties allow
 N_CATEGORIES = 50  # that are kept of a column, the most frequent
-SHOWN = 3  # categories in words
-ENOUGH = 20  # rows that a remark needs: of fewer, one new category would be half of the table
+SHOWN = 3  # categories in a description
+ROWS_TO_REMARK = 20  # that a remark needs: of fewer, one new category would be half of them
 FAR = 0.1  # share of the rows below which a difference is not worth a remark
 LEVEL = 0.01  # probability of a remark on any of the columns where nothing has changed
 
@@ -21,7 +21,7 @@ Profile = dict[str, dict[str, Any]]
 
 
 class Shift(NamedTuple):
-    """A column in training and now.
+    """A column in the training data and now.
 
     Attributes
     ----------
@@ -33,10 +33,10 @@ class Shift(NamedTuple):
         The share of the rows that would have to move for both to be equal, over tenths of the
         training rows or over categories: the total variation distance.
     p_value : float
-        Of the chi-squared test that both are drawn alike.
+        P-value of the chi-squared test that both have the same distribution.
     is_shifted : bool
-        Whether this is worth a remark: at least 20 rows, distance above 0.1, and no chance (1 % for
-        all columns together).
+        Whether the difference is significant: at least 20 rows, a distance above 0.1, and a p-value
+        below 1 % for all columns together.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def profile(frame: Any) -> Profile:
     Returns
     -------
     dict
-        One entry for each column, small and ready for JSON.
+        A small entry for each column, which JSON can represent.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def compare(before: Profile, frame: Any) -> list[Shift]:
     Parameters
     ----------
     before : dict
-        What :func:`profile` gave for the training data.
+        The result of :func:`profile` for the training data.
     frame : DataFrame
         New data, with the same columns.
 
@@ -151,7 +151,7 @@ def compare_column(name: str, old: Mapping[str, Any], column: Any, level: float)
         pairs = np.array([there, [*same, int(labels.sum()) - sum(same)]], dtype=float)
     pairs = np.column_stack([pairs, [old["missing"], new["missing"]]])
     distance, p_value = difference(*pairs)
-    shifted = new["rows"] >= ENOUGH and distance > FAR and p_value < level
+    shifted = new["rows"] >= ROWS_TO_REMARK and distance > FAR and p_value < level
     return Shift(name, old["kind"], words(old), words(new), distance, p_value, shifted)
 
 

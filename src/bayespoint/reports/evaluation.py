@@ -1,8 +1,8 @@
-"""What is known of a classifier after it has answered a test set."""
+"""The evaluation of a classifier on a test set."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -13,24 +13,25 @@ from numpy.typing import NDArray
 from bayespoint.reject import Guarantee, RejectionCurve
 from bayespoint.reports.answers import Answers
 from bayespoint.reports.costs import Expense, expenses
+from bayespoint.reports.drift import Shift
 from bayespoint.reports.features import Features, describe_features
 from bayespoint.reports.intervals import Interval
 from bayespoint.reports.metrics import METRICS, Measured
 
-RATES = np.arange(100) / 100  # fractions rejected, for which to_dict tells the error
+RATES = np.arange(100) / 100  # fractions rejected, for which to_dict has the error
 
 
 class ClassScores(NamedTuple):
-    """One class against the rest; None where there is nothing to divide by.
+    """Scores of one class against the rest; None where they are undefined.
 
     Attributes
     ----------
     label : object
         The class.
     weight : float
-        Of its test points.
+        Total weight of its test points.
     precision, recall, auc : float or None
-        As everywhere.
+        Scores of the class.
 
     Examples
     --------
@@ -47,18 +48,18 @@ class ClassScores(NamedTuple):
 
 
 class Selective(NamedTuple):
-    """How a :class:`~bayespoint.reject.SelectiveClassifier` does with its own threshold.
+    """Results of a :class:`~bayespoint.reject.SelectiveClassifier` at its own threshold.
 
     Attributes
     ----------
     threshold : float
         Points with a score below it are rejected.
     source : str
-        On which data it was set, in words.
+        How the threshold was set.
     rejected : float
         Share of the test points that is rejected.
     accuracy : float or None
-        On the others; None where there are none.
+        Accuracy on the accepted points; None if all are rejected.
     interval : tuple of two floats or None
         Its 95 % interval.
     guarantee : Guarantee or None
@@ -82,7 +83,7 @@ class Selective(NamedTuple):
     calibration_curve: RejectionCurve | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON: a threshold that lets all points pass, or none, is None."""
+        """A dict that JSON can represent; a threshold that is infinite is None."""
         finite = np.isfinite(self.threshold)
         return {
             "threshold": self.threshold if finite else None,
@@ -96,33 +97,33 @@ class Selective(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Answers of a classifier to a test set, and what to think of them; made by :func:`measure`.
+    """Predictions of a classifier for a test set, and their scores; returned by :func:`measure`.
 
     Attributes
     ----------
     classes : list
         The labels that the classifier knows.
     answers : Answers
-        True classes, predicted ones, probabilities and weights of the test points. Those of weight
-        zero are left out everywhere.
+        True and predicted classes, probabilities and weights of the test points. Points of weight
+        zero are left out.
     positions : ndarray of shape (n,)
-        Rows of the test set that the answers are about.
+        Rows of the test set that the predictions belong to.
     n_rows : int
-        Rows of the test set, those of weight zero counted.
+        Rows of the test set, including those of weight zero.
     rejection : RejectionCurve
         Error on the accepted points over the fraction rejected.
     rejection_score : str
-        What points were rejected by, a name of :data:`bayespoint.reject.SCORES`.
+        The score that orders the points, a name in :data:`bayespoint.reject.SCORES`.
     selective : Selective or None
-        If the classifier refuses answers by itself: how many, and how good the others are. All
-        other numbers are about all points.
+        For a classifier with a reject option: the results at its threshold. All other numbers are
+        about all points.
     costs : ndarray of shape (n_classes, n_classes)
-        What each answer, one column each, costs for each true class, one row each: 1 for every
-        mistake unless others were given.
+        Cost of each predicted class (columns) for each true class (rows); 1 for every error by
+        default.
     classifier : object
-        What answered; for ``features``.
+        The fitted classifier.
     model : mapping of str to str
-        What the classifier is, in words.
+        Description of the classifier.
 
     Examples
     --------
@@ -151,7 +152,7 @@ class Evaluation:
 
     @property
     def n(self) -> int:
-        """Number of test points, those of weight zero not counted."""
+        """Number of test points, without those of weight zero."""
         return len(self.positions)
 
     @property
@@ -161,18 +162,18 @@ class Evaluation:
 
     @cached_property
     def metrics(self) -> dict[str, Measured]:
-        """The numbers of METRICS, by their names: values and 95 % intervals."""
+        """Values and 95 % intervals of all METRICS, by name."""
         return {name: metric.function(self.answers) for name, metric in METRICS.items()}
 
     @cached_property
     def baseline(self) -> dict[str, float | None]:
-        """The same numbers of the answers of one who knows only how frequent the classes are."""
+        """The same metrics for predictions from the class frequencies alone."""
         found = {name: metric.function(self.answers.baseline) for name, metric in METRICS.items()}
         return {name: one.value for name, one in found.items()}
 
     @cached_property
     def expected_costs(self) -> tuple[Expense, ...]:
-        """Mean cost of the answers, of those of least expected cost, and of always the same."""
+        """Mean cost of the predictions, of those of least expected cost, and of a constant one."""
         return expenses(self.answers, self.costs, self.classes)
 
     @cached_property
@@ -201,7 +202,7 @@ class Evaluation:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the single answers, ready for JSON: no NaN, no arrays."""
+        """All results but the single predictions, as a dict that JSON can represent."""
         measured = self.metrics.items()
         return {
             "n": self.n,
@@ -229,6 +230,19 @@ class Evaluation:
             "features": None if self.features is None else self.features.to_dict(),
             "model": dict(self.model),
         }
+
+
+class Report(NamedTuple):
+    """An evaluation, and what else its page shows: the parameters of :func:`write_evaluation`."""
+
+    evaluation: Evaluation
+    title: str = "Evaluation"
+    rows: Any = None
+    image_shape: tuple[int, int] | str | None = "auto"
+    n_examples: int = 12
+    details: Mapping[str, Any] = {}
+    shifts: Sequence[Shift] = ()
+    preparation: Sequence[str] = ()
 
 
 def plain_label(label: Any) -> bool | int | float | str:

@@ -1,4 +1,4 @@
-"""Single test points, as pictures or as rows of a table."""
+"""Single test points, as images or as rows of a table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bayespoint.reports import html
 from bayespoint.reports.answers import of_class
 from bayespoint.reports.evaluation import Evaluation
 
-SMALLEST_SIDE = 8  # pixels: of smaller squares of numbers one cannot say whether they are pictures
+SMALLEST_SIDE = 8  # pixels; smaller squares of numbers are not taken for images
 SMOOTHNESS = 0.7  # neighbours differ at most so much, relative to pixels anywhere in the picture
 N_LOOKED_AT = 200  # rows, to tell whether rows are pictures
 N_COLUMNS = 30  # of a row, that a table shows
@@ -23,15 +23,36 @@ N_LETTERS = 40  # of a value, that a table shows
 Shape = tuple[int, int]
 
 
+def single_points(
+    evaluation: Evaluation, rows: Any, image_shape: Shape | str | None, n: int
+) -> str:
+    """The most uncertain and the most confidently wrong predictions."""
+    shape = picture_shape(rows, image_shape)
+    kinds = {
+        "Most uncertain": most_uncertain(evaluation, n),
+        "Most confidently wrong": most_confidently_wrong(evaluation, n),
+    }
+    shown = f'<p class="quiet">{html.text(numbering(rows))}</p>'
+    for name, chosen in kinds.items():
+        shown += f"<h3>{name}</h3>"
+        if not len(chosen):
+            shown += "<p>None: all predictions are correct.</p>"
+        elif shape is None:
+            shown += listing(evaluation, chosen, rows, name)
+        else:
+            shown += gallery(evaluation, chosen, rows, shape)
+    return shown
+
+
 def most_uncertain(evaluation: Evaluation, n: int) -> NDArray[np.intp]:
-    """The n answers of least confidence, the least first."""
+    """The n predictions of least confidence, the least first."""
     return np.argsort(evaluation.answers.confidence, kind="stable")[:n]
 
 
 def most_confidently_wrong(evaluation: Evaluation, n: int) -> NDArray[np.intp]:
-    """The n wrong answers of most confidence, the most first.
+    """The n wrong predictions of largest confidence, the largest first.
 
-    Among those that are equally sure, the less probable truth comes first.
+    Of equally confident ones, the one with the less probable true class comes first.
     """
     answers = evaluation.answers
     wrong = np.flatnonzero(~answers.right)
@@ -85,7 +106,7 @@ def row_name(rows: Any, place: int) -> str:
 
 
 def numbering(rows: Any) -> str:
-    """What the numbers of rows are."""
+    """What the row numbers mean."""
     if not hasattr(rows, "iloc"):
         return "Rows of the test set are counted from 0."
     return f"Row numbers are {rows.index.name or 'the index of the data frame'}."

@@ -18,7 +18,7 @@ FEWEST = 100  # draws, below which there are no intervals
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """What a classifier makes of its features.
+    """Relevance and weights of the features of a classifier.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class Features:
     relevance : ndarray of shape (n_features,) or None
         ``feature_relevance_``, of sum 1.
     classes : list of str
-        What the weights speak for: the second of two classes, or each of several.
+        The classes that positive weights favour: the second of two, or each of several.
     weights : ndarray of shape (n_classes, n_features) or None
         ``coef_``, where the kernel is linear.
     low, high : ndarray of shape (n_classes, n_features) or None
@@ -63,7 +63,7 @@ class Features:
         return np.argsort(-np.abs(weights).max(axis=0), kind="stable")
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """A dict that JSON can represent."""
         arrays = {name: getattr(self, name) for name in ("relevance", "weights", "low", "high")}
         return {
             "names": self.names,

@@ -1,4 +1,4 @@
-"""The parts of a page: one HTML file that needs no other file, no network and no script.
+"""Elements of a page: one HTML file without scripts, which needs no network.
 
 All text is escaped here, and nowhere else; functions return HTML.
 """
@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from typing import Any, NamedTuple
+
+from bayespoint.reports.intervals import Interval
 
 NOTHING = "–"  # stands where there is no number
 
@@ -100,12 +102,12 @@ def cell(content: Any, tag: str) -> str:
 
 
 def png_address(content: bytes) -> str:
-    """A picture as an address that holds all of it."""
+    """A PNG image as a data URL."""
     return f"data:image/png;base64,{base64.b64encode(content).decode('ascii')}"
 
 
 def svg_address(content: bytes) -> str:
-    """A drawing as an address that holds all of it."""
+    """An SVG drawing as a data URL."""
     return f"data:image/svg+xml;base64,{base64.b64encode(content).decode('ascii')}"
 
 
@@ -123,6 +125,28 @@ def figure(address: str, alternative: str, caption: str = "", *, dark: str | Non
     return f"<figure>{image}{below}</figure>"
 
 
-def badge(words: Any) -> str:
-    """A short text in a frame."""
-    return f'<span class="badge">{text(words)}</span>'
+def number(value: float | None) -> str:
+    """A number with three digits after the point, or a dash."""
+    return NOTHING if value is None else f"{value:.3f}"
+
+
+def amount(weight: float) -> str:
+    """Points, or their weight."""
+    return f"{weight:.10g}"
+
+
+def ends(interval: Interval | None) -> str:
+    """An interval, or a dash."""
+    return NOTHING if interval is None else f"{interval[0]:.3f}–{interval[1]:.3f}"
+
+
+def percent(share: float, digits: int = 2) -> str:
+    """A share in per cent."""
+    return f"{100 * share:.{digits}f}\u00a0%"
+
+
+def in_percent(interval: Interval | None) -> str:
+    """An interval of shares in per cent."""
+    return (
+        NOTHING if interval is None else f"{100 * interval[0]:.2f}–{100 * interval[1]:.2f}\u00a0%"
+    )

@@ -1,17 +1,16 @@
-"""What a model was given, as sections of an evaluation's page: features and columns."""
+"""Sections of the report about features and columns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from bayespoint.reports import pictures
+from bayespoint.reports import figures
 from bayespoint.reports.drift import Shift
-from bayespoint.reports.evaluation import Evaluation
+from bayespoint.reports.evaluation import Evaluation, Report
 from bayespoint.reports.examples import short
 from bayespoint.reports.features import Features
-from bayespoint.reports.formats import percent
-from bayespoint.reports.html import NOTHING, Cell, table, text
+from bayespoint.reports.html import NOTHING, Cell, percent, table, text
 
 N_FEATURES = 20  # in the table
 N_COLUMNS = 10  # in the table of differences, unless more are worth a remark
@@ -19,24 +18,23 @@ MOST_CLASSES = 6  # with a column of weights each
 FULL_SHADE = 0.45  # of the most relevant feature
 
 
-def features(evaluation: Evaluation) -> str:
+def features(report: Report) -> str:
     """Relevance and weights of features."""
-    found = evaluation.features
+    found = report.evaluation.features
     if found is None:
         return ""
     shown = feature_table(found)
     more = len(found.names) - N_FEATURES
     note = f'<p class="quiet">{more} more features are not shown.</p>' if more > 0 else ""
-    words = (
-        "Relevance: the share of a feature in the squared slopes of the Bayes point. "
-        "Weights are those of the features as the classifier gets them, with 95 % intervals of the "
-        "posterior; one that contains 0 leaves open what the feature speaks for."
-        if found.weights is not None
-        else "Relevance: the share of a feature in the squared slopes of the Bayes point."
-    )
+    words = "Relevance: the share of a feature in the squared slopes of the Bayes point."
+    if found.weights is not None:
+        words += (
+            " Weights are those of the features as the classifier gets them, with 95 % intervals "
+            "of the posterior. If an interval contains 0, the sign of the weight is uncertain."
+        )
     if found.weights is not None and len(found.classes) == 1:
-        shown = f'<div class="beside">{weights_picture(evaluation, found)}{shown}</div>'
-    return f'<section><h2>Features</h2><p class="quiet">{words}</p>{shown}{note}</section>'
+        shown = f'<div class="beside">{weights_picture(report.evaluation, found)}{shown}</div>'
+    return f'<p class="quiet">{words}</p>{shown}{note}'
 
 
 def weights_picture(evaluation: Evaluation, found: Features) -> str:
@@ -44,7 +42,7 @@ def weights_picture(evaluation: Evaluation, found: Features) -> str:
     first = found.names[found.order[0]]
     alternative = f"Weights of the most relevant features with 95 % intervals, first {first}."
     caption = "<strong>Weights of the most relevant features</strong>, with 95 % intervals."
-    return pictures.picture(pictures.draw_weights, evaluation, alternative, caption)
+    return figures.picture(figures.draw_weights, evaluation, alternative, caption)
 
 
 def feature_table(found: Features) -> str:
@@ -73,17 +71,15 @@ def weight_words(found: Features, task: int, j: int) -> str:
     return f"{found.weights[task, j]:.2g} ({ends})"
 
 
-def columns(shifts: Sequence[Shift], preparation: Sequence[str]) -> str:
-    """What was done to the columns, and how their values differ from the training."""
-    if not shifts and not preparation:
-        return ""
-    done = "".join(f"<li>{text(sentence)}</li>" for sentence in preparation)
-    done = f"<h3>What was done to them</h3><ul>{done}</ul>" if done else ""
-    return f"<section><h2>Columns</h2>{drift(shifts)}{done}</section>"
+def columns(report: Report) -> str:
+    """How the columns were prepared, and how their values differ from the training data."""
+    done = "".join(f"<li>{text(sentence)}</li>" for sentence in report.preparation)
+    done = f"<h3>Preparation</h3><ul>{done}</ul>" if done else ""
+    return drift(report.shifts) + done
 
 
 def drift(shifts: Sequence[Shift]) -> str:
-    """Columns in training and in the test set."""
+    """Columns in the training data and in the test set."""
     if not shifts:
         return ""
     heads: list[Any] = ["column", "difference", "used as", Cell("in training → here", "words")]
@@ -98,15 +94,15 @@ def drift(shifts: Sequence[Shift]) -> str:
     ]
     far = [short(one.column) for one in shifts if one.is_shifted]
     verdict = (
-        f'<p class="warning">Different from the training: {text(", ".join(far))}. The model may do '
-        "worse here than where it was trained.</p>"
+        f'<p class="warning">Different from the training data: {text(", ".join(far))}. The model '
+        "may be less accurate here.</p>"
         if far
-        else "<p>No column differs from the training by more than chance allows.</p>"
+        else "<p>No column differs significantly from the training data.</p>"
     )
     words = (
         "Difference: the share of the rows that would have to change for the values to be "
-        "distributed as in the training, over tenths of the training rows or over categories. "
-        "Some of it is chance where there are few rows."
+        "distributed as in the training data, over deciles or categories. With few rows, some "
+        "of it is chance."
     )
     first = max(N_COLUMNS, len(far))
     shown = table(heads, rows[:first], kind="stacked", label="Columns in training and here")

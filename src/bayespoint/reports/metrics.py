@@ -1,4 +1,4 @@
-"""Metrics of predictions and probabilities: each number of an evaluation is in METRICS."""
+"""Metrics of predictions and probabilities; METRICS lists all of them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Measured(NamedTuple):
     Attributes
     ----------
     value : float or None
-        None where it is undefined.
+        None if it is undefined.
     interval : tuple of two floats or None
-        None where there is none.
+        None if there is no interval.
 
     Examples
     --------
@@ -36,16 +36,16 @@ class Measured(NamedTuple):
 
 
 def accuracy(answers: Answers) -> Measured:
-    """Share of right answers, with Wilson's interval."""
+    """Fraction of correct predictions, with Wilson's interval."""
     rate = share(answers.weight @ answers.right, answers.total)
     return Measured(rate, score_interval(rate, answers.total))
 
 
 def balanced_accuracy(answers: Answers) -> Measured:
-    """Mean recall of the classes that are there.
+    """Mean recall of the classes that have test points.
 
-    Wilson's intervals of the classes are put together by their squares (R. G. Newcombe, 1998), so
-    that recalls of 0 and 1 are not taken for certain.
+    Wilson's intervals of the classes are combined by their squares (R. G. Newcombe, 1998), so that
+    recalls of 0 and 1 have an interval, too.
     """
     there = answers.confusion.sum(axis=1) > 0
     sizes = answers.confusion.sum(axis=1)[there]
@@ -71,8 +71,7 @@ def log_losses(probabilities: NDArray, truth: NDArray[np.intp]) -> NDArray[np.fl
 def brier_score(answers: Answers) -> Measured:
     r"""The mean of :math:`\sum_c (p_c(x) - [y = c])^2`, ± 1.96 standard errors.
 
-    From 0 to 2; with two classes half of that, which is :math:`(p - y)^2`. (So scikit-learn has
-    it.)
+    From 0 to 2; with two classes half of that, :math:`(p - y)^2`, as in scikit-learn.
     """
     n_classes = answers.probabilities.shape[1]
     distance = ((answers.probabilities - np.eye(n_classes)[answers.truth]) ** 2).sum(axis=1)
@@ -83,15 +82,15 @@ def calibration_error(answers: Answers) -> Measured:
     r"""Expected calibration error, :math:`\sum_b (n_b / n) |accuracy_b - confidence_b|`.
 
     Over ten bins (0, 0.1], ... (0.9, 1] of the confidence, the probability of the predicted class.
-    It is above zero by chance, even for true probabilities: so it has no interval.
+    By chance it is above zero even for perfect probabilities, so it has no interval.
     """
     return Measured(sum(one.weight * one.gap for one in answers.bins) / answers.total)
 
 
 def auc(answers: Answers) -> Measured:
-    """Chance that a point of a class gets a higher probability of it than one of the rest.
+    """Probability that a point of a class gets a higher score for it than a point of the rest.
 
-    For several classes the mean over all; with DeLong's interval. None where a class is absent.
+    For several classes their mean, with DeLong's interval. None if a class has no test points.
     """
     present = [one for one in answers.areas if one is not None]
     if len(present) < len(answers.areas):
@@ -144,29 +143,31 @@ class Metric:
 
 # By their names in JSON. An entry here is all that a new one needs.
 METRICS = {
-    "accuracy": Metric("accuracy", "Share of right answers.", accuracy, is_share=True, on_top=True),
+    "accuracy": Metric(
+        "accuracy", "Fraction of correct predictions.", accuracy, is_share=True, on_top=True
+    ),
     "balanced_accuracy": Metric(
         "balanced accuracy",
-        "Mean over the classes of their recall.",
+        "Mean recall of the classes.",
         balanced_accuracy,
         is_share=True,
     ),
     "log_loss": Metric(
         "log-loss",
-        "Mean of −log of the probability of the true class; 0 is best.",
+        "Mean of −log p of the true class; 0 is best.",
         log_loss,
         on_top=True,
     ),
     "brier_score": Metric(
-        "Brier score", "Mean squared distance of the probabilities to the truth.", brier_score
+        "Brier score", "Mean squared difference between probabilities and labels.", brier_score
     ),
     "calibration_error": Metric(
         "calibration error",
-        "How far confidence is from accuracy, over ten bins.",
+        "Mean difference between confidence and accuracy, over ten bins.",
         calibration_error,
         on_top=True,
     ),
     "auc": Metric(
-        "AUC", "Chance that a point of a class ranks above one of the rest.", auc, on_top=True
+        "AUC", "Probability that a point of a class ranks above one of the rest.", auc, on_top=True
     ),
 }

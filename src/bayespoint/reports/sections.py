@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
 from bayespoint.reject import SCORES
-from bayespoint.reports import examples, pictures
-from bayespoint.reports.confusion import confusion
+from bayespoint.reports import figures
 from bayespoint.reports.environment import describe_environment, environment_words
-from bayespoint.reports.evaluation import Evaluation, Selective
-from bayespoint.reports.formats import amount, ends, in_percent, number, percent
-from bayespoint.reports.html import Cell, definitions, table, text
-from bayespoint.reports.intervals import Interval, score_interval
+from bayespoint.reports.evaluation import Evaluation, Report, Selective
+from bayespoint.reports.examples import short, single_points
+from bayespoint.reports.html import (
+    Cell,
+    amount,
+    definitions,
+    ends,
+    in_percent,
+    number,
+    percent,
+    table,
+    text,
+)
+from bayespoint.reports.intervals import score_interval
 from bayespoint.reports.metrics import METRICS, Measured, Metric
 
+MOST_CLASSES = 30  # in a confusion matrix; for more, the most frequent errors are listed
+N_MISTAKES = 20  # that are listed
+FULL_SHADE = 0.45  # of the fullest cell of the confusion matrix: ink stays readable on it
 RATES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # fractions rejected, in the table
 
 
-def summary(evaluation: Evaluation, title: str) -> str:
-    """Title, size of the test set, and the numbers that matter most."""
+def summary(report: Report) -> str:
+    """Title, size of the test set, and the most important metrics."""
+    evaluation = report.evaluation
     points = f"{evaluation.n:,} test points".replace(",", "\u202f")
     weight = "" if evaluation.weight == evaluation.n else f" of total weight {evaluation.weight:g}"
     tiles = "".join(
@@ -33,14 +45,15 @@ def summary(evaluation: Evaluation, title: str) -> str:
         if metric.on_top
     )
     return (
-        f"<h1>{text(title)}</h1>"
+        f"<h1>{text(report.title)}</h1>"
         f'<p class="quiet">{points}{weight}, {len(evaluation.classes)} classes. Small numbers are '
         f'95\u00a0% intervals.</p><dl class="tiles">{tiles}</dl>'
     )
 
 
-def numbers(evaluation: Evaluation) -> str:
+def numbers(report: Report) -> str:
     """All metrics."""
+    evaluation = report.evaluation
     rows: list[list[Any]] = [
         [
             title_of(metric), number(value), number(evaluation.baseline[name]), ends(interval),
@@ -48,14 +61,14 @@ def numbers(evaluation: Evaluation) -> str:
         ]
         for name, metric, (value, interval) in measured(evaluation)
     ]  # fmt: skip
-    heads = ["", "value", "baseline", "95 % interval", Cell("what it is", "words")]
+    heads = ["", "value", "baseline", "95 % interval", Cell("description", "words")]
     shown = table(heads, rows, kind="stacked", label="Metrics")
     largest = max(evaluation.per_class, key=lambda one: one.weight)
     note = (
-        f'<p class="quiet">Baseline: always {text(examples.short(largest.label))}, the largest '
-        "class, with the shares of the classes as probabilities.</p>"
+        f'<p class="quiet">Baseline: always {text(short(largest.label))}, the largest '
+        "class, with the class frequencies as probabilities.</p>"
     )
-    return f"<section><h2>Numbers</h2>{shown}{note}{absent(evaluation)}</section>"
+    return f"{shown}{note}{absent(evaluation)}"
 
 
 def measured(evaluation: Evaluation) -> list[tuple[str, Metric, Measured]]:
@@ -69,149 +82,155 @@ def title_of(metric: Metric) -> str:
 
 
 def absent(evaluation: Evaluation) -> str:
-    """Which classes have no test points, and the consequences."""
+    """A warning about classes without test points."""
     labels = [one.label for one in evaluation.per_class if one.weight == 0]
-    names = ", ".join(text(examples.short(label)) for label in labels)
+    names = ", ".join(text(short(label)) for label in labels)
     if not names:
         return ""
     return (
-        f'<p class="warning">No test points of class {names}: there is no AUC, and balanced '
-        "accuracy is about the other classes.</p>"
+        f'<p class="warning">There are no test points of class {names}: the AUC is undefined, and '
+        "balanced accuracy is the mean over the other classes.</p>"
     )
 
 
-def rejection(evaluation: Evaluation) -> str:
+def rejection(report: Report) -> str:
     """The gain from rejecting the least certain predictions."""
+    evaluation = report.evaluation
     curve = evaluation.rejection
     errors = np.clip(curve.error_at(RATES), 0, 1)
-    rows = [
-        [f"{100 * rate:.0f} %", percent(error), in_percent(rate_interval(evaluation, rate, error))]
-        for rate, error in zip(RATES, errors, strict=True)
-    ]
+    rows = []
+    for rate, error in zip(RATES, errors.tolist(), strict=True):
+        interval = score_interval(error, evaluation.weight * (1 - rate))
+        rows.append([f"{100 * rate:.0f} %", percent(error), in_percent(interval)])
     score = SCORES[evaluation.rejection_score].words
     caption = (
-        f"<strong>Error on the answers that are given</strong>, over the share of points that are "
-        f"refused, the least sure first, by {text(score)}. The area under the curve, its mean, "
-        f"is {percent(curve.aurc)}."
+        f"<strong>Error on the accepted points</strong> against the fraction rejected, the least "
+        f"certain first, by {text(score)}. The area under the curve (AURC), its mean, is "
+        f"{percent(curve.aurc)}."
     )
     words = (
         f"Rejection curve: error {percent(errors[0])} with nothing rejected, "
         f"{percent(errors[4])} with {100 * RATES[4]:.0f} % rejected."
     )
-    drawn = pictures.picture(pictures.draw_rejection, evaluation, words, caption)
+    drawn = figures.picture(figures.draw_rejection, evaluation, words, caption)
     shown = table(["rejected", "error", "95 % interval"], rows, label="Error by rejection rate")
-    return (
-        f"<section><h2>Refusing to answer</h2>{refusals(evaluation)}"
-        f'<div class="beside">{drawn}{shown}</div></section>'
-    )
+    return f'{refusals(evaluation.selective)}<div class="beside">{drawn}{shown}</div>'
 
 
-def rate_interval(evaluation: Evaluation, rate: float, error: float) -> Interval:
-    """Of the error on the points that are left."""
-    return score_interval(float(error), evaluation.weight * (1 - rate))
-
-
-def refusals(evaluation: Evaluation) -> str:
+def refusals(own: Selective | None) -> str:
     """The results of a classifier at its rejection threshold."""
-    own = evaluation.selective
     if own is None:
         return ""
     if own.accuracy is None:
-        return "<p>This classifier, with its own threshold, refuses all answers.</p>"
+        return "<p>This classifier rejects all points at its own threshold.</p>"
     return (
-        f"<p>This classifier, with its own threshold of {own.threshold:.4g} ({text(own.source)}), "
-        f"refuses {percent(own.rejected)} of the points and is right on {percent(own.accuracy)} of "
-        f"the others ({in_percent(own.interval)}). All other numbers here are about all "
-        f"points.</p>{promise(own)}"
+        f"<p>At its own threshold of {own.threshold:.4g} ({text(own.source)}), this classifier "
+        f"rejects {percent(own.rejected)} of the points and has an accuracy of "
+        f"{percent(own.accuracy)} on the others ({in_percent(own.interval)}). All other numbers of "
+        f"this page are about all points.</p>{promise(own)}"
     )
 
 
 def promise(own: Selective) -> str:
-    """What the threshold guarantees, and what was observed."""
+    """The guaranteed and the observed error."""
     if own.guarantee is None or own.accuracy is None:
         return ""
     kept, error = own.guarantee, 1 - own.accuracy
     compared = "not more" if error <= kept.risk else "more"
     return (
         f"<p>{kept.summary[0].upper()}{kept.summary[1:]} ({kept.details}). Observed here: "
-        f"{percent(error)}, {compared} than that.</p>"
+        f"{percent(error)}, {compared} than guaranteed.</p>"
     )
 
 
-def calibration(evaluation: Evaluation) -> str:
-    """Whether confidence equals accuracy."""
+def calibration(report: Report) -> str:
+    """Confidence against accuracy."""
+    evaluation = report.evaluation
     filled = [one for one in evaluation.answers.bins if one.weight > 0]
     rows = [
         [
-            f"{one.low:.1f}–{one.high:.1f}",
-            amount(one.weight),
-            number(one.confidence),
-            number(one.accuracy),
-            ends(one.interval),
+            f"{one.low:.1f}–{one.high:.1f}", amount(one.weight), number(one.confidence),
+            number(one.accuracy), ends(one.interval),
         ]
         for one in filled
-    ]
+    ]  # fmt: skip
     caption = (
-        "<strong>Right answers over confidence</strong>, above how many points there are of each. "
-        "Where probabilities are true, the points lie on the diagonal."
+        "<strong>Accuracy against confidence</strong>, above the number of points in each bin. "
+        "If the probabilities are calibrated, the accuracies lie on the diagonal."
     )
     words = (
         f"Reliability diagram: expected calibration error "
         f"{number(evaluation.metrics['calibration_error'].value)} over {len(filled)} bins with "
         "points."
     )
-    drawn = pictures.picture(pictures.draw_reliability, evaluation, words, caption)
-    heads = ["confidence", "points", "mean", "right", "95 % interval"]
+    drawn = figures.picture(figures.draw_reliability, evaluation, words, caption)
+    heads = ["confidence", "points", "mean", "accuracy", "95 %\ninterval"]
     shown = table(heads, rows, label="Accuracy by confidence")
-    return f'<section><h2>Calibration</h2><div class="beside">{drawn}{shown}</div></section>'
+    return f'<div class="beside">{drawn}{shown}</div>'
 
 
-def classes(evaluation: Evaluation) -> str:
+def classes(report: Report) -> str:
     """Precision and recall of each class, and the confusion of classes."""
     rows = [
-        [
-            examples.short(one.label),
-            amount(one.weight),
-            number(one.precision),
-            number(one.recall),
-            number(one.auc),
-        ]
-        for one in evaluation.per_class
+        [short(one.label), amount(one.weight), *map(number, (one.precision, one.recall, one.auc))]
+        for one in report.evaluation.per_class
     ]
     heads = ["class", "points", "precision", "recall", "AUC"]
+    scores = table(heads, rows, label="Scores of each class")
+    return f"{scores}<h3>Confusion</h3>{confusion(report.evaluation)}"
+
+
+def confusion(evaluation: Evaluation) -> str:
+    """The confusion matrix, or the most frequent errors if there are too many classes."""
+    if len(evaluation.classes) > MOST_CLASSES:
+        return mistakes(evaluation)
     return (
-        f"<section><h2>Classes</h2>{table(heads, rows, label='Scores of each class')}"
-        f"<h3>Confusion</h3>{confusion(evaluation)}</section>"
+        '<p class="quiet">Rows are true classes, columns are predicted ones. Shade: share of the '
+        f"true class.</p>{matrix(evaluation)}"
     )
 
 
-def single_points(
-    evaluation: Evaluation, rows: Any, image_shape: tuple[int, int] | str | None, n: int
-) -> str:
+def mistakes(evaluation: Evaluation) -> str:
+    """The most frequent errors."""
+    wrong = evaluation.confusion - np.diag(np.diag(evaluation.confusion))
+    order = np.argsort(-wrong, axis=None, kind="stable")[:N_MISTAKES]
+    names = [short(label) for label in evaluation.classes]
+    rows = [
+        [names[i], names[j], amount(wrong[i, j])]
+        for i, j in zip(*np.unravel_index(order, wrong.shape), strict=True)
+        if wrong[i, j] > 0
+    ]
+    if not rows:
+        return "<p>None: all predictions are correct.</p>"
+    shown = table(["true", "predicted", "points"], rows, label="Most frequent errors")
+    return f'<p class="quiet">The most frequent errors.</p>{shown}'
+
+
+def matrix(evaluation: Evaluation) -> str:
+    """Counts, shaded by their share of the true class."""
+    sizes = evaluation.confusion.sum(axis=1, keepdims=True)
+    shares = evaluation.confusion / np.where(sizes > 0, sizes, 1)
+    names = [short(label) for label in evaluation.classes]
+    rows = []
+    for i, name in enumerate(names):
+        row: list[Any] = [name]
+        for j, count in enumerate(evaluation.confusion[i]):
+            kind = "hit" if i == j else ("" if count else "quiet")
+            row.append(Cell(amount(count), f"shaded {kind}".strip(), FULL_SHADE * shares[i, j]))
+        rows.append(row)
+    return table(["true", *names], rows, label="Confusion matrix")
+
+
+def examples(report: Report) -> str:
     """Uncertain and wrong predictions."""
-    shape = examples.picture_shape(rows, image_shape)
-    kinds = {
-        "Most uncertain": examples.most_uncertain(evaluation, n),
-        "Most confidently wrong": examples.most_confidently_wrong(evaluation, n),
-    }
-    shown = ""
-    for name, chosen in kinds.items():
-        shown += f"<h3>{name}</h3>"
-        if not len(chosen):
-            shown += "<p>None: all answers are right.</p>"
-        elif shape is None:
-            shown += examples.listing(evaluation, chosen, rows, name)
-        else:
-            shown += examples.gallery(evaluation, chosen, rows, shape)
-    note = f'<p class="quiet">{text(examples.numbering(rows))}</p>'
-    return f"<section><h2>Examples</h2>{note}{shown}</section>"
+    return single_points(report.evaluation, report.rows, report.image_shape, report.n_examples)
 
 
-def about(evaluation: Evaluation, details: Mapping[str, Any]) -> str:
+def model(report: Report) -> str:
     """Model, data and computer."""
     written = {"written": datetime.now(UTC).isoformat(timespec="seconds")}
     return (
-        f"<section><h2>Model</h2>{definitions({**details, **evaluation.model})}"
-        f"<details><summary>Computer and versions</summary>"
-        f"{definitions(written | environment_words(describe_environment()))}</details></section>"
+        f"{definitions({**report.details, **report.evaluation.model})}"
+        "<details><summary>Computer and versions</summary>"
+        f"{definitions(written | environment_words(describe_environment()))}</details>"
     )

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from bayespoint.classifier.scaling import Scaling
 from bayespoint.codings import Coding, make_coding
 from bayespoint.rows.base import Block
 from bayespoint.spaces import Coordinates
+from bayespoint.spaces.scaling import Scaling
 
 PART = 4096  # rows that are worked on at a time: with 50 columns they fit the processor's cache
 

@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
-from sklearn.base import clone
 
 from bayespoint.engines import ExpectationPropagation
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.engines.gaussian.sites import COLLAPSED, HALVINGS
-from bayespoint.engines.gaussian.sweeps import COLLAPSE, ROUNDING, next_share
-from bayespoint.engines.gaussian.tasks import EXHAUSTED, STOPPED, Ending, TaskResult, run_of
+from bayespoint.engines.gaussian.sweeps import Sweeps, iterate
+from bayespoint.engines.gaussian.tasks import ACTIVE, TaskResult, gather, log_evidence, run_of
 from bayespoint.exceptions import ClusterError
-from bayespoint.likelihoods import ProbitLikelihood
-from bayespoint.posteriors import GaussianPosterior
 from bayespoint.rows.executor import BlockFunction
-from bayespoint.rows.factorised import Independent, RowOrder, summarise_rows, sweep_rows
 from bayespoint.rows.fit import BlockFit, Learned
-from bayespoint.rows.sweeps import Belief, Order, summarise, sweep
+from bayespoint.rows.sweeps import STEPS, Belief, Order, SitesOfBlock, summarise, sweep, sweep_rows
 from bayespoint.spaces.coordinates import inverse_root
 
-ACTIVE = "active"  # the reason of a task that goes on
 MANY = 1000  # points for each weight, from which sites need not be kept
 # Steps to find the sites of a posterior: few while it moves by more than this, as it is not final.
 CLOSE, FEW_STEPS, MOST_STEPS = 1e-2, 2, 30
@@ -34,35 +28,134 @@ CLOSE, FEW_STEPS, MOST_STEPS = 1e-2, 2, 30
 EARLY, ENOUGH = 0.01, 0.5
 
 
-@dataclass
-class TaskState:
-    """One task on its way: the sums over its sites, and the posterior that they make.
+class Kind(NamedTuple):
+    """What is kept of the sites of a block between rounds.
 
-    Those of independent weights are vectors.
+    Attributes
+    ----------
+    visit : callable
+        Visits a block.
+    is_full : bool
+        Whether weights depend on each other.
+    keeps_rows : bool
+        Whether it is the site of each row.
+    first_share : float
+        Share of the first step that is taken.
     """
 
-    precision: NDArray[np.float64]
-    pull: NDArray[np.float64]
-    mean: NDArray[np.float64]
-    factor: NDArray[np.float64]
-    share: float
-    takes_copies: bool = False
-    radius: float = 0.0  # standard deviation of the outputs before any label is seen, the largest
-    changes: list[float] = field(default_factory=list)
-    reason: str = ACTIVE
+    visit: BlockFunction
+    is_full: bool
+    keeps_rows: bool
+    first_share: float
 
-    @classmethod
-    def at_prior(cls, prior: GaussianPrior, share: float, *, full: bool) -> TaskState:
-        """Before the first round: no site says anything."""
+
+KEPT = Kind(sweep, is_full=True, keeps_rows=True, first_share=0.5)
+# With many more points than weights a block finds its sites from the posterior, and sends sums
+# only. So nothing of the size of the data is kept between rounds, or moved.
+FOUND = Kind(sweep, is_full=True, keeps_rows=False, first_share=1.0)
+# Of independent weights, the sum of the messages of a block is kept.
+SUMMED = Kind(sweep_rows, is_full=False, keeps_rows=False, first_share=1.0)
+
+
+class BlockSites:
+    """The sites of one task in all blocks: their sums, and the posterior that they make.
+
+    Parameters
+    ----------
+    kind : Kind
+        What is kept of them.
+    task : int
+        Which task.
+    prior : GaussianPrior
+        Of its weights.
+    sizes : list of int
+        Rows of the blocks.
+
+    Attributes
+    ----------
+    precision, pull : ndarray of shape (d, d) and (d,)
+        Sums over all sites; both are vectors if weights are independent, as is the factor.
+    mean, factor : ndarray of shape (d,) and (d, d)
+        The posterior N(mean, factor factor^T).
+    takes_copies : bool
+        Whether the cavity of a site of weight k lacks one of k copies, or all if k < 1.
+    radius : float
+        Standard deviation of the outputs before any label is seen, the largest.
+    sites : list of ndarray or None
+        What is kept of each block.
+    """
+
+    STATE = ("precision", "pull", "mean", "factor", "takes_copies", "radius")
+
+    def __init__(self, kind: Kind, task: int, prior: GaussianPrior, sizes: list[int]) -> None:
+        self.kind, self.task, self.prior = kind, task, prior
+        self.takes_copies, self.radius = False, 0.0
+        self.left = np.inf  # the largest move of a site, or of the posterior, as a visit finds it
         d = len(prior.mean)
-        nothing = np.zeros((d, d) if full else d)
-        state = cls(nothing, np.zeros(d), prior.mean, nothing, share)
-        state.take(prior, state.precision, state.pull)
-        return state
+        self.sites: list[SitesOfBlock] | None = None
+        if kind is not FOUND:
+            self.sites = [np.zeros((2, n if kind.keeps_rows else d)) for n in sizes]
+        self._new: list[SitesOfBlock] | None = None
+        self._take(np.zeros((d, d) if kind.is_full else d), np.zeros(d))
 
-    def take(self, prior: GaussianPrior, precision: NDArray, pull: NDArray) -> None:
-        """Step 4: the posterior of the prior and these sums; a LinAlgError if there is none."""
-        full = precision.ndim == 2
+    def belief(self, sweeps: Sweeps, tol: float) -> Belief:
+        """What blocks are visited with."""
+        last = min([1.0, *sweeps.changes[-1:]])
+        belief = Belief(
+            self.task, self.mean, self.factor, sweeps.share, self.takes_copies, not sweeps.changes
+        )
+        if self.kind is KEPT:
+            return belief
+        if self.kind is SUMMED:
+            near, enough = max(tol, EARLY * last), max(tol, ENOUGH * last)
+            return belief._replace(tol=near, n_steps=STEPS, enough=enough)
+        n_steps = FEW_STEPS if last > CLOSE else MOST_STEPS
+        return belief._replace(tol=max(0.1 * tol, EARLY * last), n_steps=n_steps)
+
+    def see(self, sums: Any, place: int, new: list[Any]) -> None:
+        """Note what a visit of all blocks has found."""
+        self._precision, self._pull = sums.precision[place], sums.pull[place]
+        self._is_lost = bool(np.isinf(sums.largest[place]))
+        self.left = self._distance() if self.kind is FOUND else float(sums.largest[place])
+        self.radius = max(self.radius, float(np.sqrt(sums.widest[place])))
+        if self.sites is not None:
+            self._new = [of_block[place] for of_block in new]
+
+    def moves_left(self, tol: float) -> float:
+        """The largest move that the next sweep would make."""
+        if np.isnan(self.left):
+            raise LinAlgError("the sites overflow")
+        if self.kind is FOUND and self.left <= tol:
+            self._take(self._precision, self._pull)  # the last step costs nothing more
+        return self.left
+
+    def sweep(self, share: float) -> float:
+        """Step 4: take over what the last visit has found; the largest move."""
+        if np.isnan(self.left):
+            raise LinAlgError("the sites overflow")
+        if self._is_lost and (self.kind is not FOUND or self.left <= CLOSE):
+            self.takes_copies = True  # no cavity: lack no more copies than are there
+        part = share if self.kind is FOUND else 1.0  # kept ones have gone their share already
+        rate, pull = self._precision - self.precision, self._pull - self.pull
+        for _ in range(HALVINGS):
+            try:
+                self._take(self.precision + part * rate, self.pull + part * pull)
+                break
+            except LinAlgError:  # sites of negative precision went too far: half the way back
+                part /= 2
+        else:
+            raise LinAlgError("no step leaves a posterior")
+        if self.sites is not None and self._new is not None:
+            before, after = self.sites, self._new
+            if part < 1:
+                pairs = zip(before, after, strict=True)
+                after = [old + part * (new - old) for old, new in pairs]
+            self.sites, self._new = after, None
+        return self.left
+
+    def _take(self, precision: NDArray, pull: NDArray) -> None:
+        """Take the posterior of the prior and these sums; a LinAlgError if there is none."""
+        prior, full = self.prior, precision.ndim == 2
         total = precision + (prior.precision if full else prior.root**-2.0)
         if not np.isfinite(total).all() or not (full or (total > 0).all()):
             raise LinAlgError("the messages overflow")
@@ -76,19 +169,25 @@ class TaskState:
             raise LinAlgError("the posterior has collapsed")
         self.precision, self.pull, self.factor, self.mean = precision, pull, factor, mean
 
-    def belief(self, task: int) -> Belief:
-        """What blocks are visited with."""
-        is_prior = not self.changes
-        return Belief(task, self.mean, self.factor, self.share, self.takes_copies, is_prior)
+    def _distance(self) -> float:
+        """How far the posterior would move: no output by more of its standard deviations.
 
-    def independent(self, task: int, tol: float) -> Independent:
-        """The same for independent weights."""
-        precision = self.factor**-2.0
-        last = min(1.0, *self.changes[-1:], 1.0)
-        return Independent(
-            task, precision * self.mean, precision, self.share, max(tol, EARLY * last),
-            max(tol, ENOUGH * last),
-        )  # fmt: skip
+        Nor would its variance change by a larger share.
+        """
+        rate = self._precision - self.precision
+        pull = self._pull - self.pull - rate @ self.mean
+        change = self.factor.T @ rate @ self.factor
+        return float(max(np.linalg.norm(self.factor.T @ pull), np.linalg.norm(change, 2)))
+
+    def result(self, constant: float, error: float) -> TaskResult:
+        """The posterior and its evidence; ``constant`` is the sum of those of the sites."""
+        scales = self.factor.diagonal() if self.kind.is_full else self.factor
+        evidence = log_evidence(
+            constant,
+            2 * np.log(scales).sum() - self.prior.log_determinant,
+            (self.mean - self.prior.mean) @ self.prior.pull + self.mean @ self.pull,
+        )
+        return TaskResult(self.mean, self.factor, evidence, np.empty(0), error)
 
 
 def learn(fit: BlockFit, engine: ExpectationPropagation) -> Learned:
@@ -99,11 +198,9 @@ def learn(fit: BlockFit, engine: ExpectationPropagation) -> Learned:
     and no flips of labels, rounds that keep no sites. With independent weights a round is a sweep
     over the rows of each block.
     """
-    kind = Rounds if engine.covariance == "full" else TiedRounds
-    if kind is Rounds and not keeps_sites(engine, sum(fit.sizes), fit.design.space.n_coordinates):
-        kind = FreeRounds
-    rounds = kind(fit, engine)
-    rounds.run()
+    rounds = Rounds(fit, engine)
+    with fit.monitor.running(engine.max_iter, "sweeps"):
+        iterate(engine, rounds.tasks, rounds, rounds.visit, rounds.keep)
     result = rounds.result()
     if result.run.converged:
         fit.complete()
@@ -121,143 +218,73 @@ def keeps_sites(engine: ExpectationPropagation, n_rows: int, n_weights: int) -> 
 class Rounds:
     """The rounds of all tasks, with everything that the next one needs."""
 
-    is_full = True
-    visit: BlockFunction = staticmethod(sweep)
-    last_visit: BlockFunction = staticmethod(summarise)
-    first_share = 0.5
-
     def __init__(self, fit: BlockFit, engine: ExpectationPropagation) -> None:
-        # An engine whose shares of steps follow the moves of single rounds.
-        self.fit, self.engine = fit, clone(engine).set_params(schedule="parallel")
-        self.likelihood = ProbitLikelihood(float(engine.noise), float(engine.label_noise))
-        share = engine.damping or self.first_share
-        self.tasks = [TaskState.at_prior(prior, share, full=self.is_full) for prior in fit.priors]
-        self.sites = [self.no_sites(n) for n in fit.sizes]
+        self.fit, self.engine = fit, engine
+        self.kind = SUMMED
+        if engine.covariance == "full":
+            keeps = keeps_sites(engine, sum(fit.sizes), fit.design.space.n_coordinates)
+            self.kind = KEPT if keeps else FOUND
+        self.tasks = [
+            Sweeps.of(
+                engine, BlockSites(self.kind, i, prior, fit.sizes), in_turn=False,
+                share=self.kind.first_share,
+            )
+            for i, prior in enumerate(fit.priors)
+        ]  # fmt: skip
         self.round = 0
-        self.moves: list[float] = []  # of each task, in the last round
+        self.should_stop, self.began = False, time.perf_counter()
         saved = fit.load()
         if saved is not None:
             self.restore(saved)
 
-    def run(self) -> None:
-        """Visit all blocks until no site of any task would move."""
-        with self.fit.monitor.running(self.engine.max_iter, "sweeps"):
-            while any(task.reason == ACTIVE for task in self.tasks):
-                self.next()
-
-    def next(self) -> None:
-        """One round: a visit of all blocks, and the posteriors that their new sites make."""
-        began = time.perf_counter()
-        active = [i for i, task in enumerate(self.tasks) if task.reason == ACTIVE]
+    def visit(self, active: list[Sweeps]) -> None:
+        """Read all blocks once, and find where the sites of these tasks should be."""
+        self.began = time.perf_counter()
         try:
-            new, sums = self.fit.run(self.visit, self.sites, self.order(active))
+            new, sums = self.run(self.kind.visit, active)
         except (KeyboardInterrupt, ClusterError):
             self.save(now=True)
             raise
-        should_stop = self.fit.monitor.should_stop()
-        self.moves = []
-        for place, i in enumerate(active):
-            share = self.settle(i, place, sums, should_stop)
-            if share < 1:
-                self.hold_back(new, i, share)
-        self.sites = new
+        for place, task in enumerate(active):
+            task.sites.see(sums, place, new)
         self.round += 1
-        if not all(self.tasks[i].reason == "" for i in active):
-            self.save(now=should_stop)
-        self.fit.advance(self.round, self.engine.max_iter, max(self.moves), began)
 
-    def hold_back(self, new: list[Any], i: int, share: float) -> None:
-        """Let the sites of a task go only a share of the way to new ones."""
-        for before, after in zip(self.sites, new, strict=True):
-            after[i] = before[i] + share * (after[i] - before[i])
+    def run(self, function: BlockFunction, tasks: list[Sweeps]) -> tuple[list, Any]:
+        """Run a function on all blocks with what is known of tasks."""
+        fit, sites = self.fit, [task.sites.sites for task in tasks]
+        arguments: list[Any] = [None] * len(fit.sizes)
+        if self.kind is not FOUND:
+            arguments = [[one[k] for one in sites] for k in range(len(fit.sizes))]
+        beliefs = [task.sites.belief(task, self.engine.tol) for task in tasks]
+        order = Order(fit.design, self.engine.likelihood, beliefs, fit.thinning)
+        return fit.run(function, arguments, order)
 
-    def move(self, task: TaskState, place: int, sums: Any) -> float:
-        """How far the sites of a task would move."""
-        return float(sums.largest[place])
+    def advance(self) -> bool:
+        """Whether the monitor wants the run to stop."""
+        self.should_stop = self.fit.monitor.should_stop()
+        return self.should_stop
 
-    def no_sites(self, n_rows: int) -> Any:
-        """The sites of a block of so many rows, before the first round."""
-        return np.zeros((self.fit.n_tasks, 2, n_rows))
-
-    def order(self, which: list[int]) -> Any:
-        """What the blocks need to know of these tasks."""
-        beliefs = [self.tasks[i].belief(i) for i in which]
-        return Order(self.fit.design, self.likelihood.constants, beliefs, self.fit.thinning)
-
-    def settle(self, i: int, place: int, sums: Any, should_stop: bool) -> float:
-        """Take over the sums of a task, or end it; the share of the moves that stays."""
-        task = self.tasks[i]
-        move = self.move(task, place, sums)
-        self.moves.append(move)
-        if not task.changes:
-            task.radius = float(np.sqrt(sums.widest[place]))
-        task.reason = self.ending(len(task.changes), move, should_stop)
-        if task.reason != ACTIVE:
-            return 0.0
-        task.changes.append(move)
-        task.takes_copies = task.takes_copies or self.lost_cavities(task, place, sums)
-        part = self.first_part(task)
-        for _ in range(HALVINGS):
-            try:
-                task.take(
-                    self.fit.priors[i],
-                    task.precision + part * (sums.precision[place] - task.precision),
-                    task.pull + part * (sums.pull[place] - task.pull),
-                )  # fmt: skip
-                break
-            except LinAlgError:  # sites of negative precision went too far: half the way back
-                part /= 2
-        else:
-            task.reason = COLLAPSE
-            return 0.0
-        if self.engine.damping is None:
-            task.share = next_share(self.engine, task.share, task.changes)
-        return part
-
-    def lost_cavities(self, task: TaskState, place: int, sums: Any) -> bool:
-        """Whether a site had no cavity, so that these must lack no more copies than are there."""
-        return bool(np.isinf(sums.largest[place]))
-
-    def first_part(self, task: TaskState) -> float:
-        """The share of new sums that is taken: blocks have gone the share that they were told."""
-        return 1.0
-
-    def ending(self, n_sweeps: int, move: float, should_stop: bool) -> str:
-        """Why a task ends before its sites move, "" if it has converged."""
-        if np.isnan(move):
-            return COLLAPSE
-        if n_sweeps and (self.engine.max_iter == 1 or move <= max(self.engine.tol, ROUNDING)):
-            return ""
-        if n_sweeps >= self.engine.max_iter:
-            return EXHAUSTED
-        return STOPPED if should_stop and n_sweeps else ACTIVE
+    def keep(self) -> None:
+        """Write a checkpoint after a round, if it is time, and tell the monitor."""
+        if any(task.reason != "" for task in self.tasks):
+            self.save(now=self.should_stop)
+        largest = max(task.sites.left for task in self.tasks)
+        self.fit.advance(self.round, self.engine.max_iter, largest, self.began)
 
     def result(self) -> Learned:
         """The posterior, its evidence and its cavities, from one more visit of all blocks."""
-        fit, priors = self.fit, self.fit.priors
-        left_out, sums = fit.run(self.last_visit, self.sites, self.order([*range(fit.n_tasks)]))
-        results, endings = [], []
-        for i, (task, prior) in enumerate(zip(self.tasks, priors, strict=True)):
-            scales = task.factor.diagonal() if self.is_full else task.factor
-            log_det = 2 * np.log(scales).sum() - prior.log_determinant
-            # mu^T Sigma^-1 mu - m^T Sigma_0^-1 m
-            square = (task.mean - prior.mean) @ prior.pull + task.mean @ task.pull
-            evidence = float(sums.constant[i] + 0.5 * (log_det + square))
-            error = float(sums.wrong[i] / sums.n_rows)
-            results.append(TaskResult(task.mean, task.factor, evidence, np.empty(0), error))
-            remedy = self.engine._remedy(task.reason, error, task.radius)
-            endings.append(Ending(task.changes, task.reason, remedy))
-        posterior = GaussianPosterior(
-            np.stack([one.mean for one in results], axis=1),
-            np.stack([one.factor for one in results]),
-            self.likelihood,
-            log_evidence=np.array([one.log_evidence for one in results]),
-        )
+        left_out, sums = self.run(summarise, self.tasks)
+        errors = (sums.wrong / sums.n_rows).tolist()
+        results = [
+            task.sites.result(float(constant), error)
+            for task, constant, error in zip(self.tasks, sums.constant, errors, strict=True)
+        ]
+        endings = [self.engine.ending(*both) for both in zip(self.tasks, errors, strict=True)]
         return Learned(
-            posterior,
+            gather(results, self.engine.likelihood, None),
             run_of(results, endings, "sweeps", self.engine.tol),
             left_out,
-            fit.thinning.step,
+            self.fit.thinning.step,
         )
 
     def save(self, *, now: bool = False) -> None:
@@ -266,86 +293,23 @@ class Rounds:
             return
         arrays: dict[str, Any] = {"round": np.array(self.round)}
         for i, task in enumerate(self.tasks):
-            arrays |= {f"task{i}_{name}": np.array(value) for name, value in vars(task).items()}
-        arrays |= {f"sites{k}": one for k, one in enumerate(self.sites) if one is not None}
+            for name in ("share", "changes", "reason"):
+                arrays[f"task{i}_{name}"] = np.array(getattr(task, name))
+            for name in BlockSites.STATE:
+                arrays[f"task{i}_{name}"] = np.array(getattr(task.sites, name))
+            arrays |= {f"task{i}_sites{k}": one for k, one in enumerate(task.sites.sites or [])}
         self.fit.save(arrays, now=now)
 
     def restore(self, saved: Mapping[str, np.ndarray]) -> None:
         """Go on from a checkpoint; what it ended for is forgotten unless it converged."""
         self.round = int(saved["round"])
-        self.sites = [saved.get(f"sites{k}") for k in range(len(self.sites))]
         for i, task in enumerate(self.tasks):
-            for name, value in vars(task).items():
-                found = saved[f"task{i}_{name}"]
-                setattr(task, name, found.tolist() if not isinstance(value, np.ndarray) else found)
+            for name in ("share", "changes", "reason"):
+                setattr(task, name, saved[f"task{i}_{name}"].tolist())
             task.reason = "" if task.reason == "" else ACTIVE
-
-
-class FreeRounds(Rounds):
-    """The same with many more points than weights, where no sites are kept.
-
-    A block finds its sites from the posterior, and sends sums only. So nothing of the size of the
-    data is kept between rounds, or moved.
-    """
-
-    first_share = 1.0
-
-    def no_sites(self, n_rows: int) -> None:
-        """Nothing is kept."""
-
-    def hold_back(self, new: list[Any], i: int, share: float) -> None:
-        """Nothing is kept; the sums are held back."""
-
-    def first_part(self, task: TaskState) -> float:
-        """The share of the step."""
-        return task.share
-
-    def settle(self, i: int, place: int, sums: Any, should_stop: bool) -> float:
-        """The same; the last step, which costs nothing more, is taken."""
-        share, task = super().settle(i, place, sums, should_stop), self.tasks[i]
-        if task.reason == "":
-            task.take(self.fit.priors[i], sums.precision[place], sums.pull[place])
-        return share
-
-    def lost_cavities(self, task: TaskState, place: int, sums: Any) -> bool:
-        """The same, once the posterior is close to its end."""
-        return task.changes[-1] <= CLOSE and super().lost_cavities(task, place, sums)
-
-    def order(self, which: list[int]) -> Order:
-        """What the blocks need to know of these tasks."""
-        order = super().order(which)
-        beliefs = []
-        for belief in order.beliefs:
-            last = min([1.0, *self.tasks[belief.task].changes[-1:]])
-            n_steps = FEW_STEPS if last > CLOSE else MOST_STEPS
-            tol = max(0.1 * self.engine.tol, EARLY * last)
-            beliefs.append(belief._replace(tol=tol, n_steps=n_steps))
-        return replace(order, beliefs=beliefs)
-
-    def move(self, task: TaskState, place: int, sums: Any) -> float:
-        """How far the posterior would move: no output by more of its standard deviations.
-
-        Nor would its variance change by a larger share.
-        """
-        rate = sums.precision[place] - task.precision
-        pull = sums.pull[place] - task.pull - rate @ task.mean
-        change = task.factor.T @ rate @ task.factor
-        return float(max(np.linalg.norm(task.factor.T @ pull), np.linalg.norm(change, 2)))
-
-
-class TiedRounds(Rounds):
-    """The same with independent weights; the sites of a block are the sum of its messages."""
-
-    is_full = False
-    visit = staticmethod(sweep_rows)
-    last_visit = staticmethod(summarise_rows)
-    first_share = 1.0
-
-    def no_sites(self, n_rows: int) -> NDArray[np.float64]:
-        """The messages of a block, before the first round."""
-        return np.zeros((self.fit.n_tasks, 2, self.fit.design.space.n_coordinates))
-
-    def order(self, which: list[int]) -> RowOrder:
-        """What the blocks need to know of these tasks."""
-        beliefs = [self.tasks[i].independent(i, self.engine.tol) for i in which]
-        return RowOrder(self.fit.design, self.likelihood, beliefs, self.fit.thinning)
+            for name in BlockSites.STATE:
+                found = saved[f"task{i}_{name}"]
+                setattr(task.sites, name, found if found.ndim else found.item())
+            if task.sites.sites is not None:
+                count = range(len(task.sites.sites))
+                task.sites.sites = [saved[f"task{i}_sites{k}"] for k in count]

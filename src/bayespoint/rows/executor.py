@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, TypeVar
+
+import numpy as np
 
 from bayespoint.exceptions import BlockError, BlocksChangedError
 from bayespoint.rows.base import Block, Blocks, checked
@@ -19,6 +24,36 @@ class Mergeable(Protocol):
 
     def merge(self: T, later: T) -> T:
         """What both found together; ``later`` is of blocks with larger numbers."""
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Sums over rows: fields that are added where blocks are merged, or the larger one taken.
+
+    Subclasses are dataclasses; ``MAXIMA`` names the fields of the second kind.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from bayespoint.rows.executor import Sums
+    >>> @dataclass(frozen=True)
+    ... class Widths(Sums):
+    ...     MAXIMA = ("widest",)
+    ...     total: float
+    ...     widest: float
+    >>> Widths(2.0, 2.0).merge(Widths(3.0, 1.0))
+    Widths(total=5.0, widest=np.float64(2.0))
+    """
+
+    MAXIMA: ClassVar[tuple[str, ...]] = ()
+
+    def merge(self: T, later: T) -> T:
+        """The sums over both."""
+        both = {name: (one, vars(later)[name]) for name, one in vars(self).items()}
+        maxima: tuple[str, ...] = type(self).MAXIMA  # type: ignore[attr-defined]
+        return type(self)(
+            **{n: np.maximum(a, b) if n in maxima else a + b for n, (a, b) in both.items()}
+        )
 
 
 # function(block, k, argument of block k, shared) -> what is kept of the block, and what is merged
@@ -62,6 +97,19 @@ class Executor(Protocol):
         merged : object
             All of the second results, merged as :class:`Tree` does, so that bits do not depend on
             which of them is there first.
+        """
+
+    def trainer(self, given: Any, scaling: Any, space: Any) -> Callable[..., Any] | None:
+        """What trains perceptrons on all rows elsewhere; None: this process does.
+
+        Parameters
+        ----------
+        given : ndarray of bool
+            Which of the rows are training points.
+        scaling : Scaling or None
+            Of their features.
+        space : DualSpace
+            Fitted to them.
         """
 
 
@@ -198,3 +246,37 @@ class LocalExecutor:
                     kept.append(own)
                     tree.add(found)
         return kept, tree.result()
+
+    def trainer(self, given: Any, scaling: Any, space: Any) -> None:
+        """None: perceptrons are trained by this process."""
+
+
+_current: ContextVar[Executor | None] = ContextVar("bayespoint_executor", default=None)
+
+
+@contextmanager
+def executed_by(executor: Executor) -> Iterator[None]:
+    """Let an executor do the work of the fits in the block.
+
+    Parameters
+    ----------
+    executor : Executor
+        Where functions of blocks run.
+
+    Examples
+    --------
+    >>> from bayespoint.rows.executor import LocalExecutor, current_executor, executed_by
+    >>> with executed_by(LocalExecutor(n_jobs=2)):
+    ...     current_executor().n_jobs
+    2
+    """
+    token = _current.set(executor)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def current_executor(n_jobs: int | None = None) -> Executor:
+    """The executor of the enclosing :func:`executed_by`; else threads of this process."""
+    return _current.get() or LocalExecutor(n_jobs)

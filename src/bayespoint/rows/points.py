@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.classifier.scaling import Scaling
 from bayespoint.kernels import Kernel, Points
 from bayespoint.rows.arrays import ArrayBlocks
 from bayespoint.rows.design import PART
+from bayespoint.spaces.scaling import Scaling
 
 
 @dataclass(frozen=True)

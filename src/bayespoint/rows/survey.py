@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 
-from bayespoint.classifier.scaling import SMALLEST, Scaling
 from bayespoint.exceptions import BlockError
 from bayespoint.rows.base import Block, Blocks, check_finite
 from bayespoint.rows.design import PART
 from bayespoint.rows.executor import Executor
 from bayespoint.spaces.coordinates import dense
+from bayespoint.spaces.scaling import SMALLEST, Scaling
+from bayespoint.tools.checks import check_classification_targets
 from bayespoint.tools.validation import missing_labels
 
 MOST_COPIES = 1e12  # largest weight: beyond, sums over all points lose the lighter ones

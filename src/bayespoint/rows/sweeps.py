@@ -1,36 +1,58 @@
-"""Expectation propagation on one block: the new sites, and their sums.
+r"""Expectation propagation on one block: the new sites, and their sums.
 
-A site is rank one along its row, so that a block sends sums only. All of these functions are pure:
-what they need are their arguments.
+With a full covariance a site is rank one along its row, so that a block sends sums only. Sites of
+rows are kept between rounds, or found again from the posterior.
+
+With independent weights only the sum of the messages of the rows of a block to a weight is kept. A
+visit finds those of single rows again: each is what it should be at the posterior without itself,
+which a few steps of iteration find, since one row's share of a posterior is small. Then sweeps over
+the rows, one after another, change them, given what all other blocks say. So a round is a sweep of
+the sequential schedule within blocks (or a few, while rounds still move far), and all blocks change
+at once. The fixed point is that in memory. (The division is that of A. Gelman et al., Expectation
+Propagation as a Way of Life, JMLR 21, 2020.)
+
+All of these functions are pure: what they need are their arguments.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import LinAlgError
 
 from bayespoint import _core
-from bayespoint.engines.gaussian.prior import LARGE
+from bayespoint.engines.gaussian.factorised import FactorisedSites, sparse_rows
+from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior
+from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.rows.base import Block
 from bayespoint.rows.design import Design
+from bayespoint.rows.executor import Sums
+from bayespoint.spaces import Coordinates
 
 MOST_LEFT_OUT = 10_000_000  # rows of which left-out probabilities are collected
+STEPS = 30  # to find the messages of single rows, at most; two or three are enough
+SWEEPS = 50  # over the rows of a block, at most
+SMALLEST = 1e-10  # share of a precision that a cavity keeps, at least
 
-Sites = NDArray[np.float64]  # (n_tasks, 2, rows of a block): a and b of each task
+# Of one task: a and b of each row of a block, (2, rows), or, of independent weights, shift and rate
+# of all of its rows, (2, d).
+SitesOfBlock = NDArray[np.float64]
 
 
 class Belief(NamedTuple):
-    """The posterior N(mean, factor factor^T) of a task, with which a block is visited.
+    """The posterior of a task, with which a block is visited.
 
     Attributes
     ----------
     task : int
         Which task.
-    mean, factor : ndarray of shape (d,) and (d, d)
-        Of the weights; the factor is upper triangular.
+    mean, factor : ndarray of shape (d,) and (d, d), or (d,) of independent weights
+        N(mean, factor factor^T); the factor is upper triangular, or standard deviations.
     share : float
         Share of the way to where they should be that sites go.
     takes_copies : bool
@@ -38,7 +60,9 @@ class Belief(NamedTuple):
     is_prior : bool
         Whether this is the prior, before any label is seen.
     tol, n_steps : float and int
-        Where sites are not kept: the move at which they are found, and most steps to that.
+        Where sites of rows are not kept: the move at which they are found, and most steps to that.
+    enough : float
+        Move of the messages of a block at which sweeps over its rows end.
     """
 
     task: int
@@ -49,10 +73,17 @@ class Belief(NamedTuple):
     is_prior: bool = False
     tol: float = 0.0
     n_steps: int = 1
+    enough: float = 0.0
 
     def removed(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
         """Copies of each site that its cavity lacks."""
         return np.minimum(weight, 1.0) if self.takes_copies else np.ones(len(weight))
+
+    def size(self, moved: NDArray[np.float64]) -> float:
+        """How far messages (2, d) that moved so take a weight, in its standard deviations."""
+        by_mean = moved[0] - moved[1] * self.mean
+        by_rate = np.abs(moved[1]) * self.factor**2
+        return float(np.maximum(np.abs(by_mean) * self.factor, by_rate).max())
 
 
 @dataclass(frozen=True)
@@ -60,54 +91,48 @@ class Order:
     """What a visit of a block needs besides the block and its sites."""
 
     design: Design
-    constants: tuple[float, float]  # beta^2 and the flip rate
+    likelihood: ProbitLikelihood
     beliefs: list[Belief]
     thinning: Thinning
 
 
 @dataclass(frozen=True)
-class SweepSums:
+class SweepSums(Sums):
     r"""Sums over the sites of some blocks, for each belief.
 
     Attributes
     ----------
-    precision : ndarray of shape (n_beliefs, d, d)
-        :math:`\Lambda = Z^T \mathrm{diag}(k b) Z`.
+    precision : ndarray of shape (n_beliefs, d, d), or (n_beliefs, d) of independent weights
+        :math:`\Lambda = Z^T \mathrm{diag}(k b) Z`, or sums of rates.
     pull : ndarray of shape (n_beliefs, d)
-        :math:`\eta = Z^T (k a y)`.
+        :math:`\eta = Z^T (k a y)`, or sums of shifts.
     largest : ndarray of shape (n_beliefs,)
         The largest whole move of a site.
     widest : ndarray of shape (n_beliefs,)
         Largest variance of an output, of beliefs that are the prior.
     """
 
+    MAXIMA = ("largest", "widest")
+
     precision: NDArray[np.float64]
     pull: NDArray[np.float64]
     largest: NDArray[np.float64]
     widest: NDArray[np.float64]
 
-    def merge(self, later: SweepSums) -> SweepSums:
-        """The sums over the sites of both."""
-        return SweepSums(
-            self.precision + later.precision,
-            self.pull + later.pull,
-            np.maximum(self.largest, later.largest),
-            np.maximum(self.widest, later.widest),
-        )
-
 
 def sweep(
-    block: Block, k: int, sites: Sites | None, order: Order
-) -> tuple[Sites | None, SweepSums]:
+    block: Block, k: int, sites: list[SitesOfBlock] | None, order: Order
+) -> tuple[list[SitesOfBlock] | None, SweepSums]:
     """Steps 1 to 3 of all sites of a block at once, and the sums that step 4 needs.
 
-    The sites go the belief's share of the way to where they should be. Tasks without a belief keep
-    theirs. Sites that are not kept are found from the posterior.
+    The sites of each belief go its share of the way to where they should be. Those that are not
+    kept are found from the posterior.
     """
     n, d = len(order.beliefs), order.design.space.n_coordinates
     precision, pull = np.zeros((n, d, d)), np.zeros((n, d))
     largest, widest = np.zeros((2, n))
-    new = None if sites is None else sites.copy()
+    constants = order.likelihood.constants
+    new = None if sites is None else [one.copy() for one in sites]
     for own, space, targets, weight in order.design.parts(block):
         for i, belief in enumerate(order.beliefs):
             y = targets[:, belief.task].astype(np.float64)
@@ -116,14 +141,14 @@ def sweep(
             if belief.is_prior:
                 widest[i] = max(widest[i], e.max(initial=0.0))
             if sites is None or new is None:
-                a, b, moved = find_sites(e, f, y, weight, belief, order.constants)
+                a, b, moved = find_sites(e, f, y, weight, belief, constants)
             else:
-                a, b = sites[belief.task][:, own]
+                a, b = sites[i][:, own]
                 new_a, new_b, moved = _core.ep.all_sites(
-                    e, f, y, a, b, belief.removed(weight), *order.constants
+                    e, f, y, a, b, belief.removed(weight), constants
                 )
                 a, b = a + belief.share * (new_a - a), b + belief.share * (new_b - b)
-                new[belief.task, :, own] = a, b
+                new[i][:, own] = a, b
             precision[i] += space.curvature(np.clip(weight * b, -LARGE, LARGE))
             pull[i] += space.pull(weight * a * y)
             largest[i] = np.maximum(largest[i], moved.max(initial=0.0))  # NaN stays NaN
@@ -136,7 +161,7 @@ def find_sites(
     y: NDArray,
     weight: NDArray,
     belief: Belief,
-    constants: tuple[float, float],
+    constants: tuple[float, ...],
 ) -> tuple[NDArray, NDArray, NDArray]:
     """The sites that outputs of variances e and means f have, and the last moves to them.
 
@@ -147,7 +172,7 @@ def find_sites(
     removed = belief.removed(weight)
     moved, before = np.zeros_like(e), 0.0
     for _ in range(belief.n_steps):
-        new_a, new_b, moved = _core.ep.all_sites(e, f, y, a, b, removed, *constants)
+        new_a, new_b, moved = _core.ep.all_sites(e, f, y, a, b, removed, constants)
         lost = np.isinf(moved)  # no cavity is left: half of the site
         a, b = np.where(lost, a / 2, new_a), np.where(lost, b / 2, new_b)
         move = float(moved.max(initial=0.0))
@@ -156,6 +181,73 @@ def find_sites(
             break
         before = move
     return a, b, moved
+
+
+def sweep_rows(
+    block: Block, k: int, sites: list[SitesOfBlock], order: Order
+) -> tuple[list[SitesOfBlock], SweepSums]:
+    """The same for independent weights: messages of the rows are found anew, one after another."""
+    space, targets, weight = sparse_rows_of(block, order.design)
+    new = [one.copy() for one in sites]
+    largest, widest = np.zeros((2, len(sites)))
+    for i, belief in enumerate(order.beliefs):
+        if not len(weight):
+            continue
+        found = row_messages(space, targets, weight, belief, sites[i], order.likelihood)
+        if found is None:  # no messages leave a posterior: stay, and let others move first
+            largest[i] = np.inf
+            continue
+        moved = found.totals() - sites[i]
+        largest[i] = belief.size(moved)
+        new[i] += belief.share * moved
+        if belief.is_prior:
+            widest[i] = (found.Z.power(2) @ belief.factor**2).max(initial=0.0)
+    pull, precision = np.stack(new, axis=1)
+    return new, SweepSums(precision, pull, largest, widest)
+
+
+def sparse_rows_of(block: Block, design: Design) -> tuple[Coordinates, NDArray, NDArray]:
+    """The rows of positive weight, as the compiled loops take them, their targets and weights."""
+    X, codes, weight = design.used(block)
+    Z = design.coordinates(X) if len(codes) else sparse.csr_array((0, 1))
+    return sparse_rows(Coordinates(Z)), design.coding.encode(codes), weight
+
+
+def row_messages(
+    space: Coordinates,
+    targets: NDArray,
+    weight: NDArray,
+    belief: Belief,
+    known: SitesOfBlock,
+    likelihood: ProbitLikelihood,
+) -> FactorisedSites | None:
+    """The messages of all rows, given what other blocks say; None if they leave no posterior.
+
+    ``known`` is the sum of them that is in the posterior.
+    """
+    y = targets[:, belief.task]
+    # Rows that count for nothing leave the posterior as it is.
+    whole = GaussianPrior(belief.mean, belief.factor)
+    single = FactorisedSites(space, whole, y, np.zeros(len(y)), likelihood)
+    total = belief.factor**-2.0
+    precision = np.maximum(total - known[1], SMALLEST * total)
+    cavity = GaussianPrior((total * belief.mean - known[0]) / precision, precision**-0.5)
+    sites = FactorisedSites(space, cavity, y, weight, likelihood)
+    try:
+        for _ in range(belief.n_steps):
+            if single.sweep(1.0) <= belief.tol:
+                break
+        sites.start_from(single)
+        before = np.stack([sites.pull, sites.precision])
+        for _ in range(SWEEPS):
+            sites.sweep(1.0)
+            after = np.stack([sites.pull, sites.precision])
+            if belief.size(after - before) <= belief.enough:
+                break
+            before = after
+    except LinAlgError:
+        return None
+    return sites
 
 
 @dataclass(frozen=True)
@@ -200,49 +292,68 @@ class LeftOut(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SummarySums:
+class SummarySums(Sums):
     """Sums of a converged run, for each task."""
 
     constant: NDArray[np.float64]  # logarithms of the sites' constants
     wrong: NDArray[np.float64]  # rows that the mean gets wrong
     n_rows: int
 
-    def merge(self, later: SummarySums) -> SummarySums:
-        """The sums over both."""
-        return SummarySums(
-            self.constant + later.constant,
-            self.wrong + later.wrong,
-            self.n_rows + later.n_rows,
-        )
-
 
 def summarise(
-    block: Block, k: int, sites: Sites | None, order: Order
+    block: Block, k: int, sites: list[SitesOfBlock] | None, order: Order
 ) -> tuple[LeftOut, SummarySums]:
     """Left-out probabilities and the terms of the evidence, with one belief for each task."""
-    _, codes, all_weights = order.design.used(block)
-    constant, wrong = np.zeros((2, len(order.beliefs)))
-    left_out = np.zeros((len(codes), len(order.beliefs)))
+    look = looks if order.beliefs[0].factor.ndim == 2 else looks_of_rows
+    return summary(block, k, order, len(order.beliefs), look(block, sites, order))
+
+
+# A task, some rows, y f of each, left-out log-probabilities, logarithms of the sites' constants.
+Look = tuple[int, slice, NDArray, NDArray, NDArray]
+
+
+def summary(
+    block: Block, k: int, order: Any, n_tasks: int, looks: Iterator[Look]
+) -> tuple[LeftOut, SummarySums]:
+    """What rows of a block look like with the posteriors of all tasks, put together."""
+    _, codes, weight = order.design.used(block)
+    constant, wrong = np.zeros((2, n_tasks))
+    left_out = np.zeros((len(codes), n_tasks))
+    for i, own, margin, left_out[own, i], constants in looks:
+        constant[i] += weight[own] @ constants
+        wrong[i] += (margin <= 0).sum()
+    return (
+        LeftOut(left_out, small_codes(codes, order.design), weight).thinned(order.thinning.own(k)),
+        SummarySums(constant, wrong, len(codes)),
+    )
+
+
+def looks(block: Block, sites: list[SitesOfBlock] | None, order: Order) -> Iterator[Look]:
+    """What rows and sites look like with a full covariance, some of them at a time."""
+    constants = order.likelihood.constants
     for own, space, targets, weight in order.design.parts(block):
         for i, belief in enumerate(order.beliefs):
             y = targets[:, i].astype(np.float64)
             e = space.variances(belief.factor, is_triangular=True)
             f = space.outputs(belief.mean)
             if sites is None:
-                a, b, _ = find_sites(e, f, y, weight, belief, order.constants)
+                a, b, _ = find_sites(e, f, y, weight, belief, constants)
             else:
                 a, b = sites[i][:, own]
-            left_out[own, i], constants = _core.ep.summary(
-                e, f, y, a, b, belief.removed(weight), *order.constants
-            )
-            constant[i] += weight @ constants
-            wrong[i] += (y * f <= 0).sum()
-    return (
-        LeftOut(left_out, small_codes(codes, order.design), all_weights).thinned(
-            order.thinning.own(k)
-        ),
-        SummarySums(constant, wrong, len(codes)),
-    )
+            removed = belief.removed(weight)
+            yield i, own, y * f, *_core.ep.summary(e, f, y, a, b, removed, constants)
+
+
+def looks_of_rows(block: Block, sites: list[SitesOfBlock] | None, order: Order) -> Iterator[Look]:
+    """The same for independent weights."""
+    assert sites is not None
+    space, targets, weight = sparse_rows_of(block, order.design)
+    for i, belief in enumerate(order.beliefs):
+        if len(weight):
+            margin = targets[:, i] * (space.rows() @ belief.mean)
+            found = row_messages(space, targets, weight, belief, sites[i], order.likelihood)
+            unknown = np.full(len(weight), np.log(0.5)), np.zeros(len(weight))
+            yield i, slice(None), margin, *(unknown if found is None else found.constants())
 
 
 def small_codes(codes: NDArray[np.int64], design: Design) -> NDArray:

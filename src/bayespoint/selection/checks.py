@@ -1,4 +1,4 @@
-"""Errors for parameters of a search that cannot be searched."""
+"""Checks of the parameters of a search."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from bayespoint.engines import get_engine
 from bayespoint.kernels import positive_parameters
-from bayespoint.selection.evaluation import split, with_params
 from bayespoint.selection.gradient import searchable
+from bayespoint.selection.objective import split, with_params
 from bayespoint.tools.validation import check_flag, check_number, parameter_error
 
 # Parameters of engines that may be any positive number, at least in an interval.
@@ -27,7 +27,7 @@ def check_parameters(owner: Any) -> None:
     """Raise an error for a constructor parameter that is not allowed."""
     if owner.param_grid is None and not owner.param_bounds:
         raise ValueError(
-            "EvidenceSearch has nothing to search: give param_grid, param_bounds, or both."
+            "EvidenceSearch has nothing to search: set param_grid, param_bounds, or both."
         )
     grid = owner.param_grid
     if grid is not None and (not isinstance(grid, (Mapping, Sequence)) or len(grid) == 0):
@@ -65,12 +65,12 @@ def check_names(owner: Any, params: dict[str, Any], bounds: Mapping[str, Any]) -
     split(owner.estimator)
     chosen = with_params(owner.estimator, params)
     _, classifier, prefix = split(chosen)
-    get_engine(classifier.engine)  # raises an error for a name that is no engine's
+    get_engine(classifier.engine)  # raises an error for an unknown name
     known = chosen.get_params()
     for name in bounds:
         if name not in known:
             raise ValueError(
-                f"Invalid parameter {name!r} in param_bounds: the estimator has none of that name. "
+                f"Invalid parameter {name!r} in param_bounds: the estimator has no such parameter. "
                 f"Names of its classifier are {', '.join(numbers(classifier, prefix))}."
             )
         if name in params:

@@ -16,7 +16,7 @@ from bayespoint.tools.monitor import Monitor, current_monitor, watch
 class CountFits(Monitor):
     """Reports the number of finished fits to another monitor, and stops when that one does.
 
-    In a copy of it, in another process, nobody watches.
+    A copy of it, in another process, does nothing.
     """
 
     def __init__(self, monitor: Monitor, total: int) -> None:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import uniform_filter
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils import get_tags
+from sklearn.utils import get_tags, indexable
+from sklearn.utils.validation import check_consistent_length
 
-from bayespoint.classifier.estimator import BayesPointClassifier, unchanged_on_failure
+from bayespoint.classifier.attributes import unchanged_on_failure
+from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
 from bayespoint.selection.jobs import run_jobs
-from bayespoint.selection.knapsack_folds import Data, Fold, fit_one, score_fold
 from bayespoint.tools.meta_estimators import Delegates
 from bayespoint.tools.pipelines import split_pipeline
 from bayespoint.tools.validation import check_choice, parameter_error
@@ -28,6 +31,7 @@ BETAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, np.inf)
 RULES = ("smoothed", "best")
 
 
+@dataclass(eq=False, repr=False)
 class KnapsackCV(Delegates):
     """Bayes point machine by knapsacks whose C and beta are chosen by cross-validation.
 
@@ -52,9 +56,9 @@ class KnapsackCV(Delegates):
         Whether the pair with the best mean score of its neighbourhood is chosen, or, as in the
         paper, the pair with the best mean score.
     cv : int, cross-validation generator, iterable or None, default=None
-        Folds, as everywhere in scikit-learn; None is five, stratified.
+        Folds, as in scikit-learn; None means five stratified folds.
     scoring : str, callable or None, default=None
-        What to maximise; None is the share of right answers.
+        The score to maximise; None means accuracy.
     n_jobs : int or None, default=None
         Folds and costs that run in parallel, as in joblib: in threads, unless
         ``joblib.parallel_config`` chooses another backend.
@@ -75,7 +79,7 @@ class KnapsackCV(Delegates):
         As in ``GridSearchCV``, with the mean score of the neighbours as ``smoothed_test_score``.
         Times are those of a C, shared by all its betas.
     classes_, n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        As in scikit-learn.
 
     Examples
     --------
@@ -95,24 +99,14 @@ class KnapsackCV(Delegates):
     0.930
     """
 
-    def __init__(
-        self,
-        estimator: BaseEstimator | None = None,
-        *,
-        Cs: Sequence[float] = COSTS,
-        betas: Sequence[float] = BETAS,
-        rule: str = "smoothed",
-        cv: Any = None,
-        scoring: str | Callable[..., float] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.Cs = Cs
-        self.betas = betas
-        self.rule = rule
-        self.cv = cv
-        self.scoring = scoring
-        self.n_jobs = n_jobs
+    estimator: BaseEstimator | None = None
+    _: KW_ONLY
+    Cs: Sequence[float] = COSTS
+    betas: Sequence[float] = BETAS
+    rule: str = "smoothed"
+    cv: Any = None
+    scoring: str | Callable[..., float] | None = None
+    n_jobs: int | None = None
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> KnapsackCV:
         """Choose C and beta, and fit the best pair to all data.
@@ -199,3 +193,78 @@ class KnapsackCV(Delegates):
         self.best_index_ = int(np.lexsort([-values.round(12) for values in order])[0])
         self.best_score_ = float(mean[self.best_index_])
         self.best_params_ = pairs[self.best_index_]
+
+
+class Data(NamedTuple):
+    """Points, labels and weights that can be split into folds."""
+
+    points: Any
+    labels: NDArray
+    weight: NDArray[np.float64] | None
+    pairwise: bool
+
+    @classmethod
+    def of(cls, X: Any, y: Any, sample_weight: ArrayLike | None, *, pairwise: bool) -> Data:
+        """Indexable data; the classifier itself raises other errors."""
+        points, labels = indexable(X, np.asarray(y))
+        if isinstance(points, (list, tuple)):
+            points = np.asarray(points)
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        check_consistent_length(points, labels, weight)
+        return cls(points, labels, weight, pairwise)
+
+    def rows(self, kept: NDArray[np.int64], against: NDArray[np.int64] | None = None) -> Data:
+        """Some rows; of a kernel matrix the columns that belong to ``against`` or to them."""
+        points = self.points.iloc[kept] if hasattr(self.points, "iloc") else self.points[kept]
+        if self.pairwise:
+            points = points[:, kept if against is None else against]
+        weight = None if self.weight is None else self.weight[kept]
+        return Data(points, self.labels[kept], weight, self.pairwise)
+
+
+class Fold(NamedTuple):
+    """Scores of all betas for one C and one fold."""
+
+    scores: NDArray[np.float64]
+    fit_seconds: float
+    score_seconds: float
+
+
+def fit_one(machine: Any, data: Data, C: float, beta: float) -> Any:
+    """A clone of the machine with C and beta, fitted to the data."""
+    fitted = clone(machine)
+    _, classifier, prefix = split_pipeline(fitted)
+    classifier.set_params(engine__C=C, engine__beta=beta)
+    if data.weight is None:
+        return fitted.fit(data.points, data.labels)
+    return fitted.fit(data.points, data.labels, **{f"{prefix}sample_weight": data.weight})
+
+
+def share_right(classifier: Any, points: Any, labels: NDArray) -> float:
+    """Accuracy: ``classifier.score`` without its checks, which take longer."""
+    return float(np.mean(classifier.predict(points) == labels))
+
+
+def score_fold(
+    machine: Any,
+    data: Data,
+    C: float,
+    betas: NDArray[np.float64],
+    scorer: Callable[..., float] | None,
+    train: NDArray[np.int64],
+    test: NDArray[np.int64],
+) -> Fold:
+    """Pass messages once, and score every beta; by the accuracy if there is no scorer."""
+    start = time.perf_counter()
+    fitted = fit_one(machine, data.rows(train), float(C), float(betas[0]))
+    middle = time.perf_counter()
+    parts, held_out = split_pipeline(fitted), data.rows(test, against=train)
+    classifier = parts.last
+    scored, points, score = fitted, held_out.points, scorer
+    if score is None:  # beta does not matter before the last step
+        scored, points, score = classifier, parts.transform(points), share_right
+    model, scores = classifier.model_, []
+    for beta in betas:
+        classifier.model_ = replace(model, posterior=model.posterior.at(beta))
+        scores.append(score(scored, points, held_out.labels))
+    return Fold(np.array(scores), middle - start, time.perf_counter() - middle)

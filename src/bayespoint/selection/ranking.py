@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 
 from bayespoint.exceptions import BoundReachedWarning, warn_user
-from bayespoint.selection.evaluation import Evaluation
+from bayespoint.selection.objective import Evaluation
 
 
 def as_table(evaluations: Sequence[Evaluation]) -> dict[str, Any]:
-    """Columns in the manner of ``cv_results_``; a parameter is masked where it was not set."""
+    """Columns as in ``cv_results_``; a parameter is masked where it was not set."""
     n = len(evaluations)
     table: dict[str, Any] = {"fit_time": np.array([each.fit_time for each in evaluations])}
     for name in dict.fromkeys(name for each in evaluations for name in each.params):

@@ -1,9 +1,10 @@
-"""Parameters chosen by the evidence, in the manner of scikit-learn's searches."""
+"""Choice of parameters by the evidence, as a scikit-learn search."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,25 +13,25 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state
 
-from bayespoint.classifier.estimator import unchanged_on_failure
+from bayespoint.classifier.attributes import unchanged_on_failure
 from bayespoint.exceptions import warn_user
-from bayespoint.selection.ascent import Search, search
 from bayespoint.selection.checks import check_bounds, check_effects, check_names, check_parameters
-from bayespoint.selection.evaluation import Data, Evaluation, split, with_params
+from bayespoint.selection.continuous import Search, search
 from bayespoint.selection.jobs import run_jobs
+from bayespoint.selection.objective import Data, Evaluation, split, with_params
 from bayespoint.selection.ranking import as_table, warn_of_bounds, warn_of_failures
 from bayespoint.tools.meta_estimators import Delegates
 
 
+@dataclass(eq=False, repr=False)
 class EvidenceSearch(Delegates):
     r"""Search for the parameters under which the labels were most probable.
 
     The evidence :math:`p(y | X, \theta) = \int p(y | X, w, \theta)\, p(w | \theta)\, dw` is how
-    probable the labels are before they are seen. A prior too narrow cannot explain them, one too
-    wide explains everything and so nothing in particular: the largest evidence lies between. No
-    data are held out and each choice costs one fit, where cross-validation costs as many as there
-    are folds. Several classes have one evidence, or add up those of their
-    one-against-the-rest tasks.
+    probable the labels are before they are seen. A prior that is too narrow cannot explain them,
+    and one that is too wide gives every labelling a small probability; the largest evidence lies
+    between. No data are held out, and each choice costs one fit, not one for each fold. Several
+    classes have one evidence, or add up those of their one-against-the-rest tasks.
 
     Parameters
     ----------
@@ -52,11 +53,11 @@ class EvidenceSearch(Delegates):
         Fit the estimator with the best parameters, so that the search itself can predict.
     n_starts : int, default=1
         Where each continuous search starts: first from the estimator's own parameters (the
-        geometric mean of the bounds, where they are no numbers), then from random points.
+        geometric mean of the bounds, if they are not numbers), then from random points.
     tol : float, default=1e-2
         A search ends when the log evidence has no derivative, with respect to the logarithm of a
-        parameter inside its bounds, that is larger. What is then left to gain is far below what
-        the data can tell, a log evidence of about 1.
+        parameter inside its bounds, that is larger. What is then left to gain is far below 1, a
+        difference of log evidence that hardly favours a model.
     max_iter : int, default=50
         Steps of each search, after which it ends with a ``ConvergenceWarning``.
     n_jobs : int or None, default=None
@@ -125,30 +126,17 @@ class EvidenceSearch(Delegates):
     0.951
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        param_grid: Mapping[str, Sequence] | Sequence[Mapping[str, Sequence]] | None = None,
-        *,
-        param_bounds: Mapping[str, tuple[float, float]] | None = None,
-        refit: bool = True,
-        n_starts: int = 1,
-        tol: float = 1e-2,
-        max_iter: int = 50,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.param_bounds = param_bounds
-        self.refit = refit
-        self.n_starts = n_starts
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    estimator: Any
+    param_grid: Mapping[str, Sequence] | Sequence[Mapping[str, Sequence]] | None = None
+    _: KW_ONLY
+    param_bounds: Mapping[str, tuple[float, float]] | None = None
+    refit: bool = True
+    n_starts: int = 1
+    tol: float = 1e-2
+    max_iter: int = 50
+    n_jobs: int | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -158,7 +146,7 @@ class EvidenceSearch(Delegates):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training points, in whatever form the estimator takes them.
+            Training points, in any form that the estimator accepts.
         y : array-like of shape (n_samples,)
             Their labels.
         sample_weight : array-like of shape (n_samples,), optional
@@ -238,7 +226,7 @@ class EvidenceSearch(Delegates):
         done = run_jobs(search, jobs, self.n_jobs, n_fits=n_fits, verbose=self.verbose)
         self.n_iter_ = max(found.n_steps for found, _ in done)
         for reason in {found.ended_by for found, _ in done} - {""}:
-            warn_user(ConvergenceWarning(f"A search was still climbing when {reason}."))
+            warn_user(ConvergenceWarning(f"A search had not converged when {reason}."))
         held = {str(warning): warning for _, warnings in done for warning in warnings}
         for warning in held.values():
             warn_user(warning)

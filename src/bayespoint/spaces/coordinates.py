@@ -10,22 +10,27 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import LinAlgError, blas, cholesky, lapack
 
-from bayespoint.gpu import coordinates as device
-from bayespoint.gpu.arrays import to_host
+from bayespoint.gpu import linear_algebra as on_device
+from bayespoint.gpu.arrays import there
+from bayespoint.kernels import Kernel
+from bayespoint.tools.arrays import Array, is_tensor, namespace, to_host
+from bayespoint.tools.attributes import integer, need, number
 
 ALL = slice(None)
 PART = 4096  # rows a part: products with a thousand coordinates take 32 MB
+DEVICE_PART = 16_384  # rows a part on a device
 
 
 class Coordinates:
     """The rows Z of the training points in some basis, so that outputs are f = Z w.
 
     Sums over all points should be computed over parts: only this class knows where rows come
-    from. They may be dense or sparse (CSR).
+    from. They may be dense, sparse (CSR), or a tensor on a device, where sums are then taken;
+    numbers of points and weights are NumPy arrays in any case, factors of matrices stay there.
 
     Parameters
     ----------
-    Z : array or sparse array of shape (n_points, n_coordinates)
+    Z : array, sparse array or tensor of shape (n_points, n_coordinates)
         The rows.
 
     Examples
@@ -42,86 +47,95 @@ class Coordinates:
            [2., 1.]])
     """
 
-    on_device: Any = None  # the rows as a tensor on a GPU, where sums are then taken
-
     def __init__(self, Z: Any) -> None:
         self.Z_ = Z
 
     @property
     def n_points(self) -> int:
         """Number of training points."""
-        return self._table.shape[0]
+        return self.Z_.shape[0]
 
     @property
     def n_coordinates(self) -> int:
         """Number of weights."""
-        return self._table.shape[1]
+        return self.Z_.shape[1]
 
     @property
-    def _table(self) -> Any:
-        return self.Z_ if self.on_device is None else self.on_device
+    def device(self) -> Any:
+        """The device on which the rows are; None in NumPy."""
+        return self.Z_.device if is_tensor(self.Z_) else None
 
     @property
     def largest(self) -> float:
         """The largest absolute value of a coordinate."""
-        if self.on_device is not None:
-            return float(self.on_device.abs().max())
-        sizes = (max(rows.max(), -rows.min()) for _, rows in self.parts() if min(rows.shape))
+        sizes = (max(rows.max(), -rows.min()) for _, rows in self._parts() if min(rows.shape))
         return float(max(sizes, default=0.0))
+
+    def _parts(self) -> Iterator[tuple[slice, Any]]:
+        """Blocks of rows where they are."""
+        size = PART if self.device is None else DEVICE_PART
+        for begin in range(0, self.n_points, size):
+            own = slice(begin, min(begin + size, self.n_points))
+            yield own, self.native_rows(own)
 
     def parts(self) -> Iterator[tuple[slice, Any]]:
         """Consecutive blocks of rows, each with the slice of points that it belongs to."""
-        for begin in range(0, self.n_points, PART):
-            own = slice(begin, min(begin + PART, self.n_points))
-            yield own, self.rows(own)
+        return ((own, to_host(rows)) for own, rows in self._parts())
 
     def rows(self, which: slice | NDArray[np.intp] = ALL) -> Any:
         """The rows of some points, or of all; do not write into them."""
-        return self.Z_[which] if self.on_device is None else to_host(self.on_device[which])
+        return to_host(self.native_rows(which))
+
+    def native_rows(self, which: slice | NDArray[np.intp]) -> Array:
+        """The same where they are."""
+        return self.Z_[which]
 
     def outputs(self, weights: NDArray) -> NDArray[np.float64]:
         """Z w of all points, for one vector of weights or for each column of a matrix."""
-        if self.on_device is not None:
-            return device.outputs(self.on_device, weights)
         outputs = np.empty((self.n_points, *weights.shape[1:]))
-        for own, rows in self.parts():
-            outputs[own] = rows @ weights
+        moved = there(self.Z_, weights)
+        for own, rows in self._parts():
+            outputs[own] = to_host(rows @ moved)
         return outputs
 
     def pull(self, forces: NDArray) -> NDArray[np.float64]:
         """Z^T s, what forces s on the outputs are to the weights."""
-        if self.on_device is not None:
-            return device.pull(self.on_device, forces)
-        pull = np.zeros((self.n_coordinates, *forces.shape[1:]))
-        for own, rows in self.parts():
-            pull += rows.T @ forces[own]
+        return to_host(self._pull(forces))
+
+    def _pull(self, forces: NDArray) -> Array:
+        pull = there(self.Z_, np.zeros((self.n_coordinates, *forces.shape[1:])))
+        moved = there(self.Z_, forces)
+        for own, rows in self._parts():
+            pull += rows.T @ moved[own]
         return pull
 
     def curvature(self, rate: NDArray) -> NDArray[np.float64]:
         """Z^T diag(rate) Z; rows whose rate is 0 take no time."""
-        if self.on_device is not None:
-            return to_host(device.curvature(self.on_device, rate))
-        total = np.zeros((self.n_coordinates, self.n_coordinates))
-        for own, rows in self.parts():
-            for told, add in ((rate[own] > 0, np.add), (rate[own] < 0, np.subtract)):
+        return to_host(self._curvature(rate))
+
+    def _curvature(self, rate: NDArray) -> Array:
+        total = there(self.Z_, np.zeros((self.n_coordinates, self.n_coordinates)))
+        for own, rows in self._parts():
+            for told, sign in ((rate[own] > 0, 1.0), (rate[own] < 0, -1.0)):
                 if told.any():
-                    some = rows if told.all() else rows[told]
-                    scaled = some * np.sqrt(np.abs(rate[own][told]))[:, None]
+                    some = rows if told.all() else rows[np.flatnonzero(told)]
+                    scaled = some * there(rows, np.sqrt(np.abs(rate[own][told])))[:, None]
                     # A product of a matrix with its own transpose takes half the time of others.
-                    add(total, dense(scaled.T @ scaled), out=total)
+                    product = dense(scaled.T @ scaled)
+                    product *= sign
+                    total += product
         return total
 
     def variances(self, factor: Any, *, is_triangular: bool) -> NDArray[np.float64]:
         """Squared length of F^T z for every point; an upper triangular F takes half the time."""
-        if self.on_device is not None:
-            return device.variances(self.on_device, factor)
         variances = np.empty(self.n_points)
-        for own, rows in self.parts():
-            if is_triangular:
-                spread = blas.dtrmm(1.0, factor.T, rows.T, lower=1)
+        F = there(self.Z_, factor)
+        for own, rows in self._parts():
+            if is_triangular and self.device is None:
+                spread = blas.dtrmm(1.0, F.T, rows.T, lower=1)
             else:
-                spread = factor.T @ rows.T
-            variances[own] = np.einsum("dn,dn->n", spread, spread)
+                spread = F.T @ rows.T
+            variances[own] = to_host(namespace(spread).einsum("dn,dn->n", spread, spread))
         return variances
 
     def posterior_root(self, rate: NDArray, prior: NDArray) -> Any:
@@ -130,23 +144,17 @@ class Coordinates:
         The prior is a matrix, or its diagonal. On a device F is a tensor, and stays there. Raises a
         LinAlgError if the sum is not positive definite.
         """
-        if self.on_device is not None:
-            return device.posterior_root(self.on_device, rate, prior)
-        precision = self.curvature(rate)
-        if prior.ndim == 1:
-            precision[np.diag_indices_from(precision)] += prior
-        else:
-            precision += prior
-        if not np.isfinite(precision).all():
+        precision = self._curvature(rate)
+        xp, added = namespace(precision), there(precision, prior)
+        changed = xp.einsum("ii->i", precision) if prior.ndim == 1 else precision
+        changed += added
+        if not xp.isfinite(precision).all():
             raise LinAlgError("the messages overflow")
         return inverse_root(precision)
 
     def covary(self, factor: Any, forces: NDArray) -> NDArray[np.float64]:
         """F F^T Z^T s, how far forces s on the outputs move weights of this covariance."""
-        pull = self.pull(forces)
-        if self.on_device is not None:
-            return device.times_covariance(factor, pull)
-        return factor @ (factor.T @ pull)
+        return to_host(factor @ (factor.T @ self._pull(forces)))
 
     def gram(self) -> NDArray[np.float64]:
         """Z Z^T, the inner products of all pairs of points."""
@@ -154,8 +162,10 @@ class Coordinates:
         return dense(Z @ Z.T)
 
 
-def inverse_root(precision: NDArray) -> NDArray[np.float64]:
+def inverse_root(precision: Array) -> Array:
     """F, upper triangular, with F F^T the inverse of a matrix, which may be overwritten."""
+    if is_tensor(precision):
+        return on_device.inverse_root(precision)
     L = cholesky(precision, lower=True, overwrite_a=True, check_finite=False)
     return lapack.dtrtri(L, lower=1)[0].T
 
@@ -163,3 +173,24 @@ def inverse_root(precision: NDArray) -> NDArray[np.float64]:
 def dense(matrix: Any) -> NDArray[np.float64]:
     """A matrix as an array, if it is sparse."""
     return matrix.toarray() if sparse.issparse(matrix) else matrix
+
+
+def with_constant(X: Any, constant: float) -> Any:
+    """A sparse array with one more, constant column; several times as fast as ``hstack``."""
+    n, d = X.shape
+    begin = X.indptr + np.arange(n + 1, dtype=X.indptr.dtype)
+    is_new = np.zeros(begin[-1], dtype=bool)
+    is_new[begin[1:] - 1] = True
+    data = np.full(len(is_new), constant)
+    column = np.full(len(is_new), d, dtype=X.indices.dtype)
+    data[~is_new], column[~is_new] = X.data, X.indices
+    return sparse.csr_array((data, column, begin), shape=(n, d + 1))
+
+
+def check_space(space: Any) -> None:
+    """Raise an error unless a space has a kernel and a ridge."""
+    need(isinstance(space.kernel, Kernel), "its kernel is not a Kernel")
+    if not isinstance(space.ridge, str) or space.ridge != "mean":
+        number(space.ridge, 0)
+    if space.n_components is not None and space.n_components != "auto":
+        integer(space.n_components, 1)

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.gpu.arrays import to_device, to_host
-from bayespoint.gpu.kernels import prepare, to_points
+from bayespoint.gpu.arrays import to_device
+from bayespoint.gpu.kernels import on_grid, prepare, to_points
 from bayespoint.gpu.rows import DeviceRows
 from bayespoint.spaces.dual import DualSpace
+from bayespoint.tools.arrays import to_host
 
 
 class DeviceSpace(DualSpace):
@@ -29,8 +30,9 @@ class DeviceSpace(DualSpace):
 
     half = False
 
-    def fit_on_device(self, X: Any) -> DeviceSpace:
+    def fit(self, X: Any) -> DeviceSpace:
         """Prepare the training points, a tensor."""
+        self.kernel = on_grid(self.kernel, X)
         self.points: Any = prepare(self.kernel, X, half=self.half)
         self.device = X.device
         return self

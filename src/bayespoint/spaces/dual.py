@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.gpu.devices import is_tensor
-from bayespoint.gpu.kernels import DevicePoints, from_points, has_device_form, prepare
+from bayespoint.gpu.kernels import from_points, prepare
 from bayespoint.gpu.matrix import DeviceKernelMatrix
 from bayespoint.kernels import Kernel, Points
-from bayespoint.spaces.basis import check_space
+from bayespoint.spaces.coordinates import check_space
 from bayespoint.spaces.rows import RowCache
 from bayespoint.spaces.tiles import multiply
-from bayespoint.tools.deferred import Deferred
-from bayespoint.tools.state import need
+from bayespoint.tools.arrays import is_tensor
+from bayespoint.tools.attributes import need
+from bayespoint.tools.lazy import LazyAttributes
 from bayespoint.tools.threads import ThreadPool, thread_pool
 
 DEVICE_CHUNK = 65_536
@@ -52,7 +52,7 @@ class KernelMatrix:
         return np.asarray(self._kernel.block(self._left, self._right), dtype=dtype)
 
 
-class DualSpace(Deferred):
+class DualSpace(LazyAttributes):
     r"""The span of the training points, with kernel rows on demand.
 
     Coordinates of a weight vector are its coefficients :math:`\alpha`; ``transform`` gives the
@@ -79,7 +79,7 @@ class DualSpace(Deferred):
     array([[1.4]])
     """
 
-    not_stored = ("_deferred",)
+    not_stored = ("_later",)
     points: Points
     device_dtype = "float32"
 
@@ -141,14 +141,14 @@ class DualSpace(Deferred):
     @property
     def has_device_form(self) -> bool:
         """Whether ``transform`` takes points on a device."""
-        return has_device_form(self.kernel)
+        return self.kernel.works_on_devices
 
     def device_chunk(self, n_features: int) -> int:
         """How many points to transform at a time on a device."""
         return DEVICE_CHUNK
 
     @cached_property
-    def on_device(self) -> dict[Any, DevicePoints]:
+    def on_device(self) -> dict[Any, Points]:
         """Copies of the points on devices, for predictions there; neither pickled nor stored."""
         return {}
 
@@ -166,6 +166,10 @@ class DualSpace(Deferred):
             new = prepare(self.kernel, X, unit=True)
             return DeviceKernelMatrix(self.kernel, new, self.on_device[X.device])
         return KernelMatrix(self.kernel, self.kernel.prepare(X, unit=True), self.points)
+
+    def onnx_coordinates(self, X: Any) -> Any:
+        """The same for new points X, as nodes of an ONNX graph."""
+        return self.kernel.onnx_block(X, self.points, unit=True)
 
     def feature_slopes(self, X: NDArray, alpha: NDArray) -> NDArray | None:
         """Slopes of the output at points X by their features, if the kernel knows them."""

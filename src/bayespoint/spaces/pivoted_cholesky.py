@@ -1,4 +1,4 @@
-"""A partial pivoted Cholesky decomposition, which never forms the kernel matrix.
+"""Pivoted Cholesky decompositions: of a kernel matrix, and a partial one that never forms it.
 
 E. N. Epperly, J. A. Tropp and R. J. Webber, Embrace rejection: Kernel matrix approximation by
 accelerated randomly pivoted Cholesky, 2024: pivots come in blocks, so that all work is matrix
@@ -11,23 +11,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import blas, cholesky, lapack
+from scipy.linalg import blas, cholesky, eigvalsh, lapack
 
-from bayespoint.exceptions import KernelError
-from bayespoint.gpu.arrays import to_device, to_host, to_numpy
-from bayespoint.gpu.coordinates import PART as DEVICE_PART
-from bayespoint.gpu.coordinates import solve_lower
-from bayespoint.gpu.devices import is_tensor
-from bayespoint.gpu.float64_kernels import (
-    diagonal,
-    host_points,
-    prepare,
-    take,
-    values,
-)
+from bayespoint.exceptions import KernelError, in_bytes
+from bayespoint.gpu import linear_algebra as on_device
+from bayespoint.gpu.arrays import there
 from bayespoint.kernels import Kernel, Points, in_plain_units
+from bayespoint.spaces.coordinates import DEVICE_PART
+from bayespoint.tools.arrays import Array, float64, is_tensor, namespace, to_host
+from bayespoint.tools.memory import check_fits
+from bayespoint.tools.monitor import current_monitor
 from bayespoint.tools.threads import ThreadPool, stop_if_cancelled, thread_pool
 
+MATRICES = 6  # of the size of K that a fit holds at least: K, its factors, and the engine's own
+LARGE = 2000  # points from which the matrix takes a second or more
+AUTO_COMPONENTS = 1000  # of "auto", where a table of n x M numbers stays below the next number
 RANK_TOLERANCE = 1e-10  # squared distances to the span below this share of the largest are rounding
 PSD_TOLERANCE = 1e-6  # what is left of K beyond its rank: rounding stays far below this share
 # The same in units of the rounding error of K. Float32 matrices X X^T of up to 1 500 points and 784
@@ -84,8 +82,7 @@ def partial_cholesky(
     It ends before M if nothing remains of any point. Points ``first`` are pivots before all others.
     A tensor of points is worked on where it is.
     """
-    kind = DeviceDecomposition if is_tensor(X) else Decomposition
-    decomposition = kind(kernel, X, n_components)
+    decomposition = Decomposition(kernel, X, n_components)
     with thread_pool() as pool:
         if first is not None:
             decomposition.add(*decomposition.choose(first, share=0.0), pool)
@@ -100,8 +97,8 @@ class Decomposition:
     def __init__(self, kernel: Kernel, X: Any, n_components: int) -> None:
         self.kernel, self.X, self.most = kernel, X, n_components
         # A matrix can only be prepared as a whole, which copies nothing.
-        is_array = kernel.is_precomputed and not is_tensor(X)
-        self._matrix = kernel.prepare(X, training=True) if is_array else None
+        self._matrix = kernel.prepare(X, training=True) if kernel.is_precomputed else None
+        self._part = DEVICE_PART if is_tensor(X) else PART
         self.rank_tolerance, self.psd_tolerance = tolerances(kernel, X)
         self.remainder = self._diagonal()
         self.largest = float(self.remainder.max(initial=0.0))
@@ -122,7 +119,10 @@ class Decomposition:
     def add(self, chosen: NDArray, factor: NDArray, pool: ThreadPool) -> None:
         """Add pivots, whose triangle is ``factor``."""
         known = self.Z[chosen, : len(self.pivots)]
-        self._extend_all(self._take(chosen), known, factor, pool)
+        apply = map if is_tensor(self.X) else pool.map
+        starts = range(0, len(self.X), self._part)
+        arguments = self._take(chosen), known, there(self.Z, factor)
+        list(apply(lambda start: self._extend(start, *arguments), starts))
         self.pivots = np.append(self.pivots, chosen)
         self.remainder[chosen] = 0.0
         lowest = self.remainder.min()
@@ -139,7 +139,7 @@ class Decomposition:
             Z = self._table(len(Z), len(self.pivots))
             Z[:] = self.Z[:, : len(self.pivots)]
         left = float(self.remainder.max(initial=0.0))
-        return PartialFactor(Z, self.pivots, self._host_points(), left)
+        return PartialFactor(Z, self.pivots, self._take(self.pivots), left)
 
     def _candidates(self) -> NDArray[np.int64]:
         """A systematic sample of the points, in proportion to their remainders, without chance.
@@ -157,7 +157,7 @@ class Decomposition:
         """The next pivots, down to this share of the largest remainder, and their triangle."""
         points = self._take(candidates)
         known = self.Z[candidates, : len(self.pivots)]
-        K = to_numpy(self._values(points, points) - known @ known.T)
+        K = to_host(self._values(points, points) - known @ known.T)
         tol = max(self.rank_tolerance * self.largest, share * K.diagonal().max())
         # Equal remainders are equal but for rounding: the first candidate wins, whatever it does.
         handicap = TIES * K.diagonal() * np.linspace(0, 1, len(K))
@@ -166,74 +166,113 @@ class Decomposition:
         order = order[: min(rank, most, self.most - len(self.pivots))] - 1
         return candidates[order], cholesky(K[np.ix_(order, order)], lower=True)
 
-    def _extend_all(self, basis: Points, known: Any, factor: NDArray, pool: ThreadPool) -> None:
-        pool.map(self._extend, range(0, len(self.X), PART), basis, known, factor)
-
-    def _extend(self, start: int, basis: Points, known: NDArray, factor: NDArray) -> None:
+    def _extend(self, start: int, basis: Points, known: Array, factor: Array) -> None:
         """Coordinates of some points along the new pivots."""
         stop_if_cancelled()
-        own, n_before = slice(start, start + PART), known.shape[1]
-        new = self.kernel.prepare(self.X[own].astype(np.float64, copy=False))
+        own, n_before = slice(start, start + self._part), known.shape[1]
+        new = self.kernel.prepare(float64(self.X[own]))
         values = self._values(new, basis)
         values -= self.Z[own, :n_before] @ known.T
-        # The rows z = L^-1 k, as columns of a matrix in Fortran's order.
-        values = blas.dtrsm(1.0, factor, values.T, lower=1, overwrite_b=1).T
+        if is_tensor(values):
+            values = on_device.solve_lower(factor, values)
+        else:  # the rows z = L^-1 k, as columns of a matrix in Fortran's order
+            values = blas.dtrsm(1.0, factor, values.T, lower=1, overwrite_b=1).T
         self.Z[own, n_before : n_before + values.shape[1]] = values
-        self.remainder[own] -= np.einsum("nd,nd->n", values, values)
+        squares = namespace(values).einsum("nd,nd->n", values, values)
+        self.remainder[own] -= to_host(squares)
 
-    def _values(self, left: Points, right: Points) -> NDArray[np.float64]:
-        values = self.kernel.block(left, right).astype(np.float64, copy=False)
+    def _values(self, left: Points, right: Points) -> Array:
+        values = float64(self.kernel.block(left, right))
         return in_plain_units(values, left.log_unit, right.log_unit)
 
     def _diagonal(self) -> NDArray[np.float64]:
         """k(x, x) of all training points."""
         if self._matrix is not None:
             square = self._matrix.norm**2
-            return in_plain_units(square, self._matrix.log_unit, self._matrix.log_unit)
-        parts = [self.X[start : start + PART] for start in range(0, len(self.X), PART)]
-        return np.concatenate([self.kernel.diag(part.astype(np.float64)) for part in parts])
+            return to_host(in_plain_units(square, self._matrix.log_unit, self._matrix.log_unit))
+        starts = range(0, len(self.X), self._part)
+        parts = (self.kernel.diag(float64(self.X[i : i + self._part])) for i in starts)
+        return np.concatenate([to_host(part) for part in parts])
 
     def _take(self, which: Any) -> Points:
         """Some of the training points, prepared."""
         if self._matrix is not None:
             return self._matrix.take(which)
-        return self.kernel.prepare(self.X[which].astype(np.float64), training=True)
+        return self.kernel.prepare(float64(self.X[which]), training=True)
 
-    def _host_points(self) -> Points:
-        """The points of the basis."""
-        return self._take(self.pivots)
-
-    def _table(self, n: int, n_columns: int) -> Any:
+    def _table(self, n: int, n_columns: int) -> Array:
         """Room for coordinates."""
-        return np.empty((n, n_columns))
+        xp = namespace(self.X)
+        return xp.empty((n, n_columns), dtype=xp.float64, device=self.X.device)
 
 
-class DeviceDecomposition(Decomposition):
-    """The same with the points and their coordinates on a device; the same pivots are chosen."""
+def gram_schmidt(
+    K: Array, rank_tolerance: float, psd_tolerance: float
+) -> tuple[Array, NDArray[np.int64]]:
+    """Z with Z Z^T = K, and the pivots p, for which Z[p] is lower triangular.
 
-    def _extend_all(self, basis: Points, known: Any, factor: NDArray, pool: ThreadPool) -> None:
-        factor = to_device(factor, self.X.device)
-        for start in range(0, len(self.X), DEVICE_PART):
-            own, n_before = slice(start, start + DEVICE_PART), known.shape[1]
-            new = self._values(prepare(self.kernel, self.X[own]), basis)
-            new = solve_lower(factor, new.addmm_(self.Z[own, :n_before], known.T, alpha=-1))
-            self.Z[own, n_before : n_before + new.shape[1]] = new
-            self.remainder[own] -= to_host(new.square().sum(dim=1))
+    One triangle of K decides, so that rounding cannot make it asymmetric. Raises a KernelError if
+    K is not positive semi-definite. A tensor is overwritten.
+    """
+    largest = float(abs(K.diagonal()).max())
+    check_not_zero(largest)
+    if is_tensor(K):
+        Z, pivots = on_device.pivoted_cholesky(K, rank_tolerance * largest)
+        left = float(abs(K).max())
+        if left > psd_tolerance * largest:
+            raise KernelError(
+                f"The kernel is not positive semi-definite: {left:.3g} is left of its matrix, "
+                f"whose largest value is {largest:.3g}. Use another kernel, or a ridge."
+            )
+        return Z, to_host(pivots)
+    factor, pivots, rank, _ = lapack.dpstrf(K, tol=rank_tolerance * largest, lower=1)
+    order = pivots - 1  # LAPACK counts from 1
+    Z = np.empty((len(K), rank))
+    Z[order] = np.tril(factor)[:, :rank]
+    rest = order[rank:]
+    if len(rest):
+        left = K[np.ix_(rest, rest)] - Z[rest] @ Z[rest].T
+        if np.abs(np.tril(left)).max() > psd_tolerance * largest:
+            values = eigvalsh(K)
+            raise KernelError(
+                f"The kernel is not positive semi-definite: its matrix has the eigenvalue "
+                f"{values[0]:.3g} beside the largest, {values[-1]:.3g}. Use another kernel, or a "
+                f"ridge of at least {-values[0]:.3g}."
+            )
+    return Z, order[:rank]
 
-    def _values(self, left: Points, right: Points) -> Any:
-        return values(self.kernel, left, right)
 
-    def _diagonal(self) -> NDArray[np.float64]:
-        parts = [slice(i, i + DEVICE_PART) for i in range(0, len(self.X), DEVICE_PART)]
-        return np.concatenate([to_host(diagonal(self.kernel, self.X, own)) for own in parts])
+def check_room(n_points: int) -> None:
+    """Raise an error if the kernel matrix does not fit in memory; report a large one."""
+    n_bytes = 8 * n_points**2
+    check_fits(
+        MATRICES * n_bytes,
+        f"A posterior from the kernel matrix of {n_points} points",
+        f"set n_components='auto' or to a number such as {AUTO_COMPONENTS}, for a basis of so many "
+        "points, or take fewer points, or engine='perceptron', which computes rows of the matrix "
+        "as it needs them",
+    )
+    if n_points >= LARGE:
+        current_monitor().tell(
+            f"computing and factorising the kernel matrix of {n_points} points, {in_bytes(n_bytes)}"
+        )
 
-    def _take(self, which: Any) -> Points:
-        return take(self.kernel, self.X, which)
 
-    def _host_points(self) -> Points:
-        return host_points(self.kernel, self.X, self.pivots)
+def check_factor(factor: NDArray[np.float64]) -> None:
+    """Raise an error if points of the basis have no length of their own."""
+    if not (factor.diagonal() > 0).all():
+        raise KernelError(
+            "Kernel values are rounding errors: k(x, x') of equal points is not k(x, x). Scale the "
+            "features, or lower gamma."
+        )
 
-    def _table(self, n: int, n_columns: int) -> Any:
-        import torch
 
-        return self.X.new_empty((n, n_columns), dtype=torch.float64)
+def check_basis(n_points: int, n_components: int) -> None:
+    """Raise an error if the coordinates do not fit in memory; report that many are computed."""
+    check_fits(
+        2 * 8 * n_points * n_components,
+        f"A posterior from {n_components} coordinates of each of {n_points} points",
+        "take a smaller n_components, or engine='perceptron'",
+    )
+    if n_points >= LARGE:
+        current_monitor().tell(f"finding a basis of {n_components} of {n_points} points")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
@@ -44,6 +46,11 @@ class PrincipalSpace(BasisSpace):
     def transform(self, X: NDArray) -> NDArray:
         """Coordinates z(x) of new points."""
         Z = super().transform(X)
+        return Z if self.is_linear else Z @ self._axes
+
+    def onnx_coordinates(self, X: Any) -> Any:
+        """Coordinates z(x) of new points X, as nodes of an ONNX graph."""
+        Z = super().onnx_coordinates(X)
         return Z if self.is_linear else Z @ self._axes
 
     def feature_slopes(self, X: NDArray, weights: NDArray) -> NDArray | None:

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.gpu.coordinates import DeviceCoordinates
-from bayespoint.gpu.devices import is_tensor
 from bayespoint.kernels import Kernel, SumKernel
-from bayespoint.spaces.process import ProcessSpace
-from bayespoint.tools.state import finite, need
+from bayespoint.spaces.basis import ProcessSpace
+from bayespoint.tools.arrays import namespace
+from bayespoint.tools.attributes import finite, need
 
 
 class StackedSpace:
@@ -62,9 +61,7 @@ class StackedSpace:
 
     def transform(self, X: Any) -> Any:
         """Coordinates of new points in all spaces."""
-        if is_tensor(X):
-            return DeviceCoordinates.joined([space.transform(X) for space in self.spaces])
-        return np.concatenate([space.transform(X) for space in self.spaces], axis=1)
+        return namespace(X).concatenate([space.transform(X) for space in self.spaces], axis=1)
 
     def primal(self, weights: NDArray) -> NDArray:
         """Weights of (x, 1), if all kernels are linear."""

@@ -23,18 +23,18 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from bayespoint import codings as coding
-from bayespoint import engines, kernels, likelihoods, posteriors, spaces
+from bayespoint import codings, engines, kernels, likelihoods, posteriors, spaces
 from bayespoint.classifier.calibration import Estimate
 from bayespoint.classifier.estimator import BayesPointClassifier
-from bayespoint.classifier.scaling import Scaling
+from bayespoint.classifier.model import Model
 from bayespoint.reject import Guarantee, RejectionCurve, SelectiveClassifier
+from bayespoint.spaces.scaling import Scaling
 
 # Public module -> classes. Files name a class by this module and its name, so neither may change.
 # Subclasses are excluded: their code would be missing where a file is loaded. So are searches: the
 # model is their best_estimator_.
 MODULES: dict[str, tuple[type, ...]] = {
-    "bayespoint": (BayesPointClassifier,),
+    "bayespoint": (BayesPointClassifier, Model),
     "bayespoint.engines": (
         engines.BilliardSampler,
         engines.ExpectationPropagation,
@@ -44,14 +44,9 @@ MODULES: dict[str, tuple[type, ...]] = {
         engines.PermutedPerceptron,
         engines.Run,
     ),
-    "bayespoint.coding": (coding.BinaryCoding, coding.JointCoding, coding.OneVersusRest),
+    "bayespoint.coding": tuple(codings.CODINGS.values()),
     "bayespoint.left_out": (Estimate,),
-    "bayespoint.likelihoods": (
-        likelihoods.ArgmaxLikelihood,
-        likelihoods.LogisticLikelihood,
-        likelihoods.ProbitLikelihood,
-        likelihoods.SoftmaxLikelihood,
-    ),
+    "bayespoint.likelihoods": likelihoods.LIKELIHOODS,
     "bayespoint.kernels": kernels.STORED,
     "bayespoint.spaces": (
         spaces.BasisSpace,

@@ -21,7 +21,7 @@ CHECKS: tuple[Callable[[Trial], None], ...] = tuple(
 
 
 def check_engine(engine: Engine, **classifier: Any) -> None:
-    """Run an engine through all checks of the protocol; an AssertionError says what fails.
+    """Run all checks of the protocol on an engine; an AssertionError says what fails.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def engine_checks(engine: Engine, **classifier: Any) -> list[tuple[str, Callable
 
 
 def perform(check: Callable[[Trial], None], trial: Trial) -> None:
-    """Run a check; whatever goes wrong is an AssertionError that names it."""
+    """Run a check; any error becomes an AssertionError that names it."""
     try:
         check(trial)
     except Exception as error:

@@ -46,6 +46,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     if target.exists() and not target.is_file():
         yield target
         return
+    if target.is_symlink():
+        raise OSError(errno.ELOOP, "Symbolic links form a loop", str(path))
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "No such directory", str(target.parent))
     draft = target.with_name(f".bayespoint-{secrets.token_hex(8)}-{target.name[-N_KEPT:]}")
@@ -64,7 +66,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a text file, in UTF-8, completely or not at all.
 
-    Names of files may contain halves of characters, which UTF-8 has not: these are spelt.
+    Characters that UTF-8 cannot encode, such as surrogates in file names, are escaped.
     """
     with replacing(path) as draft:
         draft.write_text(text, encoding="utf-8", errors="backslashreplace")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult, minimize
 
-NOISE = 1e-9  # share of the value below which a gain may come from fits not quite converged
+NOISE = 1e-9  # relative gain that may come from fits that have not quite converged
 
 
 def climb(

@@ -1,4 +1,4 @@
-"""How much memory there is, asked before much of it is taken."""
+"""Available memory, checked before large arrays are allocated."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 
 from bayespoint.exceptions import NotEnoughMemoryError
 
-SMALL = 100_000_000  # bytes that are there without asking
+SMALL = 100_000_000  # bytes that are assumed to be available
 MEMINFO, OWN_SIZE = Path("/proc/meminfo"), Path("/proc/self/statm")
 OWN_GROUP, GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 
 
 def available_memory() -> float:
-    """Bytes that can be taken without swapping; infinite where the system does not tell.
+    """Bytes that can be allocated without swapping; infinite if the system does not say.
 
     Limits of the process (``ulimit -v``) and of a container (a control group of Linux) count too.
 
@@ -34,18 +34,18 @@ def available_memory() -> float:
 
 
 def check_fits(n_bytes: float, what: str, remedy: str) -> None:
-    """Raise a NotEnoughMemoryError if so many bytes are more than there are.
+    """Raise a NotEnoughMemoryError if more bytes are needed than are available.
 
-    Less than 100 MB are taken to be there: to ask costs time.
+    Less than 100 MB are assumed to be available, since the check takes time.
 
     Parameters
     ----------
     n_bytes : float
-        What will be taken, at least.
+        Least number of bytes that are needed.
     what : str
         What it is for, as the subject of a sentence.
     remedy : str
-        What takes less, as an imperative.
+        What needs less memory, as an imperative.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Classifiers that answer through another one, which they have fitted."""
+"""Base class of meta-estimators: classifiers that predict with another one that they fit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 
 def handed_on(name: str, words: str) -> Any:
-    """A method of points that the classifier within answers; it is there if that one has it."""
+    """A method that calls that of the inner classifier; it exists if the inner one has it."""
 
     def is_there(self: Delegates) -> bool:
         self._check_method(name)

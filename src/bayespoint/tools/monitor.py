@@ -1,7 +1,7 @@
-"""Progress, told to one object: a bar, a log, a stop button, or nothing.
+"""Progress reports to one object: a progress bar, a log, a stop button, or nothing.
 
-An engine reports to a :class:`Monitor` and asks it whether to go on. The base class does nothing,
-so engines never ask whether anybody is watching.
+An engine reports to a :class:`Monitor` and asks it whether to stop. The base class does nothing, so
+engines never check whether there is a monitor.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ __all__ = ["Monitor", "TextMonitor", "current_monitor", "watch"]
 
 
 class Monitor:
-    """Watches nothing and never stops a run. Subclass to do either.
+    """Does nothing and never stops a run; subclass it to watch or to stop runs.
 
-    An engine calls its methods some times a second, from any of its threads but never from two at
-    once.
+    An engine calls its methods several times a second, from any of its threads but never from two
+    at the same time.
 
     Examples
     --------
@@ -36,20 +36,20 @@ class Monitor:
     """
 
     def tell(self, message: str) -> None:
-        """Say what is being done, where nothing can be counted."""
+        """Receive a message about a step that has no progress to count."""
 
     def begin(self, total: int, unit: str) -> None:
-        """Say that a run of at most ``total`` units (for example "samples") starts."""
+        """A run of at most ``total`` units (for example "samples") starts."""
 
     def update(self, done: float) -> None:
-        """Say that ``done`` of the units are done; fractions are allowed."""
+        """``done`` of the units are finished; fractions are allowed."""
 
     def should_stop(self) -> bool:
         """Whether the run should end as soon as it can with a valid result."""
         return False
 
     def end(self) -> None:
-        """Say that the run is over, with as many units as the last update told."""
+        """The run is over, with as many units as in the last update."""
 
     @contextmanager
     def running(self, total: int, unit: str) -> Iterator[None]:
@@ -118,7 +118,7 @@ def watch(monitor: Monitor) -> Iterator[Monitor]:
     Parameters
     ----------
     monitor : Monitor
-        Is told about progress, and may end the runs.
+        Receives the progress, and may stop the runs.
 
     Returns
     -------
@@ -150,12 +150,12 @@ def current_monitor(verbose: int = 0) -> Monitor:
     Parameters
     ----------
     verbose : int, default=0
-        Whether to write text where nobody watches.
+        Whether to write text if there is no other monitor.
 
     Returns
     -------
     Monitor
-        Whom to tell.
+        The monitor to report to.
 
     Examples
     --------

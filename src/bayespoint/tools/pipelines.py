@@ -1,4 +1,4 @@
-"""Splitting a pipeline into its preprocessing and its classifier."""
+"""Inputs of any type, and pipelines split into their preprocessing and their classifier."""
 
 from __future__ import annotations
 
@@ -27,6 +27,11 @@ class Parts(NamedTuple):
     def transform(self, X: Any) -> Any:
         """Points as the last step sees them."""
         return X if self.before is None else self.before.transform(X)
+
+
+def n_rows(X: Any) -> int:
+    """Number of rows of an array, a data frame, a list or a sparse matrix, which has no length."""
+    return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
 def split_pipeline(estimator: Any) -> Parts:

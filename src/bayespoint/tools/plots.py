@@ -11,9 +11,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure as Drawing
-    from matplotlib.image import AxesImage
 else:  # names for annotations: matplotlib is not imported before something is drawn
-    Axes = Colormap = Drawing = AxesImage = Any
+    Axes = Colormap = Drawing = Any
 
 # M. Okabe and K. Ito, Color Universal Design, 2008: distinct for all kinds of colour vision.
 BLUE, VERMILION, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
@@ -168,41 +167,3 @@ def colours(*stops: str) -> Colormap:
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list(" to ".join(stops), stops, N=N_SHADES)
-
-
-def paint(
-    ax: Axes, values: np.ndarray, first: np.ndarray, second: np.ndarray, **options: Any
-) -> AxesImage:
-    """Draw a function of two coordinates as a smooth image.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-        Axes to draw on.
-    values : ndarray of shape (n_second, n_first)
-        The value at (first[i], second[j]) is values[j, i].
-    first, second : ndarray
-        Evenly spaced coordinates.
-    **options
-        Passed to matplotlib's ``imshow``.
-
-    Returns
-    -------
-    matplotlib AxesImage
-        The image.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint.tools.plots import new_axes, paint
-    >>> x = np.linspace(0, 1, 3)
-    >>> np.array(paint(new_axes()[1], np.outer(x, x), x, x).get_extent())
-    array([-0.25,  1.25, -0.25,  1.25])
-    """
-    step = (first[1] - first[0]) / 2, (second[1] - second[0]) / 2
-    extent = (first[0] - step[0], first[-1] + step[0], second[0] - step[1], second[-1] + step[1])
-    image = ax.imshow(values, origin="lower", extent=extent, interpolation="bilinear", **options)
-    ax.set_xlim(first[0], first[-1])
-    ax.set_ylim(second[0], second[-1])
-    ax.grid(False)
-    return image

@@ -31,9 +31,9 @@ _cancelled: ContextVar[Event | None] = ContextVar("bayespoint_cancelled", defaul
 
 
 def stop_if_cancelled() -> None:
-    """End this task of a pool if another one has failed, or the user has interrupted them all.
+    """End this task of a pool if another one has failed, or the user has interrupted the pool.
 
-    Long tasks call it now and then; compiled functions do (see ``bayespoint._core``).
+    Long tasks call it regularly; compiled functions do (see ``bayespoint._core``).
     """
     cancelled = _cancelled.get()
     if cancelled is not None and cancelled.is_set():
@@ -99,8 +99,8 @@ class ThreadPool:
 def thread_pool(n_jobs: int | None = None) -> Iterator[ThreadPool]:
     """A pool of threads, with BLAS limited to one thread each meanwhile.
 
-    It has as many threads as BLAS would have used, or ``n_jobs`` if that is more: work is done as
-    fast as the machine can even where the user leaves ``n_jobs`` alone.
+    It has as many threads as BLAS would have used, or ``n_jobs`` if that is more, so that it is
+    fast even if the user does not set ``n_jobs``.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def thread_pool(n_jobs: int | None = None) -> Iterator[ThreadPool]:
     Returns
     -------
     context manager
-        Gives the pool.
+        Its value is the pool.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def thread_pool(n_jobs: int | None = None) -> Iterator[ThreadPool]:
 def in_parallel(
     function: Callable[[Any], Any], items: Sequence, n_jobs: int | None = None, n_bytes: float = 0.0
 ) -> list[Any]:
-    """Results of ``function(item)`` for each item, in order, computed side by side.
+    """Results of ``function(item)`` for each item, in order, computed in parallel.
 
     The items share the threads that BLAS has for itself: its number of threads in each of them
     depends on how many items there are, and not on ``n_jobs``, so that results do not either.
@@ -145,7 +145,7 @@ def in_parallel(
         Number of threads as in joblib, whose ``parallel_config`` decides if it is None; no fewer
         than BLAS would have used.
     n_bytes : float, default=0
-        Memory that one item takes: no more of them run at a time than there is room for.
+        Memory that one item needs; no more of them run at a time than fit into memory.
 
     Returns
     -------
@@ -176,8 +176,8 @@ def in_parallel(
 def blas_threads(n: int) -> Iterator[None]:
     """Limit BLAS to ``n`` threads, in the whole process.
 
-    Where several limits overlap the lowest holds, whatever thread of Python set it; with the last
-    of them the number that was there before the first comes back.
+    Of several limits at the same time the lowest applies, in all threads of Python. After the last
+    of them, the original number is restored.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def blas_threads(n: int) -> Iterator[None]:
     Returns
     -------
     context manager
-        Gives nothing.
+        Limits BLAS within its block.
 
     Examples
     --------
@@ -245,7 +245,7 @@ def useful_threads(size: int) -> Iterator[None]:
     Returns
     -------
     context manager
-        Gives nothing.
+        Limits BLAS within its block.
 
     Examples
     --------

@@ -154,7 +154,7 @@ def check_number(
 
 
 def missing_labels(labels: NDArray) -> NDArray[np.intp]:
-    """Where labels are None, NaN, or pandas' NA or NaT.
+    """Indices of labels that are None, NaN, or pandas' NA or NaT.
 
     Parameters
     ----------

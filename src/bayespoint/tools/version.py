@@ -1,3 +1,3 @@
-"""The version of the package, for whoever must not import the package itself."""
+"""The version of the package, for code that cannot import the package itself."""
 
 __version__ = "0.2.0"

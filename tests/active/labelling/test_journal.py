@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bayespoint.active.labelling.answers import Answer, Answers
-from bayespoint.active.labelling.journal import Journal, JournalError
+from bayespoint.active.labelling.journal import START, Journal, JournalError
 
 ABOUT = {"rows": 9}
 EVENTS = [{"row": i, "label": f"läbel {i}\n"} for i in range(4)]
@@ -152,12 +153,77 @@ def test_answers_of_events():
         (event(1, 0, "maybe"), "label 'maybe', which is not among the classes no, yes"),
         ({"row": 1, "bad": 2}, "line 2 of the journal is not an answer"),
         ({"row": "1", "number": 1, "label": "no"}, "not an answer"),
-        ({"undo": 7}, "line 2 .* takes back an answer that is not there"),
+        ({"undo": 7}, "line 2 .* undoes an answer that does not exist"),
+        ({"undo": [1]}, "undoes an answer"),
+        ({"undo": 1.0}, "undoes an answer"),
+        ({"row": 1.5, "number": 1, "label": "no"}, "not an answer"),
+        ({"row": True, "number": 1, "label": "no"}, "not an answer"),
+        ({"row": 1, "number": "1", "label": "no"}, "not an answer"),
+        ({"row": 1, "number": 0, "label": "no"}, "not an answer"),
+        ({"row": 1, "number": None, "label": "no"}, "not an answer"),
+        ({"row": 1, "number": 1, "label": ["no"]}, "not an answer"),
+        ({"row": 1, "number": 1, "label": {"no": 1}}, "not an answer"),
+        ({"row": 1, "number": 1, "label": "no", "tab": 1}, "not an answer"),
+        ({"row": 1, "number": 1, "label": "no", "second": "yes"}, "not an answer"),
+        ({"row": 1, "number": 1, "label": "no", "at": None}, "not an answer"),
+        ({"error": 0.5}, "line 2 .* is not an error"),
+        ({"error": [1, 0.5, 0.1]}, "is not an error"),
+        ({"error": [1, 0.5, 0.1, float("inf")]}, "is not an error"),
+        ({"error": [1, 0.5, 0.1, "0.9"]}, "is not an error"),
     ],
 )
 def test_events_of_another_pool(one, message):
     with pytest.raises(JournalError, match=message):
         Answers({}, 9, ["no", "yes"], [one])
+
+
+def test_numbers_grow():
+    events = [event(2, 0, "yes"), event(2, 1, "no")]
+    with pytest.raises(JournalError, match="line 3 of the journal is not an answer"):
+        Answers({}, 9, ["no", "yes"], events)
+
+
+@pytest.mark.parametrize(
+    "line", [b'{"error": [1, NaN, 0, 1]}', b'{"row": -Infinity}', b'{"a": ' + 20_000 * b"[",
+             b'{"number": ' + 5000 * b"1" + b"}"],
+    ids=["nan", "infinity", "deep", "long"],
+)  # fmt: skip
+def test_lines_that_are_not_json_are_damaged(path, line):
+    path.write_bytes(path.read_bytes() + line + b"\n")
+    with pytest.raises(JournalError, match=r"line 6 of the journal .* is damaged"):
+        Journal(path, ABOUT)
+
+
+def test_a_random_edit_is_an_error_of_the_journal_or_none(path, tmp_path):
+    """Bytes of a whole journal are changed: it opens, or a JournalError says why not."""
+    events = [event(1, 0, "yes"), event(2, 1, None), {"error": [1, 0.5, 0.1, 0.9]}, {"undo": 2}]
+    edited = tmp_path / "edited.jsonl"
+    with Journal(edited, ABOUT) as journal:
+        for one in events:
+            journal.append(one)
+    whole, rng = edited.read_bytes(), random.Random(0)
+    n_refused = 0
+    for _ in range(500):
+        content = bytearray(whole)
+        for _ in range(rng.randint(1, 3)):
+            content[rng.randrange(len(START), len(content))] = rng.choice(b'0189.e-"[]{},:nNtf \n')
+        edited.write_bytes(content)
+        try:
+            with Journal(edited, ABOUT) as journal:
+                Answers({}, 9, ["no", "yes"], journal.events)
+        except JournalError:
+            n_refused += 1
+    assert 100 < n_refused < 500
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_deleted_journal_takes_no_answer(path, replaced):
+    with Journal(path, ABOUT) as journal:
+        path.unlink()
+        if replaced:
+            path.write_bytes(b"x")
+        with pytest.raises(FileNotFoundError, match="was deleted or replaced"):
+            journal.append({"row": 5})
 
 
 def test_a_folder_that_cannot_be_written(tmp_path):

@@ -69,6 +69,8 @@ def test_pages_of_others_cannot_post(served):
         ("answer", b'{"tab": "one", "row": -1, "label": "yes"}', 200),
         ("answer", b'{"tab": "one", "row": {}, "label": "yes"}', 200),
         ("answer", b" " * 10_001, 400),
+        ("answer", b"[" * 10_000, 400),
+        ("answer", b'{"tab": ' + b"[" * 9_000 + b"]" * 900, 400),
         ("nothing", b'{"tab": "one"}', 404),
     ],
 )
@@ -80,10 +82,53 @@ def test_broken_requests(served, place, body, status):
 
 @pytest.mark.parametrize(
     "place", ["x", "../page.js", "page/page.js", "image/../../etc/passwd", "image/-1", "image/1e3",
-              "image/999", "image/0", "export/../x", "export/model.bpm", "begin", "state?tab=<b>"],
+              "image/999", "image/0", "image/" + 5000 * "1", "export/../x", "export/model.bpm",
+              "begin", "state?tab=<b>"],
 )  # fmt: skip
 def test_places_that_are_not_there(served, place):
     assert served.request("GET", f"/{served.token}/{place}")[0] in (400, 404)
+
+
+@pytest.mark.parametrize(
+    ("method", "address", "length", "status"),
+    [
+        ("GET", "http://[", "", 400),
+        ("GET", "http://[::1", "", 400),
+        ("POST", "http://[", "2", 400),
+        ("POST", "{own}", 5000 * "1", 400),
+        ("POST", "{own}", "-1", 400),
+        ("POST", "{own}", "1e3", 400),
+        ("POST", "{own}", "٣", 400),
+    ],
+    ids=["open", "half", "post", "long", "negative", "exponent", "arabic"],
+)
+def test_broken_lines_are_answered(served, method, address, length, status):
+    host = f"127.0.0.1:{served.port}"
+    own = address.replace("{own}", f"/{served.token}/answer")
+    lines = [f"{method} {own} HTTP/1.1", f"Host: {host}", "Content-Type: application/json"]
+    lines += [f"Content-Length: {length}"] if length else []
+    with socket.create_connection(("127.0.0.1", served.port), timeout=10) as wire:
+        wire.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
+        assert wire.recv(1000).startswith(f"HTTP/1.1 {status}".encode())
+
+
+@pytest.mark.parametrize("error", [MemoryError("much"), RecursionError(), KeyError("x")])
+def test_every_request_is_answered(served, monkeypatch, error):
+    def fail(tab):
+        raise error
+
+    monkeypatch.setattr(served.server.session, "state", fail)
+    status, _, content = served.request("GET", f"/{served.token}/state?tab=one")
+    assert status == 500 and type(error).__name__ in content.decode()
+
+
+def test_a_deleted_journal_is_said(served):
+    row = served.get("begin")["item"]["row"]
+    served.server.session._journal.path.unlink()
+    body = json.dumps({"tab": "one", "row": row, "label": "no"}).encode()
+    status, _, content = served.request("POST", f"/{served.token}/answer", body)
+    assert status == 507 and b"was deleted" in content
+    assert served.get("state")["labels"] == 0
 
 
 def test_headers(served):
@@ -173,6 +218,9 @@ def folder(tmp_path):
         path.write_bytes(picture)
     (pool / "link.png").symlink_to(tmp_path / "secret.png")
     (pool / "way").symlink_to(tmp_path)
+    (pool / "circle.png").symlink_to(pool / "circle.png")
+    (pool / "to").symlink_to(pool / "fro")
+    (pool / "fro").symlink_to(pool / "to")
     (pool / "script.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
     return pool
 
@@ -183,11 +231,14 @@ OUTSIDE = ["../secret.png", "inner/../../secret.png", "link.png", "way/secret.pn
 
 @pytest.mark.parametrize("name", OUTSIDE)
 def test_files_outside_of_the_folder_are_refused(folder, name):
-    with pytest.raises(PictureError, match="outside of the folder"):
+    with pytest.raises(PictureError, match="outside the folder"):
         picture_path(folder, name)
 
 
-@pytest.mark.parametrize("name", ["", "no.png", "a.png\0.jpg", "x" * 5000, "inner", "nan"])
+@pytest.mark.parametrize(
+    "name",
+    ["", "no.png", "a.png\0.jpg", "x" * 5000, "inner", "nan", "circle.png", "to", "fro/a.png"],
+)
 def test_names_that_are_no_files(folder, name):
     with pytest.raises(PictureError):
         picture_path(folder, name)
@@ -221,3 +272,20 @@ def test_pixels_become_a_picture():
     found = np.asarray(Image.open(BytesIO(content)))
     np.testing.assert_array_equal(found, [[0, 128, 255], [64, 32, 0]])
     assert kind == "image/png"
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("values", "shades"),
+    [
+        ([0.0, 10.0, np.inf, -np.inf, np.nan, 5.0], [0, 255, 255, 0, 0, 128]),
+        (6 * [np.nan], 6 * [0]),
+        ([np.inf, -np.inf, np.nan, np.inf, np.inf, np.inf], [255, 0, 0, 255, 255, 255]),
+        (6 * [3.0], 6 * [0]),
+        ([-1.7e308, 1.7e308, 0.0, 0.0, 0.0, 0.0], [0, 255, 128, 128, 128, 128]),
+    ],
+)
+def test_pixels_of_any_number(values, shades):
+    frame = pd.DataFrame([values], columns=[f"p{i}" for i in range(6)])
+    items = Items(frame, "pool", None, "pixels", list(frame), (2, 3))
+    assert items._pixels.ravel().tolist() == shades

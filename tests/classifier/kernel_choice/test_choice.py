@@ -70,7 +70,7 @@ def test_probabilities_are_those_of_the_members(iris):
 def test_expected_scores_of_several_classes_hold(multi_class):
     X, y = load_iris(return_X_y=True)
     clf = BayesPointClassifier(multi_class=multi_class, random_state=0).fit(X[::2], y[::2])
-    assert clf.coding_.is_joint == (multi_class == "joint")
+    assert clf.coding_.name == multi_class
     expected = clf.expected_scores_["log_loss"]
     p = clf.predict_proba(X[1::2])
     assert expected.low <= -np.log(p[np.arange(75), y[1::2]]).mean() <= expected.high

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from papers.datasets import load_mnist
 from tests.helpers.real_data import REAL_DATA
 
 from bayespoint import BayesPointClassifier
+from papers.datasets import load_mnist
 
 pytestmark = REAL_DATA
 

@@ -1,4 +1,4 @@
-"""Streams: filtering, forgetting, rates side by side and tied sites, against slow versions."""
+"""Streams: filtering, forgetting and rates side by side, against slow versions."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 from scipy.integrate import quad
 from scipy.stats import norm
-from tests.helpers.streams import filtering, slow_filter, slow_rates, slow_tied, stream
+from tests.helpers.streams import filtering, slow_filter, slow_rates, stream
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation
@@ -212,50 +212,3 @@ def test_rates_follow_a_drift_and_none_where_there_is_none():
     assert gain("moving", 1.0, "auto") > 5  # standard errors
     assert gain("still", 0.5 ** (1 / 300), "auto") > 5  # a single fast rate is wrong here
     assert np.mean(lost["still", "auto"] - lost["still", 1.0]) < 0.01
-
-
-# Tied sites --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("n_sweeps", [1, 2, 7])
-def test_tied_sites_are_those_of_the_slow_version(n_sweeps):
-    X, y = stream(n=80)
-    engine = ExpectationPropagation(
-        covariance="diagonal", tied=True, max_iter=n_sweeps, tol=1e-12, prior_scale=0.8,
-        damping=1.0,
-    )  # fmt: skip
-    clf = BayesPointClassifier(kernel="linear", engine=engine, fit_intercept=False)
-    with pytest.warns() if n_sweeps > 1 else np.errstate():
-        clf.fit(X, y)
-    mean, precision = slow_tied(X, 2 * y - 1, 0.8, n_sweeps)
-    assert_allclose(moments(clf), (mean, 1 / precision), atol=1e-10)
-
-
-def test_tied_sites_come_near_to_separate_ones():
-    """Within a standard deviation; a single pass is several of them away."""
-    X, y = stream(n=2000, d=20)
-
-    def fitted(**parameters):
-        return filtering(prior_scale=0.5, tol=1e-4, **parameters).fit(X, y)
-
-    separate, tied, once = fitted(max_iter=200), fitted(max_iter=200, tied=True), fitted()
-    scale = separate.posterior_.factor[0]
-    tied_gap, once_gap = (
-        (np.abs(one.posterior_.mean - separate.posterior_.mean)[:, 0] / scale).max()
-        for one in (tied, once)
-    )
-    assert tied.run_.converged
-    assert tied_gap < 0.8
-    assert once_gap > 3
-    assert_allclose(tied.log_evidence_, separate.log_evidence_, rtol=0.02)
-    assert tied.left_out_error_ == pytest.approx(separate.left_out_error_, abs=0.01)
-
-
-def test_tied_sites_with_forgetting_and_weights():
-    X, y = stream(n=200)
-    clf = filtering(0.999, max_iter=50, tol=1e-3, tied=True)
-    for part in (slice(100), slice(100, 200)):
-        weight = np.linspace(0.5, 2, 100)
-        clf.partial_fit(X[part], y[part], classes=[0, 1], sample_weight=weight)
-    assert clf.posterior_.n_rows == 200
-    assert clf.score(X, y) > 0.7

@@ -60,7 +60,7 @@ def test_a_single_short_chain():
     X, y = problem(10)
     clf = machine(n_samples=1, n_chains=1).fit(X, y)
     assert np.isnan(clf.run_.measures["r_hat"][0])
-    assert "too short to tell" in clf.run_.summary
+    assert "too short for a diagnosis" in clf.run_.summary
     assert np.isfinite(clf.posterior_.decision(X, "bayes_point")).all()
 
 
@@ -111,9 +111,9 @@ def test_remedies_for_chains_that_disagree_work(scales, remedy, tried):
     [
         (1.01, 500.0, True, "the chains agree", ""),
         (1.07, 500.0, True, "nearly agree", "run longer"),
-        (1.01, 50.0, True, "worth 50 independent", "run longer"),
+        (1.01, 50.0, True, "effective sample size 50", "run longer"),
         (1.5, 500.0, False, "disagree", "run longer"),
-        (float("nan"), 5.0, True, "too short to tell", "run longer"),
+        (float("nan"), 5.0, True, "too short for a diagnosis", "run longer"),
     ],
 )
 def test_what_is_said_of_chains(r_hat, size, good, words, advice):

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from papers.datasets import load_mnist
 from tests.helpers.real_data import REAL_DATA
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import PermutedPerceptron
 from bayespoint.reject import rejection_curve
+from papers.datasets import load_mnist
 
 pytestmark = REAL_DATA
 

@@ -35,6 +35,8 @@ KERNELS = {
     "poly": {"kernel": "poly", "degree": 3, "standardize": True},
     "normalised poly": {"kernel": "poly", "degree": 4, "normalize": True},
     "rbf": {"kernel": "rbf"},
+    "matern32": {"kernel": "matern32"},
+    "matern52": {"kernel": "matern52", "gamma": [0.1, 0.2, 0.3, 0.4]},
     "widths": {"kernel": RadialKernel(gamma=[0.1, 0.2, 0.3, 0.4])},
     "sum": {"kernel": 0.7 * RadialKernel() + PolynomialKernel(degree=2) + ConstantKernel()},
     "linear sum": {"kernel": PolynomialKernel() + 2.0 * ConstantKernel()},
@@ -151,7 +153,7 @@ def test_form_of_the_model():
 def test_log_ndtr_in_both_tails():
     x = np.concatenate([np.linspace(-40, 40, 801), [-1e200, 0.0, 1e200]])
     nodes = graph.Graph(1)
-    answer = graph.log_ndtr(graph.Value(nodes, "X"))
+    answer = graph.Value(nodes, "X").log_ndtr()
     kind = onnx.TensorProto.DOUBLE
     info = [onnx.helper.make_tensor_value_info(name, kind, None) for name in ("X", answer.name)]
     made = onnx.helper.make_graph(nodes.nodes, "g", info[:1], info[1:], nodes.constants)

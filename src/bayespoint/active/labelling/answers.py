@@ -1,9 +1,10 @@
-"""The answers of a session: what the events of its journal add up to."""
+"""The answers of a session, from the events of its journal."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
+from math import isfinite
 from typing import Any
 
 from bayespoint.active.labelling.journal import JournalError
@@ -16,7 +17,7 @@ class Answer:
     Attributes
     ----------
     number : int
-        Its number, from 1.
+        Number of the answer, from 1.
     row : int
         Row of the pool, from 0.
     label : str or None
@@ -26,7 +27,7 @@ class Answer:
     second : bool
         Whether the row had a label before, and was looked at again.
     at : str
-        When it was given.
+        Time of the answer.
     """
 
     number: int
@@ -40,9 +41,19 @@ class Answer:
         """The line of the journal."""
         return asdict(self)
 
+    def is_valid(self) -> bool:
+        """Whether all values have their types; an edited journal may contain others."""
+        return all(type(value) in TYPES[name] for name, value in vars(self).items())
+
+
+TYPES = {
+    "number": (int,), "row": (int,), "label": (str, type(None)), "tab": (str,), "second": (bool,),
+    "at": (str,),
+}  # fmt: skip
+
 
 class Answers:
-    """Answers that stand, after all undoing.
+    """The answers of a session without those that were undone.
 
     Parameters
     ----------
@@ -78,6 +89,7 @@ class Answers:
         self.given = dict(given)
         self.standing: list[Answer] = []
         self.last_number = 0
+        self.history: list[list[float]] = []  # numbers of labels, their error, and its interval
         self._by_row: dict[int, list[Answer]] = {}
         for place, event in enumerate(events, 2):
             self._replay(event, place, n_rows, classes)
@@ -89,7 +101,7 @@ class Answers:
         self.last_number = max(self.last_number, answer.number)
 
     def undo(self, number: int) -> None:
-        """Take the answer with this number back."""
+        """Undo the answer with this number."""
         answer = next(one for one in self.standing if one.number == number)
         self.standing.remove(answer)
         self._by_row[answer.row].remove(answer)
@@ -120,7 +132,7 @@ class Answers:
         return found
 
     def skipped(self) -> set[int]:
-        """Rows of which nobody can say what they are."""
+        """Rows that were answered with "cannot say"."""
         last = {row: self.of(row) for row in self._by_row}
         return {row for row, one in last.items() if one is not None and one.label is None}
 
@@ -131,26 +143,33 @@ class Answers:
     def _replay(
         self, event: Mapping[str, Any], place: int, n_rows: int, classes: Collection[str]
     ) -> None:
+        where = f"line {place} of the journal"
         if "row" in event:
             try:
                 answer = Answer(**event)
-                known = answer.label is None or answer.label in classes
-                is_row = 0 <= answer.row < n_rows
             except TypeError:
-                raise JournalError(f"line {place} of the journal is not an answer") from None
-            if not is_row:
+                raise JournalError(f"{where} is not an answer") from None
+            if not answer.is_valid() or answer.number <= self.last_number:
+                raise JournalError(f"{where} is not an answer")
+            if not 0 <= answer.row < n_rows:
+                raise JournalError(f"{where} is about a row that does not exist")
+            if answer.label is not None and answer.label not in classes:
                 raise JournalError(
-                    f"line {place} of the journal is about a row that does not exist"
-                )
-            if not known:
-                raise JournalError(
-                    f"line {place} of the journal has the label {answer.label!r}, which is not "
-                    f"among the classes {', '.join(classes)}. Add it to --classes"
+                    f"{where} has the label {answer.label!r}, which is not among the classes "
+                    f"{', '.join(classes)}. Add it to --classes"
                 )
             self.add(answer)
         elif "undo" in event:
-            if not any(one.number == event["undo"] for one in self.standing):
-                raise JournalError(
-                    f"line {place} of the journal takes back an answer that is not there"
-                )
+            if type(event["undo"]) is not int or all(
+                one.number != event["undo"] for one in self.standing
+            ):
+                raise JournalError(f"{where} undoes an answer that does not exist")
             self.undo(event["undo"])
+        elif "error" in event:
+            point = event["error"]
+            if not (
+                isinstance(point, list)
+                and [type(one) in (int, float) and isfinite(one) for one in point] == 4 * [True]
+            ):
+                raise JournalError(f"{where} is not an error with its interval")
+            self.history.append(point)

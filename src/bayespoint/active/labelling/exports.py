@@ -1,4 +1,4 @@
-"""What a session ends with: the rows with their labels, and tasks of Label Studio."""
+"""Results of a session: the rows with their labels, and tasks of Label Studio."""
 
 from __future__ import annotations
 

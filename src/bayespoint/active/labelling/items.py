@@ -1,4 +1,4 @@
-"""What a person sees of a row: its cells, a text, or a picture."""
+"""Rows as a person sees them: cells, a text, or an image."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Items:
     folder : Path
         Pictures must lie below this folder.
     kind : {"table", "text", "image", "pixels"}
-        What a row is.
+        How a row is shown.
     columns : sequence of str
         The column of the text or of the names of pictures, or those of the pixels.
     shape : (int, int), optional
@@ -56,9 +56,7 @@ class Items:
         self.problem = ""  # of the first row that cannot be shown
         if kind == PIXELS:
             values = frame[self._columns].to_numpy(dtype=np.float64)
-            low, high = np.nanmin(values), np.nanmax(values)
-            grey = np.nan_to_num((values - low) / (high - low or 1.0)) * 255
-            self._pixels = grey.round().astype(np.uint8).reshape(-1, *(shape or ()))
+            self._pixels = grey_values(values).reshape(-1, *(shape or ()))
         elif kind == TEXT:
             self._is_usable = frame[self._columns[0]].notna().to_numpy()
         elif kind == IMAGE:
@@ -84,7 +82,7 @@ class Items:
         return shown
 
     def records(self) -> Iterator[dict[str, str]]:
-        """All rows as texts by name; pictures of pixels as addresses that hold all of them."""
+        """All rows as texts by name; images of pixels as data URLs."""
         pixels = self.kind == PIXELS
         names = self._others if pixels else list(self._frame)
         for row, cells in enumerate(self._frame[names].itertuples(index=False, name=None)):
@@ -113,6 +111,20 @@ class Items:
         except PictureError as error:
             self.problem = self.problem or f"row {row + 1}: {error}"
             return False
+
+
+def grey_values(values: NDArray[np.float64]) -> NDArray[np.uint8]:
+    """Shades from black, the smallest value, to white; NaN is black, infinity is an end.
+
+    >>> import numpy as np
+    >>> grey_values(np.array([0.0, 5.0, 10.0, np.nan, np.inf]))
+    array([  0, 128, 255,   0, 255], dtype=uint8)
+    """
+    known = values[np.isfinite(values)]
+    low, high = (known.min(), known.max()) if known.size else (0.0, 1.0)
+    values = np.nan_to_num(values, nan=low, posinf=high, neginf=low)
+    width = high / 2 - low / 2  # halves do not overflow
+    return ((values / 2 - low / 2) / (width or 1.0) * 255).round().astype(np.uint8)
 
 
 def words(value: Any) -> str:

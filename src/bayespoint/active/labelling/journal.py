@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from importlib import import_module
@@ -21,18 +22,18 @@ class JournalError(ValueError):
 
 
 class Journal:
-    """A file that is only appended to, so that an ended process loses nothing.
+    """An append-only file, so that a process that is killed loses nothing.
 
-    Every event is written by one call and synced before ``append`` returns. A process that is
-    killed while it writes leaves a line without an end, which was never confirmed: it is cut off
-    when the journal is opened again. One process at a time holds the file.
+    Every event is written by one call and synced before ``append`` returns. If the process is
+    killed while it writes, the last line is incomplete and was never confirmed: it is removed when
+    the journal is opened again. One process at a time can open the file.
 
     Parameters
     ----------
     path : Path
-        The file. It is made if it does not exist.
+        The file; created if it does not exist.
     about : dict
-        What the journal belongs to. It is the first line of a new journal.
+        Description of the session, the first line of a new journal.
 
     Attributes
     ----------
@@ -60,7 +61,7 @@ class Journal:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, PRIVATE)
         except OSError as error:
             raise JournalError(
-                f"cannot write the journal {path}: {error.strerror}. Name another place with "
+                f"cannot write the journal {path}: {error.strerror}. Choose another file with "
                 "--journal FILE"
             ) from None
         try:
@@ -75,7 +76,7 @@ class Journal:
             raise
 
     def append(self, event: dict[str, Any]) -> None:
-        """Write an event; it is on disk when this returns, and nothing of it is after an error."""
+        """Write an event to disk, completely or, after an error, not at all."""
         line = json.dumps(event, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
         end = os.fstat(self._file).st_size
         try:
@@ -83,12 +84,17 @@ class Journal:
             while written < len(line):
                 written += os.write(self._file, line[written:])
             os.fsync(self._file)
+            if os.fstat(self._file).st_nlink == 0:
+                raise OSError(
+                    errno.ENOENT,
+                    f"the journal {self.path} was deleted or replaced. Restart bayespoint label",
+                )
         except OSError:  # the disk is full, for instance
             os.ftruncate(self._file, end)
             raise
 
     def close(self) -> None:
-        """Close the file, and let others have it."""
+        """Close the file and release its lock."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -106,7 +112,7 @@ class Journal:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise JournalError(
-                f"another bayespoint label works on {self.path}. Use its page, or end it first"
+                f"another bayespoint label is using {self.path}. Use its page, or end it first"
             ) from None
 
     def _read(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -114,8 +120,8 @@ class Journal:
         content = self.path.read_bytes()
         if content[: len(START)] != START[: len(content)]:  # nothing of another file is changed
             raise JournalError(
-                f"{self.path} is not a journal of this version of bayespoint label. Name another "
-                "with --journal FILE"
+                f"{self.path} is not a journal of this version of bayespoint label. Choose "
+                "another file with --journal FILE"
             )
         whole = content.rfind(b"\n") + 1
         lines = content[:whole].split(b"\n")[:-1]
@@ -126,15 +132,20 @@ class Journal:
 
     def _parsed(self, number: int, line: bytes) -> dict[str, Any]:
         try:
-            event = json.loads(line.decode("utf-8"))
-        except ValueError:
+            event = json.loads(line.decode("utf-8"), parse_constant=refuse)
+        except (ValueError, RecursionError):
             event = None
         if not isinstance(event, dict):
             raise JournalError(
                 f"line {number} of the journal {self.path} is damaged. Correct or remove the line; "
-                "all other answers are whole"
+                "all other answers are intact"
             )
         return event
+
+
+def refuse(name: str) -> None:
+    """Raise an error for NaN and infinity, which are not JSON."""
+    raise ValueError(name)
 
 
 def sync_folder(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""The model learns in the background; it never makes a person wait."""
+"""Learning in the background, so that a person never has to wait."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.active import query
-from bayespoint.active.labelling.worth import expected_fall, left_out_probabilities, suspects
+from bayespoint.active.labelling.advice import expected_fall, left_out_probabilities, suspects
 from bayespoint.classifier.calibration import Estimate
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation
@@ -25,19 +25,19 @@ CANDIDATES = 1000  # rows among which questions are chosen
 REST = 300  # rows on which the error is expected
 IDLE = 0.3  # seconds without an answer after which kernels are tried
 BEHIND = 1.25  # labels, as a multiple of those that the last choice of kernels has seen
-ENOUGH = 30  # labels after which a model that cannot learn more is left
+MOST_LABELS_STARTED = 30  # labels from which a given model that cannot be updated is not used
 WIDE = 500  # features from which one more site has a diagonal covariance
 MAX_TIME = 20.0  # seconds for a choice of kernels
 
 
 @dataclass(frozen=True)
 class Advice:
-    """What a model says about the pool.
+    """Predictions and questions of a model.
 
     Attributes
     ----------
     n_labels : int
-        Number of labels that it has learned from.
+        Number of labels that the model was fitted to.
     queue : list of int
         Rows to ask for, the most informative first.
     opinions : dict of int to list of float
@@ -45,13 +45,13 @@ class Advice:
     error : Estimate or None
         Leave-one-out error of the labels, with its interval.
     rest : float or None
-        Error to expect on rows without a label.
+        Expected error on rows without a label.
     fall : float or None
-        How far the next label is expected to lower it.
+        Expected decrease of that error by the next label.
     suspects : list of int
         Rows whose label is improbable given all others.
     problem : str
-        Why the model could not learn; "" if it did.
+        Why the fit failed; "" if it did not.
     """
 
     n_labels: int = 0
@@ -66,7 +66,7 @@ class Advice:
 
 @dataclass(frozen=True)
 class Labels:
-    """The labels at one moment, the rows that may be asked for, and those that are shown."""
+    """Labels at one moment, rows without an answer, and rows that are shown."""
 
     codes: Mapping[int, int]
     open: NDArray[np.intp]
@@ -74,24 +74,24 @@ class Labels:
 
 
 class Learner(threading.Thread):
-    """Learns from labels as they come.
+    """Fits models to the labels as they arrive.
 
-    A linear machine takes every new label at once, as one more site of expectation propagation.
-    When nobody has answered for a moment, or many labels have come, kernels are tried anew on all
-    labels. The machine that knows kernels chooses the questions while it has seen most labels.
+    A linear classifier is updated with every new label, as one more site of expectation
+    propagation. When there was no answer for a moment, or many labels are new, the kernel is chosen
+    again on all labels. This classifier chooses the questions as long as it knows most labels.
 
     Parameters
     ----------
     points : ndarray of shape (n_rows, n_features)
-        The pool, as the classifier takes it.
+        The pool, as the classifier gets it.
     classes : ndarray of shape (n_classes,)
         The classes, in the order of the codes of labels.
     labels : callable
-        Returns the :class:`Labels` of now.
+        Returns the current :class:`Labels`.
     publish : callable
         Takes an :class:`Advice`.
     start : BayesPointClassifier, optional
-        A fitted classifier to begin with, which knows some of the classes.
+        A fitted classifier for the first questions, which knows some of the classes.
     seed : int
         Seed of the questions.
     """
@@ -121,11 +121,11 @@ class Learner(threading.Thread):
         self._advice = Advice()
 
     def wake(self) -> None:
-        """Say that labels have changed."""
+        """Report that labels have changed."""
         self._news.set()
 
     def end(self) -> None:
-        """End the thread, after what it is doing."""
+        """End the thread after its current step."""
         self._ended = True
         self._news.set()
 
@@ -149,12 +149,12 @@ class Learner(threading.Thread):
             with self._work, warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 self._learn(labels, idle)
-        except Exception as error:  # a person goes on without a model
+        except Exception as error:  # labelling continues without a model
             self._quick, self._quick_codes = None, {}
             self._publish(Advice(problem=one_line(error)))
 
     def final(self, labels: Labels) -> BayesPointClassifier | None:
-        """The machine of all labels; None if they are of one class only."""
+        """The classifier of all labels; None if they are of one class only."""
         with self._work, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if is_updatable(self._start):
@@ -179,10 +179,10 @@ class Learner(threading.Thread):
             self._publish_with(queue=[], opinions={}, rest=None, fall=None)
 
     def _machine(self, codes: Mapping[int, int]) -> BayesPointClassifier | None:
-        """The machine that chooses questions: first the one that was given, if any."""
+        """The classifier that chooses questions: first the one that was given, if any."""
         if is_updatable(self._start):
             return self._quick
-        if self._start is not None and len(codes) < ENOUGH:
+        if self._start is not None and len(codes) < MOST_LABELS_STARTED:
             return self._start
         if self._best is not None and len(codes) <= BEHIND * len(self._best_codes):
             return self._best
@@ -215,7 +215,7 @@ class Learner(threading.Thread):
         return self.classes[np.fromiter(codes.values(), dtype=np.intp)]
 
     def _choose_kernel(self, codes: Mapping[int, int]) -> None:
-        """A new fit of several kernels, and what it says about its own labels."""
+        """Choose a kernel for all labels, and find suspect labels."""
         if len(set(codes.values())) < 2:
             self._best, self._best_codes = None, {}
             self._advice = Advice()
@@ -238,7 +238,7 @@ class Learner(threading.Thread):
         )
 
     def _advise(self, machine: BayesPointClassifier, labels: Labels) -> None:
-        """Choose questions, and say what the next one brings."""
+        """Choose questions, and the expected decrease of the error."""
         some = self._rng.permutation(labels.open)[:CANDIDATES]
         seed = int(self._rng.integers(2**31))
         done = np.array([*labels.codes, *labels.shown], dtype=np.intp)
@@ -259,7 +259,7 @@ class Learner(threading.Thread):
     def _opinions(
         self, machine: BayesPointClassifier, rows: list[int], shares: Any
     ) -> dict[int, list[float]]:
-        """Probabilities of all classes, also of those that the machine has not seen, by row."""
+        """Probabilities of all classes by row, 0 for classes that the classifier does not know."""
         known = [self._codes[label] for label in machine.classes_.tolist()]
         full = np.zeros((len(rows), len(self.classes)))
         full[:, known] = np.reshape(shares, (len(rows), len(known)))

@@ -21,7 +21,7 @@ SUFFIXES = {".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp"}
 
 
 class PictureError(ValueError):
-    """A picture that is not shown; the message says why."""
+    """An image that cannot be shown; the message says why."""
 
 
 def picture_path(folder: Path, name: str) -> Path:
@@ -29,10 +29,10 @@ def picture_path(folder: Path, name: str) -> Path:
     try:
         path = Path(folder, name).resolve()
         is_file = path.is_file()
-    except (OSError, ValueError):  # names with NUL, links in a circle
-        raise PictureError("this is not the name of a file") from None
+    except (OSError, RuntimeError, ValueError):  # names with NUL, links in a circle
+        raise PictureError("this is not a valid file name") from None
     if not path.is_relative_to(folder.resolve()):
-        raise PictureError("the file is outside of the folder of the pool")
+        raise PictureError("the file is outside the folder of the pool")
     if not is_file:
         raise PictureError("there is no such file")
     return path

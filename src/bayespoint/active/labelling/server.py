@@ -1,4 +1,4 @@
-"""The server of the page: this computer only, and only for who knows the address."""
+"""The server of the page, for this computer only; the address contains a secret token."""
 
 from __future__ import annotations
 
@@ -17,10 +17,13 @@ from urllib.parse import parse_qs, urlsplit
 
 from bayespoint.active.labelling.pictures import PictureError
 from bayespoint.active.labelling.session import RequestError, Session
+from bayespoint.exceptions import one_line
 
 ADDRESS = "127.0.0.1"
 LARGEST = 10_000  # bytes of a request
 TAB = re.compile(r"[\w-]{1,64}", re.ASCII)
+IMAGE = re.compile(r"image/([0-9]{1,15})")
+LENGTH = re.compile(r"[0-9]{1,15}")
 PAGE = {
     "": ("page.html", "text/html; charset=utf-8"),
     "page.js": ("page.js", "text/javascript; charset=utf-8"),
@@ -45,8 +48,8 @@ Download = Callable[[], bytes]
 class LabelServer(ThreadingHTTPServer):
     """Serves one session on the loopback address.
 
-    Every address begins with a random token, and every request must name this computer as its
-    host, so that no other page and no other user can ask anything.
+    Every path begins with a random token, and every request must have this computer as its host,
+    so that other pages and other users have no access.
 
     Parameters
     ----------
@@ -59,7 +62,7 @@ class LabelServer(ThreadingHTTPServer):
     """
 
     daemon_threads = True
-    # After a kill the port can be had again at once. On Windows, this would share a port in use.
+    # After a kill the port is free again at once. On Windows, this would share a port in use.
     allow_reuse_address = os.name == "posix"
 
     def __init__(self, session: Session, downloads: Mapping[str, Download], port: int = 0) -> None:
@@ -84,7 +87,7 @@ class LabelServer(ThreadingHTTPServer):
 
 
 class Refused(Exception):
-    """A request that gets no answer but this."""
+    """A request that is refused."""
 
     def __init__(self, status: HTTPStatus, words: str) -> None:
         super().__init__(words)
@@ -100,19 +103,19 @@ class Handler(BaseHTTPRequestHandler):
     server_version, sys_version = "bayespoint", ""
 
     def do_GET(self) -> None:
-        """Files of the page, pictures, the numbers, and downloads."""
+        """Files of the page, images, the state of the session, and downloads."""
         self._answer(self._get)
 
     def do_POST(self) -> None:
-        """What a person does."""
+        """Answers, and other actions of a person."""
         self._answer(self._post)
 
     def _get(self, place: str, query: dict[str, str]) -> tuple[str, bytes]:
         if place in PAGE:
             name, kind = PAGE[place]
             return kind, files(__package__).joinpath("page", name).read_bytes()
-        if place.startswith("image/") and place[6:].isascii() and place[6:].isdigit():
-            return self.server.session.items.picture(int(place[6:]))
+        if image := IMAGE.fullmatch(place):
+            return self.server.session.items.picture(int(image[1]))
         if place == "begin":
             found = self.server.session.begin(tab_of(query))
             return as_json({**found, "downloads": list(self.server.downloads)})
@@ -122,7 +125,7 @@ class Handler(BaseHTTPRequestHandler):
         if name != place and name in self.server.downloads:
             self._attachment = name
             return "application/octet-stream", self.server.downloads[name]()
-        raise Refused(HTTPStatus.NOT_FOUND, "there is nothing here")
+        raise Refused(HTTPStatus.NOT_FOUND, "this page does not exist")
 
     def _post(self, place: str, query: dict[str, str]) -> tuple[str, bytes]:
         session, body = self.server.session, self._body()
@@ -138,7 +141,7 @@ class Handler(BaseHTTPRequestHandler):
             return as_json({})
         if place == "close":
             return as_json(session.close(tab))
-        raise Refused(HTTPStatus.NOT_FOUND, "there is nothing here")
+        raise Refused(HTTPStatus.NOT_FOUND, "this page does not exist")
 
     def _answer(self, handle: Callable[[str, dict[str, str]], tuple[str, bytes]]) -> None:
         self._attachment = ""
@@ -153,10 +156,11 @@ class Handler(BaseHTTPRequestHandler):
         except OSError as error:  # of the journal: the page says so and keeps the row
             words = f"the answer could not be written: {error.strerror}"
             status, (kind, content) = HTTPStatus.INSUFFICIENT_STORAGE, as_json({"error": words})
-        except ValueError as error:
+        except Exception as error:  # of a download, say: every request gets an answer
+            words = str(error) if isinstance(error, ValueError) else one_line(error)
             status, (kind, content) = (
                 HTTPStatus.INTERNAL_SERVER_ERROR,
-                as_json({"error": str(error)}),
+                as_json({"error": words}),
             )
         self.send_response(status)
         for name, value in HEADERS.items():
@@ -169,32 +173,37 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def _checked(self) -> tuple[str, dict[str, str]]:
-        """The place behind the token, and the query; refuses who does not know the address."""
+        """The path after the token, and the query; requests without the token are refused."""
         if self.headers.get_all("Host") not in [[host] for host in self.server.hosts]:
-            raise Refused(HTTPStatus.FORBIDDEN, "this is not the host that you look for")
+            raise Refused(HTTPStatus.FORBIDDEN, "the Host header is wrong")
         origin = self.headers.get("Origin")
         if origin is not None and origin.removeprefix("http://") not in self.server.hosts:
-            raise Refused(HTTPStatus.FORBIDDEN, "other pages may not ask")
-        address = urlsplit(self.path)
+            raise Refused(HTTPStatus.FORBIDDEN, "requests from other pages are not allowed")
+        try:
+            address = urlsplit(self.path)
+        except ValueError:  # such as http://[
+            raise Refused(HTTPStatus.BAD_REQUEST, "the address is not valid") from None
         token, _, place = address.path.removeprefix("/").partition("/")
         if not compare_digest(token.encode(), self.server.token.encode()):
-            raise Refused(HTTPStatus.FORBIDDEN, "the address lacks its token")
+            raise Refused(HTTPStatus.FORBIDDEN, "the token in the address is wrong")
         return place, {name: values[-1] for name, values in parse_qs(address.query).items()}
 
     def _body(self) -> dict[str, Any]:
         """The JSON object of a request."""
         length = self.headers.get("Content-Length", "")
-        if not (length.isascii() and length.isdigit() and int(length) <= LARGEST):
-            raise Refused(HTTPStatus.BAD_REQUEST, "a request has a length, and is short")
+        if not LENGTH.fullmatch(length) or int(length) > LARGEST:
+            words = f"Content-Length must be a number of at most {LARGEST}"
+            raise Refused(HTTPStatus.BAD_REQUEST, words)
         # Pages of others can send forms without asking, but not this type.
         if self.headers.get("Content-Type", "").split(";")[0] != "application/json":
-            raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "requests are JSON")
+            words = "Content-Type must be application/json"
+            raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, words)
         try:
             body = json.loads(self.rfile.read(int(length)))
-        except ValueError:
+        except (ValueError, RecursionError):
             body = None
         if not isinstance(body, dict):
-            raise Refused(HTTPStatus.BAD_REQUEST, "this is not a JSON object")
+            raise Refused(HTTPStatus.BAD_REQUEST, "the request is not a JSON object")
         return body
 
     def log_message(self, format: str, *args: Any) -> None:
@@ -202,10 +211,10 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def tab_of(values: Mapping[str, Any]) -> str:
-    """The name of the tab that asks."""
+    """The name of the tab that sent the request."""
     name = values.get("tab")
     if not isinstance(name, str) or not TAB.fullmatch(name):
-        raise Refused(HTTPStatus.BAD_REQUEST, "a request names its tab")
+        raise Refused(HTTPStatus.BAD_REQUEST, "the request has no valid name of a tab")
     return name
 
 

@@ -1,4 +1,4 @@
-"""A labelling session: who is asked for what, what was answered, and how far things are."""
+"""A labelling session: which row each tab shows, the answers, and the progress."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayespoint.active.labelling.advice import recommendation
 from bayespoint.active.labelling.answers import Answer, Answers
 from bayespoint.active.labelling.items import Items
 from bayespoint.active.labelling.journal import Journal
 from bayespoint.active.labelling.learner import Advice, Labels, Learner
-from bayespoint.active.labelling.worth import advice
 from bayespoint.classifier.estimator import BayesPointClassifier
 
-# Seconds without a sign of life after which a tab holds its row no longer. Browsers let hidden tabs
-# give one a minute.
+# Seconds without a request after which a tab loses its row. Browsers let hidden tabs send one a
+# minute.
 AWAY = 90.0
 FIRST = 5  # labels from which the error is worth a point of the curve
 EVERY = 10  # questions after which a suspect label gets a second look
 
 
 class RequestError(ValueError):
-    """A request that makes no sense."""
+    """A request with invalid values."""
 
 
 @dataclass
 class Tab:
-    """One tab of a browser: its row, whether that is a second look, and what the model thinks."""
+    """One tab of a browser: its row, whether it is a second look, and the predicted shares."""
 
     seen: float
     row: int | None = None
@@ -43,12 +43,12 @@ class Tab:
 
 
 class Session:
-    """Everything that the page asks for; all methods may be called from any thread.
+    """The state behind the page; all methods may be called from any thread.
 
     Parameters
     ----------
     items : Items
-        What is shown of the rows.
+        The rows as a person sees them.
     points : ndarray of shape (n_rows, n_features)
         The rows as the classifier takes them.
     classes : ndarray of shape (n_classes,)
@@ -77,7 +77,7 @@ class Session:
         self.items, self.classes = items, [str(label) for label in classes]
         self._journal = journal
         self.answers = Answers(given, len(points), self.classes, journal.events)
-        self._history = [event["error"] for event in journal.events if "error" in event]
+        self._history = self.answers.history
         self._order = np.random.default_rng(seed).permutation(items.usable)
         self._tabs: dict[str, Tab] = {}
         self._advice = Advice()
@@ -89,13 +89,13 @@ class Session:
     # What the page does -------------------------------------------------------------------------
 
     def begin(self, tab: str) -> dict[str, Any]:
-        """What a new page needs: the classes, its row, and the numbers."""
+        """The classes, the first row and the state, for a new page."""
         with self._lock:
             about = {"classes": self.classes, "pool": self.items.name, "kind": self.items.kind}
             return {**about, **self._shown(tab)}
 
     def answer(self, tab: str, row: Any, label: Any) -> dict[str, Any]:
-        """Write an answer down, and return the next row; the label None is "cannot say"."""
+        """Record an answer and return the next row; the label None means "cannot say"."""
         if label is not None and label not in self.classes:
             raise RequestError(f"there is no class {label!r:.80}")
         with self._lock:
@@ -114,7 +114,7 @@ class Session:
             return {"last": last, **self._shown(tab)}
 
     def undo(self, tab: str) -> dict[str, Any]:
-        """Take the last answer of this tab, or of a closed one, back, and show its row again."""
+        """Undo the last answer of this tab, or of a closed one, and show its row again."""
         with self._lock:
             here, answer = self._tab(tab), self._last_of(tab)
             if answer is not None:
@@ -131,13 +131,13 @@ class Session:
             return self._shown(tab)
 
     def close(self, tab: str) -> dict[str, Any]:
-        """Forget a tab; its row may be asked for elsewhere."""
+        """Forget a tab; its row may be shown in another one."""
         with self._lock:
             self._tabs.pop(tab, None)
             return {}
 
     def state(self, tab: str) -> dict[str, Any]:
-        """The numbers that are always in view."""
+        """The numbers at the side of the page."""
         with self._lock:
             here = self._tab(tab)
             found, open_rows = self._advice, int(self._is_open().sum())
@@ -150,7 +150,7 @@ class Session:
                 "history": self._history,
                 "rest": found.rest,
                 "fall": found.fall,
-                "advice": advice(
+                "advice": recommendation(
                     len(labels), len(set(labels.values())), open_rows, found.rest, found.fall
                 ),
                 "suspects": len(self._suspects()),
@@ -162,7 +162,7 @@ class Session:
     # What others need ---------------------------------------------------------------------------
 
     def labels(self) -> Labels:
-        """The labels of now, for the learner."""
+        """The current labels, for the learner."""
         with self._lock:
             codes = {row: self.classes.index(y) for row, y in self.answers.labels().items()}
             shown = self._held("")
@@ -171,7 +171,7 @@ class Session:
             return Labels(codes, np.flatnonzero(is_open), sorted(shown))
 
     def answers_now(self) -> Answers:
-        """The answers of now, to read while others go on."""
+        """A copy of the current answers."""
         with self._lock:
             return deepcopy(self.answers)
 
@@ -258,7 +258,7 @@ class Session:
         return row in np.flatnonzero(self._is_open()) and row not in self._held(tab)
 
     def _opinion(self, here: Tab) -> list[tuple[str, float]] | None:
-        """Classes and their probabilities, the most probable first; None if nobody knows."""
+        """Classes and their probabilities, the most probable first; None if there are none."""
         if here.shares is None:
             return None
         pairs = zip(self.classes, here.shares, strict=True)
@@ -272,7 +272,7 @@ class Session:
         return is_open
 
     def _tab(self, tab: str) -> Tab:
-        """The tab, which has just given a sign of life; forgets those that are away."""
+        """The tab that sent the request; forgets tabs that are away."""
         now = time.monotonic()
         self._tabs = {name: one for name, one in self._tabs.items() if now - one.seen < AWAY}
         here = self._tabs.setdefault(tab, Tab(now))
@@ -284,6 +284,6 @@ class Session:
         return {one.row for name, one in self._tabs.items() if name != tab and one.row is not None}
 
     def _last_of(self, tab: str) -> Answer | None:
-        """The last answer that this tab may take back: not one of another open tab."""
+        """The last answer that this tab may undo: not one of another open tab."""
         others = self._tabs.keys() - {tab}
         return next((one for one in reversed(self.answers.standing) if one.tab not in others), None)

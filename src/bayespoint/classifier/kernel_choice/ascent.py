@@ -20,7 +20,7 @@ MOST_TASKS = 4  # that speak for all
 MOST_FITS = 20
 # Gain of log evidence of the last step. On the tables that defaults are tuned on, 0.2 was then left
 # to gain, after 5 fits; with 0.1 instead it took a quarter more fits.
-ENOUGH = 0.3
+SMALL_GAIN = 0.3
 
 
 def most_evident(
@@ -73,7 +73,7 @@ def most_evident(
         return value, slope - away / candidate.spread
 
     bounds = start - FURTHEST, start + FURTHEST
-    found = climb(evidence, start, *bounds, enough=ENOUGH, max_calls=MOST_FITS, until=until)
+    found = climb(evidence, start, *bounds, enough=SMALL_GAIN, max_calls=MOST_FITS, until=until)
     write(kernel, candidate.free, np.exp(found.x))
     return kernel
 

@@ -19,9 +19,9 @@ from bayespoint.classifier.kernel_choice.halves import split
 from bayespoint.classifier.kernel_choice.perceptrons import best_perceptron
 from bayespoint.classifier.problem import Problem
 from bayespoint.tools.monitor import current_monitor
+from bayespoint.tools.numbers import TINY
 
 POINTS_A_HALF = 500  # at most, from which the evidence learns
-TINY = np.finfo(np.float64).tiny
 TOLERANCE = 1e-4  # of sites: a sixth of the time for the fifth digit of probabilities
 LEAST = 0.02  # smallest weight of a candidate in the mixture
 

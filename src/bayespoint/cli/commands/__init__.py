@@ -1,5 +1,4 @@
-"""The commands: what each is asked for, and the steps that it takes.
+"""The commands, one in each file: its options, and what it does.
 
-These modules import no large library: help must appear at once. A command imports what it works
-with when it runs, from the modules of :mod:`bayespoint.cli`.
+``bayespoint.cli.app`` has the list, and imports a command when it is called.
 """

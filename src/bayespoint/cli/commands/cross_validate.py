@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated
+from typing import Annotated, Any
 
-import typer
+import numpy as np
+from rich.console import RenderableType
+from sklearn.base import clone
+from sklearn.model_selection import RepeatedStratifiedKFold
 
 from bayespoint.cli import options
-from bayespoint.cli.messages import Notes, warnings_in_words
-from bayespoint.cli.progress import ProgressMonitor
+from bayespoint.cli.options import option
+from bayespoint.cli.output.errors import bad_data
+from bayespoint.cli.output.messages import Notes, class_words, collect_warnings, count
+from bayespoint.cli.output.printing import facts, numbers_table
+from bayespoint.cli.pipelines import make_classifier, make_model
+from bayespoint.cli.summaries import describe_classifier, engine_words
+from bayespoint.cli.tables.training import Roles, read_training_data
+from bayespoint.reports import METRICS, Evaluation, measure
 
 
 def cross_validate(
@@ -18,8 +27,8 @@ def cross_validate(
     engine: options.Engine = "auto",
     kernel: options.Kernel = "auto",
     param: options.Param = None,
-    folds: Annotated[int, typer.Option(metavar="K", min=2, help="Parts of the table.")] = 5,
-    repeats: Annotated[int, typer.Option(metavar="N", min=1, help="Times to divide it.")] = 1,
+    folds: Annotated[int, option("K", "Number of folds.", min=2)] = 5,
+    repeats: Annotated[int, option("N", "How often to divide the table anew.", min=1)] = 1,
     drop: options.Drop = None,
     number: options.Number = None,
     category: options.Category = None,
@@ -31,39 +40,79 @@ def cross_validate(
 ) -> None:
     """Measure how good a model of a table would be on new rows.
 
-    Trains on all parts of the table but one and measures on that one, each part in turn. The
-    standard error is that of the mean over the parts; since these share training rows, it is
+    Trains on all folds of the table but one and measures on that one, each fold in turn. The
+    standard error is that of the mean over the folds; since these share training rows, it is
     somewhat too small. The baseline is what the classes alone give, without any column.
 
     Example: bayespoint cross-validate loans.csv --target repaid --engine laplace --folds 10
     """
-    from bayespoint.cli.folds import check_folds, run, summarize, tables
-    from bayespoint.cli.recipe import make_classifier, make_model
-    from bayespoint.cli.training import describe_classifier, read_training_data
-
-    notes = Notes(aloud=not as_json)
+    notes = Notes(silent=as_json)
     machine = make_classifier(engine, kernel, param or [], seed, jobs, device)
-    rows = read_training_data(
-        data, target, drop or [], encoding, notes, numbers=number or [], categories=category or []
-    )
-    check_folds(rows, folds)
+    rows = read_training_data(data, Roles.of(target, drop, number, category), encoding, notes)
+    label, fewest = min(rows.counts.items(), key=lambda item: item[1])
+    if fewest < folds:
+        bad_data(
+            f"class {str(label)!r} has {count(fewest, 'row')}, fewer than --folds {folds}; use "
+            "fewer folds or more rows"
+        )
     model = make_model(rows.kinds, machine)
     started = time.perf_counter()
-    with ProgressMonitor("cross-validation") as progress, warnings_in_words() as words:
+    splits = RepeatedStratifiedKFold(n_splits=folds, n_repeats=repeats, random_state=seed)
+    evaluations = []
+    with notes.progress("cross-validation") as progress, collect_warnings() as warned:
         progress.begin(folds * repeats, "folds")
-        results = []
-        for done, result in enumerate(run(model, rows, folds, repeats, seed), start=1):
-            results.append(result)
-            progress.update(done)
-    more = [f"{len(words) - 1} more like it in other folds"] if len(words) > 1 else []
-    notes.warn([*words[:1], *more])
+        for train, test in splits.split(rows.X, rows.y):
+            fitted = clone(model).fit(rows.X.iloc[train], rows.y[train])
+            evaluations.append(measure(fitted, rows.X.iloc[test], rows.y[test]))
+            progress.update(len(evaluations))
+    more = [f"{len(warned) - 1} more warnings like this in other folds"] if len(warned) > 1 else []
+    notes.warn([*warned[:1], *more])
     found = {
         "rows": len(rows.X),
         "classes": {str(label): n for label, n in rows.counts.items()},
-        **describe_classifier(model),
+        **describe_classifier(machine),
         "folds": folds,
         "repeats": repeats,
-        "measures": summarize(results),
+        "measures": summarize(evaluations),
         "seconds": time.perf_counter() - started,
     }
     notes.end(found, *tables(found))
+
+
+def summarize(evaluations: list[Evaluation]) -> dict[str, dict[str, Any]]:
+    """Mean, standard error and values of every metric, and the mean of its baseline."""
+    return {
+        name: {
+            **averaged([one.metrics[name].value for one in evaluations]),
+            "baseline": averaged([one.baseline[name] for one in evaluations])["mean"],
+        }
+        for name in METRICS
+    }
+
+
+def averaged(found: list[float | None]) -> dict[str, Any]:
+    """Mean and standard error of the values that exist."""
+    values = [value for value in found if value is not None]
+    several = len(values) > 1
+    return {
+        "mean": float(np.mean(values)) if values else None,
+        "standard_error": float(np.std(values, ddof=1) / np.sqrt(len(values))) if several else None,
+        "values": values,
+    }
+
+
+def tables(found: dict[str, Any]) -> list[RenderableType]:
+    """The same, for the terminal."""
+    columns = ("mean", "standard_error", "baseline")
+    lines = [
+        (metric.name, *(metric.show(one[column]) for column in columns))
+        for metric, one in zip(METRICS.values(), found["measures"].values(), strict=True)
+    ]
+    about = [
+        ("rows", str(found["rows"])),
+        ("classes", class_words(found["classes"])),
+        ("engine", engine_words(found)),
+        ("folds", f"{found['folds']}, {count(found['repeats'], 'time')}"),
+    ]
+    table = numbers_table(["", "mean", "± standard error", "baseline"], lines)
+    return [facts(about), table, facts([("time", f"{found['seconds']:.1f} s")])]

@@ -2,35 +2,85 @@
 
 from __future__ import annotations
 
-from bayespoint.cli import options
-from bayespoint.cli.messages import Notes
-from bayespoint.cli.tables import facts
+from typing import Any
+
+import numpy as np
+from rich.console import RenderableType
+
+from bayespoint.cli import guarantees, options, summaries
+from bayespoint.cli.models import model_errors, read_model
+from bayespoint.cli.output.messages import Notes
+from bayespoint.cli.output.printing import facts, numbers_table
+
+SHOWN = 12  # iterations that are shown of a long run: the first and the last
 
 
 def diagnose(model: options.ModelFile, as_json: options.AsJson = False) -> None:
-    """Show how the training of a model converged, and say what to do if it did not.
+    """Show how the training of a model converged, and what to do if it did not.
 
-    If the model rejects rows, show what error is guaranteed on the others.
-    Sweeps of ep, laplace and knapsack, chains of gibbs and billiard, perceptrons.
+    Shows the sweeps of ep, laplace and knapsack, the chains of gibbs and billiard, or the
+    perceptrons. If the model rejects rows, shows the guaranteed error on the others.
 
     Example: bayespoint diagnose --model loans.bpm
     """
-    from bayespoint.cli import guarantees
-    from bayespoint.cli.diagnostics import describe, tables, verdict
-    from bayespoint.cli.models import model_errors, read_model
-    from bayespoint.cli.training import baseline_lines, chosen_words, expected_lines
-
-    notes = Notes(aloud=not as_json)
+    notes = Notes(silent=as_json)
     read = read_model(model, notes, needs_table=False)
-    found = describe(read)
-    lines = [
-        ("engine", f"{found['engine']}, kernel {found['kernel']}"),
-        ("classes", ", ".join(found["classes"])),
-        (found["run"]["unit"], str(found["run"]["iterations"])),
-    ]
-    if found["choice"]:
-        lines.append(("chosen", chosen_words(found)))
+    machine = read.machine
+    classifier = summaries.describe_classifier(machine)
+    found = {
+        "model": str(model),
+        "engine": classifier["engine"]["name"],
+        "kernel": classifier["kernel"],
+        "classes": [str(label) for label in machine.classes_],
+        "tasks": machine.coding_.task_names,
+        "guarantee": guarantees.describe(read.guarantee),
+        **summaries.describe_run(machine),
+    }
+    run = found["run"]
     with model_errors(model):
-        lines += [*expected_lines(found), *baseline_lines(read.summary)]
-    lines += guarantees.lines(read.guarantee)
-    notes.end(found, facts(lines), *tables(found), facts([("verdict", verdict(found["run"]))]))
+        lines = [
+            ("engine", f"{found['engine']}, kernel {found['kernel']}"),
+            ("classes", ", ".join(found["classes"])),
+            (run["unit"], str(run["iterations"])),
+            *summaries.choice_lines(found),
+            *summaries.expected_lines(found),
+            *summaries.baseline_lines(read.summary),
+            *guarantees.lines(read.guarantee),
+        ]
+    remedy = f" To improve it, {run['remedy']}." if run["remedy"] else ""
+    verdict = f"{'good' if run['converged'] else 'not yet'}: {run['summary']}.{remedy}"
+    notes.end(found, facts(lines), *tables(found), facts([("verdict", verdict)]))
+
+
+def tables(found: dict[str, Any]) -> list[RenderableType]:
+    """One table of the tasks, one of the iterations, one of each measure of several numbers."""
+    tasks, run = found["tasks"], found["run"]
+    several = {name: rows for name, rows in run["measures"].items() if np.ndim(rows) == 2}
+    columns = {
+        name.replace("_", " "): [f"{value:.4g}" for value in values]
+        for name, values in run["measures"].items()
+        if name not in several
+    }
+    if run["changes"]:
+        columns[run["unit"]] = [str(len(task)) for task in run["changes"]]
+        columns["last change"] = [f"{task[-1]:.1e}" if task else "" for task in run["changes"]]
+    if found["log_evidence"] is not None:
+        columns["log evidence"] = [f"{value:.1f}" for value in found["log_evidence"]]
+    shown: list[RenderableType] = []
+    if columns:
+        shown.append(numbers_table(["task", *columns], zip(tasks, *columns.values(), strict=True)))
+    if run["changes"]:
+        # The largest change in every iteration, of the task that took longest.
+        changes, task = max(zip(run["changes"], tasks, strict=True), key=lambda one: len(one[0]))
+        lines = [(str(number), f"{change:.1e}") for number, change in enumerate(changes, start=1)]
+        if len(lines) > SHOWN:
+            lines = [*lines[: SHOWN // 2], ("...", ""), *lines[-SHOWN // 2 :]]
+        of = f", {task}" if len(tasks) > 1 else ""
+        shown.append(numbers_table([run["unit"], f"largest change{of}"], lines))
+    for name, rows in several.items():
+        numbered = [
+            [str(number), *(f"{value:.4f}" for value in values)]
+            for number, values in enumerate(zip(*rows, strict=True), start=1)
+        ]
+        shown.append(numbers_table([name.replace("_", " "), *tasks], numbered))
+    return shown

@@ -2,75 +2,154 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import RenderableType
 
-from bayespoint.cli import options
-from bayespoint.cli.errors import printable
-from bayespoint.cli.messages import Notes
+from bayespoint.cli import guarantees, options
+from bayespoint.cli.models import model_errors, read_labelled, read_model
+from bayespoint.cli.options import option, several
+from bayespoint.cli.output.errors import bad_usage, printable
+from bayespoint.cli.output.messages import Notes, listed
+from bayespoint.cli.output.printing import facts, numbers_table
+from bayespoint.cli.tables.reading import name_of
+from bayespoint.cli.tables.writing import check_place
+from bayespoint.reports import METRICS, Evaluation, measure, write_evaluation
+from bayespoint.reports.decisions import cost_words, has_own_costs
+from bayespoint.tools.extras import require
+
+RATES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
+WIDEST = 8  # classes up to which the confusion fits on a terminal
+COST = "Cost of ANSWER where TRUE is right, such as sick:well=10 (other mistakes cost 1)"
 
 
 def evaluate(
     data: options.Data,
     model: options.ModelFile,
     target: Annotated[
-        str | None, typer.Option(metavar="COL", help="Column with the classes, if renamed.")
+        str | None, option("COL", "Column with the classes, if its name has changed.")
     ] = None,
-    report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Page to write, .html.")
-    ] = None,
-    cost: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TRUE:ANSWER=C",
-            help="What an answer costs where TRUE is right, such as sick:well=10; may be repeated. "
-            "Other mistakes cost 1.",
-        ),
-    ] = None,
+    report: Annotated[Path | None, option("FILE", "Report to write, an .html page.")] = None,
+    cost: Annotated[options.Names, several("TRUE:ANSWER=C", COST)] = None,
     encoding: options.Encoding = "utf-8",
     as_json: options.AsJson = False,
 ) -> None:
     """Measure how good a model is on a table that it was not trained on.
 
     Shows accuracy, log-loss, AUC and more with 95 % intervals beside a baseline, which is what the
-    classes alone give, without any column; the confusion of the classes; the error that is left
-    when the least certain rows are rejected; and which columns differ from the training.
+    classes alone give, without any column; the confusion matrix; the error on the rest when the
+    least certain rows are rejected; and which columns differ from the training.
 
-    With --cost it also shows what the answers cost, and what those answers would cost whose
-    expected cost is least.
+    With --cost it also shows the cost of the answers, and of those answers whose expected cost is
+    least.
 
     Example: bayespoint evaluate test.csv --target repaid --model loans.bpm --report test.html
     """
-    from bayespoint.cli.evaluations import check_report, parse_costs, preparation, tables
-    from bayespoint.cli.models import model_errors, read_labelled, read_model
-    from bayespoint.cli.reading import name_of
-    from bayespoint.reports import measure, write_evaluation
-
-    check_report(report, data, model)
-    notes = Notes(aloud=not as_json)
+    if report is not None:
+        check_place(report, "--report", data, model)
+        require("matplotlib", "plot", "--report")
+    notes = Notes(silent=as_json)
     read = read_model(model, notes)
     costs = parse_costs(cost or [], read.classes)
     column = target or read.target or ""
-    kept, X, y, _ = read_labelled(data, read, column, encoding, notes)
-    shifts = read.compare(X, notes)
+    frame, rows = read_labelled(data, read, column, encoding, notes)
+    shifts = read.compare(rows.X, notes)
     with notes.progress("evaluating") as progress:
         with model_errors(model):
-            found = measure(read.estimator, X, y, costs=costs)
+            found = measure(read.estimator, rows.X, rows.y, costs=costs)
         if report is not None:
             progress.tell("drawing")
             details = {"model file": printable(model.name), "table": printable(name_of(data))}
-            rows = kept.drop(columns=column)
-            rows.index = (rows.index + 1).rename("those of the file, where 1 is below the header")
+            shown = frame.drop(columns=column)
+            shown.index = (shown.index + 1).rename("those of the file; 1 is below the header")
             write_evaluation(
-                found, report, title=printable(model.stem), rows=rows, details=details,
-                shifts=shifts, preparation=preparation(read),
+                found, report, title=printable(model.stem), rows=shown, details=details,
+                shifts=shifts, preparation=read.preparation(),
             )  # fmt: skip
     document = {
         "report": None if report is None else str(report),
         **found.to_dict(),
         "shifts": [one._asdict() for one in shifts],
     }
-    end = [] if report is None else [f"Page written to {report}."]
+    end = [] if report is None else [f"Report written to {report}."]
     notes.end(document, *tables(found), *end)
+
+
+def parse_costs(given: Sequence[str], classes: NDArray) -> NDArray[np.float64] | None:
+    """The costs of options such as sick:well=10; ends the command if one is wrong."""
+    if not given:
+        return None
+    labels = list(enumerate(map(str, classes)))
+    pairs = [(f"{true}:{answer}", (i, j)) for i, true in labels for j, answer in labels]
+    costs = 1 - np.eye(len(classes))
+    for text in given:
+        name, sign, value = text.rpartition("=")
+        places = [place for pair, place in pairs if pair == name]
+        if not sign or len(places) != 1:
+            bad_usage(
+                f"--cost needs TRUE:ANSWER=C with classes of the model, {listed(classes, 8)}; not "
+                f"{text!r}"
+            )
+        try:
+            costs[places[0]] = float(value)
+        except ValueError:
+            bad_usage(f"--cost {text}: {value!r} is not a number")
+    if not np.isfinite(costs).all():
+        bad_usage("--cost must be finite")
+    return costs
+
+
+def tables(found: Evaluation) -> list[RenderableType]:
+    """Metrics, confusion, rejection and costs, for the terminal."""
+    metrics = [
+        (
+            metric.name, metric.show(value), " to ".join(map(metric.show, interval or [])),
+            metric.show(found.baseline[name]),
+        )
+        for (name, metric), (value, interval) in zip(
+            METRICS.items(), found.metrics.values(), strict=True
+        )
+    ]  # fmt: skip
+    labels = [str(label) for label in found.classes]
+    confusion = [
+        [label, *map(str, row)] for label, row in zip(labels, found.confusion, strict=True)
+    ]
+    rates = zip(RATES, found.rejection.error_at(RATES), strict=True)
+    parts: list[RenderableType] = [
+        facts([("rows", str(found.n))]),
+        numbers_table(["", "", "95 % interval", "baseline"], metrics),
+        numbers_table(["true class \\ predicted", *labels], confusion),
+        numbers_table(
+            ["rejected", "error on the rest"], [(f"{rate:.0%}", f"{e:.1%}") for rate, e in rates]
+        ),
+    ]
+    if len(labels) > WIDEST:
+        del parts[2]
+    return [*parts, *rejections(found), *cost_table(found)]
+
+
+def rejections(found: Evaluation) -> list[RenderableType]:
+    """What a model with a threshold rejects, and what it guarantees."""
+    chosen = found.selective
+    if chosen is None:
+        return []
+    error = "" if chosen.accuracy is None else f"{1 - chosen.accuracy:.2%} on the accepted rows"
+    rejected = f"{chosen.rejected:.1%} by the threshold of the model"
+    lines = [("rejected", rejected), ("error", error), *guarantees.lines(chosen.guarantee)]
+    return [facts(lines)]
+
+
+def cost_table(found: Evaluation) -> list[RenderableType]:
+    """What answers cost, if costs were given."""
+    if not has_own_costs(found):
+        return []
+    rows = [
+        (way.words, f"{way.cost:.4g}", " to ".join(f"{end:.4g}" for end in way.interval or []))
+        for way in found.expected_costs
+    ]
+    heads = ["answers", "mean cost", "95 % interval"]
+    return [numbers_table(heads, rows, caption=cost_words(found))]

@@ -1,42 +1,102 @@
-"""``bayespoint info``: a model file, or versions, computer and folders."""
+"""``bayespoint info``: a model file, or versions and the computer."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.console import RenderableType
 
-from bayespoint.cli import options
-from bayespoint.cli.messages import Notes
-from bayespoint.cli.tables import facts
+from bayespoint import _core
+from bayespoint.cli import guarantees, options, summaries
+from bayespoint.cli.models import Model, model_errors, read_model
+from bayespoint.cli.output.messages import Notes, class_words, count
+from bayespoint.cli.output.printing import facts, numbers_table
+from bayespoint.exceptions import in_bytes
+from bayespoint.reports.drift import words
+from bayespoint.reports.environment import describe_environment, environment_words
+from bayespoint.storage import describe
 
 
 def info(
     model: Annotated[
-        Path | None, typer.Argument(metavar="[MODEL]", help="File of a model to describe.")
+        Path | None, typer.Argument(metavar="[MODEL]", help="Model file to describe.")
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Describe a model file; without one, show versions, the computer and the data folder.
+    """Describe a model file; without one, show versions and the computer.
 
-    Of a model: what it predicts and from which columns, what was done to these, what it was
+    Of a model: what it predicts and from which columns, how these were prepared, what it was
     trained on, which error to expect, and which versions wrote the file.
 
     Example: bayespoint info loans.bpm
     """
-    notes = Notes(aloud=not as_json)
+    notes = Notes(silent=as_json)
     if model is None:
-        from bayespoint.cli.installation import describe, summary
+        found = {**describe_environment(), "compiled_code": cache_folder()}
+        compiled = found["compiled_code"] or "not cached: no folder is writable"
+        notes.end(found, facts([*environment_words(found).items(), ("compiled code", compiled)]))
+        return
+    read = read_model(model, notes, needs_table=False)
+    with model_errors(model):
+        found = describe_model(read)
+        parts = tables(found, read)
+    notes.end(found, *parts)
 
-        found = describe()
-        notes.end(found, facts(summary(found).items()))
-    else:
-        from bayespoint.cli.model_facts import describe_file, tables
-        from bayespoint.cli.models import model_errors, read_model
 
-        read = read_model(model, notes, needs_table=False)
-        with model_errors(model):
-            found = describe_file(read)
-            parts = tables(found, read.guarantee)
-        notes.end(found, *parts)
+def cache_folder() -> str | None:
+    """The folder of Numba's compiled code; None if no folder is writable."""
+    function: Any = _core.perceptron.advance
+    while not hasattr(function, "stats"):  # behind the guard against interrupts
+        function = function.__wrapped__
+    return function.stats.cache_path
+
+
+def describe_model(model: Model) -> dict[str, Any]:
+    """The contents of a model file, ready for JSON."""
+    file, machine, summary = describe(model.path), model.machine, model.summary
+    training = {name: words(one) for name, one in model.columns.items()}
+    return {
+        "model": str(model.path),
+        "bytes": model.path.stat().st_size,
+        "format": file.format_version,
+        "libraries": dict(file.libraries),
+        "target": model.target,
+        "classes": summary.get("classes") or [str(label) for label in machine.classes_],
+        "rows": summary.get("rows_of_all_batches", summary.get("rows")),
+        "features": machine.n_features_in_,
+        **summaries.describe_classifier(machine),
+        **summaries.describe_run(machine),
+        "baseline": summary.get("baseline"),
+        "training_error": summary.get("training_error"),
+        "guarantee": guarantees.describe(model.guarantee),
+        "columns": {
+            name: {"kind": kind, "training": training.get(name, "")}
+            for name, kind in model.kinds.items()
+        },
+        "preparation": model.preparation(),
+    }
+
+
+def tables(found: dict[str, Any], model: Model) -> list[RenderableType]:
+    """The same, for the terminal."""
+    classes, error = found["classes"], found["training_error"]
+    lines = [
+        ("file", f"{in_bytes(found['bytes'])}, format {found['format']}"),
+        ("written by", ", ".join(f"{name} {one}" for name, one in found["libraries"].items())),
+        ("predicts", found["target"] or "no named column: it was not trained by this command"),
+        ("classes", class_words(classes) if isinstance(classes, dict) else ", ".join(classes)),
+        ("trained on", "" if found["rows"] is None else count(found["rows"], "row")),
+        ("features", str(found["features"])),
+        ("engine", summaries.engine_words(found)),
+        ("training error", "" if error is None else f"{error:.1%}"),
+        *summaries.expected_lines(found),
+        *summaries.baseline_lines(found),
+        ("convergence", found["run"]["summary"]),
+        *guarantees.lines(model.guarantee),
+        ("preparation", "\n".join(found["preparation"])),
+    ]
+    rows = [(name, one["kind"], one["training"]) for name, one in found["columns"].items()]
+    heads = ["column", "used as", "in training"]
+    return [facts(lines), *([numbers_table(heads, rows, words_last=True)] if rows else [])]

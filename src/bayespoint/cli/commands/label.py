@@ -2,67 +2,76 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import webbrowser
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
 
+import numpy as np
+import pandas as pd
 import typer
 
+from bayespoint.active.labelling.exports import label_column, label_studio
+from bayespoint.active.labelling.items import IMAGE, Items
+from bayespoint.active.labelling.journal import Journal, JournalError
+from bayespoint.active.labelling.server import LabelServer
+from bayespoint.active.labelling.session import Session
 from bayespoint.cli import options
-from bayespoint.cli.errors import bad_usage
-from bayespoint.cli.messages import Notes
-from bayespoint.cli.tables import facts, show
+from bayespoint.cli.models import Model, read_model, read_rows, write_model
+from bayespoint.cli.options import option
+from bayespoint.cli.output.errors import bad_data, bad_usage
+from bayespoint.cli.output.messages import Notes, count
+from bayespoint.cli.output.printing import facts, show
+from bayespoint.cli.summaries import count_correct, describe
+from bayespoint.cli.tables.pool import (
+    Classes,
+    Points,
+    check_items,
+    find_classes,
+    find_points,
+    find_view,
+    fingerprint,
+)
+from bayespoint.cli.tables.reading import STDIN, read_table
+from bayespoint.cli.tables.training import TrainingData, check_roles, count_labels
+from bayespoint.cli.tables.writing import PARQUET, write_table
+from bayespoint.tools.extras import require
+from bayespoint.tools.files import write_text
 
-ClassNames = Annotated[
-    str | None,
-    typer.Option("--classes", metavar="A,B,...", help="The classes, in the order of their keys."),
+KEYS = 10  # classes that have a key of their own
+
+IMAGES = "Rows are pictures; this column names their files, below the folder of POOL."
+PIXELS = "Rows are pictures of this size, with one column for each pixel."
+JOURNAL = "Where answers are saved; by default POOL.labels.jsonl. Results go to its folder."
+PORT = "Port of the page; 0 for any free port."
+
+Pool = Annotated[
+    Path, typer.Argument(metavar="POOL", help="Table with a header: .csv, .csv.gz or .parquet.")
 ]
-LabelColumn = Annotated[
-    str | None,
-    typer.Option("--target", metavar="COL", help="Column with labels, some of them missing."),
+ClassNames = Annotated[str | None, option("A,B,...", "The classes, in the order of their keys.")]
+LabelColumn = Annotated[str | None, option("COL", "Column with labels, some of them missing.")]
+StartModel = Annotated[Path | None, option("FILE", "Model that chooses the first rows.")]
+TextColumn = Annotated[str | None, option("COL", "Rows are texts, in this column.")]
+ImageColumn = Annotated[str | None, option("COL", IMAGES)]
+Pixels = Annotated[str | None, option("WxH", PIXELS)]
+Table = Annotated[
+    bool, typer.Option("--table", help="Rows are rows of a table, whatever they look like.")
 ]
-StartModel = Annotated[
-    Path | None,
-    typer.Option("--model", metavar="FILE", help="Model that chooses the first questions."),
-]
-TextColumn = Annotated[
-    str | None, typer.Option("--text", metavar="COL", help="Rows are texts, in this column.")
-]
-ImageColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--image", metavar="COL",
-        help="Rows are pictures, whose files below the folder of POOL this column names.",
-    ),
-]  # fmt: skip
-Pixels = Annotated[
-    str | None,
-    typer.Option(
-        metavar="WxH", help="Rows are pictures of this size, with one column for each pixel."
-    ),
-]
-Table = Annotated[bool, typer.Option("--table", help="Rows are rows, whatever they look like.")]
-JournalFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--journal", metavar="FILE",
-        help="Where answers are kept; by default POOL.labels.jsonl. Results go to its folder.",
-    ),
-]  # fmt: skip
-Port = Annotated[
-    int, typer.Option(metavar="N", min=0, max=65535, help="Port of the page; 0 is a free one.")
-]
-Seed = Annotated[
-    int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Seed of the first questions.")
-]
+JournalFile = Annotated[Path | None, option("FILE", JOURNAL)]
+Port = Annotated[int, option("N", PORT, min=0, max=65535)]
+Seed = Annotated[int, option("N", "Seed of the first rows.", min=0, max=2**32 - 1)]
 Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")]
 
 
 def label(
-    data: Annotated[
-        Path, typer.Argument(metavar="POOL", help="Table with a header: .csv, .csv.gz or .parquet.")
-    ],
+    data: Pool,
     classes: ClassNames = None,
     target: LabelColumn = None,
     model: StartModel = None,
@@ -74,36 +83,113 @@ def label(
     number: options.Number = None,
     category: options.Category = None,
     journal: JournalFile = None,
+    for_spreadsheet: options.ForSpreadsheet = False,
     port: Port = 0,
     browser: Browser = True,
     seed: Seed = 0,
     encoding: options.Encoding = "utf-8",
 ) -> None:
-    """Label rows on a page in the browser; a model learns meanwhile and chooses the next row.
+    """Label rows on a page in the browser; a model learns meanwhile and chooses the next.
 
     Rows may be rows of a table, texts or pictures. The page is for this computer only. Every
-    answer is on disk at once: end it at any moment with Ctrl-C, and the same command goes on.
+    answer is saved at once: stop at any time with Ctrl-C, and continue with the same command.
 
     At the end the rows with their labels, a model for bayespoint predict, and the tasks of Label
     Studio are written next to the journal: POOL.labelled.csv (or .parquet), .bpm and .json.
 
     Example: bayespoint label reviews.csv --classes bad,good
     """
-    from bayespoint.active.labelling.server import LabelServer
-    from bayespoint.cli.labelling import prepare_work
+    notes = Notes(silent=False)
+    if data == STDIN:
+        bad_usage("the pool must be a file, so that labelling can continue later")
+    start, named = None, None if classes is None else [one.strip() for one in classes.split(",")]
+    if model is None:
+        frame = read_table(data, encoding, notes)
+    elif drop or number or category:
+        bad_usage("--drop, --number and --category exclude --model, which has its columns")
+    else:
+        start = read_model(model, notes)
+        frame = read_rows(data, start, encoding, notes)
+        target, named = check_start(start, target, named)
+    if named is None and target is None:
+        bad_usage("name the classes with --classes A,B,..., or their column with --target COL")
+    found = find_classes(frame, target, named)
+    labels = [found.target] if found.target in frame else []
+    check_roles(frame, labels, drop or [], number or [], category or [])
+    pool = frame.drop(columns=[*labels, *(drop or [])])
+    view = find_view(pool, text, image, pixels, table)
+    if view.kind == IMAGE:
+        require("PIL", "label", "labelling pictures")
+    items = Items(pool, data.name, data.parent, view.kind, view.columns, view.shape)
+    check_items(items, notes)
+    points = find_points(pool, view, start, notes, number or [], category or [])
+    stem = data.with_name(data.name.removesuffix(".gz").rpartition(".")[0] or data.name)
+    path = journal or Path(f"{stem}.labels.jsonl")
+    first = None if start is None else start.machine
+    with journal_errors(""):
+        kept = open_journal(path, pool, found)
+    with journal_errors(f"{path}: ", kept):
+        session = Session(
+            items, points.values, found.values, found.given, kept, start=first, seed=seed
+        )
+    if n_before := len(session.answers.standing):
+        notes.add(f"{path} has {count(n_before, 'answer')} already; continuing")
+    if len(found.values) > KEYS:
+        notes.add(f"{len(found.values)} classes: ten have a key, search for others with /")
+    suffix = ".parquet" if data.suffix.lower() in PARQUET else ".csv"
+    work = Work(frame, found, points, session, path.parent / stem.name, suffix, for_spreadsheet)
+    serve(work, port, browser)
+    show(facts(work.end(notes)))
 
-    notes = Notes(aloud=True)
-    if data == Path("-"):
-        bad_usage("the pool must be a file, so that labelling can go on later")
-    work = prepare_work(
-        data, classes, target, model, (text, image, pixels, table), drop or [], number or [],
-        category or [], journal, seed, encoding, notes,
-    )  # fmt: skip
+
+def check_start(start: Model, target: str | None, named: list[str] | None) -> tuple[str, list[str]]:
+    """Column and classes of a model, which options may repeat but not change."""
+    classes = [str(one) for one in start.classes]
+    if target not in (None, start.target):
+        bad_usage(f"the model predicts {start.target!r}, not {target!r} (--target)")
+    if named is not None and sorted(named) != sorted(classes):
+        bad_usage(f"the classes of the model are {', '.join(classes)}; omit --classes")
+    return start.target or "label", named or classes
+
+
+@contextmanager
+def journal_errors(where: str, journal: Journal | None = None) -> Iterator[None]:
+    """End the command if the journal cannot be used."""
+    try:
+        yield
+    except JournalError as error:
+        if journal is not None:
+            journal.close()
+        bad_data(f"{where}{error}")
+
+
+def open_journal(path: Path, pool: pd.DataFrame, classes: Classes) -> Journal:
+    """The journal of this pool, which may have got more rows since."""
+    about = {
+        "rows": len(pool),
+        "pool": fingerprint(pool),
+        "target": classes.target,
+        "classes": [str(one) for one in classes.values],
+    }
+    journal = Journal(path, about)
+    n_rows = journal.about.get("rows")
+    known = type(n_rows) is int and 0 < n_rows <= len(pool)
+    if not known or fingerprint(pool.head(n_rows)) != journal.about.get("pool"):
+        journal.close()
+        raise JournalError(
+            f"the journal {path} belongs to another pool, or the rows of this one have changed. "
+            "Restore the table, or name another journal with --journal FILE"
+        )
+    return journal
+
+
+def serve(work: Work, port: int, browser: bool) -> None:
+    """Serve the page until Ctrl-C."""
     try:
         server = LabelServer(work.session, work.downloads(), port)
     except OSError as error:
-        bad_usage(f"cannot use port {port}: {error.strerror}. Leave --port away for a free one")
-    show(f"Label at {server.address}", "Ctrl-C ends it; all answers are on disk.")
+        bad_usage(f"cannot use port {port}: {error.strerror}. Omit --port to use a free one")
+    show(f"Label at {server.address}", "Stop with Ctrl-C; all answers are saved.")
     if browser:
         threading.Thread(target=webbrowser.open, args=(server.address,), daemon=True).start()
     work.session.learner.start()
@@ -114,4 +200,89 @@ def label(
         pass
     finally:
         server.server_close()
-    show(facts(work.end(notes)))
+
+
+@dataclass(frozen=True)
+class Work:
+    """A session, and what its results are made of."""
+
+    frame: pd.DataFrame
+    classes: Classes
+    points: Points
+    session: Session
+    stem: Path
+    suffix: str
+    for_spreadsheet: bool
+
+    def table(self) -> pd.DataFrame:
+        """The rows with their labels."""
+        values = {str(value): value for value in self.classes.values.tolist()}
+        column = label_column(self.session.answers_now(), len(self.frame))
+        labels = pd.Series([values.get(one) for one in column], dtype=object)
+        return self.frame.assign(**{self.classes.target: labels})
+
+    def write_table(self, path: Path) -> None:
+        """The rows with their labels, as a file."""
+        write_table(self.table(), path, for_spreadsheet=self.for_spreadsheet)
+
+    def write_model(self, path: Path, machine: Any = None) -> None:
+        """A model for bayespoint predict."""
+        machine = machine or self.session.final_machine()
+        if machine is None:
+            raise ValueError("there is no model before two classes have labels")
+        points, target = self.points, self.classes.target
+        labels = self.table()[target]
+        rows = np.flatnonzero(labels.notna())
+        X, y = points.X.iloc[rows], np.array(labels.iloc[rows].tolist(), self.classes.values.dtype)
+        counts = count_labels(y, self.classes.values.tolist())
+        pipeline = points.pipeline(machine)
+        table = TrainingData(target, points.kinds, {}, counts, X, y)
+        found = describe(machine, table, count_correct(pipeline, X, y))
+        write_model(pipeline, path, points.kinds, found, points.columns(self.frame))
+
+    def tasks(self, machine: Any) -> str:
+        """The tasks of Label Studio."""
+        shares, names = None, []
+        if machine is not None:
+            shares, names = machine.predict_proba(self.points.values), machine.classes_
+        tasks = label_studio(self.session.items, self.session.answers_now(), names, shares)
+        return json.dumps(tasks, indent=1, ensure_ascii=False)
+
+    def downloads(self) -> dict[str, Any]:
+        """Files that the page offers, and functions that make them."""
+
+        def written(name: str, write: Callable[[Path], None]) -> bytes:
+            with TemporaryDirectory() as folder:
+                path = Path(folder, name)
+                write(path)
+                return path.read_bytes()
+
+        tables = ["labelled.csv", *(["labelled.parquet"] if find_spec("pyarrow") else [])]
+        writers = dict.fromkeys(tables, self.write_table) | {"model.bpm": self.write_model}
+        return {
+            **{name: partial(written, name, write) for name, write in writers.items()},
+            "labelstudio.json": lambda: self.tasks(self.session.final_machine()).encode(
+                errors="replace"
+            ),
+        }
+
+    def end(self, notes: Notes) -> list[tuple[str, str]]:
+        """Write the results, and return what they are and where."""
+        n_labels = len(self.session.answers.labels())
+        machine = self.session.final_machine()
+        self.session.end()
+        table, model, tasks = (
+            Path(f"{self.stem}.labelled{end}") for end in (self.suffix, ".bpm", ".json")
+        )
+        self.write_table(table)
+        write_text(tasks, self.tasks(machine))
+        if machine is None:
+            notes.add("no model is written: it needs labels of two classes")
+        else:
+            self.write_model(model, machine)
+        return [
+            ("labels", f"{n_labels} of {count(len(self.frame), 'row')}"),
+            ("table", str(table)),
+            ("model", "" if machine is None else str(model)),
+            ("Label Studio", str(tasks)),
+        ]

@@ -5,37 +5,34 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import numpy as np
+from numpy.typing import NDArray
 
-from bayespoint.cli import options
-from bayespoint.cli.errors import bad_usage
-from bayespoint.cli.messages import Notes, class_words, count
-from bayespoint.cli.progress import ProgressMonitor
-from bayespoint.cli.tables import facts
+from bayespoint.cli import guarantees, options
+from bayespoint.cli.models import Model, model_errors, read_labelled, read_model, read_rows
+from bayespoint.cli.options import option, several
+from bayespoint.cli.output.errors import bad_usage
+from bayespoint.cli.output.messages import Notes, class_words, count
+from bayespoint.cli.output.printing import facts
+from bayespoint.cli.tables.labels import check_column
+from bayespoint.cli.tables.writing import STDOUT, check_output, write_table
+from bayespoint.reject import RejectionCurve, SelectiveClassifier
+from bayespoint.reject import confidence as confidence_of
 
-RejectRate = Annotated[
-    float | None,
-    typer.Option(
-        metavar="R",
-        help="Reject this share of the rows of this table, from 0 to 1: those whose largest "
-        "probability is smallest. Rows of equal probability go together, so it may be less.",
-    ),
-]
+RATE = (
+    "Reject this share of the rows of this table, from 0 to 1: those whose largest probability is "
+    "smallest. Rows of equal probability stay together, so it may be less."
+)
+TABLE = (
+    "Table with classes that the model was not trained on, to set the threshold for --max-error."
+)
+
+RejectRate = Annotated[float | None, option("R", RATE)]
 RejectBelow = Annotated[
-    float | None,
-    typer.Option(metavar="P", help="Reject every row whose largest probability is below P."),
+    float | None, option("P", "Reject every row whose largest probability is below P.")
 ]
-Calibrate = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Table with classes that the model was not trained on: set the threshold for "
-        "--max-error with it.",
-    ),
-]
-Keep = Annotated[
-    list[str] | None, typer.Option(metavar="COL", help="Column of DATA to copy; may be repeated.")
-]
+Calibrate = Annotated[Path | None, option("FILE", TABLE)]
+Keep = Annotated[options.Names, several("COL", "Column of DATA to copy")]
 
 
 def predict(
@@ -63,56 +60,87 @@ def predict(
 
     Example: bayespoint predict new.csv --model loans.bpm --out answers.csv --reject-rate 0.1
     """
-    from bayespoint.cli import guarantees
-    from bayespoint.cli.labels import check_column
-    from bayespoint.cli.models import model_errors, read_model, read_rows
-    from bayespoint.cli.outputs import STDOUT, check_output, write_table
-    from bayespoint.cli.rejection import calibrated, check_share, rejected
-
-    check_share("--reject-rate", reject_rate)
-    check_share("--reject-below", reject_below)
-    ways = {
-        "--reject-rate": reject_rate, "--reject-below": reject_below, "--calibrate": calibrate,
-        "--max-error": max_error,
-    }  # fmt: skip
+    shares = {"--reject-rate": reject_rate, "--reject-below": reject_below}
+    for way, share in shares.items():
+        if share is not None and not 0 <= share < 1:
+            bad_usage(f"{way} must be at least 0 and less than 1, not {share:g}")
+    ways = {**shares, "--calibrate": calibrate, "--max-error": max_error}
     given = [name for name, value in ways.items() if value is not None]
     if len(given) > 1 and given != ["--calibrate", "--max-error"]:
         bad_usage(f"{' and '.join(given)} exclude each other")
-    options.check_guarantee(max_error, confidence=confidence)
+    guarantees.check(max_error, confidence=confidence)
     check_output(out, data, model, *([calibrate] if calibrate else []), as_json=as_json)
-    notes = Notes(aloud=not as_json)
-    machine = read_model(model, notes)
-    machine.predict_on(device, notes)
+    notes = Notes(silent=as_json)
+    read = read_model(model, notes)
+    read.predict_on(device, notes)
     selective = None
     if reject_rate is None and reject_below is None:
-        selective = calibrated(machine, calibrate, max_error, confidence, encoding, notes)
-    elif machine.guarantee is not None:
+        selective = calibrated(read, calibrate, max_error, confidence, encoding, notes)
+    elif read.guarantee is not None:
         notes.add(f"the error that the model guarantees does not hold with {given[0]}")
-    frame = read_rows(data, machine, encoding, notes)
-    X, _ = machine.prepare(frame, notes)
-    machine.compare(X, notes)
-    answers = ["label", *(f"p_{label}" for label in machine.classes), "rejected"]
-    for name in keep or []:
+    frame = read_rows(data, read, encoding, notes)
+    X, _ = read.prepare(frame, notes)
+    read.compare(X, notes)
+    kept = list(dict.fromkeys(keep or []))
+    for name in kept:
         check_column(frame, name, "--keep")
-        if name in answers:
+        if name in ("label", "rejected", *(f"p_{label}" for label in read.classes)):
             bad_usage(f"--keep {name}: the answers have a column of this name")
-    with ProgressMonitor("predicting"), model_errors(model):
-        p = machine.pipeline.predict_proba(X)
-        table = frame[list(dict.fromkeys(keep or []))].assign(label=machine.pipeline.predict(X))
-    for column, label in zip(p.T, machine.classes, strict=True):
+    with notes.progress("predicting"), model_errors(model):
+        p = read.pipeline.predict_proba(X)
+        table = frame[kept].assign(label=read.pipeline.predict(X))
+    for column, label in zip(p.T, read.classes, strict=True):
         table[f"p_{label}"] = column
     if selective is not None:
         reject_below = selective.threshold_
+    n_rejected = None
     if reject_rate is not None or reject_below is not None:
         table["rejected"] = rejected(p, reject_rate, reject_below)
-    guarantee = getattr(selective, "guarantee_", None)
+        n_rejected = int(table["rejected"].sum())
     write_table(table, out, for_spreadsheet=for_spreadsheet)
+    guarantee = getattr(selective, "guarantee_", None)
     labels = table["label"].value_counts().sort_index().to_dict()
-    refused = int(table["rejected"].sum()) if "rejected" in table else None
-    found = {"out": str(out), "rows": len(table), "labels": labels, "rejected": refused}
-    found["guarantee"] = guarantees.as_json(guarantee)
-    lines = [("rows", str(len(table))), ("predicted", class_words(labels))]
-    if refused is not None:
-        lines.append(("rejected", count(refused, "row")))
-    lines += guarantees.lines(guarantee)
-    notes.end(found, facts(lines), f"Written to {out}.", to_stderr=out == STDOUT)
+    document = {"out": str(out), "rows": len(table), "labels": labels, "rejected": n_rejected}
+    document["guarantee"] = guarantees.describe(guarantee)
+    lines = [
+        ("rows", str(len(table))),
+        ("predicted", class_words(labels)),
+        ("rejected", "" if n_rejected is None else count(n_rejected, "row")),
+        *guarantees.lines(guarantee),
+    ]
+    notes.end(document, facts(lines), f"Written to {out}.", to_stderr=out == STDOUT)
+
+
+def calibrated(
+    model: Model,
+    table: Path | None,
+    max_error: float | None,
+    confidence: float | None,
+    encoding: str,
+    notes: Notes,
+) -> SelectiveClassifier | None:
+    """The model with its own threshold, or with one that is set on a table."""
+    before = model.guarantee
+    if table is None:
+        if max_error is not None:
+            bad_usage(
+                "--max-error needs --calibrate FILE, a table with classes that the model was not "
+                "trained on; or train the model with --max-error"
+            )
+        return model.selective
+    if max_error is None and before is None:
+        bad_usage("--calibrate needs --max-error, since the model was trained without it")
+    if max_error is None and before is not None:
+        max_error, confidence = before.risk, before.confidence_level
+    notes.add(f"{table.name} sets the threshold; the model must not have been trained on its rows")
+    _, rows = read_labelled(table, model, model.target or "", encoding, notes)
+    return guarantees.fit(model.pipeline, rows.X, rows.y, max_error, confidence, cv="prefit")
+
+
+def rejected(p: NDArray, rate: float | None, below: float | None) -> NDArray[np.bool_]:
+    """Rows whose largest probability is too small."""
+    largest = confidence_of(p, "proba")
+    if below is None:
+        curve = RejectionCurve.from_confidence(largest, np.zeros(len(largest), dtype=bool))
+        below = curve.at_rate(rate or 0.0).threshold
+    return largest < below

@@ -1,27 +1,34 @@
-"""``bayespoint query``: the rows most worth a label."""
+"""``bayespoint query``: the rows whose labels are worth most."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
+from bayespoint import active
+from bayespoint.active.strategies import STRATEGIES
 from bayespoint.cli import options
-from bayespoint.cli.errors import bad_usage, check_name
-from bayespoint.cli.messages import Notes, count
-from bayespoint.cli.progress import ProgressMonitor
-from bayespoint.cli.tables import numbers_table
+from bayespoint.cli.models import Model, model_errors, read_model, read_rows
+from bayespoint.cli.options import option
+from bayespoint.cli.output.errors import bad_data, bad_usage, check_name
+from bayespoint.cli.output.messages import Notes, count
+from bayespoint.cli.output.printing import numbers_table
+from bayespoint.cli.tables.labels import read_labels
+from bayespoint.cli.tables.writing import STDOUT, check_output, write_table
+from bayespoint.tools.pipelines import split_pipeline
 
 SHOWN = 20  # rows that the terminal shows
+N_DRAWS = 200  # classifiers that vote
 
 
 def query(
     data: options.Data,
     model: options.ModelFile,
-    n: Annotated[int, typer.Option(metavar="N", min=1, help="How many rows.")] = 10,
-    strategy: Annotated[
-        str, typer.Option(metavar="NAME", help=f"One of {', '.join(options.STRATEGIES)}.")
-    ] = "entropy",
+    n: Annotated[int, option("N", "How many rows.", min=1)] = 10,
+    strategy: Annotated[str, option("NAME", f"One of {', '.join(STRATEGIES)}.")] = "entropy",
     out: options.OptionalOut = None,
     seed: options.Seed = 0,
     for_spreadsheet: options.ForSpreadsheet = False,
@@ -31,37 +38,50 @@ def query(
     """Choose the rows of a table whose labels would teach the model most.
 
     Rows that have a value in the target column are left out. Several rows are chosen together, so
-    that none repeats another. Writes their numbers (the first row below the header is 1), what
-    each is worth alone, and their own columns, in the order of what they are worth.
+    that none repeats another. Writes their numbers (the first row below the header is 1), the
+    score of each row alone, and its columns, the highest score first.
 
     Example: bayespoint query unlabelled.csv --model loans.bpm --n 20 --out ask.csv
     """
-    import pandas as pd
-
-    from bayespoint.active.strategies import STRATEGIES
-    from bayespoint.cli.models import model_errors, read_model, read_rows
-    from bayespoint.cli.outputs import STDOUT, check_output, write_table
-    from bayespoint.cli.queries import choose, unlabelled
-
     check_name("strategy", strategy, STRATEGIES)
     check_output(out, data, model, as_json=as_json)
-    notes = Notes(aloud=not as_json)
-    machine = read_model(model, notes)
-    frame = read_rows(data, machine, encoding, notes)
-    X, _ = machine.prepare(frame, notes)
-    pool = unlabelled(frame, machine, notes)
+    notes = Notes(silent=as_json)
+    read = read_model(model, notes)
+    frame = read_rows(data, read, encoding, notes)
+    X, _ = read.prepare(frame, notes)
+    pool = unlabelled(frame, read, notes)
     if n > len(pool):
         bad_usage(f"--n {n} is more than the {count(len(pool), 'row')} to choose from")
-    with ProgressMonitor("choosing"), model_errors(model):
-        chosen, scores = choose(machine, X.iloc[pool], n, strategy, seed)
-    rows = pool[chosen]
-    told = pd.DataFrame({"row": rows + 1, "score": scores})
+    draws = {"n_draws": N_DRAWS, "random_state": seed}
+    with notes.progress("choosing"), model_errors(model):
+        points = split_pipeline(read.pipeline).transform(X.iloc[pool])
+        chosen = active.query(read.machine, points, n, strategy=strategy, **draws)
+        scores = STRATEGIES[strategy].worth(read.machine, points[chosen], **draws)
+    order = np.argsort(-scores, kind="stable")
+    rows = pool[chosen[order]]
+    answer = pd.DataFrame({"row": rows + 1, "score": scores[order]})
     if out is not None:
-        own = frame.iloc[rows].reset_index(drop=True)
-        write_table(pd.concat([told, own], axis=1), out, for_spreadsheet=for_spreadsheet)
-    found = {"out": None if out is None else str(out), "strategy": strategy}
-    lines = zip(map(str, told["row"]), (f"{s:.3f}" for s in scores), strict=True)
-    shown = numbers_table(["row", strategy], list(lines)[:SHOWN])
+        columns = frame.iloc[rows].reset_index(drop=True)
+        write_table(pd.concat([answer, columns], axis=1), out, for_spreadsheet=for_spreadsheet)
+    document = {
+        "out": None if out is None else str(out), "strategy": strategy, **answer.to_dict("list")
+    }  # fmt: skip
+    lines = [
+        (str(row), f"{score:.3f}") for row, score in answer.head(SHOWN).itertuples(index=False)
+    ]
     more = [f"{n - SHOWN} more."] if n > SHOWN else []
     end = [] if out is None else [f"Written to {out}."]
-    notes.end({**found, **told.to_dict("list")}, shown, *more, *end, to_stderr=out == STDOUT)
+    table = numbers_table(["row", strategy], lines)
+    notes.end(document, table, *more, *end, to_stderr=out == STDOUT)
+
+
+def unlabelled(frame: pd.DataFrame, model: Model, notes: Notes) -> NDArray[np.intp]:
+    """Positions of the rows that have no label yet."""
+    if model.target not in frame:
+        return np.arange(len(frame))
+    has_label = read_labels(frame[model.target]).notna().to_numpy()
+    if has_label.all():
+        bad_data(f"every row has a value in {model.target!r} already")
+    if has_label.any():
+        notes.add(f"{count(int(has_label.sum()), 'row')} with a value in {model.target!r} left out")
+    return np.flatnonzero(~has_label)

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+import numpy as np
+import pandas as pd
 
 from bayespoint.cli import options
-from bayespoint.cli.messages import Notes, count
-from bayespoint.cli.progress import ProgressMonitor
-from bayespoint.cli.tables import facts
+from bayespoint.cli.models import Model, model_errors, read_model
+from bayespoint.cli.options import option
+from bayespoint.cli.output.messages import Notes, count
+from bayespoint.cli.output.printing import facts
+from bayespoint.cli.tables.writing import STDOUT, check_output, write_table
+from bayespoint.reports.features import feature_names
+
+INTERCEPT = "intercept"
 
 
 def sample_weights(
     model: options.ModelFile,
     out: options.ArrayOut,
-    n: Annotated[int, typer.Option(metavar="N", min=1, help="How many draws.")] = 100,
+    n: Annotated[int, option("N", "Number of draws.", min=1)] = 100,
     seed: options.Seed = 0,
     for_spreadsheet: options.ForSpreadsheet = False,
     as_json: options.AsJson = False,
@@ -23,27 +29,39 @@ def sample_weights(
     """Draw weight vectors from the posterior of a model.
 
     One row for each draw, or, with more than two classes, for each draw and class (columns draw
-    and class). The weights have the names of the features if the kernel is linear; else they are
-    coordinates in the basis that the engine works in. A .npy file holds the weights alone.
+    and class). With a linear kernel the weights have the names of the features; otherwise they
+    are coordinates in the basis of the engine. A .npy file has the weights alone.
 
     Example: bayespoint sample-weights --model loans.bpm --n 1000 --out weights.csv
     """
-    import pandas as pd
-
-    from bayespoint.cli.models import model_errors, read_model
-    from bayespoint.cli.outputs import STDOUT, check_output, write_table
-    from bayespoint.cli.weights import numbered, weight_names
-
     check_output(out, model, as_json=as_json, arrays=True)
-    notes = Notes(aloud=not as_json)
+    notes = Notes(silent=as_json)
     read = read_model(model, notes, needs_table=False)
-    with ProgressMonitor("drawing"), model_errors(model):
+    with notes.progress("drawing"), model_errors(model):
         weights = read.machine.draw_weights(n, random_state=seed)
-    names = weight_names(read, weights.shape[2], notes)
-    table = pd.DataFrame(weights.reshape(-1, weights.shape[2]), columns=names)
+    n_weights = weights.shape[2]
+    names = weight_names(read, n_weights, notes)
+    table = pd.DataFrame(weights.reshape(-1, n_weights), columns=names)
     if out.suffix.lower() != ".npy":
-        table = numbered(table, read, n)
+        classes = read.classes if len(read.classes) > 2 else read.classes[1:]
+        first = pd.DataFrame({"draw": np.repeat(np.arange(1, n + 1), len(classes))})
+        if len(classes) > 1:
+            first["class"] = np.tile(classes, n)
+        table = pd.concat([first, table], axis=1)
     write_table(table, out, for_spreadsheet=for_spreadsheet)
-    found = {"out": str(out), "draws": n, "rows": len(table), "weights": names}
-    told = facts([("drawn", f"{count(n, 'draw')} of {count(len(names), 'weight')}")])
-    notes.end(found, told, f"Written to {out}.", to_stderr=out == STDOUT)
+    document = {"out": str(out), "draws": n, "rows": len(table), "weights": names}
+    drawn = facts([("drawn", f"{count(n, 'draw')} of {count(len(names), 'weight')}")])
+    notes.end(document, drawn, f"Written to {out}.", to_stderr=out == STDOUT)
+
+
+def weight_names(model: Model, n_weights: int, notes: Notes) -> list[str]:
+    """Names of the weights."""
+    if not model.machine.kernel_.is_linear:
+        notes.add("the kernel is not linear: weights are coordinates in a basis, not of features")
+        return [f"w{number}" for number in range(1, n_weights + 1)]
+    names = feature_names(model.pipeline)
+    if model.kinds:
+        notes.add("numbers were scaled to mean 0 and variance 1, categories are 0 or 1")
+    if len(model.classes) == 2:
+        notes.add(f"positive weights speak for {str(model.classes[1])!r}")
+    return [*names, INTERCEPT] if n_weights > len(names) else names

@@ -1,40 +1,55 @@
-"""``bayespoint train``: a model from a table."""
+"""``bayespoint train``: a model from a table, in memory or in blocks."""
 
 from __future__ import annotations
 
+import tempfile
 import time
-from typing import Annotated, Any
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
 
 import typer
+from sklearn.pipeline import Pipeline
 
-from bayespoint.cli import options
-from bayespoint.cli.messages import Notes
-from bayespoint.cli.tables import facts
+from bayespoint import BayesPointClassifier
+from bayespoint.cli import guarantees, options
+from bayespoint.cli.models import write_model
+from bayespoint.cli.options import option
+from bayespoint.cli.output.errors import bad_data, bad_usage
+from bayespoint.cli.output.messages import FEW, Notes, count, share
+from bayespoint.cli.output.printing import facts
+from bayespoint.cli.pipelines import make_classifier, make_model
+from bayespoint.cli.summaries import count_correct, describe, engine_of, training_lines
+from bayespoint.cli.tables.blocks import TableBlocks, is_too_large, learn_columns, prepared
+from bayespoint.cli.tables.reading import open_blocks, reading_errors
+from bayespoint.cli.tables.training import Roles, TrainingData, TrainingTable, read_training_data
+from bayespoint.cli.tables.writing import check_new
+from bayespoint.exceptions import BlockError, BlocksChangedError, CheckpointError, ClusterError
+from bayespoint.reject import Guarantee
+from bayespoint.reject.calibration import hold_out as hold_out_rows
+from bayespoint.rows import Blocks, checkpoints
+from bayespoint.tools.extras import require
 
-Force = Annotated[bool, typer.Option("--force", help="Overwrite a model that is there.")]
-OutOfCore = Annotated[
-    bool,
-    typer.Option(
-        "--out-of-core",
-        help="Read the table in blocks, with a linear kernel; chosen for tables too large for "
-        "memory.",
-    ),
-]
-Resume = Annotated[
-    bool,
-    typer.Option(
-        "--resume", help="Go on with a training out of core that ended early, from its last round."
-    ),
-]
-Scheduler = Annotated[
-    str | None,
-    typer.Option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="Train on the Dask cluster of this scheduler, such as tcp://node1:8786. Its workers "
-        "read the table in blocks.",
-    ),
-]
+RARE = 0.5  # of the share that a class would have if all were equally frequent
+SELDOM = 0.5  # share of its rows below which a class is seldom predicted
+WITHOUT_WEIGHTS = ("billiard", "perceptron")  # engines that do not accept class weights
+PATIENCE = 10  # seconds until a scheduler must have answered
+
+IN_BLOCKS = (
+    "Read the table in blocks, with a linear kernel; the default for tables too large for memory."
+)
+RESUME = "Continue an out-of-core training that was interrupted, from its last round."
+SCHEDULER = (
+    "Train on the Dask cluster of this scheduler, such as tcp://node1:8786. Its workers read the "
+    "table in blocks."
+)
+
+Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing model.")]
+OutOfCore = Annotated[bool, typer.Option("--out-of-core", help=IN_BLOCKS)]
+Resume = Annotated[bool, typer.Option("--resume", help=RESUME)]
+Scheduler = Annotated[str | None, option("ADDRESS", SCHEDULER)]
 
 
 def train(
@@ -60,70 +75,181 @@ def train(
     encoding: options.Encoding = "utf-8",
     as_json: options.AsJson = False,
 ) -> None:
-    """Train a classifier on a table and keep it in a file.
+    """Train a classifier on a table and save it in a file.
 
-    Numbers are scaled, texts become categories, missing values are filled in; what else is done
-    with a column is said. A model that is there is overwritten with --force only.
+    Numbers are scaled, texts become categories, and missing values are filled in. Notes say what
+    else is done with a column. An existing model is overwritten only with --force.
 
-    With --max-error a part of the rows is not trained on: it sets a threshold below which predict
-    rejects rows. With the probability --confidence, the error on the accepted rows is at most R.
+    With --max-error some rows are held out: they set a threshold below which predict rejects
+    rows. With the probability --confidence, the error on the accepted rows is at most R.
 
-    A table too large for memory is read in blocks, once in every round; --out-of-core does so with
-    any table. Rounds are kept in FILE.checkpoint, from where --resume goes on after a crash. With
-    --scheduler the workers of a Dask cluster read the blocks, and learn from them.
+    A table too large for memory is read in blocks, once in every round; --out-of-core does so
+    with any table. Rounds are saved in FILE.checkpoint, and --resume continues from there after a
+    crash. With --scheduler the workers of a Dask cluster read the blocks and learn from them.
 
     Example: bayespoint train loans.csv --target repaid --model loans.bpm --max-error 0.05
     """
-    from bayespoint.cli import guarantees
-    from bayespoint.cli.balance import say_balance
-    from bayespoint.cli.errors import bad_usage
-    from bayespoint.cli.models import write_model
-    from bayespoint.cli.out_of_core import is_too_large, train_out_of_core
-    from bayespoint.cli.outputs import check_new
-    from bayespoint.cli.recipe import make_classifier, make_model
-    from bayespoint.cli.table_blocks import Roles
-    from bayespoint.cli.training import describe, read_training_data, summary
-    from bayespoint.reject.calibration import hold_out as split
-
-    notes = Notes(aloud=not as_json)
-    options.check_guarantee(max_error, confidence=confidence, hold_out=hold_out)
+    notes = Notes(silent=as_json)
+    guarantees.check(max_error, confidence=confidence, hold_out=hold_out)
     check_new(model, force, data)
     machine = make_classifier(engine, kernel, param or [], seed, jobs, device)
+    roles = Roles.of(target, drop, number, category)
     in_blocks = out_of_core or resume or scheduler is not None
     why = "" if in_blocks else is_too_large(data)
-    if in_blocks or why:
-        if max_error is not None:
-            bad_usage("--max-error needs a table that fits in memory, not --out-of-core")
-        roles = Roles(target, drop or [], number or [], category or [])
-        train_out_of_core(
-            machine, data, roles, model, encoding, notes, why, scheduler, resume=resume
-        )
-        return
-    rows = read_training_data(
-        data, target, drop or [], encoding, notes, numbers=number or [], categories=category or []
-    )
-    fitted: Any = make_model(rows.kinds, machine)
-    started = time.perf_counter()
-    guarantee = None
-    if max_error is None:
-        with notes.training():
-            kept = fitted.fit(rows.X, rows.y)
+    if not in_blocks and not why:
+        rows = read_training_data(data, roles, encoding, notes)
+        part = {"calibration_size": hold_out or guarantees.HELD_OUT, "random_state": seed}
+        trained = train_in_memory(machine, rows, notes, max_error, confidence, **part)
+    elif max_error is not None:
+        bad_usage("--max-error needs a table that fits in memory, not --out-of-core")
     else:
-        share = options.SHARE if hold_out is None else hold_out
-        level = options.LEVEL if confidence is None else confidence
-        part = {"calibration_size": share, "random_state": seed}
-        trained, held = split(rows.y, share, seed)
-        notes.add(f"{len(held)} of {len(rows.y)} rows are held out, to set the threshold")
-        with notes.training():
-            wrapped = guarantees.selective(fitted, max_error, level, **part)
-            kept = guarantees.fit(wrapped, rows.X, rows.y)
-        fitted, guarantee = kept.estimator_, kept.guarantee_
-        rows = rows.part(trained)
-    seconds = time.perf_counter() - started
-    found = {"target": target, **describe(fitted, rows), "seconds": seconds}
-    found["guarantee"] = guarantees.as_json(guarantee)
-    say_balance(found, machine, notes)
+        trained = train_in_blocks(
+            machine, data, roles, model, encoding, notes, why, scheduler, resume
+        )
+    pipeline, guarantee = trained.pipeline, trained.guarantee
+    found = describe(pipeline[-1], trained.table, trained.correct)
+    found |= {"seconds": trained.seconds, "guarantee": guarantees.describe(guarantee)}
+    note_rare_classes(found, pipeline[-1], notes)
     found["notes"] = list(notes)
-    write_model(kept, model, rows.kinds, found, rows.columns())
-    lines = [*summary(found), *guarantees.lines(guarantee), ("time", f"{seconds:.1f} s")]
+    write_model(trained.estimator, model, trained.table.kinds, found, trained.columns)
+    time_line = ("time", f"{trained.seconds:.1f} s")
+    lines = [*training_lines(found), *guarantees.lines(guarantee), time_line]
     notes.end({"model": str(model), **found}, facts(lines), f"Model written to {model}.")
+
+
+class Trained(NamedTuple):
+    """A model, and what it was trained on."""
+
+    estimator: Any  # the pipeline, or the classifier around it that rejects rows
+    table: TrainingTable
+    columns: dict[str, dict[str, Any]]
+    correct: Counter
+    seconds: float
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """Columns and classifier."""
+        return getattr(self.estimator, "estimator_", self.estimator)
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """The guaranteed error, if there is one."""
+        return getattr(self.estimator, "guarantee_", None)
+
+
+def train_in_memory(
+    machine: BayesPointClassifier,
+    rows: TrainingData,
+    notes: Notes,
+    max_error: float | None,
+    confidence: float | None,
+    **part: Any,
+) -> Trained:
+    """Train on a table, or on a part of it if the error is to be guaranteed."""
+    started = time.perf_counter()
+    model: Any = make_model(rows.kinds, machine)
+    trained_on = rows
+    if max_error is not None:
+        kept, held = hold_out_rows(rows.y, *part.values())
+        notes.add(f"{len(held)} of {len(rows.y)} rows are held out, to set the threshold")
+        trained_on = rows.part(kept)
+    with notes.training():
+        if max_error is None:
+            model.fit(rows.X, rows.y)
+        else:
+            model = guarantees.fit(model, rows.X, rows.y, max_error, confidence, **part)
+    seconds = time.perf_counter() - started
+    pipeline = getattr(model, "estimator_", model)
+    correct = count_correct(pipeline, trained_on.X, trained_on.y)
+    return Trained(model, trained_on, trained_on.columns(), correct, seconds)
+
+
+def train_in_blocks(
+    machine: BayesPointClassifier,
+    data: Path,
+    roles: Roles,
+    model: Path,
+    encoding: str,
+    notes: Notes,
+    why: str,
+    scheduler: str | None,
+    resume: bool,
+) -> Trained:
+    """Train on a table that is read in blocks, here or by the workers of a cluster."""
+    started = time.perf_counter()
+    try:
+        with notes.training(), reading_errors(data, encoding):
+            source = open_blocks(data if scheduler is None else data.absolute(), encoding)
+            in_blocks = f"{data.name} is read in {count(len(source), 'block')}, out of core"
+            notes.add(f"{in_blocks}: {why}" if why else in_blocks)
+            table = learn_columns(source, roles, notes)
+            rows = TableBlocks(source, table)
+            correct: Counter = Counter()
+            with tempfile.TemporaryDirectory(dir=model.parent, prefix=".bayespoint-") as folder:
+                # Workers prepare the rows themselves, and keep them in memory.
+                blocks = rows if scheduler is not None else prepared(rows, Path(folder), notes)
+                with checkpoints(model.with_name(f"{model.name}.checkpoint"), resume=resume):
+                    fitted = fit_blocks(machine, blocks, scheduler)
+                for X, y, _ in blocks:
+                    if y is not None and len(y):
+                        correct += count_correct(fitted, X, y)
+    except (BlockError, BlocksChangedError, CheckpointError) as error:
+        bad_data(f"{data}: {error}")
+    pipeline = Pipeline([("columns", table.transformer), ("machine", fitted)])
+    return Trained(pipeline, table, table.columns, correct, time.perf_counter() - started)
+
+
+def fit_blocks(
+    machine: BayesPointClassifier, rows: Blocks, scheduler: str | None
+) -> BayesPointClassifier:
+    """The classifier, fitted here or on the cluster of a scheduler."""
+    if scheduler is None:
+        return machine.fit(rows)
+    with connected(scheduler) as client:
+        from bayespoint.classifier.dask import DaskBayesPointClassifier
+        from bayespoint.rows.dask.cluster import Cluster
+        from bayespoint.rows.dask.inputs import held
+
+        params = machine.get_params(deep=False)
+        able = DaskBayesPointClassifier._get_param_names()
+        classifier = DaskBayesPointClassifier(
+            client=client, **{name: params[name] for name in able if name != "client"}
+        )
+        return classifier.fit(held(Cluster(client), rows)).to_local()
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Any]:
+    """A client of the scheduler; ends the command if there is none, or if it is lost."""
+    require("distributed", "dask", "--scheduler")
+    from distributed import Client
+
+    try:
+        client = Client(address, timeout=PATIENCE, set_as_default=False)
+    except (OSError, ValueError) as error:
+        bad_usage(f"--scheduler {address}: no scheduler answers ({type(error).__name__})")
+    with client:
+        try:
+            yield client
+        except ClusterError as error:
+            bad_data(str(error))
+
+
+def note_rare_classes(found: dict[str, Any], machine: BayesPointClassifier, notes: Notes) -> None:
+    """Suggest ``class_weight`` where rare classes are seldom predicted."""
+    if machine.class_weight is not None or engine_of(machine).alias in WITHOUT_WEIGHTS:
+        return
+    total, fair = found["rows"], 1 / len(found["classes"])
+    rare = [
+        f"{label!r} ({share(n / total)} of the rows, {share(found['training_recall'][label])} of "
+        "them recognised)"
+        for label, n in found["classes"].items()
+        if 0 < n / total < RARE * fair and found["training_recall"][label] < SELDOM
+    ]
+    if rare:
+        more = f" and {len(rare) - FEW} more" if rare[FEW:] else ""
+        notes.add(
+            f"rare classes are seldom predicted: {', '.join(rare[:FEW])}{more}; --param "
+            "class_weight=balanced recognises more of them, with more mistakes in other classes, "
+            "and probabilities as if all classes were equally frequent"
+        )

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Annotated
 
-import typer
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 
 from bayespoint.cli import options
-from bayespoint.cli.messages import Notes, count
-from bayespoint.cli.tables import facts
+from bayespoint.cli.models import Model, read_labelled, read_model, write_model
+from bayespoint.cli.options import option
+from bayespoint.cli.output.errors import bad_usage
+from bayespoint.cli.output.messages import Notes, count
+from bayespoint.cli.output.printing import facts
+from bayespoint.cli.pipelines import make_classifier, make_model
+from bayespoint.cli.summaries import count_correct, describe, training_lines
+from bayespoint.cli.tables.labels import class_array, known_labels, read_labels
+from bayespoint.cli.tables.training import Roles, TrainingData, read_training_data
+from bayespoint.cli.tables.writing import check_place
+from bayespoint.engines.base import ENGINES
+from bayespoint.tools.pipelines import split_pipeline
 
-Classes = Annotated[
-    str | None,
-    typer.Option(
-        metavar="A,B,...",
-        help="All classes that will ever come; by default those of the first table.",
-    ),
-]
-FirstEngine = Annotated[
-    str | None, typer.Option(metavar="NAME", help="ep (the default) or laplace.")
-]
+ABLE = [name for name, engine in sorted(ENGINES.items()) if engine.can_update]
+FIRST = "ep"  # the engine, if none is named
+
+ALL = "All classes that may ever occur; by default those of the first table."
+
+Classes = Annotated[str | None, option("A,B,...", ALL)]
+Engine = Annotated[str | None, option("NAME", f"{' or '.join(ABLE)}; {FIRST} by default.")]
 
 
 def train_incremental(
@@ -28,7 +38,7 @@ def train_incremental(
     target: options.Target,
     model: options.ModelFile,
     classes: Classes = None,
-    engine: FirstEngine = None,
+    engine: Engine = None,
     param: options.Param = None,
     drop: options.Drop = None,
     number: options.Number = None,
@@ -36,37 +46,34 @@ def train_incremental(
     encoding: options.Encoding = "utf-8",
     as_json: options.AsJson = False,
 ) -> None:
-    """Train a model on a table, and go on with further tables later.
+    """Train a model on a table, and continue with further tables later.
 
-    The first call makes the model. Every later one takes what it has learned so far as the prior,
+    The first call creates the model. Every later one takes the posterior so far as the prior,
     adds the rows of its table, and replaces the file. Columns, scales and categories stay those of
-    the first table, so let it be a typical one; engine, parameters and classes belong to the first
-    call, too.
+    the first table, so it should be a typical one. Engine, parameters and classes can be given in
+    the first call only.
 
     Example: bayespoint train-incremental monday.csv --target repaid --model loans.bpm
     """
-    from bayespoint.cli.incremental import First, begin, check_first_only, go_on
-    from bayespoint.cli.models import read_model, write_model
-    from bayespoint.cli.outputs import check_place
-    from bayespoint.cli.training import describe, summary
-
-    notes = Notes(aloud=not as_json)
+    notes = Notes(silent=as_json)
     check_place(model, "--model", data)
     started = time.perf_counter()
-    first = First(engine or "ep", param or [], drop or [], number or [], category or [])
+    first_only = {
+        "--engine": engine, "--param": param, "--drop": drop, "--number": number,
+        "--category": category,
+    }  # fmt: skip
+    given = ", ".join(sorted(name for name, value in first_only.items() if value))
     if model.exists():
-        given = {
-            "--engine": engine, "--param": param, "--drop": drop, "--number": number,
-            "--category": category,
-        }  # fmt: skip
-        check_first_only({name for name, value in given.items() if value}, model)
+        if given:
+            bad_usage(f"{model} exists already, and {given} can be given in the first call only")
         before = read_model(model, notes)
-        pipeline, rows = go_on(data, target, before, classes, encoding, notes)
+        pipeline, rows = proceed(data, target, before, classes, encoding, notes)
         earlier, columns = before.summary, before.columns
     else:
-        pipeline, rows = begin(data, target, classes, first, encoding, notes)
+        roles = Roles.of(target, drop, number, category)
+        pipeline, rows = begin(data, roles, classes, engine or FIRST, param or [], encoding, notes)
         earlier, columns = {}, rows.columns()
-    found = {"target": target, **describe(pipeline, rows)}
+    found = describe(pipeline[-1], rows, count_correct(pipeline, rows.X, rows.y))
     found["seconds"] = time.perf_counter() - started
     found["batches"] = earlier.get("batches", 1 if earlier else 0) + 1
     found["rows_of_all_batches"] = (
@@ -74,6 +81,65 @@ def train_incremental(
     )
     found["notes"] = [*earlier.get("notes", []), *notes]
     write_model(pipeline, model, rows.kinds, found, columns)
-    told = f"{found['batches']}, with {count(found['rows_of_all_batches'], 'row')} together"
-    lines = [*summary(found), ("tables", told), ("time", f"{found['seconds']:.1f} s")]
+    total = f"{found['batches']}, with {count(found['rows_of_all_batches'], 'row')} together"
+    lines = [*training_lines(found), ("tables", total), ("time", f"{found['seconds']:.1f} s")]
     notes.end({"model": str(model), **found}, facts(lines), f"Model written to {model}.")
+
+
+def begin(
+    data: Path,
+    roles: Roles,
+    classes: str | None,
+    engine: str,
+    params: list[str],
+    encoding: str,
+    notes: Notes,
+) -> tuple[Pipeline, TrainingData]:
+    """A new model of the first table."""
+    if engine in ENGINES and engine not in ABLE:
+        bad_usage(f"{engine} does not support batch learning; {' and '.join(ABLE)} do")
+    machine = make_classifier(engine, "linear", params, 0, None)
+    rows = read_training_data(data, roles, encoding, notes, needs_classes=classes is None)
+    known = class_array(sorted(rows.counts)) if classes is None else parse_classes(classes)
+    labels = known_labels(pd.Series(rows.y), known, roles.target)
+    rows = rows.labelled(labels, known.tolist())
+    notes.add("columns, scales and categories of this first table apply to all further ones")
+    pipeline = make_model(rows.kinds, machine)
+    points = pipeline[:-1].fit_transform(rows.X)
+    with notes.training():
+        machine.partial_fit(points, labels, classes=known)
+    return pipeline, rows
+
+
+def proceed(
+    data: Path, target: str, model: Model, classes: str | None, encoding: str, notes: Notes
+) -> tuple[Pipeline, TrainingData]:
+    """The model, after one more table."""
+    if target != model.target:
+        bad_usage(f"the model predicts {model.target!r}, not {target!r} (--target)")
+    if model.selective is not None:
+        bad_usage(
+            f"{model.path} guarantees an error, which would not hold after further training; start "
+            "with a model that was trained without --max-error"
+        )
+    if not hasattr(model.machine, "partial_fit") or hasattr(model.machine, "chosen_params_"):
+        bad_usage(
+            f"{model.path} cannot learn from further tables: this needs --kernel linear and "
+            f"--engine {' or '.join(ABLE)}"
+        )
+    known = list(map(str, model.classes))
+    if classes is not None and set(map(str, parse_classes(classes))) != set(known):
+        bad_usage(f"the classes of the model are {', '.join(known)}; omit --classes")
+    _, rows = read_labelled(data, model, target, encoding, notes)
+    points = split_pipeline(model.pipeline).transform(rows.X)
+    with notes.training():
+        model.machine.partial_fit(points, rows.y)
+    return model.pipeline, rows
+
+
+def parse_classes(text: str) -> NDArray:
+    """Classes as given by an option; ends the command if there are fewer than two."""
+    labels = read_labels(pd.Series([name.strip() for name in text.split(",")], dtype=object))
+    if labels.isna().any() or len(set(labels)) < 2:
+        bad_usage(f"--classes needs at least two names, such as no,yes; not {text!r}")
+    return class_array(sorted(set(labels)))

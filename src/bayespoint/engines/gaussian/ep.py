@@ -17,11 +17,6 @@ from sklearn.base import clone
 from bayespoint.engines.base import Engine
 from bayespoint.engines.gaussian.factorised import FactorisedSites, sparse_rows
 from bayespoint.engines.gaussian.gaussians import OutputGaussian, WeightGaussian
-from bayespoint.engines.gaussian.joint.factorised import (
-    FactorisedJointSites,
-    prior_of_contrasts,
-    run_factorised,
-)
 from bayespoint.engines.gaussian.joint.gaussians import WeightJoint
 from bayespoint.engines.gaussian.joint.runs import run_jointly
 from bayespoint.engines.gaussian.joint.sites import JointSites, SequentialSites
@@ -36,16 +31,22 @@ from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
 from bayespoint.engines.gaussian.sites import Sites
 from bayespoint.engines.gaussian.span import Span, spans
 from bayespoint.engines.gaussian.streams import forgets, is_filter, run_filter, run_passes
-from bayespoint.engines.gaussian.sweeps import COLLAPSE, SiteKeeper, independence_warnings, iterate
+from bayespoint.engines.gaussian.sweeps import (
+    COLLAPSE,
+    SiteKeeper,
+    Sweeping,
+    Sweeps,
+    independence_warnings,
+    iterate,
+)
 from bayespoint.engines.gaussian.tasks import Ending, TaskResult, learn_tasks
-from bayespoint.engines.gaussian.tied import TiedSites
 from bayespoint.engines.progress import Progress
 from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
 from bayespoint.likelihoods import ArgmaxLikelihood, ProbitLikelihood
 from bayespoint.posteriors import GaussianPosterior, JointPosterior, StreamPosterior
 from bayespoint.spaces import BasisSpace, Coordinates, ProcessSpace
-from bayespoint.tools.validation import check_choice, check_flag, check_number, parameter_error
+from bayespoint.tools.validation import check_choice, check_number, parameter_error
 
 # Noise, as a share of the outputs before any label, that is enough for any labels: 1e-5 converged
 # in 300 of 300 cases (15 data sets, 10 kernels), and a third in 420 of 420 with flipped labels.
@@ -81,9 +82,8 @@ class ExpectationPropagation(Engine):
     covariance : {"full", "diagonal"}, default="full"
         ``"diagonal"`` treats the weights as independent: a pass costs as much as the data have
         entries that are not zero, and sparse input stays sparse. It warns where a check of a few
-        outputs shows that it makes a difference (not after a single pass). Several classes that are
-        learned together have independent weights of C - 1 contrasts instead, differences of their
-        outputs, and the order of the classes makes a small difference (see Notes).
+        outputs shows that it makes a difference (not after a single pass). Several classes then
+        have one task each.
     schedule : {"sequential", "parallel"}, default="sequential"
         Whether sites change one after another (in blocks, exactly) or all at once. Both converge to
         the same point; the first in fewer sweeps and nearly always.
@@ -110,10 +110,6 @@ class ExpectationPropagation(Engine):
         side, weights them by their evidence, and recalibrates probabilities. Needs
         ``covariance="diagonal"``; ``prior_scale="auto"`` is then the scale at which outputs of the
         first batch have the variance 1.
-    tied : bool, default=False
-        Whether the points of a batch send each weight the same message (stochastic EP): two
-        numbers a weight instead of two for each entry of the data, and nearly as good. Needs
-        ``covariance="diagonal"``, and matters if ``max_iter`` is more than 1.
 
     Notes
     -----
@@ -145,11 +141,6 @@ class ExpectationPropagation(Engine):
     and those of rare ones by visits. With several passes, or with sample weights, the weights of a
     batch forget once, before it.
 
-    With ``multi_class="joint"`` and ``covariance="diagonal"`` the contrasts are Helmert's: the
-    first class against the second, both against the third, and so on. Since they are taken as
-    independent, classes in another order give other probabilities, by 0.02 at most in a test with
-    three classes, and 0.03 with five.
-
     References
     ----------
     R. Herbrich, Introduction to Probabilistic Machine Learning, Unit 9: Bayesian Classification
@@ -159,8 +150,6 @@ class ExpectationPropagation(Engine):
 
     T. Graepel, J. Quinonero Candela, T. Borchert and R. Herbrich, Web-Scale Bayesian Click-Through
     Rate Prediction for Sponsored Search Advertising in Microsoft's Bing Search Engine, ICML 2010.
-
-    Y. Li, J. M. Hernandez-Lobato and R. E. Turner, Stochastic Expectation Propagation, NIPS 2015.
 
     Examples
     --------
@@ -183,7 +172,7 @@ class ExpectationPropagation(Engine):
     space = ProcessSpace
     device_space = ProcessSpace
     can_update = True
-    can_join = True
+    codings = ("binary", "one_vs_rest", "joint")
 
     noise: float = 1.0
     prior_scale: float | ArrayLike | str = "auto"
@@ -197,7 +186,11 @@ class ExpectationPropagation(Engine):
     prior_covariance: ArrayLike | None = None
     intercept_scale: float | None = None
     decay: float | str = 1.0
-    tied: bool = False
+
+    @property
+    def likelihood(self) -> ProbitLikelihood:
+        """How labels of one task come from its outputs."""
+        return ProbitLikelihood(float(self.noise), float(self.label_noise))
 
     def check(self) -> None:
         """Raise a ValueError for a parameter that is not allowed."""
@@ -210,11 +203,8 @@ class ExpectationPropagation(Engine):
         check_number(self, "max_iter", low=1, integer=True)
         check_prior(self)
         check_number(self, "decay", low=0, high=1, closed="right", also=("auto",))
-        check_flag(self, "tied")
-        if self.covariance != "diagonal":
-            for name, none in (("decay", 1.0), ("tied", False)):
-                if getattr(self, name) != none:
-                    raise parameter_error(self, name, f"{none} unless covariance='diagonal'")
+        if self.covariance != "diagonal" and self.decay != 1.0:
+            raise parameter_error(self, "decay", "1.0 unless covariance='diagonal'")
         if self.covariance == "diagonal":
             if self.schedule == "parallel":
                 raise parameter_error(self, "schedule", "'sequential' if covariance='diagonal'")
@@ -235,7 +225,7 @@ class ExpectationPropagation(Engine):
         self, space: BasisSpace, targets: NDArray[np.int8], request: Request
     ) -> tuple[GaussianPosterior | JointPosterior | StreamPosterior, Run]:
         """Find the sites of each task; see the base class."""
-        if self.covariance == "diagonal" and not request.joint:
+        if self.covariance == "diagonal" and request.coding != "joint":
             weight = request.sample_weight
             if is_filter(self) and (weight is None or (weight == 1).all()):
                 return run_filter(self, space, targets, request)
@@ -244,7 +234,7 @@ class ExpectationPropagation(Engine):
                 return run_passes(self, space, targets, request, learn)
         if isinstance(self.prior_scale, str):
             return run_with_best_scale(self, space, targets, request)
-        if request.joint:
+        if request.coding == "joint":
             return self._run_jointly(space, targets, request)
         if request.device is not None and self.schedule == "sequential":
             return clone(self).set_params(schedule="parallel").run(space, targets, request)
@@ -262,7 +252,7 @@ class ExpectationPropagation(Engine):
         """Find the sites of each task, given what was known before."""
         n_points, n_tasks = targets.shape
         weight = request.weights(n_points)
-        likelihood = ProbitLikelihood(float(self.noise), float(self.label_noise))
+        likelihood = self.likelihood
         is_full = self.covariance == "full"
         in_span = spans(space, before) if is_full else [Span(sparse_rows(space))] * n_tasks
         ratios = np.ones(n_tasks)
@@ -271,19 +261,20 @@ class ExpectationPropagation(Engine):
             span, prior = in_span[task], before[task]
             data = targets[:, task], weight, likelihood
             sites = self._sites(span.space, span.project(prior), *data)
-            changes, reason = iterate(self, sites, progress)
+            sweeps = self._sweep(sites, progress)
             result = span.lift(sites.result(), prior)
             if self.max_iter > 1:
                 ratios[task] = sites.variance_ratio()
-            remedy = self._remedy(reason, result.training_error, sites.radius)
-            return result, Ending(changes, reason, remedy)
+            return result, self.ending(sweeps, result.training_error)
 
         size = space.n_coordinates**2 if is_full else 0
         posterior, run = learn_tasks(self, learn, n_tasks, "sweeps", likelihood, request, size)
         return posterior, self._with_check(run, ratios)
 
-    def why_not_joint(self) -> str | None:
+    def why_not(self, coding: str) -> str | None:
         """Flips mix all classes, and hard labels and single passes have no joint form here."""
+        if coding != "joint":
+            return super().why_not(coding)
         if self.label_noise > 0:
             return f"label_noise={self.label_noise:g} mixes the outputs of all classes"
         if self.noise == 0:
@@ -292,10 +283,10 @@ class ExpectationPropagation(Engine):
             return f"the square of noise={self.noise:g} vanishes"
         if self.noise > LARGE:
             return f"the square of noise={self.noise:g} overflows"
-        if self.max_iter == 1 and self.covariance == "full":
+        if self.covariance == "diagonal":
+            return "covariance='diagonal' treats all weights as independent"
+        if self.max_iter == 1:
             return "max_iter=1 is a single pass through separate tasks"
-        if forgets(self) or self.tied:
-            return "weights that forget, and tied sites, are those of separate tasks"
         return None
 
     def _run_jointly(
@@ -303,42 +294,22 @@ class ExpectationPropagation(Engine):
     ) -> tuple[JointPosterior, Run]:
         """Find the sites of all classes together."""
         likelihood = ArgmaxLikelihood(float(self.noise))
-        if self.covariance == "diagonal":
-            return self._run_factorised(space, targets, request, likelihood)
 
         def learn(gaussian: Any, codes: NDArray, weight: NDArray, progress: Progress) -> tuple:
             few = isinstance(gaussian, WeightJoint) and gaussian.mean.size <= FEW_WEIGHTS
             in_turn = few and self.schedule == "sequential" and request.device is None
             kind = SequentialSites if in_turn else JointSites
             sites = kind(gaussian, codes, weight, likelihood)
-            changes, reason = iterate(self, sites, progress)
-            remedy = self._remedy(reason, gaussian.error(codes), sites.radius)
-            return sites, Ending(changes, reason, remedy)
+            sweeps = self._sweep(sites, progress)
+            return sites, self.ending(sweeps, gaussian.error(codes))
 
         return run_jointly(self, space, targets, request, likelihood, "sweeps", learn)
 
-    def _run_factorised(
-        self,
-        space: BasisSpace,
-        targets: NDArray[np.int8],
-        request: Request,
-        likelihood: ArgmaxLikelihood,
-    ) -> tuple[JointPosterior, Run]:
-        """Find the sites of all classes together, with independent weights."""
-        prior = prior_of_contrasts(self, space, targets.shape[1], request.start)
-        self._check_range(space, prior)
-        ratio = np.ones(1)
-
-        def learn(sites: FactorisedJointSites, progress: Progress) -> Ending:
-            changes, reason = iterate(self, sites, progress)
-            if self.max_iter > 1:
-                ratio[0] = sites.variance_ratio()
-            return Ending(
-                changes, reason, self._remedy(reason, sites.training_error(), sites.radius)
-            )
-
-        posterior, run = run_factorised(self, space, targets, request, likelihood, prior, learn)
-        return posterior, self._with_check(run, ratio)
+    def _sweep(self, sites: Sweeping, progress: Progress) -> Sweeps:
+        """Sweep over the sites of one task, or of all classes together, until they are at rest."""
+        sweeps = Sweeps.of(self, sites, in_turn=self.schedule == "sequential")
+        iterate(self, [sweeps], progress)
+        return sweeps
 
     def _with_check(self, run: Run, ratios: NDArray[np.float64]) -> Run:
         """The run of a covariance that may be diagonal, and the check of it."""
@@ -349,8 +320,8 @@ class ExpectationPropagation(Engine):
     def _sites(self, space: Coordinates, prior: GaussianPrior, *data: Any) -> SiteKeeper:
         """The sites of one task, before the first sweep."""
         if self.covariance == "diagonal":
-            return (TiedSites if self.tied else FactorisedSites)(space, prior, *data)
-        many = space.on_device is None and space.n_coordinates >= MOSTLY * space.n_points
+            return FactorisedSites(space, prior, *data)
+        many = space.device is None and space.n_coordinates >= MOSTLY * space.n_points
         gaussian = OutputGaussian if many else WeightGaussian
         return Sites(gaussian(space, prior), *data, at_once=self.schedule == "parallel")
 
@@ -367,6 +338,11 @@ class ExpectationPropagation(Engine):
                 f"to {mean:g} and features up to {feature:g}. Scale the features, and take noise "
                 f"and prior nearer to 1."
             )
+
+    def ending(self, sweeps: Sweeps, training_error: float) -> Ending:
+        """How the sweeps of a task ended, and what to do if they did not converge."""
+        remedy = self._remedy(sweeps.reason, training_error, sweeps.sites.radius)
+        return Ending(sweeps.changes, sweeps.reason, remedy)
 
     def _remedy(self, reason: str, training_error: float, radius: float) -> str:
         """What to do about a task that did not converge, whose outputs have the scale radius."""

@@ -57,10 +57,11 @@ def run_with_best_scale(
     scale = 1.0
     given = engine.prior_mean, engine.prior_covariance, engine.intercept_scale
     is_plain = request.start is None and all(one is None for one in given)
-    if (request.joint or not space.is_linear) and is_plain and has_gradient(engine):
+    is_joint = request.coding == "joint"
+    if (is_joint or not space.is_linear) and is_plain and has_gradient(engine):
         scale = best_scale(engine, space, targets, request)
     posterior, run = with_scale(engine, scale).run(space, targets, request)
-    n_runs = 1 if request.joint else targets.shape[1]
+    n_runs = 1 if is_joint else targets.shape[1]
     measures = {**run.measures, "prior_scale": np.full(n_runs, scale)}
     return posterior, replace(run, measures=measures)
 
@@ -71,7 +72,9 @@ def best_scale(
     """The prior scale of the largest evidence."""
     n_tasks = targets.shape[1]
     enough = int(ENOUGH / n_tasks**0.6)
-    if enough < OF_CLASS * n_tasks and not request.joint:  # which takes a few times the operations
+    if (
+        enough < OF_CLASS * n_tasks and request.coding != "joint"
+    ):  # which takes a few times the operations
         enough = ENOUGH
     sizes = [enough // FEW, enough] if space.n_points > enough // FEW else [enough]
     log_scale = np.zeros(1)
@@ -92,7 +95,7 @@ def best_log_scale(
     """The logarithm of the best scale for some of the points, from a start on."""
     part, targets = Part(space.rows(some)), targets[some]
     weight = None if request.sample_weight is None else request.sample_weight[some]
-    on_part = Request(sample_weight=weight, n_jobs=request.n_jobs, joint=request.joint)
+    on_part = Request(sample_weight=weight, n_jobs=request.n_jobs, coding=request.coding)
 
     def evidence(log_scale: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         tried = with_scale(engine, float(np.exp(log_scale[0]))).set_params(**ROUGH)
@@ -101,7 +104,10 @@ def best_log_scale(
         slope = evidence_gradient(tried, part, part.rows(), targets, posterior, name, weight)
         return float(posterior.log_evidence.sum()), np.array([slope["prior_scale"]])
 
-    bounds, flat = (np.log([NARROW]), np.log([WIDE])), FLAT_OF_ALL if request.joint else FLAT
+    bounds, flat = (
+        (np.log([NARROW]), np.log([WIDE])),
+        FLAT_OF_ALL if request.coding == "joint" else FLAT,
+    )
     return climb(evidence, start, *bounds, slope=flat, max_calls=20).x
 
 

@@ -11,11 +11,10 @@ from scipy.linalg import LinAlgError
 from bayespoint import _core
 from bayespoint.engines.gaussian.gaussians import Gaussian
 from bayespoint.engines.gaussian.prior import LARGE
-from bayespoint.engines.gaussian.tasks import TaskResult
-from bayespoint.gpu.arrays import to_host
-from bayespoint.gpu.devices import is_tensor
+from bayespoint.engines.gaussian.tasks import TaskResult, log_evidence
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors import Messages
+from bayespoint.tools.arrays import to_host
 
 BLOCK = 64  # points a block; fastest of 16 ... 256 on MNIST
 COARSE = 1e-4  # move down to which float32 is good enough
@@ -130,18 +129,17 @@ class Sites:
                     ) from None
                 self.a, self.b = self.a / 2, self.b / 2
         space, prior, factor = self.gaussian.space, self.gaussian.prior, self.gaussian.factor
-        # mu^T Sigma^-1 mu - m^T Sigma_0^-1 m
         move = prior.moved(space, factor, self.shift, self.rate)
         square = move @ prior.pull + self.shift @ self._f
-        factor = to_host(factor) if is_tensor(factor) else factor
+        factor = to_host(factor)
         left_out, constant = _core.ep.summary(
-            self.e, self._f, self.y, self.a, self.b, self._removed, *self.likelihood.constants
+            self.e, self._f, self.y, self.a, self.b, self._removed, self.likelihood.constants
         )
         log_det = 2 * np.log(factor.diagonal()).sum() - prior.log_determinant
         return TaskResult(
             self.gaussian.mean,
             factor,
-            float(self.weight @ constant + 0.5 * log_det + 0.5 * square),
+            log_evidence(self.weight @ constant, log_det, square),
             left_out,
             float((self.y * self._f <= 0).mean()),
             Messages(self.shift, self.rate),
@@ -189,7 +187,7 @@ class Sites:
         a, b, e = self.a[own], self.b[own], self.e[own]
         U, down, g, moved = _core.ep.sweep_block(
             K.astype(np.float64, copy=False), f, self.y[own], self.weight[own], a, b,
-            self._removed[own], TRUSTED[z.dtype] * self._known[own], *self.likelihood.constants,
+            self._removed[own], TRUSTED[z.dtype] * self._known[own], self.likelihood.constants,
             share, e,
         )  # fmt: skip
         self.a[own], self.b[own], self.e[own] = a, b, e
@@ -230,7 +228,7 @@ class Sites:
     def _expect(self, e: NDArray, f: NDArray) -> None:
         """Steps 1 to 3 for all sites: what each should be, and how far it is from that."""
         *self._wanted, self._moves = _core.ep.all_sites(
-            e, f, self.y, self.a, self.b, self._removed, *self.likelihood.constants
+            e, f, self.y, self.a, self.b, self._removed, self.likelihood.constants
         )
         self._left = largest(self._moves)
 

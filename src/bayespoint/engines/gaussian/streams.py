@@ -118,7 +118,7 @@ def begin_stream(
     engine: Any, space: BasisSpace, rows: Any, n_tasks: int, start: Any
 ) -> StreamPosterior:
     """The posterior before a batch, at each rate of the engine."""
-    likelihood = ProbitLikelihood(float(engine.noise), float(engine.label_noise))
+    likelihood = engine.likelihood
     n_rates = len(HALF_LIVES) if isinstance(engine.decay, str) else 1
     if isinstance(start, StreamPosterior):
         check_same_weights(start, space)
@@ -248,8 +248,8 @@ def visit(
             judge(posterior, part, y[:, own])
         for k, t in np.ndindex(log_p.shape[:2]):
             _core.filters.learn(
-                *part, y[t, own], posterior.records[k, t], posterior.n_rows, prior_mean[t],
-                kept[k], *posterior.likelihood.constants, log_p[k, t, own],
+                part, y[t, own], posterior.records[k, t], posterior.n_rows, prior_mean[t],
+                kept[k], posterior.likelihood.constants, log_p[k, t, own],
             )  # fmt: skip
         if len(kept) > 1:
             log_p[0, :, own] = logsumexp(log_p[..., own] + share[:, None, None], axis=0)

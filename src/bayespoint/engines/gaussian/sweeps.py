@@ -1,15 +1,20 @@
-"""Sweeps over sites until no site would move."""
+"""Sweeps over sites until no site would move: one loop and one rule to stop.
+
+Sites may be those of one task or of all classes together, with a full covariance or independent
+weights, in memory or in blocks that are read again in every round.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 
-from bayespoint.engines.gaussian.tasks import EXHAUSTED, STOPPED, TaskResult
-from bayespoint.engines.progress import Progress
+from bayespoint.engines.gaussian.tasks import ACTIVE, EXHAUSTED, STOPPED, TaskResult
 from bayespoint.exceptions import FactorisedWarning
 
 COLLAPSE = "the posterior collapsed"
@@ -44,8 +49,80 @@ class SiteKeeper(Sweeping, Protocol):
         """Predictive variance over that of a full covariance, the one furthest from 1."""
 
 
-def iterate(engine: Any, sites: Sweeping, progress: Progress) -> tuple[list[float], str]:
-    """Sweep until no site would move; the largest move of each sweep, and what went wrong.
+class Advancing(Protocol):
+    """Counts sweeps for the monitor."""
+
+    def advance(self) -> bool:
+        """Count one more sweep; whether the monitor wants the run to stop."""
+
+
+@dataclass
+class Sweeps:
+    """The sweeps of one task, or of all classes together.
+
+    Attributes
+    ----------
+    sites : Sweeping
+        What they change.
+    share : float
+        Share of each step that the next sweep takes.
+    is_damped : bool
+        Whether this share stays.
+    patience : int
+        Sweeps after which moves should be smaller.
+    changes : list of float
+        The largest move of each sweep.
+    reason : str
+        Why they ended; empty if they converged.
+    """
+
+    sites: Any
+    share: float
+    is_damped: bool
+    patience: int
+    changes: list[float] = field(default_factory=list)
+    reason: str = ACTIVE
+
+    @classmethod
+    def of(cls, engine: Any, sites: Sweeping, *, in_turn: bool, share: float = 0.5) -> Sweeps:
+        """Before the first one; sites that change at once begin with a smaller share."""
+        share = engine.damping or (1.0 if in_turn else share)
+        return cls(sites, share, engine.damping is not None, PATIENCE if in_turn else 1)
+
+    def go_on(self, tol: float, max_iter: int, should_stop: bool) -> None:
+        """End, or make one more sweep."""
+        try:
+            if self.changes:
+                if max_iter == 1 or self.sites.moves_left(tol) <= tol:
+                    self.reason = ""
+                elif should_stop:
+                    self.reason = STOPPED
+                elif len(self.changes) >= max_iter:
+                    self.reason = EXHAUSTED
+            if self.reason == ACTIVE:
+                self.changes.append(self.sites.sweep(self.share))
+                self.share = self.next_share()
+        except LinAlgError:
+            self.reason = COLLAPSE
+
+    def next_share(self) -> float:
+        """More of each step while moves shrink, and less if they do not."""
+        n_sweeps = len(self.changes)
+        if self.is_damped or n_sweeps % self.patience or n_sweeps <= self.patience:
+            return self.share
+        if not self.changes[-1] < self.changes[-1 - self.patience]:
+            return max(HESITANT, self.share / 2)
+        return min(1.0, 1.2 * self.share) if self.patience == 1 else self.share
+
+
+def iterate(
+    engine: Any,
+    tasks: Sequence[Sweeps],
+    progress: Advancing,
+    visit: Callable[[list[Sweeps]], None] = lambda active: None,
+    keep: Callable[[], None] = lambda: None,
+) -> None:
+    """Sweep until no site of any task would move.
 
     In a sweep each site a, b, one after another or all at once,
 
@@ -55,35 +132,29 @@ def iterate(engine: Any, sites: Sweeping, progress: Progress) -> tuple[list[floa
     3. becomes a', b', such that its product with the cavity has the mean and the variance that
        the true label gives;
     4. joins the posterior again: mu and Sigma change by a' - a and b' - b.
+
+    Parameters
+    ----------
+    engine : ExpectationPropagation
+        Its ``tol`` and ``max_iter``.
+    tasks : sequence of Sweeps
+        What goes on side by side.
+    progress : Advancing
+        Told of every sweep.
+    visit : callable, optional
+        Reads what tasks need for their next sweep, for all of them at once.
+    keep : callable, optional
+        Called after every sweep.
     """
     tol = max(engine.tol, ROUNDING)
-    share = engine.damping or (1.0 if engine.schedule == "sequential" else 0.5)
-    changes: list[float] = []
-    while len(changes) < engine.max_iter:
-        try:
-            changes.append(sites.sweep(share))
-            converged = engine.max_iter == 1 or sites.moves_left(tol) <= tol
-        except LinAlgError:
-            return changes, COLLAPSE
-        should_stop = progress.advance()
-        if converged:
-            return changes, ""
-        if should_stop:
-            return changes, STOPPED
-        if engine.damping is None:
-            share = next_share(engine, share, changes)
-    return changes, EXHAUSTED
-
-
-def next_share(engine: Any, share: float, changes: list[float]) -> float:
-    """More of each step while moves shrink, and less if they do not."""
-    patience = PATIENCE if engine.schedule == "sequential" else 1
-    if len(changes) % patience or len(changes) <= patience:
-        return share
-    shrinks = changes[-1] < changes[-1 - patience]
-    if engine.schedule == "sequential":
-        return share if shrinks else max(HESITANT, share / 2)
-    return min(1.0, 1.2 * share) if shrinks else max(HESITANT, share / 2)
+    while active := [task for task in tasks if task.reason == ACTIVE]:
+        begun = any(task.changes for task in active)
+        if engine.max_iter > 1 or not begun:
+            visit(active)
+        should_stop = begun and progress.advance()
+        for task in active:
+            task.go_on(tol, engine.max_iter, should_stop)
+        keep()
 
 
 def independence_warnings(ratios: NDArray[np.float64]) -> list[Warning]:

@@ -19,6 +19,7 @@ from bayespoint.tools.threads import in_parallel, useful_threads
 
 STOPPED, GO_ON = "stopped by the monitor", "let the run go on until it converges"
 EXHAUSTED = "max_iter was reached"
+ACTIVE = "active"  # the reason of a task that goes on
 WORK = 3  # matrices that a task works with, besides those of the result
 
 
@@ -45,20 +46,40 @@ class Ending(NamedTuple):
     remedy: str = ""  # what to do if they did not
 
 
+def log_evidence(constant: float, log_determinant: float, square: float) -> float:
+    r"""The logarithm of the probability of all labels of a task, or of all classes together.
+
+    Parameters
+    ----------
+    constant : float
+        Sum of the logarithms of the sites' constants, each counted by its weight.
+    log_determinant : float
+        :math:`\log |\Sigma| / |\Sigma_0|`.
+    square : float
+        :math:`\mu^T \Sigma^{-1} \mu - m^T \Sigma_0^{-1} m
+        = (\mu - m)^T \Sigma_0^{-1} m + \mu^T h`, h the pull of all messages.
+    """
+    return float(constant + 0.5 * log_determinant + 0.5 * square)
+
+
 def gather(
     tasks: Sequence[TaskResult], likelihood: Likelihood, start: GaussianPosterior | None
 ) -> GaussianPosterior:
-    """The posterior of all tasks; evidence adds to that of the batches before, up to ``start``."""
+    """The posterior of all tasks; evidence adds to that of the batches before, up to ``start``.
+
+    Left-out probabilities are empty where they are collected apart.
+    """
     evidence = np.array([task.log_evidence for task in tasks])
     if start is not None and start.log_evidence is not None:
         evidence += start.log_evidence
     messages = [task.messages for task in tasks if task.messages is not None]
+    left_out = np.stack([task.left_out for task in tasks], axis=1)
     return GaussianPosterior(
         np.stack([task.mean for task in tasks], axis=1),
         np.stack([task.factor for task in tasks]),
         likelihood,
         log_evidence=evidence,
-        left_out_log_probability=np.stack([task.left_out for task in tasks], axis=1),
+        left_out_log_probability=left_out if left_out.size else None,
         messages=Messages(*np.stack(messages, axis=2)) if messages else None,
     )
 

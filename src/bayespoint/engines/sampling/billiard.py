@@ -20,7 +20,7 @@ from bayespoint.engines.progress import StepProgress
 from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
 from bayespoint.engines.sampling.chains import Chains
-from bayespoint.engines.sampling.convergence import Task, agreement, check_sizes, conclude
+from bayespoint.engines.sampling.convergence import Task, agreement, chain_run, check_sizes, gather
 from bayespoint.engines.sampling.halfspaces import Halfspaces
 from bayespoint.engines.sampling.moves import Record, Steps
 from bayespoint.posteriors import ChainPosterior
@@ -207,4 +207,5 @@ class BilliardSampler(Engine):
                 draws = balls.draw(np.inf, n_draws, self.thin)
                 agree = agreement(draws, halfspaces.normals)
                 tasks.append(Task(draws, balls.mean, 0.0, *agree, balls.n_steps))
-        return conclude(tasks, space, targets, n_draws, None, "raise thin and burn_in")
+        posterior = gather(tasks, space, targets)
+        return posterior, chain_run(tasks, posterior, n_draws, None, "raise thin and burn_in")

@@ -58,7 +58,7 @@ class Chains:
             f"{n_chains * n_draws} samples of {d} coordinates",
             "take fewer samples (n_samples), or fewer coordinates (n_components)",
         )
-        samples, totals = np.full((n_chains, n_draws, d), np.nan), np.zeros((n_chains, d))
+        samples, totals = np.empty((n_chains, n_draws, d)), np.zeros((n_chains, d))
         size = -(-n_draws // PARTS)
         n_steps = 0
         for begin in range(0, n_draws, size):

@@ -17,7 +17,7 @@ from bayespoint.tools.validation import check_number, parameter_error
 
 AGREE = 1.05  # R-hat up to which chains agree, and target_ess may end a run
 DISAGREE = 1.1  # R-hat above which a warning is due; independent chains of 100 draws stay below
-ENOUGH = 100  # independent samples from which a second digit of a probability means something
+ENOUGH_SAMPLES = 100  # independent ones, from which a second digit of a probability has meaning
 MONITORED = 100  # training points whose outputs tell whether chains agree
 LEAST = -1e300  # log-probability, so that differences stay finite
 SHORT = 1_000_000  # outputs that are sorted at once, between two chances to interrupt
@@ -101,19 +101,6 @@ def left_out_log_probability(
     return likelihood.log_predictive(score)[0]
 
 
-def conclude(
-    tasks: list[Task],
-    space: BasisSpace,
-    targets: NDArray[np.int8],
-    n_draws: int,
-    target: float | None,
-    remedy: str,
-) -> tuple[ChainPosterior, Run]:
-    """The posterior of all tasks, and the run of their chains; see :func:`chain_run`."""
-    posterior = gather(tasks, space, targets)
-    return posterior, chain_run(tasks, posterior, n_draws, target, remedy)
-
-
 def chain_run(
     tasks: list[Task], posterior: ChainPosterior, n_draws: int, target: float | None, remedy: str
 ) -> Run:
@@ -145,14 +132,14 @@ def chain_run(
         )
     spread, size = np.max(measures["r_hat"]), np.min(measures["effective_sample_size"])
     if np.isnan(spread):
-        words = "the chains are too short to tell"
+        words = "the chains are too short for a diagnosis"
     elif bad:
         words = "the chains disagree"
-    elif spread > AGREE or size < ENOUGH:
+    elif spread > AGREE or size < ENOUGH_SAMPLES:
         words = "the chains nearly agree"
     else:
         words, remedy = "the chains agree", ""
-    summary = f"{words}: R-hat {spread:.2f}, worth {size:.0f} independent samples"
+    summary = f"{words}: R-hat {spread:.2f}, effective sample size {size:.0f}"
     if posterior.n_draws < n_draws:
         remedy, n_chains = "fit again to have them all", posterior.n_chains
         early = StoppedEarlyWarning(

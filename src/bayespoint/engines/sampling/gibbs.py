@@ -17,10 +17,16 @@ from bayespoint.engines.progress import StepProgress
 from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
 from bayespoint.engines.sampling.chains import Chains
-from bayespoint.engines.sampling.convergence import AGREE, Task, agreement, check_sizes, conclude
-from bayespoint.engines.sampling.directions import covariance_factor
+from bayespoint.engines.sampling.convergence import (
+    AGREE,
+    Task,
+    agreement,
+    chain_run,
+    check_sizes,
+    gather,
+)
 from bayespoint.engines.sampling.halfspaces import Halfspaces
-from bayespoint.engines.sampling.moves import Circles, Lines, Outputs
+from bayespoint.engines.sampling.moves import Circles, Lines, Outputs, covariance_factor
 from bayespoint.engines.sampling.tempering import ladder_steps, temper
 from bayespoint.posteriors import ChainPosterior
 from bayespoint.spaces import BasisSpace
@@ -32,7 +38,7 @@ ADAPTATIONS = 4  # parts of the burn-in after which directions are adapted
 UNEQUAL = 10  # largest over smallest singular value of the points from which directions matter
 LOOKED_AT = 2000  # points of them
 WORTH = 100  # independent samples that a remedy asks for
-ENOUGH = 250  # draws of each chain that they are adapted to
+DRAWS_TO_ADAPT = 250  # draws of each chain that they are adapted to
 FREEDOM = 0.1  # below, an output is held by its neighbours: lines for each do not pay
 DISPERSION = 0.5  # length of the noise on a start, beside 1 for the least-squares solution
 
@@ -162,7 +168,8 @@ class GibbsSampler(Engine):
                 tasks.append(self._run_task(halfspaces, moves, pace, own, pool, progress))
         some = halfspaces.normals[:: -(-len(halfspaces.normals) // LOOKED_AT)]
         remedy = self._remedy(type(moves) is Circles and np.linalg.cond(some) > UNEQUAL)
-        return conclude(tasks, space, targets, self._n_draws(), self.target_ess, remedy)
+        posterior = gather(tasks, space, targets)
+        return posterior, chain_run(tasks, posterior, self._n_draws(), self.target_ess, remedy)
 
     def _remedy(self, is_long: bool) -> str:
         """What lets chains agree: longer runs, and lines along a posterior that is long somewhere.
@@ -250,7 +257,7 @@ class GibbsSampler(Engine):
         thin = pace.thin
         for steps in np.diff(np.linspace(0, pace.burn_in, ADAPTATIONS + 1).astype(int)):
             if steps and not progress.stopped:
-                apart = -(-steps // ENOUGH)
+                apart = -(-steps // DRAWS_TO_ADAPT)
                 draws = chains.draw(theta, steps // apart, apart)
                 if not progress.stopped:
                     moves.adapt(draws)

@@ -10,10 +10,10 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import linprog
 
 from bayespoint.exceptions import EmptyVersionSpaceError
+from bayespoint.tools.numbers import EPSILON, TINY
 
 MISTAKES = 2000  # that the perceptron may correct before a linear program decides
 THINNEST = 1e-10  # margin, as a cosine, below which a linear program decides
-EPSILON, TINY = np.finfo(np.float64).eps, np.finfo(np.float64).tiny
 ROUNDING = 100 * EPSILON  # share of the terms of an output, below which its sign is uncertain
 
 

@@ -9,9 +9,14 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from bayespoint import _core
+from bayespoint.engines.gaussian.ep import ExpectationPropagation
+from bayespoint.engines.request import Request
 from bayespoint.engines.sampling.halfspaces import Halfspaces
+from bayespoint.spaces import BasisSpace
 
 POOL = 1000  # fewest directions of lines, so that neighbours in time differ
+SWEEPS = 10  # of expectation propagation, for a covariance; a rough one gives exact samples, too
+SMOOTH = 0.1  # noise of the outputs meanwhile, as a share of their size
 BALANCE = 100  # coordinates for which a circle takes as long again as a line
 
 
@@ -190,3 +195,22 @@ def dual_basis(normals: NDArray) -> tuple[NDArray[np.int64], NDArray[np.float64]
         return order, np.ascontiguousarray(np.linalg.inv(factor).T)
     inverse = solve_triangular(factor, np.eye(len(factor)), lower=True)
     return order, np.ascontiguousarray(inverse.T)
+
+
+def covariance_factor(
+    space: BasisSpace, target: NDArray[np.int8], weight: NDArray | None, q: float
+) -> NDArray[np.float64]:
+    r"""F with :math:`F F^T` near the covariance of w given the labels of one task.
+
+    Sites of flipped labels converge slowly with a step likelihood; a little noise of
+    the outputs, a share of their size before any label, makes them smooth.
+    """
+    size = np.sqrt(np.mean(np.square(space.rows()).sum(axis=1)))
+    engine = ExpectationPropagation(
+        noise=float(SMOOTH * size) if q > 0 else 0.0,
+        label_noise=min(q, 0.45),  # beyond, labels hardly count
+        tol=1e-2,
+        max_iter=SWEEPS,
+    )
+    posterior: Any = engine.run(space, target, Request(sample_weight=weight))[0]
+    return posterior.factor[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from typing import Any
 
@@ -45,6 +46,9 @@ class Value:
 
     def __init__(self, graph: Graph, name: str) -> None:
         self.graph, self.name = graph, name
+
+    def __array_namespace__(self) -> Any:
+        return sys.modules[__name__]  # `exp`, `sqrt` and others, for formulas of any array
 
     def __add__(self, other: Any) -> Value:
         return self.graph.add("Add", self, number(other))
@@ -112,6 +116,36 @@ class Value:
         """Sums along an axis, which is kept with one entry or dropped."""
         return self.graph.add("ReduceSum", self, np.array([axis]), keepdims=int(keep))
 
+    def beside(self, other: Value) -> Value:
+        """The columns of another value after these."""
+        return join([self, other])
+
+    def argmax(self) -> Value:
+        """The column of the largest entry of each row."""
+        return self.graph.add("ArgMax", self, axis=1, keepdims=0)
+
+    def as_integers(self) -> Value:
+        """The same numbers as 64-bit integers."""
+        return self.graph.add("Cast", self, to=TensorProto.INT64)
+
+    def log_logistic(self) -> Value:
+        """Logarithm of 1 / (1 + exp(-x))."""
+        return self.at_most(0.0) - ((-abs(self)).exp() + 1.0).log()
+
+    def log_ndtr(self) -> Value:
+        r"""Logarithm of the standard normal distribution function, in both tails.
+
+        With :math:`z = |x| / \sqrt 2` and :math:`t = 2 / (2 + z)`, the logarithm of the smaller
+        tail is :math:`\log(t / 2) - z^2 + P(2 t - 1)`, where P is a polynomial. (ONNX has erf, but
+        1 - erf rounds to 0 in the tail, and a temperature divides its logarithm.)
+        """
+        z = (abs(self) * np.sqrt(0.5)).at_most(FARTHEST)
+        t = 2.0 / (z + 2.0)
+        powers = (t * 2.0 - 1.0).reshape(0, -1, 1) ** np.arange(DEGREE + 1.0)
+        tail = (powers * tail_polynomial()).sum(2, keep=False) - z * z + (t * 0.5).log()
+        positive = self.is_positive()
+        return positive * (1.0 - tail.exp()).log() + (1.0 - positive) * tail
+
     def columns(self, begin: int, end: int) -> Value:
         """Some of the columns of a matrix."""
         return self.graph.add("Slice", self, np.array([begin]), np.array([end]), np.array([1]))
@@ -119,6 +153,16 @@ class Value:
     def reshape(self, *shape: int) -> Value:
         """The same numbers in another shape; 0 keeps the size of an axis."""
         return self.graph.add("Reshape", self, np.array(shape))
+
+
+def exp(x: Value, out: Any = None) -> Value:
+    """The exponential; nodes are never overwritten."""
+    return x.exp()
+
+
+def sqrt(x: Value) -> Value:
+    """The square root."""
+    return x.sqrt()
 
 
 def number(value: Any) -> Any:
@@ -129,26 +173,6 @@ def number(value: Any) -> Any:
 def join(parts: list[Value]) -> Value:
     """Values next to each other, as the columns of one."""
     return parts[0].graph.add("Concat", *parts, axis=1) if len(parts) > 1 else parts[0]
-
-
-def log_logistic(x: Value) -> Value:
-    """Logarithm of 1 / (1 + exp(-x))."""
-    return x.at_most(0.0) - ((-abs(x)).exp() + 1.0).log()
-
-
-def log_ndtr(x: Value) -> Value:
-    r"""Logarithm of the standard normal distribution function, in both tails.
-
-    With :math:`z = |x| / \sqrt 2` and :math:`t = 2 / (2 + z)`, the logarithm of the smaller tail is
-    :math:`\log(t / 2) - z^2 + P(2 t - 1)`, where P is a polynomial. (ONNX has erf, but 1 - erf
-    rounds to 0 in the tail, and a temperature divides its logarithm.)
-    """
-    z = (abs(x) * np.sqrt(0.5)).at_most(FARTHEST)
-    t = 2.0 / (z + 2.0)
-    powers = (t * 2.0 - 1.0).reshape(0, -1, 1) ** np.arange(DEGREE + 1.0)
-    tail = (powers * tail_polynomial()).sum(2, keep=False) - z * z + (t * 0.5).log()
-    positive = x.is_positive()
-    return positive * (1.0 - tail.exp()).log() + (1.0 - positive) * tail
 
 
 @cache

@@ -6,11 +6,8 @@ from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
-from onnx import TensorProto
 
-from bayespoint.codings import LARGEST, BinaryCoding, Coding
-from bayespoint.likelihoods import LogisticLikelihood, ProbitLikelihood
-from bayespoint.likelihoods.logistic import SLOPE
+from bayespoint.codings import Coding
 from bayespoint.likelihoods.probit import HARD
 from bayespoint.posteriors import (
     ChainPosterior,
@@ -23,8 +20,8 @@ from bayespoint.posteriors import (
     StreamPosterior,
 )
 from bayespoint.posteriors.marginal import CERTAIN
-from bayespoint.storage.onnx.graph import Value, join, log_logistic, log_ndtr
-from bayespoint.storage.onnx.kernels import TINY, coordinates
+from bayespoint.storage.onnx.graph import Value, join
+from bayespoint.tools.numbers import TINY
 
 SMALLEST = np.nextafter(0.0, 1.0)
 
@@ -39,11 +36,7 @@ class Answers(NamedTuple):
 
 def class_index(coding: Coding, answers: Answers) -> Value:
     """Index of the predicted class of each point."""
-    graph = answers.decision.graph
-    if isinstance(coding, BinaryCoding):
-        is_yes = answers.decision.is_positive().reshape(-1)
-        return graph.add("Cast", is_yes, to=TensorProto.INT64)
-    return graph.add("ArgMax", log_odds(coding, answers), axis=1, keepdims=0)
+    return coding.onnx_class(answers.decision, log_odds(coding, answers))
 
 
 def probabilities(coding: Coding, answers: Answers) -> Value:
@@ -53,11 +46,7 @@ def probabilities(coding: Coding, answers: Answers) -> Value:
 
 def log_odds(coding: Coding, answers: Answers) -> Value:
     """Scores of the classes, over the temperature."""
-    if isinstance(coding, BinaryCoding):
-        scores = join([answers.log_no, answers.log_yes])
-    else:
-        scores = (answers.log_yes - answers.log_no).at_most(LARGEST)
-    return scores.at_least(-LARGEST) / coding.temperature
+    return coding.onnx_log_odds(answers.log_yes, answers.log_no) / coding.temperature
 
 
 @singledispatch
@@ -79,7 +68,7 @@ def _(posterior: JointPosterior, space: Any, X: Value, rule: str) -> Answers:
 
 @answers.register
 def _(posterior: GaussianPosterior, space: Any, X: Value, rule: str) -> Answers:
-    Z = coordinates(space, X)
+    Z = space.onnx_coordinates(X)
     mean = Z @ posterior.mean
     if posterior.is_diagonal:
         variance = (Z * Z) @ np.square(posterior.factor.T)
@@ -88,7 +77,7 @@ def _(posterior: GaussianPosterior, space: Any, X: Value, rule: str) -> Answers:
         variance = join([(spread * spread).sum(1) for spread in spreads])
     if rule == "vote":
         return normal_answers(mean / variance.at_least(TINY).sqrt())
-    return predictive(posterior.likelihood, mean, variance)
+    return Answers(*posterior.likelihood.onnx_predictive(mean, variance))
 
 
 @answers.register
@@ -103,7 +92,7 @@ def _(posterior: StreamPosterior, space: Any, X: Value, rule: str) -> Answers:
 
 @answers.register
 def _(posterior: SampledPosterior, space: Any, X: Value, rule: str) -> Answers:
-    Z = coordinates(space, X)
+    Z = space.onnx_coordinates(X)
     if rule == "bayes_point":
         odds = posterior.log_odds
         scores = (Z @ posterior.mean) @ odds.matrix.T + odds.offset
@@ -116,20 +105,21 @@ def _(posterior: SampledPosterior, space: Any, X: Value, rule: str) -> Answers:
 
 @answers.register
 def _(posterior: ChainPosterior, space: Any, X: Value, rule: str) -> Answers:
-    Z, n = coordinates(space, X), posterior.n_samples
+    Z, n = space.onnx_coordinates(X), posterior.n_samples
     outputs, centre = sample_outputs(posterior, Z), Z @ posterior.mean
     apart = outputs - outputs.sum(1) / n
     variance = (apart * apart).sum(1, keep=False) / n + centre * centre / n
     score = centre / (variance + np.square(posterior.likelihood.noise)).at_least(SMALLEST).sqrt()
-    if rule == "bayes_point":
-        return flipped(posterior.likelihood, normal_answers(score))
-    votes = outputs.sign().sum(1, keep=False) / n + score / n**1.5
-    return flipped(posterior.likelihood, vote_shares(votes, n))
+    answers = normal_answers(score)
+    if rule == "vote":
+        answers = vote_shares(outputs.sign().sum(1, keep=False) / n + score / n**1.5, n)
+    decision, *both = answers
+    return Answers(decision, *map(posterior.likelihood.onnx_flipped, both))
 
 
 @answers.register
 def _(posterior: MarginalPosterior, space: Any, X: Value, rule: str) -> Answers:
-    Z = coordinates(space, X)
+    Z = space.onnx_coordinates(X)
     mean = Z @ posterior.mean
     if rule == "bayes_point":
         return normal_answers(mean / posterior.scale)
@@ -145,9 +135,7 @@ def _(posterior: MixturePosterior, space: Any, X: Value, rule: str) -> Answers:
     ]
     mixed = [share * weight for share, weight in zip(shares, posterior.weights, strict=True)]
     log_p = sum(mixed[1:], mixed[0]).at_least(TINY).log()
-    if isinstance(posterior.codings[0], BinaryCoding):
-        log_p = log_p.columns(1, 2) - log_p.columns(0, 1)
-    return logistic_answers(log_p)
+    return logistic_answers(posterior.codings[0].onnx_decision(log_p))
 
 
 def sample_outputs(posterior: Any, Z: Value) -> Value:
@@ -158,12 +146,12 @@ def sample_outputs(posterior: Any, Z: Value) -> Value:
 
 def normal_answers(score: Value) -> Answers:
     """Logarithms of Phi(score) and Phi(-score)."""
-    return Answers(score, log_ndtr(score), log_ndtr(-score))
+    return Answers(score, score.log_ndtr(), (-score).log_ndtr())
 
 
 def logistic_answers(score: Value) -> Answers:
     """Logarithms of sigma(score) and sigma(-score)."""
-    return Answers(score, log_logistic(score), log_logistic(-score))
+    return Answers(score, score.log_logistic(), (-score).log_logistic())
 
 
 def vote_shares(votes: Value, n_samples: int) -> Answers:
@@ -171,33 +159,3 @@ def vote_shares(votes: Value, n_samples: int) -> Answers:
     n_yes = (votes + 1.0) * (n_samples / 2)
     share = ((n_yes + 0.5) / (n_samples + 1)).at_least(HARD).at_most(1 - HARD)
     return Answers(votes, share.log(), (1.0 - share).log())
-
-
-def flipped(likelihood: ProbitLikelihood, answers: Answers) -> Answers:
-    """Logarithms of epsilon + (1 - 2 epsilon) p."""
-    epsilon = np.asarray(likelihood.label_noise)
-    if not epsilon.any():
-        return answers
-    decision, *both = answers
-    log_p = [(one.exp() * (1 - 2 * epsilon) + epsilon).at_least(TINY).log() for one in both]
-    return Answers(decision, *log_p)
-
-
-@singledispatch
-def predictive(likelihood: Any, mean: Value, variance: Value) -> Answers:
-    """Logarithms of the predictive probabilities of Gaussian outputs."""
-    raise ValueError(
-        f"to_onnx cannot write a {type(likelihood).__name__}. Use a probit or logistic likelihood."
-    )
-
-
-@predictive.register
-def _(likelihood: ProbitLikelihood, mean: Value, variance: Value) -> Answers:
-    score = mean / (variance + np.square(likelihood.noise)).at_least(TINY).sqrt()
-    return flipped(likelihood, normal_answers(score))
-
-
-@predictive.register
-def _(likelihood: LogisticLikelihood, mean: Value, variance: Value) -> Answers:
-    score = mean / (variance * SLOPE**2 + 1.0).sqrt()
-    return logistic_answers(score)

@@ -31,8 +31,8 @@ async function ask(place, body) {
 function trouble(error) {
   const lost = error instanceof TypeError; // of fetch: nobody answers
   $("trouble").textContent = lost
-    ? "The server does not answer. Start bayespoint label again: every answer up to now is on disk."
-    : `That did not work: ${error.message}`;
+    ? "The server does not respond. Start bayespoint label again: all answers so far are saved."
+    : `Error: ${error.message}`;
   $("trouble").hidden = false;
 }
 

@@ -17,27 +17,37 @@ from scipy.linalg import LinAlgError, blas, cho_solve, cholesky, lapack
 
 from bayespoint.engines.gaussian.joint.prior import IndependentPrior
 from bayespoint.gpu import joint as device
-from bayespoint.gpu.arrays import to_device, to_host
-from bayespoint.gpu.coordinates import times_covariance
+from bayespoint.gpu.arrays import to_device
 from bayespoint.posteriors.joint import contrasts
 from bayespoint.spaces import Coordinates
+from bayespoint.tools.arrays import to_host
+from bayespoint.tools.numbers import EPSILON
 
 BYTES = 2**26  # memory for a part of the points
 REFINEMENTS = 20  # of the mean, before the covariance is computed afresh instead
 
 
 def coupled(rate: NDArray, f: NDArray) -> NDArray[np.float64]:
-    """Pi f of each point, for outputs of shape (n, C) or (n, C, k)."""
+    """Pi f of each point, for outputs of shape (n, C) or (n, C, k).
+
+    Only differences of outputs count. They are taken from the class of the largest rate, which may
+    be larger than the sum of all others by more digits than there are.
+    """
+    points, largest = np.arange(len(rate)), rate.argmax(axis=1)
     share = rate / rate.sum(axis=1, keepdims=True)
+    f = f - f[points, largest][:, None]
     if f.ndim == 3:
         rate, share = rate[..., None], share[..., None]
     return rate * (f - (share * f).sum(axis=1, keepdims=True))
 
 
 def precisions(rate: NDArray) -> NDArray[np.float64]:
-    """Pi of each point, shape (n, C, C)."""
-    total = rate.sum(axis=1)[:, None, None]
-    return rate[:, :, None] * (np.eye(rate.shape[1]) - rate[:, None, :] / total)
+    """Pi of each point, shape (n, C, C), to all digits even where one rate is by far largest."""
+    n_classes = rate.shape[1]
+    Pi = -rate[:, :, None] * (rate / rate.sum(axis=1, keepdims=True))[:, None, :]
+    others = rate @ (1 - np.eye(n_classes))
+    Pi[:, range(n_classes), range(n_classes)] = rate * others / rate.sum(axis=1, keepdims=True)
+    return Pi
 
 
 class JointGaussian(ABC):
@@ -57,7 +67,10 @@ class JointGaussian(ABC):
     f : ndarray of shape (n, C)
         Means of the outputs.
     S : ndarray of shape (n, C, C)
-        Covariances of the outputs of each point.
+        Covariances of the outputs of each point, less their mean over the classes.
+    common : ndarray of shape (n,)
+        Variances of this mean, which no message changes. A wide prior makes them so large that the
+        differences of outputs would be lost beside them.
     log_determinant : float
         Of the covariance of the weights over that of the prior.
     width : int
@@ -70,7 +83,7 @@ class JointGaussian(ABC):
         self.space, self.prior = space, prior
         self.mean = prior.mean.copy()
         self.f = space.outputs(self.mean)
-        self.S = prior.output_covariances(space)
+        self.S, self.common = apart(prior.output_covariances(space))
         self.log_determinant = 0.0
         self.is_renewed = False  # it is the prior
 
@@ -135,7 +148,7 @@ class JointGaussian(ABC):
 
     @abstractmethod
     def _output_covariances(self) -> NDArray[np.float64]:
-        """Covariances of the outputs of each point."""
+        """Covariances of the outputs of each point, less their mean over the classes."""
 
     @abstractmethod
     def factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -154,21 +167,18 @@ class WeightJoint(JointGaussian):
         super().__init__(space, prior)
         self._H = contrasts(prior.mean.shape[1])
         self._common = prior.common_root()
-        self._common_variances = space.variances(self._common, is_triangular=False)
         self._factor = prior.contrast_root()
         self._prior_precision = np.asfortranarray(prior.contrast_precision())
         self.width = len(self._factor)
 
     def _factorise(self, rate: NDArray) -> None:
         d, size = len(self.prior.mean), self._H.shape[1]
-        pull = (rate / np.sqrt(rate.sum(axis=1, keepdims=True))) @ self._H
         precision = self._prior_precision.copy(order="F")  # of which the lower half counts
         for here, some in small_parts(self.space, 8 * size * d):
             room = np.empty(len(some) * size * d)
-            for a, h in enumerate(self._H.T):
-                # Column a of H^T Pi H of each point, up to the diagonal.
-                up_to = rate[here] @ (h[:, None] * self._H[:, : a + 1])
-                up_to -= pull[here, a, None] * pull[here, : a + 1]
+            told = self._H.T @ precisions(rate[here]) @ self._H
+            for a in range(size):
+                up_to = told[:, a, : a + 1]  # half of it: the matrix is symmetric
                 held = room[: up_to.size * d].reshape(*up_to.shape, d)
                 np.multiply(up_to[:, :, None], some[:, None, :], out=held)
                 total = some.T @ held.reshape(len(some), -1)
@@ -181,8 +191,8 @@ class WeightJoint(JointGaussian):
         self.log_determinant = float(2 * logs - self.prior.contrast_log_determinant)
 
     def covariance(self) -> NDArray[np.float64]:
-        """Of all weights, class by class."""
-        factor = self.factors()[1].reshape(self.mean.size, -1)
+        """Of all weights, class by class, less their means over the classes."""
+        factor = self._told().reshape(self.mean.size, -1)
         return np.ascontiguousarray(factor @ factor.T)
 
     def times_covariance(self, pull: NDArray) -> NDArray[np.float64]:
@@ -192,9 +202,7 @@ class WeightJoint(JointGaussian):
         return np.asarray(told @ self._H.T + common[:, None])
 
     def _output_covariances(self) -> NDArray[np.float64]:
-        common = self._common_variances / len(self._H)
-        S = self._H @ self._contrast_covariances() @ self._H.T
-        return np.asarray(S + common[:, None, None])
+        return np.asarray(self._H @ self._contrast_covariances() @ self._H.T)
 
     def _times_contrasts(self, pull: NDArray) -> NDArray[np.float64]:
         """The covariance of the weights of the contrasts times numbers."""
@@ -217,11 +225,16 @@ class WeightJoint(JointGaussian):
     def _contrast_factor(self) -> NDArray[np.float64]:
         return np.ascontiguousarray(self._factor)
 
+    def _told(self) -> NDArray[np.float64]:
+        """What labels say of the weights of each class, less their mean over the classes."""
+        d, n_classes = self.prior.mean.shape
+        in_contrasts = self._contrast_factor().reshape(n_classes - 1, -1)
+        return (self._H @ in_contrasts).reshape(n_classes, d, -1)
+
     def factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """All of it is shared."""
         d, n_classes = self.prior.mean.shape
-        in_contrasts = self._contrast_factor().reshape(n_classes - 1, -1)
-        told = (self._H @ in_contrasts).reshape(n_classes, d, -1)
+        told = self._told()
         common = np.broadcast_to(self._common / np.sqrt(n_classes), (n_classes, d, d))
         return np.empty((n_classes, d, 0)), np.concatenate([told, common], axis=2)
 
@@ -231,24 +244,23 @@ class DeviceJoint(WeightJoint):
 
     def __init__(self, space: Coordinates, prior: Any) -> None:
         super().__init__(space, prior)
-        where = space.on_device.device
+        where = space.device
         self._factor: Any = to_device(self._factor, where)
         self._prior_precision: Any = to_device(self._prior_precision, where)
 
     def _factorise(self, rate: NDArray) -> None:
-        self._factor = device.inverse_root(
-            self.space.on_device, self._prior_precision, rate, self._H
-        )
+        self._factor = device.inverse_root(self.space.Z_, self._prior_precision, rate, self._H)
         before = self.prior.contrast_log_determinant
         self.log_determinant = device.log_determinant(self._factor) - before
 
     def _times_contrasts(self, pull: NDArray) -> NDArray[np.float64]:
-        return times_covariance(self._factor, pull)
+        F = self._factor
+        return to_host(F @ (F.T @ to_device(pull, F.device)))
 
     def _contrast_covariances(self) -> NDArray[np.float64]:
         d, n_classes = self.prior.mean.shape
         blocks = self._factor.reshape(n_classes - 1, d, -1)
-        return device.output_covariances(self.space.on_device, blocks)
+        return device.output_covariances(self.space.Z_, blocks)
 
     def _contrast_factor(self) -> NDArray[np.float64]:
         return to_host(self._factor)
@@ -280,6 +292,7 @@ class OutputJoint(JointGaussian):
         n, n_classes = rate.shape
         self._rate = rate
         self._E = np.empty((n_classes, n, n))
+        self._own = np.empty((n_classes, n))  # D_c^{1/2} (K - K E_c K) D_c^{1/2}, its diagonal
         total = np.zeros((n, n))
         logs = 0.0
         for c in range(n_classes):
@@ -289,6 +302,7 @@ class OutputJoint(JointGaussian):
             L = cholesky(B, lower=True, overwrite_a=True, check_finite=False)
             logs += 2 * np.log(L.diagonal()).sum()
             inverse, _ = lapack.dpotri(L, lower=1, overwrite_c=1)
+            self._own[c] = 1 - inverse.diagonal()
             E = np.tril(inverse * np.outer(root, root))
             E += np.tril(E, -1).T
             self._E[c] = E
@@ -322,10 +336,18 @@ class OutputJoint(JointGaussian):
         n_classes, n, _ = self._E.shape
         spread = np.empty((n_classes, n, n))  # of each class, points in the last axis
         S = np.zeros((n, n_classes, n_classes))
+        before = self._K.diagonal()
         for c, E in enumerate(self._E):
             product = blas.dsymm(1.0, E, self._K, lower=1)
-            S[:, c, c] = self._K.diagonal() - np.einsum("ij,ij->j", self._K, product)
+            own = before - np.einsum("ij,ij->j", self._K, product)
+            # The same without cancellation where the rate is large; where it is not, the error is
+            # far below 1 / rate.
+            certain = self._rate[:, c] * before > 1
+            own[certain] = self._own[c, certain] / self._rate[certain, c]
+            S[:, c, c] = np.maximum(own, EPSILON * before)
             spread[c] = blas.dtrsm(1.0, self._M, product, lower=1, overwrite_b=1)
+        S = apart(S)[0]
+        spread -= spread.mean(axis=0)
         for c in range(n_classes):
             for k in range(c + 1):
                 both = np.einsum("ij,ij->j", spread[c], spread[k])
@@ -351,6 +373,13 @@ class OutputJoint(JointGaussian):
             spread = blas.dtrsm(1.0, self._M, np.asfortranarray(self._E[c] @ A), lower=1)
             shared[c] = prior.rooted(spread.T)
         return own, shared
+
+
+def apart(S: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Covariances of outputs less their mean over the classes, and the variances of this mean."""
+    rows = S.mean(axis=2)
+    common = rows.mean(axis=1)
+    return S - rows[:, :, None] - rows[:, None, :] + common[:, None, None], common
 
 
 def small_parts(space: Coordinates, bytes_a_row: float) -> Iterator[tuple[slice, NDArray]]:

@@ -62,7 +62,7 @@ def place(
         check_size(3 * (n_classes * d) ** 2, n_classes)
         return Place(WeightJoint(space, DependentPrior(start)), Span(space), [])
     before = priors(engine, space, n_classes)
-    if space.on_device is not None:
+    if space.device is not None:
         check_size(3 * (n_classes * d) ** 2, n_classes)
         return Place(DeviceJoint(space, IndependentPrior(before)), Span(space), before)
     width = min(n, d)  # of the span
@@ -94,12 +94,6 @@ def check_start(engine: Any, start: Any, kind: type[JointLikelihood], space: Bas
             f"{type(start.likelihood).__name__}: fit anew, or keep multi_class as it was."
         )
     check_same_weights(start, space)
-    wanted = getattr(engine, "covariance", "full")
-    if start.is_diagonal != (wanted == "diagonal"):
-        raise ValueError(
-            f"covariance={wanted!r} cannot go on from a posterior of several classes with a "
-            f"{'diagonal' if start.is_diagonal else 'full'} covariance: fit anew."
-        )
 
 
 def lost(n_classes: int) -> ValueError:
@@ -136,19 +130,19 @@ def run_jointly(
             if not gaussian.is_renewed:
                 raise LinAlgError("there is no posterior")
             mean, own, shared = where.lift(gaussian.mean, *gaussian.factors())
+            evidence, cavities = learned.log_evidence(), learned.cavities()
         except LinAlgError as error:
             raise lost(n_classes) from error
-        evidence = learned.log_evidence()
-        if request.start is not None and request.start.log_evidence is not None:
-            evidence += float(request.start.log_evidence[0])
-        posterior = JointPosterior(
-            mean,
-            own,
-            shared,
-            likelihood,
-            log_evidence=np.array([evidence]),
-            cavities=learned.cavities(),
-            messages=learned.messages(),
-        )
+    if request.start is not None and request.start.log_evidence is not None:
+        evidence += float(request.start.log_evidence[0])
+    posterior = JointPosterior(
+        mean,
+        own,
+        shared,
+        likelihood,
+        log_evidence=np.array([evidence]),
+        cavities=cavities,
+        messages=learned.messages(),
+    )
     task = TaskResult(mean, own, evidence, np.empty(0), gaussian.error(codes))
     return posterior, run_of([task], [ending], unit, engine.tol)

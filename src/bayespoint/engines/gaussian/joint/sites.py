@@ -10,6 +10,7 @@ from bayespoint import _core
 from bayespoint._core.calls import Slices
 from bayespoint.engines.gaussian.joint.extrapolation import Extrapolation
 from bayespoint.engines.gaussian.joint.gaussians import JointGaussian, WeightJoint, precisions
+from bayespoint.engines.gaussian.tasks import log_evidence
 from bayespoint.likelihoods import ArgmaxLikelihood
 from bayespoint.posteriors import Messages
 from bayespoint.tools.threads import in_parts
@@ -65,7 +66,7 @@ class JointSites:
         self._extrapolation = Extrapolation()
         self._largest: list[float] = []  # of the moves of each sweep
         self._removed = np.ones(len(codes))  # copies of its sites that the cavity of a point lacks
-        variances = np.diagonal(gaussian.S, axis1=1, axis2=2)
+        variances = np.diagonal(gaussian.S, axis1=1, axis2=2) + gaussian.common[:, None]
         self.radius = float(np.sqrt(variances.max(initial=0.0)))
         self._slices = Slices()
         self._expect()
@@ -117,7 +118,9 @@ class JointSites:
         If all moves r shrank by the same factor c = (r . last) / (last . last) after the share s of
         the last, the share s / (1 - c) would make the next moves 0. Small moves are extrapolated.
         """
-        variance = np.diagonal(self.gaussian.S, axis1=1, axis2=2) + self._noise
+        gaussian = self.gaussian
+        variance = np.diagonal(gaussian.S, axis1=1, axis2=2) + gaussian.common[:, None]
+        variance = variance + self._noise
         scale = np.stack([np.sqrt(variance), variance])
         point = np.stack(before)
         move = np.stack([self.shift, self.rate]) - point
@@ -181,9 +184,8 @@ class JointSites:
         constant = _core.joint.constants(
             g.f, g.S, self.codes, self.shift, self.rate, self._removed, self._noise
         )
-        # mu^T Sigma^-1 mu - m^T Sigma_0^-1 m
         square = np.vdot(g.mean - g.prior.mean, g.prior.pull) + np.vdot(shift, g.f)
-        return float(self.weight @ constant + 0.5 * g.log_determinant + 0.5 * square)
+        return log_evidence(self.weight @ constant, g.log_determinant, square)
 
     def cavities(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Means and covariances of the outputs of each point, given all other labels."""
@@ -227,4 +229,4 @@ def cavities(
     mean = gaussian.f - np.einsum("nij,nj->ni", S, share * messages.shift)
     solved = np.linalg.solve(system, np.concatenate([mean[..., None], S], axis=2))
     covariance = (solved[..., 1:] + solved[..., 1:].transpose(0, 2, 1)) / 2
-    return solved[..., 0], covariance
+    return solved[..., 0], covariance + gaussian.common[:, None, None]

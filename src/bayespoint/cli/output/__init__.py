@@ -1,0 +1,1 @@
+"""What the commands print: errors, notes, results and progress."""

@@ -1,0 +1,125 @@
+"""Output of commands: notes, and results as text or as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from rich.console import Console, RenderableType
+
+from bayespoint.cli.output.errors import ExitCode, fail, printable
+from bayespoint.cli.output.printing import new_console, show
+from bayespoint.cli.output.progress import ProgressMonitor
+from bayespoint.tools.monitor import watch
+
+MANY = 12  # classes that a summary lists
+FEW = 4  # names that a sentence lists before it counts the rest
+
+
+class Notes(list[str]):
+    """Remarks on data and model: printed at once, or, if silent, part of the JSON document."""
+
+    def __init__(self, silent: bool) -> None:
+        super().__init__()
+        self.warnings: list[str] = []
+        self._silent = silent
+
+    def add(self, words: str) -> None:
+        """Make a remark."""
+        self.append(words)
+        self._say(f"note: {words}", "dim")
+
+    def warn(self, sentences: Iterable[str]) -> None:
+        """Pass warnings on."""
+        for words in sentences:
+            self.warnings.append(words)
+            self._say(f"warning: {words}", "yellow")
+
+    @contextmanager
+    def training(self) -> Iterator[None]:
+        """Show the progress of a fit, and pass its warnings on."""
+        progress = self.progress("training")
+        with progress, watch(progress), collect_warnings() as warned:
+            yield
+        self.warn(warned)
+
+    def progress(self, title: str) -> ProgressMonitor:
+        """A bar, or nothing if a program reads the output."""
+        console = Console(stderr=True, highlight=False, markup=False, quiet=self._silent)
+        return ProgressMonitor(title, console)
+
+    def end(
+        self, document: Mapping[str, Any], *parts: RenderableType, to_stderr: bool = False
+    ) -> None:
+        """Print the results: the document and all notes as JSON, or the parts as text."""
+        if self._silent:
+            print_json({**document, "notes": list(self), "warnings": self.warnings})
+        else:
+            show(*parts, to_stderr=to_stderr)
+
+    def _say(self, words: str, style: str) -> None:
+        if not self._silent:
+            new_console(to_stderr=True).print(printable(words), style=style)
+
+
+@contextmanager
+def collect_warnings() -> Iterator[list[str]]:
+    """Collect warnings as text; those for programmers are left out."""
+    found: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for_programmers = (DeprecationWarning, PendingDeprecationWarning, FutureWarning)
+        for kind in for_programmers:
+            warnings.simplefilter("ignore", kind)
+        yield found
+    found.extend(dict.fromkeys(" ".join(str(one.message).split()) for one in caught))
+
+
+def print_json(document: Mapping[str, Any]) -> None:
+    """Write a document to standard output, for programs: ASCII, which passes everywhere."""
+    if sys.stdout is None:
+        fail("standard output is closed, and --json writes to it", ExitCode.FAILED)
+    typer.echo(json.dumps(plain(document), indent=2, allow_nan=False))
+
+
+def plain(value: Any) -> Any:
+    """A value for JSON: no arrays, and null for NaN and infinity."""
+    if isinstance(value, Mapping):
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if hasattr(value, "tolist"):  # arrays and numbers of NumPy
+        return plain(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def count(n: int, noun: str, plural: str = "") -> str:
+    """A number and its noun: 1 row, 2 rows."""
+    return f"{n} {noun if n == 1 else plural or noun + 's'}"
+
+
+def class_words(counts: Mapping[Any, int]) -> str:
+    """Classes, how many rows each has, and their share."""
+    total = sum(counts.values())
+    words = [f"{label} ({n}, {share(n / total)})" for label, n in counts.items()]
+    more = f" and {len(words) - MANY} more" if len(words) > MANY else ""
+    return ", ".join(words[:MANY]) + more
+
+
+def listed(names: Iterable[Any], few: int = FEW) -> str:
+    """The first few names, quoted, and how many more there are."""
+    names = list(names)
+    words = ", ".join(repr(str(name)) for name in names[:few])
+    return words + (f" and {len(names) - few} more" if len(names) > few else "")
+
+
+def share(part: float) -> str:
+    """A share in per cent, with digits enough to tell it from none and from all."""
+    digits = 0 if 0.1 <= part <= 0.9 or part in (0, 1) else 1
+    return f"{part:.{digits}%}"

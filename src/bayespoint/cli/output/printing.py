@@ -1,0 +1,146 @@
+"""Results on a terminal or in a pipe: tables of numbers, and names with their values.
+
+No cell is ever cut. Elsewhere than on a terminal lines are as long as they need to be. On a
+terminal, text is wrapped, and columns of numbers that do not fit go below the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from bayespoint.cli.output.errors import printable
+
+UNLIMITED = 100_000  # columns of a file or a pipe
+NARROW = 16  # columns that text is not made narrower than to have more columns beside it
+LONG = 30  # columns of a word that may be broken
+GAP = 2  # columns between two others
+
+
+def new_console(to_stderr: bool = False) -> Console:
+    """Standard output or standard error; as wide as the text if it is not a terminal."""
+    console = Console(stderr=to_stderr, highlight=False, markup=False)
+    if not console.is_terminal:
+        console.width = UNLIMITED
+    return console
+
+
+def show(*parts: RenderableType, to_stderr: bool = False) -> None:
+    """Print results, with an empty line between parts where a table begins or ends."""
+    console = new_console(to_stderr)
+    after_table = False
+    with console.capture() as captured:
+        for place, part in enumerate(parts):
+            is_table = isinstance(part, NumbersTable)
+            if place and (is_table or after_table):
+                console.print()
+            console.print(printable(part) if isinstance(part, str) else part, crop=False)
+            after_table = is_table
+    for line in captured.get().splitlines():
+        console.out(line.rstrip(), highlight=False)
+
+
+def facts(rows: Iterable[tuple[str, str]]) -> Table:
+    """Names and values below each other, without those that are empty."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, text in rows:
+        if text:
+            grid.add_row(name, Text(printable(text)))
+    return grid
+
+
+def numbers_table(
+    heads: Sequence[str],
+    rows: Iterable[Sequence[str | Text]],
+    *,
+    words_last: bool = False,
+    title: str = "",
+    caption: str = "",
+) -> NumbersTable:
+    """A table whose first column is text, as may be the last, and whose others are numbers."""
+    cells = [[cell if isinstance(cell, Text) else Text(printable(cell)) for cell in row]
+             for row in rows]  # fmt: skip
+    texts = [printable(text) for text in (title, caption)]
+    return NumbersTable([printable(head) for head in heads], cells, words_last, *texts)
+
+
+@dataclass
+class NumbersTable:
+    """Text at the side, numbers in columns, and perhaps text at the end; see numbers_table."""
+
+    heads: list[str]
+    rows: list[list[Text]]
+    words_last: bool
+    title: str
+    caption: str
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The parts that fit, below each other."""
+        if self.title:
+            yield Text(self.title, style="bold")
+        for number, columns in enumerate(self.parts(options.max_width)):
+            if number:
+                yield ""
+            widths = self.widths(columns, options.max_width)
+            width = max(options.max_width, sum(widths) + GAP * len(widths))
+            yield from console.render(self.part(columns, widths), options.update(width=width))
+        if self.caption:
+            yield Text(self.caption, style="italic dim")
+
+    def parts(self, width: int) -> Iterator[list[int]]:
+        """Columns that are shown together: the first, and as many others as the width allows."""
+        chosen, used = [0], self.least(0)
+        for column in range(1, len(self.heads)):
+            more = GAP + self.least(column)
+            if len(chosen) > 1 and used + more > width:
+                yield chosen
+                chosen, used = [0], self.least(0)
+            chosen.append(column)
+            used += more
+        yield chosen
+
+    def is_words(self, column: int) -> bool:
+        """Whether a column is text, which can be wrapped."""
+        return column == 0 or (self.words_last and column == len(self.heads) - 1)
+
+    def least(self, column: int) -> int:
+        """The width that a column needs: no number is broken, and no word of usual length."""
+        cells = [row[column].plain for row in self.rows]
+        if not self.is_words(column):
+            return max(map(cell_len, [*self.heads[column].split(), *cells]), default=0)
+        words = [word for text in (self.heads[column], *cells) for word in text.split()]
+        longest = max(map(cell_len, words), default=0)
+        return min(self.full(column), max(NARROW, min(LONG, longest)))
+
+    def full(self, column: int) -> int:
+        """The width of a column without line breaks."""
+        cells = [self.heads[column], *(row[column].plain for row in self.rows)]
+        return max(cell_len(line) for text in cells for line in text.split("\n"))
+
+    def widths(self, columns: Sequence[int], width: int) -> list[int]:
+        """What each column needs; what is left over goes to text first, then to heads."""
+        widths = {column: self.least(column) for column in columns}
+        left = max(0, width - sum(widths.values()) - GAP * (len(columns) - 1))
+        for column in sorted(columns, key=lambda column: not self.is_words(column)):
+            more = min(left, self.full(column) - widths[column])
+            widths[column] += more
+            left -= more
+        return list(widths.values())
+
+    def part(self, columns: Sequence[int], widths: Sequence[int]) -> Table:
+        """A table of some of the columns."""
+        table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), pad_edge=False)
+        for column, width in zip(columns, widths, strict=True):
+            justify: JustifyMethod = "left" if self.is_words(column) else "right"
+            table.add_column(self.heads[column], justify=justify, width=width, overflow="fold")
+        for row in self.rows:
+            table.add_row(*(row[column] for column in columns))
+        return table

@@ -1,0 +1,237 @@
+"""Tables that are read in blocks: the file, what is learned of its columns, and the features."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.compose import ColumnTransformer
+from sklearn.preprocessing import StandardScaler
+
+from bayespoint.cli.output.errors import bad_data
+from bayespoint.cli.output.messages import Notes, count
+from bayespoint.cli.pipelines import MISSING, example, make_transformer
+from bayespoint.cli.tables.columns import CATEGORY, NUMBER, note_missing, prepare, sort_columns
+from bayespoint.cli.tables.labels import check_classes, read_labels
+from bayespoint.cli.tables.reading import named_columns, reading_errors
+from bayespoint.cli.tables.training import (
+    Roles,
+    TrainingTable,
+    column_formats,
+    count_missing,
+    with_profiles,
+)
+from bayespoint.cli.tables.writing import PARQUET
+from bayespoint.exceptions import in_bytes
+from bayespoint.rows import Block, Blocks
+from bayespoint.tools.extras import require
+from bayespoint.tools.memory import SMALL, available_memory
+
+# Bytes in memory for a byte of the file, at a fit: a table, its features, and work with them.
+EXPANDS = {"csv": 6.0, "parquet": 4.0}  # of Parquet, a byte before compression
+SHARE = 0.5  # of the free memory, above which a fit reads its table in blocks
+SPARE = 0.9  # share of the free disk space that prepared rows may take
+SAMPLE = 50_000  # rows by which columns are judged
+DIFFERENT = 200_000  # texts of a column that are counted
+MANY_REMARKS = 20  # on values of single blocks
+
+
+def is_too_large(path: Path) -> str:
+    """Why a table should be read in blocks; "" if it fits in memory."""
+    if not path.is_file() or path.suffix.lower() == ".gz":
+        return ""
+    needed = EXPANDS["csv"] * path.stat().st_size
+    if path.suffix.lower() in PARQUET and needed > SMALL:
+        require("pyarrow", "parquet", str(path))
+        import pyarrow.parquet as pq
+
+        with reading_errors(path, "utf-8"):
+            groups = pq.read_metadata(path)
+        sizes = [groups.row_group(g).total_byte_size for g in range(groups.num_row_groups)]
+        needed = EXPANDS["parquet"] * sum(sizes)
+    if needed <= SMALL or needed <= SHARE * (free := available_memory()):
+        return ""
+    return f"it needs about {in_bytes(needed)} in memory, and {in_bytes(free)} are free"
+
+
+@dataclass(frozen=True)
+class BlocksTable(TrainingTable):
+    """A table in blocks: what was found in it, and how its columns become features.
+
+    ``columns`` says how each is written and what its values were, of a sample.
+    """
+
+    is_text: bool  # whether labels are text, or else integers
+    transformer: ColumnTransformer
+    columns: dict[str, dict[str, Any]]
+
+
+def learn_columns(source: Any, roles: Roles, notes: Notes) -> BlocksTable:
+    """Read a table twice: kinds of columns and classes first, then scales and categories.
+
+    Kinds and medians come from rows at equal distances, 50 000 at most; all else from all rows.
+    """
+    sample, labels, n_unlabelled = take_sample(source, roles)
+    sample = named_columns(sample, notes)
+    if not labels:
+        bad_data(f"column {roles.target!r} (--target) has no values")
+    if n_unlabelled:
+        notes.add(f"{count(n_unlabelled, 'row')} without a value in {roles.target!r} left out")
+    n_rows = sum(labels.values())
+    if len(sample) < n_rows:
+        notes.add(f"columns are judged by {len(sample)} of {n_rows} rows")
+    is_text = any(isinstance(label, str) for label in labels)
+    counts: Counter = Counter()
+    for label, n in labels.items():
+        counts[str(label) if is_text else label] += n
+    check_classes(counts, roles.target)
+    features = roles.features(sample)
+    kinds = sort_columns(features, notes, roles.numbers, roles.categories)
+    formats = column_formats(features, kinds)
+    X = prepare(features, kinds, Notes(silent=True), formats)
+    columns = with_profiles(formats, X)
+    medians = X[[name for name, kind in kinds.items() if kind == NUMBER]].median()
+    totals = Totals(kinds, medians)
+    remarks: dict[str, None] = {}
+    for frame, _, _ in labelled_frames(source, roles):
+        quiet = Notes(silent=True)
+        if len(frame):
+            totals.add(prepare(frame, kinds, quiet, formats))
+        remarks |= dict.fromkeys(quiet)
+    for remark in list(remarks)[:MANY_REMARKS]:
+        notes.add(remark)
+    note_missing(totals.missing, kinds, notes)
+    return BlocksTable(
+        roles.target, kinds, totals.missing, dict(sorted(counts.items())), is_text,
+        make_transformer(kinds, totals.medians, totals.scaler, totals.categories), columns,
+    )  # fmt: skip
+
+
+def labelled_frames(source: Any, roles: Roles) -> Iterator[tuple[pd.DataFrame, pd.Series, int]]:
+    """Of each block the rows that have a label, numbered as in the file; the labels; all rows."""
+    before = 0
+    for k in range(len(source)):
+        frame = with_text_names(source.frame(k))
+        if k == 0:
+            roles.check(frame)
+        frame.index = pd.RangeIndex(before, before := before + len(frame))
+        yield *with_labels(frame, roles.target), len(frame)
+
+
+def with_text_names(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same block; Parquet may name columns by numbers."""
+    frame.columns = frame.columns.map(str)
+    return frame
+
+
+def with_labels(frame: pd.DataFrame, target: str) -> tuple[pd.DataFrame, pd.Series]:
+    """The rows that have a label, and their labels."""
+    labels = read_labels(frame[target])
+    there = labels.notna()
+    return frame[there], labels[there]
+
+
+def take_sample(source: Any, roles: Roles) -> tuple[pd.DataFrame, Counter, int]:
+    """Rows at equal distances, how often each label occurs, and how many rows have none."""
+    labels: Counter = Counter()
+    kept, before, n_unlabelled, step = [], 0, 0, 0
+    for frame, of_block, n in labelled_frames(source, roles):
+        step = step or max(1, n * len(source) // SAMPLE)
+        labels.update(of_block)
+        n_unlabelled += n - len(of_block)
+        kept.append(frame.iloc[-before % step :: step])
+        before += len(frame)
+    return pd.concat(kept), labels, n_unlabelled
+
+
+class Totals:
+    """Scales of numbers and counts of categories, from all rows."""
+
+    def __init__(self, kinds: dict[str, str], medians: pd.Series) -> None:
+        self.kinds, self.medians = kinds, medians
+        self.numbers = list(medians.index)
+        self.scaler = StandardScaler()
+        self.categories: dict[str, Counter] = {
+            name: Counter() for name, kind in kinds.items() if kind == CATEGORY
+        }
+        self.missing: Counter = Counter()
+
+    def add(self, X: pd.DataFrame) -> None:
+        """Count one block."""
+        self.missing.update(count_missing(X))
+        if self.numbers:
+            self.scaler.partial_fit(X[self.numbers].fillna(self.medians).to_numpy(np.float64))
+        for name, seen in self.categories.items():
+            seen.update(X[name].fillna(MISSING))
+            if len(seen) > DIFFERENT:
+                bad_data(
+                    f"column {name!r} has more than {DIFFERENT} different texts; --drop it, or "
+                    "group them into fewer categories"
+                )
+
+
+class TableBlocks(Blocks):
+    """The rows with a label of a table in blocks, as features of numbers."""
+
+    def __init__(self, source: Any, table: BlocksTable) -> None:
+        self.source, self.table = source, table
+        self.n_features = table.transformer.transform(example(table.kinds)).shape[1]
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def read(self, k: int) -> Block:
+        """The features of a block."""
+        table = self.table
+        frame, labels = with_labels(with_text_names(self.source.frame(k)), table.target)
+        if not len(labels):
+            return Block(np.empty((0, self.n_features)), np.empty(0, dtype=np.int64))
+        X = prepare(frame, table.kinds, Notes(silent=True), table.columns)
+        kind = str if table.is_text else int
+        return Block(table.transformer.transform(X), np.array(list(map(kind, labels)), dtype=kind))
+
+    def fingerprint(self, k: int) -> tuple:
+        """That of the file."""
+        return self.source.fingerprint(k)
+
+
+def prepared(rows: TableBlocks, folder: Path, notes: Notes) -> Blocks:
+    """The features of all rows in a file if the disk has room, else computed in every round."""
+    size = 8 * rows.table.n_rows * rows.n_features
+    if size > SPARE * shutil.disk_usage(folder).free:
+        notes.add(f"the disk has no room for {in_bytes(size)}: rows are prepared in every round")
+        return rows
+    return PreparedBlocks(rows, folder / "features.npy")
+
+
+class PreparedBlocks(Blocks):
+    """Features that were computed once and are kept in a file; labels are kept in memory."""
+
+    def __init__(self, rows: TableBlocks, path: Path) -> None:
+        self._rows, self.n_features = rows, rows.n_features
+        self._path, self._labels, self._begins = path, [], [0]
+        shape = (rows.table.n_rows, rows.n_features)
+        features = np.lib.format.open_memmap(path, "w+", np.float64, shape)
+        for block in rows:
+            self._begins.append(self._begins[-1] + len(block.X))
+            features[self._begins[-2] : self._begins[-1]] = block.X
+            self._labels.append(block.y)
+        features.flush()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def read(self, k: int) -> Block:
+        """Rows of the file."""
+        begin, end = self._begins[k : k + 2]
+        return Block(np.array(np.load(self._path, mmap_mode="r")[begin:end]), self._labels[k])
+
+    def fingerprint(self, k: int) -> tuple:
+        """That of the table: the same for the next command, which goes on from a checkpoint."""
+        return self._rows.fingerprint(k)

@@ -1,0 +1,90 @@
+"""Tables that commands write, and checks that they can be written."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bayespoint.cli.output.errors import ESCAPED, bad_usage
+from bayespoint.tools.extras import require
+from bayespoint.tools.files import replacing
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters of cells that a spreadsheet runs
+PARQUET = {".parquet", ".pq"}
+STDOUT = Path("-")
+
+
+def check_output(path: Path | None, *inputs: Path, as_json: bool, arrays: bool = False) -> None:
+    """End the command now, not after a long run, if a file cannot be written later."""
+    if as_json and path == STDOUT:
+        bad_usage("--json and --out - would both write to standard output")
+    if path == STDOUT and sys.stdout is None:
+        bad_usage("--out - writes to standard output, which is closed")
+    if path is None or path == STDOUT:
+        return
+    if path.suffix.lower() in PARQUET:
+        require("pyarrow", "parquet", str(path))
+    elif not is_csv(path) and not (arrays and path.suffix.lower() == ".npy"):
+        kinds = ".csv, .csv.gz, .parquet or .npy" if arrays else ".csv, .csv.gz or .parquet"
+        bad_usage(f"the name of --out {path} must end in {kinds}, or be -")
+    check_place(path, "--out", *inputs)
+
+
+def check_place(path: Path, option: str, *inputs: Path) -> None:
+    """End the command if a file cannot be written here."""
+    for other in inputs:
+        if path.exists() and other.exists() and path.samefile(other):
+            bad_usage(f"{option} {path} would overwrite an input file")
+    if path.is_dir():
+        bad_usage(f"cannot write {option} {path}: it is a folder")
+    if not path.parent.is_dir():
+        bad_usage(f"cannot write {option} {path}: there is no folder {path.parent}")
+    if not os.access(path.parent, os.W_OK):
+        bad_usage(f"cannot write {option} {path}: no permission")
+
+
+def check_new(model: Path, force: bool, data: Path) -> None:
+    """End the command now if the model cannot be written later."""
+    check_place(model, "--model", data)
+    if model.exists() and not force:
+        bad_usage(f"{model} exists already; --force overwrites it")
+
+
+def is_csv(path: Path) -> bool:
+    """Whether a file is CSV by its name, compressed or not."""
+    return path.name.lower().endswith((".csv", ".csv.gz"))
+
+
+def write_table(frame: pd.DataFrame, path: Path, *, for_spreadsheet: bool = False) -> None:
+    """Write a table in the format that the name of the file says; "-" is CSV on standard output.
+
+    CSV is UTF-8. ``for_spreadsheet`` marks text that a spreadsheet would run as a formula.
+    """
+    if for_spreadsheet and (path == STDOUT or is_csv(path)):
+        frame = frame.rename(columns=without_formula).map(without_formula)
+    if path == STDOUT:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(frame.to_csv(index=False).encode("utf-8", ESCAPED))
+        sys.stdout.buffer.flush()
+        return
+    with replacing(path) as draft:
+        if path.suffix.lower() in PARQUET:
+            frame = frame.copy(deep=False)
+            frame.attrs = {}  # the folder of a table, which its readers need not know
+            frame.to_parquet(draft, index=False, engine="pyarrow")
+        elif path.suffix.lower() == ".npy":
+            with draft.open("wb") as file:  # given a name, numpy would add .npy to .NPY
+                np.save(file, frame.to_numpy())
+        else:
+            frame.to_csv(draft, index=False, errors=ESCAPED)
+
+
+def without_formula(cell: Any) -> Any:
+    """A cell with an apostrophe before text that a spreadsheet would run, such as =1+1."""
+    is_formula = isinstance(cell, str) and cell.startswith(FORMULA)
+    return f"'{cell}" if is_formula else cell

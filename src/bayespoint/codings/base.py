@@ -1,0 +1,148 @@
+"""The interface of a coding."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_expit, log_softmax, softmax
+
+from bayespoint.likelihoods.quadrature import log_rest
+from bayespoint.tools.attributes import need, number, shaped
+from bayespoint.tools.numbers import TINY
+
+TEMPERATURES = (1e-6, 1e6)  # that are allowed: quotients of log-odds stay finite
+LARGEST = 1e300  # bound on log-odds, so that their differences stay finite
+
+
+class Coding(ABC):
+    """How several classes are reduced to binary tasks.
+
+    All predictions follow one rule: :meth:`decide` takes the class with the largest of the
+    :meth:`scores`, and :meth:`probabilities` have the order of the scores. So the predicted class
+    is always the most probable one. The last axis of an array is the axis of the tasks, or of the
+    classes.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+        The labels, sorted.
+    temperature : float, default=1.0
+        Divides the log-odds before they become probabilities: above 1 these are less certain.
+
+    Attributes
+    ----------
+    name : str
+        The name that engines and the classifier's ``multi_class`` know it by.
+    n_tasks : int
+        Number of binary tasks, or of outputs of one model.
+    task_names : list of str
+        What each task separates.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.codings import make_coding
+    >>> make_coding(np.array(["a", "b", "c"])).task_names
+    ['a against the rest', 'b against the rest', 'c against the rest']
+    """
+
+    name: ClassVar[str]
+    n_tasks: int
+    task_names: list[str]
+
+    def __init__(self, classes: NDArray, temperature: float = 1.0) -> None:
+        self.classes = classes
+        self.temperature = temperature
+
+    @abstractmethod
+    def encode(self, codes: NDArray) -> NDArray[np.int8]:
+        """Labels -1, +1 of all tasks, shape (n, n_tasks), from the class index of each point."""
+
+    @abstractmethod
+    def scores(self, decision: NDArray, log_yes: NDArray, log_no: NDArray) -> NDArray:
+        """Decision scores, shape (n, n_tasks), from the decision and probabilities of each task."""
+
+    @abstractmethod
+    def decide(self, scores: NDArray) -> NDArray[np.intp]:
+        """Class index of each point, from its scores or from the outputs of a single classifier."""
+
+    @abstractmethod
+    def vote_shares(self, yes: NDArray) -> NDArray:
+        """Share of the classifiers that say yes to each class, from the shares of the tasks."""
+
+    @abstractmethod
+    def sample_shares(self, outputs: NDArray) -> NDArray[np.float64]:
+        """Share of the classifiers that predict each class, from outputs (n, N, n_tasks)."""
+
+    @abstractmethod
+    def gaussian_shares(self, mean: NDArray, variance: NDArray) -> NDArray[np.float64]:
+        """Share of the classifiers that predict each class, if outputs are Gaussian."""
+
+    @abstractmethod
+    def log_odds(self, log_yes: NDArray, log_no: NDArray) -> NDArray[np.float64]:
+        """Scores of all classes, shape (n, n_classes); their softmax at temperature 1 is p."""
+
+    def probabilities(
+        self, log_yes: NDArray, log_no: NDArray, *, temperature: float | None = None
+    ) -> NDArray[np.float64]:
+        """Probabilities of the classes, from the log-probabilities of each task."""
+        log_odds = self.log_odds(log_yes, log_no)
+        return softmax(log_odds / (temperature or self.temperature), axis=-1)
+
+    def log_probabilities(self, log_yes: NDArray, log_no: NDArray) -> NDArray[np.float64]:
+        """Their logarithms."""
+        return log_softmax(self.log_odds(log_yes, log_no) / self.temperature, axis=-1)
+
+    def at(self, temperature: float) -> Self:
+        """The same at another temperature."""
+        return type(self)(self.classes, temperature)
+
+    def decision_of(self, probabilities: NDArray) -> NDArray[np.float64]:
+        """Decisions of the tasks whose answers have these probabilities of the classes."""
+        return np.log(np.maximum(probabilities, TINY))
+
+    def answers_of(self, decision: NDArray) -> tuple[NDArray, NDArray]:
+        """Log-probabilities of yes and no of each task, from decisions that are log-odds."""
+        return log_expit(decision), log_expit(-decision)
+
+    def right_answers(self, probabilities: NDArray, codes: NDArray) -> NDArray[np.float64]:
+        """What :meth:`left_out` takes, from leave-one-out probabilities of the classes."""
+        return log_expit(self.encode(codes) * self.decision_of(probabilities))
+
+    @abstractmethod
+    def onnx_log_odds(self, log_yes: Any, log_no: Any) -> Any:
+        """The :meth:`log_odds`, as nodes of an ONNX graph."""
+
+    def onnx_decision(self, log_probabilities: Any) -> Any:
+        """The :meth:`decision_of` logarithms of probabilities, as nodes of an ONNX graph."""
+        return log_probabilities
+
+    def onnx_class(self, decision: Any, log_odds: Any) -> Any:
+        """The index of the predicted class, as a node of an ONNX graph."""
+        return log_odds.argmax()
+
+    def left_out(self, log_probability: NDArray, codes: NDArray) -> tuple[NDArray, NDArray]:
+        """Log-probabilities of yes and no of each point and task, given all other labels.
+
+        Parameters
+        ----------
+        log_probability : ndarray of shape (n, n_tasks)
+            log p(label of a point | all other labels) in each task.
+        codes : ndarray of shape (n,)
+            Class index of each point.
+        """
+        right = np.minimum(log_probability, 0.0)
+        wrong = log_rest(right)
+        is_yes = self.encode(codes) > 0
+        return np.where(is_yes, right, wrong), np.where(is_yes, wrong, right)
+
+    def check_state(self) -> None:
+        """Raise an error if the stored attributes are invalid."""
+        (n_classes,) = shaped(self.classes, "biufUO", "c").values()
+        need(n_classes >= 2, "it has fewer than two classes")
+        need((self.classes[:-1] < self.classes[1:]).all(), "its classes are not sorted")
+        need((n_classes == 2) == (self.name == "binary"), "it does not match its classes")
+        number(self.temperature, *TEMPERATURES)

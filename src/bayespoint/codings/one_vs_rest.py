@@ -1,0 +1,83 @@
+"""Several classes, each against the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint.codings.base import LARGEST, Coding
+from bayespoint.likelihoods.quadrature import share_of_largest
+
+
+class OneVersusRest(Coding):
+    r"""Several classes, each separated from all others by one task.
+
+    Task y gives the probability :math:`q_y` of "yes". Exactly one answer can be "yes", so
+    :math:`p_y \propto q_y \prod_{z \ne y} (1 - q_z) \propto q_y / (1 - q_y)`. The scores are
+    therefore the log-odds of the tasks, and the probabilities are the softmax of the scores.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+        The labels, sorted.
+    temperature : float, default=1.0
+        Divides the log-odds; above 1 probabilities are more even.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.codings import OneVersusRest
+    >>> coding = OneVersusRest(np.array(["a", "b", "c"]))
+    >>> coding.encode(np.array([2]))
+    array([[-1, -1,  1]], dtype=int8)
+    >>> yes = np.array([[0.5, 0.2, 0.2]])
+    >>> coding.probabilities(np.log(yes), np.log1p(-yes)).round(3)
+    array([[0.667, 0.167, 0.167]])
+    """
+
+    name = "one_vs_rest"
+
+    @property
+    def n_tasks(self) -> int:  # type: ignore[override]
+        """One for each class."""
+        return len(self.classes)
+
+    @property
+    def task_names(self) -> list[str]:  # type: ignore[override]
+        """The class that each task separates from the rest."""
+        return [f"{label} against the rest" for label in self.classes]
+
+    def encode(self, codes: NDArray) -> NDArray[np.int8]:
+        """+1 in the task of the point's class, -1 in all others."""
+        return np.take(2 * np.eye(self.n_tasks, dtype=np.int8) - 1, codes, axis=0)
+
+    def scores(self, decision: NDArray, log_yes: NDArray, log_no: NDArray) -> NDArray:
+        """Log-odds of each class against the rest, comparable between tasks of different scales."""
+        return self.log_odds(log_yes, log_no) / self.temperature
+
+    def log_odds(self, log_yes: NDArray, log_no: NDArray) -> NDArray[np.float64]:
+        """Log-odds of each class against the rest."""
+        return np.clip(log_yes - log_no, -LARGEST, LARGEST)
+
+    def decide(self, scores: NDArray) -> NDArray[np.intp]:
+        """The class of the largest score."""
+        return scores.argmax(axis=-1)
+
+    def vote_shares(self, yes: NDArray) -> NDArray:
+        """The shares of "yes" to each class, which need not sum to 1."""
+        return yes
+
+    def sample_shares(self, outputs: NDArray) -> NDArray[np.float64]:
+        """Share of the samples in which each output is the largest."""
+        decided = self.decide(outputs)[..., None] == np.arange(self.n_tasks)
+        return decided.mean(axis=1)
+
+    def gaussian_shares(self, mean: NDArray, variance: NDArray) -> NDArray[np.float64]:
+        """Probability that each of the independent outputs is the largest, by quadrature."""
+        return share_of_largest(mean, variance)
+
+    def onnx_log_odds(self, log_yes: Any, log_no: Any) -> Any:
+        """Log-odds of each class against the rest."""
+        return (log_yes - log_no).at_most(LARGEST).at_least(-LARGEST)

@@ -1,0 +1,152 @@
+"""The evidence of a classifier's parameters, and what a search keeps of each fit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+
+from bayespoint.classifier.estimator import BayesPointClassifier
+from bayespoint.classifier.fitting import make_space, new_seed, pose, solve
+from bayespoint.classifier.parameters import Parameters
+from bayespoint.classifier.problem import Problem
+from bayespoint.engines import Engine, Run
+from bayespoint.exceptions import one_line
+from bayespoint.posteriors import Posterior
+from bayespoint.tools.monitor import current_monitor
+from bayespoint.tools.pipelines import Parts, split_pipeline
+
+FAILURES = (ValueError, ArithmeticError)  # what a fit raises for parameters that do not work
+
+
+class Evaluation(NamedTuple):
+    """The result of one fit; a fit that failed has the evidence NaN and a message.
+
+    ``slopes`` are the derivatives of the log evidence by the logarithms of the parameters between
+    bounds, by name, where they were needed.
+    """
+
+    params: dict[str, Any]
+    log_evidence: float
+    converged: bool
+    message: str = ""
+    fit_time: float = 0.0
+    slopes: Mapping[str, float] = {}
+
+
+class Solution(NamedTuple):
+    """A posterior, and all that it was found from."""
+
+    kernel: Any  # the classifier's parameter
+    engine: Engine
+    problem: Problem
+    space: Any
+    posterior: Posterior
+    run: Run
+
+
+class Data(NamedTuple):
+    """What all fits of a search share."""
+
+    X: Any
+    y: Any
+    sample_weight: ArrayLike | None
+
+
+class EvidenceFunction:
+    """The log evidence of one problem as a function of a classifier's parameters.
+
+    Data are checked and the problem is posed once, and the space is made again only if a parameter
+    of the kernel or the ridge has changed.
+
+    Parameters
+    ----------
+    classifier : BayesPointClassifier
+        Its parameters are set by every evaluation; it is never fitted.
+    data : Data
+        The training data.
+    """
+
+    def __init__(self, classifier: BayesPointClassifier, data: Data) -> None:
+        self.solution: Solution | None = None  # of the last evaluation that did not fail
+        self._classifier, self._data = classifier, data
+        self._problem: Problem | None = None
+        self._pivots: Any = None  # of the last basis of some points
+        self._in_space: list | None = None  # parameters that its space was made with
+
+    def evaluate(self, values: dict[str, float], params: dict[str, Any]) -> Evaluation:
+        """Evaluate at values of the classifier's parameters, which ``params`` names in results."""
+        start = time.perf_counter()
+        try:
+            self.solution = self._solve(values)
+        except FAILURES as error:
+            return failed(params, error, start)
+        posterior, run = self.solution.posterior, self.solution.run
+        if posterior.log_evidence is None:
+            raise TypeError(
+                "EvidenceSearch needs an engine that knows the evidence of its labels, such as "
+                f"engine='ep'. Got {self.solution.engine!r}, which does not."
+            )
+        message = "" if run.converged else f"{run.summary}. Remedy: {run.remedy}."
+        seconds = time.perf_counter() - start
+        evidence = float(posterior.log_evidence.sum())
+        return Evaluation(params, evidence, run.converged, message, seconds)
+
+    def _solve(self, values: dict[str, float]) -> Solution:
+        classifier, data = self._classifier.set_params(**values), self._data
+        parameters = Parameters.of(classifier)
+        if self._problem is None:
+            problem = pose(classifier, parameters, data.X, data.y, data.sample_weight)
+        else:
+            problem = replace(self._problem, engine=parameters.make_engine(data.X))
+        self._problem = problem
+        in_space = [np.asarray(v).tolist() for name, v in values.items() if not is_of_engine(name)]
+        if self.solution is None or in_space != self._in_space:
+            if self.solution is not None:  # the same basis: the evidence changes smoothly
+                self._pivots = getattr(self.solution.space, "pivots", None)
+            self.solution = None  # two spaces at a time would take twice the memory
+            pivots = () if self._pivots is None else (self._pivots,)
+            space, self._in_space = make_space(parameters, problem, *pivots), in_space
+        else:
+            space = self.solution.space
+        seed = new_seed(parameters)
+        posterior, run = solve(parameters, problem, space, current_monitor(), seed)
+        return Solution(classifier.kernel, problem.engine, problem, space, posterior, run)
+
+
+def is_of_engine(name: str) -> bool:
+    """Whether a parameter of the classifier is one of its engine."""
+    return name.startswith("engine__")
+
+
+def split(estimator: Any) -> Parts:
+    """The steps before the classifier, the classifier, and the prefix of its names."""
+    parts = split_pipeline(estimator)
+    if not isinstance(parts.last, BayesPointClassifier):
+        raise TypeError(
+            "The 'estimator' parameter of EvidenceSearch must be a BayesPointClassifier, or a "
+            f"Pipeline whose last step is one. Got {estimator!r} instead."
+        )
+    return parts
+
+
+def with_params(estimator: Any, params: dict[str, Any]) -> Any:
+    """A fresh copy with these parameters, which may be estimators themselves.
+
+    A kernel that is "auto" is linear: it is the search that chooses here.
+    """
+    copy = clone(estimator).set_params(**clone(params, safe=False))
+    classifier = split(copy).last
+    if isinstance(classifier.kernel, str) and classifier.kernel == "auto":
+        classifier.set_params(kernel="linear")
+    return copy
+
+
+def failed(params: dict[str, Any], error: Exception, start: float) -> Evaluation:
+    """The evaluation of a fit that raised an error."""
+    return Evaluation(params, np.nan, False, one_line(error), time.perf_counter() - start)

@@ -1,0 +1,93 @@
+"""Arrays of NumPy and tensors of torch alike.
+
+Formulas are written once, with the functions of :func:`namespace`: both libraries have ``exp``,
+``sqrt``, ``where``, ``einsum`` and most others by the same names. Here are the few things whose
+names differ. Nothing here imports torch.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+from weakref import finalize
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = Any  # an ndarray, or a tensor: torch has no types that mypy could read
+
+CHUNK, DEVICE_CHUNK = 1024, 65_536  # rows at a time, where a temporary copy of all would be large
+_copies: dict[tuple[int, Any], Array] = {}  # of arrays that are alive, on devices
+
+
+def is_tensor(X: Any) -> bool:
+    """Whether X is a torch tensor; does not import torch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(X, torch.Tensor)
+
+
+def namespace(X: Any) -> Any:
+    """The library whose functions take X: NumPy, torch, or what an array of another kind names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.tools.arrays import namespace
+    >>> namespace(np.ones(2)).__name__
+    'numpy'
+    """
+    if isinstance(X, np.ndarray):
+        return np
+    return sys.modules["torch"] if is_tensor(X) else X.__array_namespace__()
+
+
+def beside(X: Array, values: Any) -> Array:
+    """Values as an array of the kind of X, where X is; their type stays."""
+    if not is_tensor(X):
+        return np.asarray(values)
+    return sys.modules["torch"].as_tensor(values, device=X.device)
+
+
+def kept(X: Array, values: NDArray) -> Array:
+    """Numbers that never change, where X is; a copy is made once and kept as long as they live."""
+    if not is_tensor(X):
+        return values
+    key = (id(values), X.device)
+    if key not in _copies:
+        _copies[key] = beside(X, values.copy())  # shares no memory, on any device
+        finalize(values, _copies.pop, key, None).atexit = False
+    return _copies[key]
+
+
+def cast(values: Array, dtype: Any) -> Array:
+    """The same numbers in another type; the same array if it has it."""
+    return values.to(dtype) if is_tensor(values) else values.astype(dtype, copy=False)
+
+
+def float64(values: Array) -> Array:
+    """The same numbers in double precision."""
+    return cast(values, namespace(values).float64)
+
+
+def to_host(values: Array) -> NDArray:
+    """A NumPy array with the values of a tensor; an array as it is."""
+    return values.detach().contiguous().cpu().numpy() if is_tensor(values) else values
+
+
+def product(Z: Any, weights: NDArray) -> NDArray:
+    """Z w in NumPy, of coordinates Z in the type that they have, wherever they are."""
+    if is_tensor(Z):
+        return to_host(Z @ cast(beside(Z, weights), Z.dtype))
+    return Z @ weights.astype(Z.dtype, copy=False)
+
+
+def largest(values: Array) -> float:
+    """The largest absolute value; 0 if there are none."""
+    return float(max(values.max(), -values.min())) if min(values.shape) else 0.0
+
+
+def chunks(X: Array) -> Iterator[slice]:
+    """Consecutive rows, few enough for a temporary copy in float64."""
+    size = DEVICE_CHUNK if is_tensor(X) else CHUNK
+    return (slice(begin, begin + size) for begin in range(0, len(X), size))

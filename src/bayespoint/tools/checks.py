@@ -1,0 +1,60 @@
+"""scikit-learn's checks of arrays and labels, one at a time.
+
+They change the filters of warnings for a moment, and so does Numba while it compiles. The filters
+belong to the process: what two threads change at once does not come back as it was.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import wraps
+from threading import RLock
+from typing import Any, ParamSpec, TypeVar
+
+from sklearn.utils import check_array as sklearn_check_array
+from sklearn.utils import column_or_1d as sklearn_column_or_1d
+from sklearn.utils.multiclass import check_classification_targets as sklearn_check_targets
+from sklearn.utils.validation import validate_data as sklearn_validate_data
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_CHECKING = RLock()
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Wait until no other thread is in such a block, nor compiles.
+
+    Returns
+    -------
+    context manager
+        Gives nothing.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from bayespoint.tools.checks import alone
+    >>> with alone(), warnings.catch_warnings():
+    ...     warnings.simplefilter("error")
+    """
+    lock = sys.modules.get("numba.core.compiler_lock")  # if it is not there nothing compiles
+    with _CHECKING, lock.global_compiler_lock if lock else nullcontext():
+        yield
+
+
+def _one_at_a_time(check: Callable[P, R]) -> Callable[P, R]:
+    @wraps(check)
+    def checked(*arguments: P.args, **named: P.kwargs) -> R:
+        with alone():
+            return check(*arguments, **named)
+
+    return checked
+
+
+check_array: Callable[..., Any] = _one_at_a_time(sklearn_check_array)
+check_classification_targets: Callable[..., None] = _one_at_a_time(sklearn_check_targets)
+column_or_1d: Callable[..., Any] = _one_at_a_time(sklearn_column_or_1d)
+validate_data: Callable[..., Any] = _one_at_a_time(sklearn_validate_data)

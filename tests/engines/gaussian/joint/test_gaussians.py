@@ -1,0 +1,40 @@
+"""The Gaussian of all classes: digits that must not be lost."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from bayespoint import BayesPointClassifier
+from bayespoint.engines import ExpectationPropagation
+from bayespoint.engines.gaussian.joint.gaussians import coupled, precisions
+
+
+def test_a_rate_far_above_all_others():
+    """The own class of a point has the rate 1 / noise; others say next to nothing at first."""
+    rate = np.array([[1.0, 1e-19, 3e-19]])
+    (Pi,) = precisions(rate)
+    exact = [[4e-19, -1e-19, -3e-19], [-1e-19, 1e-19, 0.0], [-3e-19, 0.0, 3e-19]]
+    assert_allclose(Pi, exact, rtol=1e-15, atol=1e-36)
+    for f in ([0.0, 1.0, 2.0], [1e9, 1e9 + 1, 1e9 + 2]):
+        assert_allclose(coupled(rate, np.array([f])), [[-7e-19, 1e-19, 6e-19]], rtol=1e-15)
+    wrong = np.diag(rate[0]) - np.outer(rate[0], rate[0]) / rate.sum()
+    assert wrong[0, 0] == 0
+
+
+@pytest.mark.parametrize("schedule", ["sequential", "parallel"])
+@pytest.mark.parametrize("seed", range(5))
+def test_features_of_very_different_sizes(schedule, seed):
+    rng = np.random.default_rng(seed)
+    X = np.clip(rng.normal(size=(5, 2)) * 10.0 ** rng.uniform(-7, 7, size=(5, 2)), -1e7, 1e7)
+    engine = ExpectationPropagation(prior_scale=1000.0, schedule=schedule)
+    clf = BayesPointClassifier(kernel="linear", engine=engine, multi_class="joint")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        try:
+            clf.fit(X, [0, 1, 2, 3, 0], sample_weight=rng.uniform(0.1, 5, size=5))
+        except ValueError as error:
+            assert "Set a smaller prior_scale" in str(error)
+        else:
+            assert np.isfinite(clf.predict_proba(X)).all()

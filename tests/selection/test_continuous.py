@@ -1,0 +1,83 @@
+"""Searches that end at a bound."""
+
+import warnings
+
+import numpy as np
+import pytest
+from tests.helpers.probit import problem, separable
+
+from bayespoint import BayesPointClassifier
+from bayespoint.engines import ExpectationPropagation
+from bayespoint.exceptions import BoundReachedWarning
+from bayespoint.selection import EvidenceSearch, continuous
+
+SCALE, NOISE = "engine__prior_scale", "engine__noise"
+
+
+@pytest.mark.parametrize("pair", [(1e-3, 1e-2), (9.7, 100.0), (0.0011, 0.011), (3.3, 97.1)])
+def test_a_bound_is_returned_as_it_was_given_and_told(pair):
+    X, y = problem()  # the best scale is 0.8
+    search = EvidenceSearch(
+        BayesPointClassifier(kernel="linear", temperature=1.0), param_bounds={SCALE: pair}
+    )
+    with pytest.warns(BoundReachedWarning, match="prior_scale=.*Remedy: wider bounds") as caught:
+        search.fit(X, y)
+    end = pair[pair[0] < 0.8]
+    assert search.best_params_ == {SCALE: end}  # not 100.00000000000004
+    (warning,) = (each for each in caught if each.category is BoundReachedWarning)
+    assert warning.filename == __file__
+    assert warning.message.names == (SCALE,)
+    assert warning.message.bounds == (pair,)
+    assert warning.message.values == (end,)
+    assert all(pair[0] <= p[SCALE] <= pair[1] for p in search.cv_results_["params"])
+
+
+def test_of_two_parameters_the_one_at_its_bound_is_named():
+    X, y = separable()  # the less noise the better
+    bounds = {"gamma": (1e-3, 10.0), NOISE: (0.1, 10.0)}
+    with pytest.warns(BoundReachedWarning) as caught:
+        search = EvidenceSearch(
+            BayesPointClassifier(kernel="rbf", engine=ExpectationPropagation(prior_scale=1.0)),
+            param_bounds=bounds,
+        ).fit(X, y)
+    (warning,) = (each.message for each in caught)
+    assert warning.names == (NOISE,)
+    assert search.best_params_[NOISE] == 0.1 < 1 < search.best_params_["gamma"] * 1e3
+
+
+@pytest.mark.parametrize(
+    ("bounds", "grid"),
+    [
+        ({SCALE: (0.01, 100.0)}, None),  # a maximum between the bounds
+        # The linear kernel is the best, and has no use for gamma.
+        ({SCALE: (0.01, 100.0), "gamma": (20.0, 30.0)}, {"kernel": ["linear", "rbf"]}),
+    ],
+)
+def test_no_warning_without_a_reason(bounds, grid):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        search = EvidenceSearch(
+            BayesPointClassifier(kernel="linear", temperature=1.0, gamma=1.0),
+            grid,
+            param_bounds=bounds,
+        )
+        search.fit(*problem())
+    assert 0.01 < search.best_params_[SCALE] < 100
+
+
+def test_differences_stay_within_the_bounds(monkeypatch):
+    monkeypatch.setattr(continuous, "is_differentiable", lambda kernel, engine, name: False)
+    seen, plain = [], continuous.EvidenceFunction.evaluate
+
+    def evaluate(self, values, params):
+        seen.append(values[SCALE])
+        return plain(self, values, params)
+
+    monkeypatch.setattr(continuous.EvidenceFunction, "evaluate", evaluate)
+    with pytest.warns(BoundReachedWarning):
+        EvidenceSearch(
+            BayesPointClassifier(kernel="linear", temperature=1.0),
+            param_bounds={SCALE: (9.7, 100.0)},
+        ).fit(*problem())
+    assert min(seen) == 9.7
+    assert max(np.diff(seen, prepend=9.7)) > 0
