@@ -78,9 +78,9 @@ test-lowest:  ## All tests, with the lowest versions that pyproject.toml allows
 	$(TESTS) --ignore tests/docs
 
 NIGHTLY ?= scipy scikit-learn
-NIGHTLY_INDEX = https://pypi.anaconda.org/scientific-python-nightly-wheels/simple
 test-nightly: VENV := .venv-nightly
-test-nightly:  ## All tests, with nightly builds of NIGHTLY
+test-nightly:  ## All tests, with nightly builds of NIGHTLY from the package index NIGHTLY_INDEX
+	@test -n "$(NIGHTLY_INDEX)" || { echo "error: name the index of nightly builds: make NIGHTLY_INDEX=... test-nightly" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e ".[dev,plot,cli]"
 	$(BIN)/python $(PIP_INSTALL) --pre --upgrade --index-url $(NIGHTLY_INDEX) $(NIGHTLY)
@@ -98,6 +98,8 @@ lint: $(DEV)  ## Style, format, types, import directions, length of files, workf
 	$(BIN)/python tools/check_imports.py src/bayespoint
 	$(BIN)/python tools/check_length.py src papers tests tools benchmarks examples
 	$(BIN)/python tools/check_workflows.py
+	$(BIN)/python tools/check_size.py src/bayespoint
+	$(BIN)/python tools/write_capabilities.py --check
 
 format: $(DEV)  ## Rewrite the code in the house format
 	$(BIN)/python -m ruff check --fix .

@@ -22,7 +22,7 @@ END = "<!-- end -->\n"
 # What a row is called, and what it shows of an engine with its default parameters.
 CAPABILITIES: dict[str, Callable[[Engine], Any]] = {
     'several classes in [one posterior](theory/multiclass.md) (`multi_class="joint"`)': (
-        lambda engine: engine.can_join
+        lambda engine: "joint" in engine.codings
     ),
     "`partial_fit`, with a linear kernel": lambda engine: engine.can_update,
     "`warm_start`": lambda engine: engine.can_extend,
