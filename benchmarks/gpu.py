@@ -27,7 +27,7 @@ from _report import table, timed
 from _rivals import KernelRidge, NystroemSoftmax, chosen, packages, scores, unit_features
 
 from bayespoint import BayesPointClassifier
-from bayespoint.classifier import fitted
+from bayespoint.classifier import attributes
 from bayespoint.classifier import fitting as training
 from bayespoint.classifier import inputs as points
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation, PermutedPerceptron
@@ -131,8 +131,8 @@ def steps(mnist: Mnist) -> None:
         "coefficients": (waves.DeviceTrainer, "_unit_weights"),
         "first visits": (waves.DeviceTrainer, "_first_visits"),
         "probabilities learned": (perceptron, "learn_log_odds"),
-        "out-of-bag scores": (fitted.Fitted, "_publish_device_oob"),
-        "fit, all of it": (training.Training, "_train"),
+        "out-of-bag scores": (attributes, "out_of_bag"),
+        "fit, all of it": (training, "train"),
     }
     before = {name: getattr(owner, call) for name, (owner, call) in parts.items()}
     for name, (owner, call) in parts.items():

@@ -9,6 +9,7 @@ import json
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -139,7 +140,8 @@ def solve_split(data: DataSet, split: int, seed: int, grids: Grids) -> SplitErro
         if C not in fitted:
             fitted[C] = machine(KnapsackPropagation(C=C, **VARIANT)).fit(X, y)
         classifier = fitted[C][-1]
-        classifier.posterior_ = classifier.posterior_.at(pair["beta"])
+        model = classifier.model_
+        classifier.model_ = replace(model, posterior=model.posterior.at(pair["beta"]))
         errors[method], chosen[method] = error(fitted[C]), [C, pair["beta"]]
     return SplitErrors(data.name, split, errors, chosen)
 

@@ -6,14 +6,14 @@ import pytest
 from tests.helpers.clouds import RULES, blobs, machine
 
 from bayespoint import BayesPointClassifier
-from bayespoint.classifier.fitted import OF_SOME_FITS, WHEN
+from bayespoint.classifier.attributes import ATTRIBUTES, WHEN
 
 CLASSES = pytest.mark.parametrize("classes", [2, 4])
 
 
 def single_outputs(clf, X):
     """f_n(x) of every sample, shape (n, n_samples, n_tasks), one inner product at a time."""
-    Z = np.asarray(clf._space.transform(X))
+    Z = np.asarray(clf.model_.space.transform(X))
     weights = clf.posterior_.weights
     return np.array([[z @ weights[:, n] for n in range(weights.shape[1])] for z in Z])
 
@@ -72,7 +72,7 @@ def test_float32_computes_in_float32_and_agrees(kernel):
     wide = machine(kernel=kernel).fit(X, y)
     X32, new32 = X.astype(np.float32), new.astype(np.float32)
     narrow = machine(kernel=kernel).fit(X32, y)
-    assert narrow._space.points.rows.dtype == np.float32
+    assert narrow.model_.space.points.rows.dtype == np.float32
     scores = narrow.decision_function(new32)
     assert scores.dtype == np.float64
     assert np.abs(scores - wide.decision_function(new)).max() < 1e-3
@@ -130,7 +130,7 @@ def test_many_points_are_predicted_as_few(classes, monkeypatch):
     X, y, new = blobs(classes)
     clf = machine().fit(X, y)
     scores = clf.decision_function(new)
-    monkeypatch.setattr("bayespoint.classifier.predictions.CHUNK", 7)
+    monkeypatch.setattr("bayespoint.classifier.inputs.CHUNK", 7)
     np.testing.assert_allclose(clf.decision_function(new), scores, atol=1e-13)
     np.testing.assert_allclose([clf.decision_function(x[None])[0] for x in new], scores, atol=1e-13)
 
@@ -175,7 +175,7 @@ def test_attributes_that_a_fit_does_not_have_say_when_they_are_there():
     for name in ("coef_", "intercept_", "log_evidence_", "chosen_params_"):
         with pytest.raises(AttributeError, match=f"no attribute '{name}': .*{WHEN[name][-9:]}"):
             getattr(clf, name)
-    assert set(WHEN) < set(OF_SOME_FITS)
+    assert set(WHEN) < set(ATTRIBUTES)
     with pytest.raises(AttributeError, match=r"no attribute 'beta_'$"):
         getattr(clf, "beta_")  # noqa: B009
 

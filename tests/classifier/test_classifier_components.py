@@ -62,11 +62,11 @@ def assert_same(one, other, X=None, atol=1e-8):
 def test_exact_when_the_basis_reaches_the_rank(kernel, engine, n_classes):
     X, y = data(n_classes=n_classes)
     whole = machine(None, engine, **KERNELS[kernel]).fit(X, y)
-    rank = len(whole._space._points)
+    rank = len(whole.model_.space._points)
     assert rank < 30
     for n_components in (rank, 60):
         some = machine(n_components, engine, **KERNELS[kernel]).fit(X, y)
-        assert len(some._space._points) == rank
+        assert len(some.model_.space._points) == rank
         assert_same(some, whole)
     less = machine(rank - 1, engine, **KERNELS[kernel]).fit(X, y)
     with pytest.raises(AssertionError):
@@ -161,7 +161,7 @@ def test_new_points_are_as_certain_as_left_out_ones():
     clf.fit(X[:1000], y[:1000])
     left_out = -clf.posterior_.left_out_log_probability.mean()
     assert log_loss(y[1000:], clf.predict_proba(X[1000:])) < 1.15 * left_out
-    clf._space.left = 0.0  # the variance of the process, all of it
+    clf.model_.space.left = 0.0  # the variance of the process, all of it
     assert log_loss(y[1000:], clf.predict_proba(X[1000:])) > 1.15 * left_out
 
 
@@ -182,7 +182,7 @@ def test_other_engines_work_in_a_basis(engine):
     clf = BayesPointClassifier(
         kernel="rbf", gamma=0.3, engine=engine, n_components=25, random_state=0
     ).fit(X, y)
-    assert len(clf.posterior_.mean) == len(clf._space._points) == 25
+    assert len(clf.posterior_.mean) == len(clf.model_.space._points) == 25
     assert clf.score(X, y) > 0.97
 
 

@@ -10,10 +10,11 @@ from tests.helpers.blocks import assert_equal_fits, machine, noisy, same_bits
 
 from bayespoint import BayesPointClassifier
 from bayespoint.classifier import out_of_core
+from bayespoint.classifier.parameters import Parameters
 from bayespoint.engines import ExpectationPropagation, GibbsSampler, LaplaceApproximation
 from bayespoint.exceptions import BlockError, NotConvergedWarning
 from bayespoint.rows import LocalExecutor, ep, from_arrays, from_batches, from_parquet, sweeps
-from bayespoint.rows.executor import run_on_block
+from bayespoint.rows.executor import executed_by, run_on_block
 from bayespoint.tools.monitor import Monitor, watch
 from bayespoint.tools.threads import thread_pool
 
@@ -126,7 +127,8 @@ def test_bits_depend_on_the_order_of_sums():
     blocks = from_arrays(X, y, block_rows=37)
     fits = [machine() for _ in range(4)]
     for seed, clf in enumerate(fits):
-        clf._fit_blocks(blocks, executor=InOrderOfArrival(seed))
+        with executed_by(InOrderOfArrival(seed)):
+            clf.fit(blocks)
     assert not all(same_bits(fits[0], clf) for clf in fits[1:])
     assert_equal_fits(fits[0], fits[1])
 
@@ -161,12 +163,12 @@ def test_a_memory_map_that_is_too_large(tmp_path, monkeypatch):
     X, y = noisy()
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    assert not machine()._is_too_large(mapped)
+    assert not out_of_core.is_out_of_core(Parameters.of(machine()), mapped)
     monkeypatch.setattr(out_of_core, "SMALL", 100)
     monkeypatch.setattr(out_of_core, "available_memory", lambda: 1000.0)
     monkeypatch.setattr(out_of_core, "check_fits", lambda *_: None)
-    assert not machine()._is_too_large(X)  # it is in memory already
-    assert not machine(kernel="rbf")._is_too_large(mapped)
+    assert not out_of_core.is_out_of_core(Parameters.of(machine()), X)  # it is in memory already
+    assert not out_of_core.is_out_of_core(Parameters.of(machine(kernel="rbf")), mapped)
     inside, outside = machine().fit(X, y), machine().fit(mapped, y)
     assert outside.posterior_.messages is None  # of blocks
     assert_equal_fits(inside, outside)
@@ -270,7 +272,8 @@ def test_an_executor_of_another_kind():
     X, y = noisy()
     blocks = from_arrays(X, y, block_rows=100)
     local, other = machine(), machine()
-    local._fit_blocks(blocks, executor=LocalExecutor(2))
+    with executed_by(LocalExecutor(2)):
+        local.fit(blocks)
     assert same_bits(local, other.fit(blocks))
 
 
@@ -316,7 +319,8 @@ def test_many_points_need_no_sites(monkeypatch):
     weight = np.random.default_rng(0).uniform(0.2, 2, 3000)
     blocks = from_arrays(X, y, weight, block_rows=700)
     executor, free = Recording(2), machine()
-    free._fit_blocks(blocks, executor=executor)
+    with executed_by(executor):
+        free.fit(blocks)
     assert executor.kept["sweep"][0] == [None] * 5
     monkeypatch.setattr(ep, "MANY", 1001)
     kept = machine().fit(blocks)
@@ -329,7 +333,8 @@ def test_flips_of_labels_need_sites():
     X, y = noisy(n=3000, d=2)
     executor = Recording()
     clf = machine(ExpectationPropagation(label_noise=0.05))
-    clf._fit_blocks(from_arrays(X, y, block_rows=700), executor=executor)
+    with executed_by(executor):
+        clf.fit(from_arrays(X, y, block_rows=700))
     assert executor.kept["sweep"][0][0][0].shape == (2, 700)
 
 
@@ -340,7 +345,8 @@ def test_of_very_many_rows_some_are_left_out(engine, monkeypatch):
     whole = machine(engine).fit(blocks)
     monkeypatch.setattr(sweeps, "MOST_LEFT_OUT", 250)
     executor, thinned = Recording(), machine(engine)
-    thinned._fit_blocks(blocks, executor=executor)
+    with executed_by(executor):
+        thinned.fit(blocks)
     last = next(reversed(executor.kept.values()))[0]
     found = np.concatenate([one.log_probability for one in last])
     assert len(found) == 200  # every third row of all, whatever the blocks

@@ -23,7 +23,7 @@ def by_differences(clf, X, step=1e-5):
     for j in range(X.shape[1]):
         moved = np.zeros(X.shape[1])
         moved[j] = step
-        f = [clf._space.transform(X + sign * moved) @ clf.posterior_.mean for sign in (1, -1)]
+        f = [clf.model_.space.transform(X + sign * moved) @ clf.posterior_.mean for sign in (1, -1)]
         squares.append(np.square((f[0] - f[1]) / (2 * step)).mean())
     relevance = np.array(squares) * X.var(axis=0)
     return relevance / relevance.sum()

@@ -18,6 +18,7 @@ from bayespoint.classifier.dask import DaskBayesPointClassifier
 from bayespoint.engines import ExpectationPropagation
 from bayespoint.exceptions import BlockError, ClusterError
 from bayespoint.rows import checkpoints, from_npy, from_parquet
+from bayespoint.rows.executor import executed_by
 from bayespoint.tools.monitor import Monitor, watch
 
 pytestmark = pytest.mark.xdist_group("dask")
@@ -113,7 +114,8 @@ def test_state_on_workers_is_noticed(workers, slow, folder):
 
     def stateful():
         clf = BayesPointClassifier(**params)
-        clf._fit_blocks(slow, executor=faults.StatefulExecutor(has_workers(workers, 3)))
+        with executed_by(faults.StatefulExecutor(has_workers(workers, 3))):
+            clf.fit(slow)
         return clf
 
     expected = BayesPointClassifier(**params).fit(stored(folder))

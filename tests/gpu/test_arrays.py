@@ -130,8 +130,8 @@ def test_pickles_and_model_files_need_no_device(device, monkeypatch, tmp_path):
     monkeypatch.setattr(devices, "STAND_IN", None)
     monkeypatch.setattr(devices, "is_installed", lambda library: False)
     for copy in copies:
-        assert isinstance(copy._space.points.rows, np.ndarray)
-        assert not copy._space.on_device
+        assert isinstance(copy.model_.space.points.rows, np.ndarray)
+        assert not copy.model_.space.on_device
         assert isinstance(copy.posterior_.weights, np.ndarray)
         assert np.allclose(copy.decision_function(X), expected, atol=1e-3)
         assert np.allclose(copy.oob_decision_function_, clf.oob_decision_function_, equal_nan=True)
@@ -142,7 +142,7 @@ def test_a_machine_of_the_cpu_predicts_on_a_device(device):
     expected = clf.decision_function(X)
     clf.set_params(device="cuda")
     assert np.allclose(clf.decision_function(X), expected, atol=1e-3)
-    assert list(clf._space.on_device) == [device]
+    assert list(clf.model_.space.on_device) == [device]
     gibbs = machine(engine="gibbs").fit(X, y)
     expected = gibbs.predict(X)
     assert np.array_equal(gibbs.set_params(device="cuda").predict(X), expected)  # on the CPU

@@ -6,11 +6,17 @@ import numpy as np
 import pytest
 
 from bayespoint.exceptions import KernelError
-from bayespoint.gpu import arrays
 from bayespoint.gpu.linear_algebra import pivoted_cholesky
-from bayespoint.kernels import ConstantKernel, PolynomialKernel, RadialKernel, SumKernel
+from bayespoint.kernels import (
+    ConstantKernel,
+    MaternKernel,
+    PolynomialKernel,
+    RadialKernel,
+    SumKernel,
+)
 from bayespoint.spaces import BasisSpace, ProcessSpace
 from bayespoint.spaces.pivoted_cholesky import gram_schmidt, partial_cholesky
+from bayespoint.tools import arrays
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -25,6 +31,7 @@ KERNELS = {
     "poly, normalised": PolynomialKernel(degree=3, gamma="scale", coef0=1.0, normalize=True),
     "rbf": RadialKernel(gamma="scale"),
     "rbf of each feature": RadialKernel(gamma=[0.1, 0.2, 0.3, 0.4]),
+    "matern": MaternKernel(nu=2.5, gamma=[0.1, 0.2, 0.3, 0.4]),
     "constant": ConstantKernel(),
     "sum": SumKernel([*TERMS, ConstantKernel()], weights=[2.0, 0.1, 3.0]),
     "sum, normalised": SumKernel([*TERMS, PolynomialKernel()], normalize=True),
@@ -121,8 +128,9 @@ def test_a_device_copy_lives_as_long_as_its_array(device):
     gc.collect()
     before = len(arrays._copies)
     array = np.arange(3.0)
-    copy = arrays.copy_on(device, array)
-    assert copy.tolist() == [0.0, 1.0, 2.0] and arrays.copy_on(device, array) is copy
+    near = torch.zeros(1, device=device)
+    copy = arrays.kept(near, array)
+    assert copy.tolist() == [0.0, 1.0, 2.0] and arrays.kept(near, array) is copy
     assert len(arrays._copies) == before + 1
     del array
     gc.collect()

@@ -73,7 +73,7 @@ def test_classes_together_have_the_fixed_point_of_the_cpu(name, params, device):
     assert there.coding_.name == "joint" and there.run_.converged
     new = rng.normal(size=(30, 5)).astype(np.float32)
     # Coordinates depend on the order of the points of a basis, outputs do not.
-    outputs = [clf.posterior_.outputs(clf._space.transform(new)) for clf in (here, there)]
+    outputs = [clf.posterior_.outputs(clf.model_.space.transform(new)) for clf in (here, there)]
     for one, other in zip(*outputs, strict=True):
         assert np.allclose(one, other, atol=1e-6)
     assert np.allclose(here.log_evidence_, there.log_evidence_, rtol=1e-6)
@@ -250,7 +250,7 @@ def test_a_chunk_of_points_fits_a_device():
 
 def test_the_space_leaves_the_device(device):
     clf = BayesPointClassifier(kernel="linear", engine="laplace", device="cuda").fit(X, y)
-    assert not hasattr(clf._space, "Z_")
+    assert not hasattr(clf.model_.space, "Z_")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert clf.predict(torch.tensor(X, device=device)).shape == (150,)

@@ -6,7 +6,13 @@ import pytest
 from bayespoint.gpu import kernels as on_device
 from bayespoint.gpu import source
 from bayespoint.gpu.rows import UNIT, DeviceRows
-from bayespoint.kernels import ConstantKernel, PolynomialKernel, RadialKernel, SumKernel
+from bayespoint.kernels import (
+    ConstantKernel,
+    MaternKernel,
+    PolynomialKernel,
+    RadialKernel,
+    SumKernel,
+)
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -17,6 +23,7 @@ KERNELS = {
     "normalised poly": PolynomialKernel(degree=5, gamma="scale", normalize=True),
     "rbf": RadialKernel(gamma="scale"),
     "rbf by feature": RadialKernel(gamma=[1.0, 2.0, 0.3, 0.1, 0.5]),
+    "matern": MaternKernel(gamma=0.3),
     "sum": RadialKernel(gamma=0.3) + 2 * PolynomialKernel(coef0=1.0) + ConstantKernel(),
     "linear sum": PolynomialKernel() + ConstantKernel(),
     "normalised sum": SumKernel([RadialKernel(), PolynomialKernel(degree=2)], normalize=True),

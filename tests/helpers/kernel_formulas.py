@@ -1,11 +1,13 @@
 """Kernels by their formulas, slow and obvious, and points to try them on."""
 
 import numpy as np
+from sklearn.gaussian_process.kernels import Matern
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
 
 from bayespoint.kernels import (
     ConstantKernel,
     FunctionKernel,
+    MaternKernel,
     PolynomialKernel,
     RadialKernel,
     SumKernel,
@@ -38,6 +40,14 @@ KERNELS = {
     "rbf": (
         {"kernel": "rbf", "gamma": 0.3},
         lambda A, B: rbf_kernel(A, B, gamma=0.3),
+    ),
+    "matern32": (
+        {"kernel": "matern32", "gamma": 0.3},
+        Matern(length_scale=0.6**-0.5, nu=1.5),
+    ),
+    "matern52": (
+        {"kernel": "matern52", "gamma": 0.3},
+        Matern(length_scale=0.6**-0.5, nu=2.5),
     ),
     "function": (
         {"kernel": triangle},
@@ -97,6 +107,7 @@ SPACES = {
     "poly": PolynomialKernel(degree=3, gamma=0.5, coef0=1.0),
     "rbf": RadialKernel(gamma=0.5),
     "rbf normalised": RadialKernel(gamma=0.5, normalize=True),
+    "matern": MaternKernel(gamma=0.5),
     "sum": 2 * RadialKernel(gamma=0.5) + 0.5 * PolynomialKernel() + ConstantKernel(),
     "sum normalised": SumKernel(
         [RadialKernel(gamma=0.5), PolynomialKernel(degree=2)], weights=[3.0, 0.1], normalize=True

@@ -1,5 +1,7 @@
 """Machines whose posterior is what a test says it is."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from bayespoint import BayesPointClassifier
@@ -16,7 +18,7 @@ def machine_with(posterior, n_features, n_classes=2):
     clf = BayesPointClassifier(
         kernel="linear", temperature=1.0, multi_class="one_vs_rest", fit_intercept=False
     ).fit(X, y)
-    clf.posterior_ = posterior
+    clf.model_ = replace(clf.model_, posterior=posterior)
     return clf
 
 

@@ -8,6 +8,7 @@ from tests.helpers.kernel_formulas import triangle
 from bayespoint.kernels import (
     ConstantKernel,
     FunctionKernel,
+    MaternKernel,
     PolynomialKernel,
     PrecomputedKernel,
     RadialKernel,
@@ -20,6 +21,8 @@ STEP = 1e-5  # of a logarithm: the error of a central difference is about STEP^2
 CUBIC = PolynomialKernel(degree=3, gamma=0.7, coef0=0.4)
 KERNELS = {
     "rbf": RadialKernel(gamma=0.3),
+    "matern32": MaternKernel(nu=1.5, gamma=0.3),
+    "matern52": MaternKernel(nu=2.5, gamma=0.3),
     "poly": CUBIC,
     "poly without a constant": PolynomialKernel(degree=2, gamma=0.7),
     "linear": PolynomialKernel(gamma=0.7, coef0=0.4),

@@ -6,7 +6,7 @@ import pytest
 from bayespoint.codings import JointCoding
 from bayespoint.likelihoods import ArgmaxLikelihood
 from bayespoint.posteriors import JointPosterior
-from bayespoint.tools.state import ContentError
+from bayespoint.tools.attributes import ContentError
 
 RNG = np.random.default_rng(0)
 CODING = JointCoding(np.array(["a", "b", "c"]))

@@ -82,7 +82,7 @@ def test_moments_are_those_of_draws(machines):
 
 def test_the_mean_is_the_bayes_point(machines):
     whole, _ = machines
-    outputs = whole._space.transform(NEW) @ whole.posterior_.mean
+    outputs = whole.model_.space.transform(NEW) @ whole.posterior_.mean
     mean = whole.latent_mean_and_variance(NEW)[0].reshape(outputs.shape)
     np.testing.assert_allclose(outputs, mean, atol=1e-10)
 

@@ -38,7 +38,8 @@ def test_the_bits_of_a_fit_in_memory(tmp_path, params, order):
     np.testing.assert_allclose(
         outside.oob_decision_function_, inside.oob_decision_function_, rtol=1e-6
     )
-    assert type(outside._space.points) is type(inside._space.points)  # in memory, as the support
+    # In memory, as the support.
+    assert type(outside.model_.space.points) is type(inside.model_.space.points)
 
 
 def test_sources_of_whole_blocks_are_refused():

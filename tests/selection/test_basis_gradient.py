@@ -59,7 +59,7 @@ def test_a_gradient_without_the_basis_points_own_change_is_wrong(monkeypatch):
         temperature=1.0, kernel="rbf", gamma=0.8, n_components=8, engine=ENGINES["ep"]
     ).fit(X, y)
     right = log_evidence_gradient(clf, X, y, ["gamma"])
-    space = type(clf._space)
+    space = type(clf.model_.space)
     true_slope = space._kernel_slope
 
     def without(self, left, right, name, pull):

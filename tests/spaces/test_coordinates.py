@@ -151,5 +151,5 @@ def test_the_kernel_matrix_is_kept_where_it_has_full_rank(ridge):
 def test_a_classifier_does_not_carry_its_kernel_matrix():
     X, y = problem(50, 3)
     clf = BayesPointClassifier(temperature=1.0, kernel="rbf").fit(X, y)
-    sizes = [part.size for part in vars(clf._space).values() if isinstance(part, np.ndarray)]
+    sizes = [part.size for part in vars(clf.model_.space).values() if isinstance(part, np.ndarray)]
     assert sum(size >= 50**2 for size in sizes) == 1  # the triangle that new points need

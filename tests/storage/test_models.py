@@ -153,7 +153,8 @@ def test_machines_that_go_on(there_and_back):
     again = there_and_back(machine)
     for one in (machine, again):
         one.partial_fit(X[12:], y[12:])
-    assert [place.split(":")[0] for place in differences(machine, again)] == ["model.run_.seconds"]
+    places = [place.split(":")[0] for place in differences(machine, again)]
+    assert places == ["model.model_.run.seconds"]
     perceptron, X_new = fitted("perceptron", "rbf", 2, warm_start=True)
     again = there_and_back(perceptron)
     with warnings.catch_warnings():

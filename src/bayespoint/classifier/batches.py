@@ -1,19 +1,25 @@
-"""Batches of a stream: learned from without computing anew what does not change between them."""
+"""Learning in batches, and streams of batches at the speed of a compiled loop.
+
+A first batch takes the usual way, with all checks. The next batches of a stream, of the same kind,
+change the posterior in place, and attributes that take long are computed when they are read.
+"""
 
 from __future__ import annotations
 
-import time
-from functools import cache
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from bayespoint import _core
+from bayespoint.classifier.attributes import facts_of
 from bayespoint.classifier.calibration import expected_scores
-from bayespoint.classifier.fitted import Fitted
-from bayespoint.classifier.fitting import Trained
+from bayespoint.classifier.fitting import new_seed, train, with_engine
+from bayespoint.classifier.inputs import validated
+from bayespoint.classifier.model import Model
+from bayespoint.classifier.parameters import NAMES, Parameters
 from bayespoint.classifier.problem import Problem, known_classes
 from bayespoint.engines import Engine, Run
 from bayespoint.engines.gaussian.streams import is_filter, learn_rows, safe_entry
@@ -30,94 +36,131 @@ class Stream(NamedTuple):
     largest: float  # absolute value of an entry that needs no closer look
 
 
-@cache
-def parameter_names(cls: type) -> list[str]:
-    """Names of the parameters of a class of estimators."""
-    return cls._get_param_names()  # type: ignore[attr-defined]
+def learn_batch(
+    classifier: Any,
+    before: Model | None,
+    X: Any,
+    y: Any,
+    classes: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+) -> Model:
+    """The model after one more batch; ``before`` is that of all earlier ones."""
+    model = None
+    if before is not None and before.stream is not None and sample_weight is None:
+        model = learn_from_stream(classifier, before, X, y, classes)
+    return model or learn_any(classifier, before, X, y, classes, sample_weight)
+
+
+def learn_any(
+    classifier: Any,
+    before: Model | None,
+    X: Any,
+    y: Any,
+    classes: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+) -> Model:
+    """The model after a batch of any kind."""
+    parameters = Parameters.of(classifier)
+    check_batches(parameters, before)
+    engine, first = parameters.make_engine(X), before is None
+    parameters.check_device(X, engine, batch=True)
+    points, labels = validated(classifier, X, y, parameters.takes_sparse(engine), reset=first)
+    known = known_classes(None if before is None else before.classes, classes)
+    problem = Problem.pose(points, labels, sample_weight, parameters.class_weight, classes=known)
+    problem = with_engine(parameters, problem, engine)
+    if parameters.standardize is True:
+        raise ValueError(
+            "partial_fit cannot standardize features: it sees one batch at a time. Set "
+            "standardize=False, and scale the features with fixed numbers."
+        )
+    seed = new_seed(parameters) if before is None else before.seed
+    model = train(parameters, problem, current_monitor(parameters.verbose), seed, before)
+    model.facts.update(facts_of(model, problem))
+    return replace(model, stream=stream_of(classifier, engine, model))
+
+
+def check_batches(parameters: Parameters, before: Model | None) -> None:
+    """Raise an error for parameters that have no meaning for batches."""
+    if parameters.ridge != 0:
+        raise ValueError(
+            f"partial_fit needs ridge=0: a ridge adds a feature for every training point. "
+            f"Got ridge={parameters.ridge!r}; raise the engine's noise instead, or use fit."
+        )
+    if parameters.class_weight == "balanced":
+        raise ValueError(
+            "class_weight='balanced' needs all labels, but partial_fit sees one batch. Pass "
+            "the weights of the classes as a dict."
+        )
+    if before is not None and before.fact("chosen_params") is not None:
+        raise ValueError(
+            "partial_fit cannot update a fit whose kernel was chosen from all of its data. Set "
+            "kernel='linear' before fit, or call partial_fit for the first batch, too."
+        )
 
 
 def parameters_of(classifier: Any) -> list[Any]:
     """The parameters of a classifier and of its engine."""
-    cls: Any = type(classifier)
-    values = [vars(classifier)[name] for name in parameter_names(cls)]
-    engine = classifier.engine
+    values, engine = [vars(classifier)[name] for name in NAMES], classifier.engine
     return values + list(vars(engine).values()) if isinstance(engine, Engine) else values
 
 
-class Streaming(Fitted):
-    """Learns from batches of sparse rows at the speed of a compiled loop.
+def stream_of(classifier: Any, engine: Engine, model: Model) -> Stream | None:
+    """What need not be checked for the next batch; None if batches are no stream."""
+    posterior, kernel = model.posterior, model.kernel
+    if not isinstance(posterior, StreamPosterior) or not is_filter(engine):
+        return None
+    form, is_changed = kernel.linear_form, kernel.normalize or model.scaling
+    if form is None or form.gamma != 1 or is_changed or classifier.class_weight is not None:
+        return None
+    constant = float(np.sqrt(form.coef0))
+    return Stream(parameters_of(classifier), engine, constant, safe_entry(posterior))
 
-    A first batch takes the usual way, with all checks. The next ones, of the same kind, change the
-    posterior in place, and attributes that take long are computed when they are read.
-    """
 
-    not_stored = ("_deferred", "_stream")
-    _stream: Stream | None = None
+def learn_from_stream(
+    classifier: Any, before: Model, X: Any, y: Any, classes: ArrayLike | None
+) -> Model | None:
+    """The model after a batch like the last one; None, and nothing is done, if it is unlike it."""
+    stream = before.stream
+    if not is_plain(X, stream.largest):
+        return None
+    now = parameters_of(classifier)
+    same = len(now) == len(stream.parameters) and all(
+        one is other for one, other in zip(now, stream.parameters, strict=True)
+    )
+    watched = type(current_monitor(classifier.verbose)) is not Monitor
+    if not same or watched or X.shape[1] != before.n_features:
+        return None
+    codes = codes_of(before.classes, y, X.shape[0])
+    if codes is None or "feature_names_in_" in vars(classifier):
+        return None
+    known_classes(before.classes, classes)
+    posterior: Any = before.posterior
+    targets = before.coding.encode(codes)
+    posterior = learn_rows(stream.engine, posterior, X, stream.constant, targets)
+    # What was predicted is kept here: the posterior itself may learn from the next batch.
+    coding, log_probability = before.coding, posterior.left_out_log_probability
+    facts = {
+        "expected_scores": lambda: expected_scores(
+            coding.probabilities(*coding.left_out(log_probability, codes)), codes
+        ),
+        "left_out_error": lambda: model.fact("expected_scores")["error"].value,
+    }
+    run = Run("sweeps", 1, "a single pass, as asked")
+    model: Model = replace(before, posterior=posterior, run=run, facts=facts)
+    return model
 
-    def _publish(
-        self, engine: Engine, problem: Problem, trained: Trained, choice: Any, seconds: float
-    ) -> None:
-        """Set the fitted attributes, and note what need not be checked for the next batch."""
-        super()._publish(engine, problem, trained, choice, seconds)
-        self._stream, posterior = None, trained.posterior
-        if not isinstance(posterior, StreamPosterior) or not is_filter(engine):
-            return
-        form, is_changed = self.kernel_.linear_form, self.kernel_.normalize or self._scaling
-        if form is not None and form.gamma == 1 and not is_changed and self.class_weight is None:
-            constant = float(np.sqrt(form.coef0))
-            self._stream = Stream(parameters_of(self), engine, constant, safe_entry(posterior))
 
-    def _learn_from_stream(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> bool:
-        """Learn from a batch like the last one; False, and nothing is done, if it is unlike it."""
-        stream, began = self._stream, time.perf_counter()
-        if stream is None or sample_weight is not None or not is_plain(X, stream.largest):
-            return False
-        now = parameters_of(self)
-        same = len(now) == len(stream.parameters) and all(
-            one is other for one, other in zip(now, stream.parameters, strict=True)
-        )
-        watched = type(current_monitor(self.verbose)) is not Monitor
-        if not same or watched or X.shape[1] != self.n_features_in_:
-            return False
-        codes = self._codes(y, X.shape[0])
-        if codes is None or "feature_names_in_" in vars(self):
-            return False
-        known_classes(self.classes_, classes)
-        posterior: Any = self.posterior_
-        targets = self.coding_.encode(codes)
-        posterior = learn_rows(stream.engine, posterior, X, stream.constant, targets)
-        self._publish_later(posterior, codes, time.perf_counter() - began)
-        return True
-
-    def _codes(self, y: Any, n: int) -> NDArray[np.intp] | None:
-        """Indices of the classes of labels; None if these are not plain, or unknown."""
-        labels = np.asarray(y)
-        if labels.shape != (n,) or labels.dtype.kind not in "biuU":
-            return None
-        if len(self.classes_) == 2:
-            is_yes = labels == self.classes_[1]
-            known = is_yes | (labels == self.classes_[0])
-            return is_yes.astype(np.intp) if known.all() else None
-        codes = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
-        return codes if (self.classes_[codes] == labels).all() else None
-
-    def _publish_later(
-        self, posterior: StreamPosterior, codes: NDArray[np.intp], seconds: float
-    ) -> None:
-        """Set the fitted attributes, or let them be computed when they are read."""
-        self.posterior_, self.n_iter_ = posterior, 1
-        self.log_evidence_ = posterior.log_evidence
-        self.run_ = Run("sweeps", 1, "a single pass, as asked", seconds=seconds)
-        self._drop_attributes_of_some_fits(keep=("log_evidence_",))
-        log_probability: Any = posterior.left_out_log_probability
-        self.defer(
-            coef_=lambda: self._weights()[0],
-            intercept_=lambda: self._weights()[1],
-            expected_scores_=lambda: expected_scores(
-                self.coding_.probabilities(*self.coding_.left_out(log_probability, codes)), codes
-            ),
-            left_out_error_=lambda: self.expected_scores_["error"].value,
-        )
+def codes_of(classes: NDArray, y: Any, n: int) -> NDArray[np.intp] | None:
+    """Indices of the classes of labels; None if these are not plain, or unknown."""
+    labels = np.asarray(y)
+    if labels.shape != (n,) or labels.dtype.kind not in "biuU":
+        return None
+    if len(classes) == 2:
+        is_yes = labels == classes[1]
+        known = is_yes | (labels == classes[0])
+        return is_yes.astype(np.intp) if known.all() else None
+    codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    return codes if (classes[codes] == labels).all() else None
 
 
 def is_plain(X: Any, largest: float) -> bool:

@@ -9,9 +9,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from bayespoint.classifier.dask_fits import fit_on_cluster
 from bayespoint.classifier.estimator import BayesPointClassifier
-from bayespoint.classifier.parameters import Settings
+from bayespoint.classifier.parameters import NamedEngine, Parameters
 from bayespoint.engines import (
     Engine,
     ExpectationPropagation,
@@ -21,8 +20,11 @@ from bayespoint.engines import (
 )
 from bayespoint.kernels import Kernel
 from bayespoint.rows.dask.cluster import Cluster
+from bayespoint.rows.dask.executor import DaskExecutor
 from bayespoint.rows.dask.inputs import as_blocks
+from bayespoint.rows.dask.perceptrons import PerceptronExecutor
 from bayespoint.rows.dask.predictions import lazily
+from bayespoint.rows.executor import executed_by
 from bayespoint.tools.monitor import current_monitor
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 ABLE = ExpectationPropagation, LaplaceApproximation, PermutedPerceptron
 
 
-class DaskBayesPointClassifier(ClassifierMixin, Settings):
+class DaskBayesPointClassifier(ClassifierMixin, NamedEngine):
     r"""Bayes point machine that is trained on a Dask cluster.
 
     Learns from dask arrays, dask data frames, or files that workers read. Expectation propagation
@@ -93,12 +95,9 @@ class DaskBayesPointClassifier(ClassifierMixin, Settings):
     """
 
     # Parameters of the local classifier that have no meaning here.
-    mixture = None
-    device = None
-    max_time = None
-    n_jobs = None
+    mixture = device = max_time = n_jobs = None
     warm_start = False
-    n_components: int | str | None = "auto"
+    n_components = "auto"
 
     def __init__(
         self,
@@ -158,44 +157,52 @@ class DaskBayesPointClassifier(ClassifierMixin, Settings):
         -------
         self : DaskBayesPointClassifier
         """
-        self._check_parameters()
-        engine = get_engine(self.engine)
+        local = BayesPointClassifier(**self._params())
+        engine, kernel = get_engine(self.engine), Parameters.of(self).make_kernel()
         engine.check()
         if not isinstance(engine, ABLE):
             raise ValueError(
                 f"{type(engine).__name__} does not run on a cluster. Use one of the engines 'ep', "
                 "'laplace' and 'perceptron', or BayesPointClassifier."
             )
-        if self._kernel_is("is_precomputed"):
+        if kernel.is_precomputed:
             raise ValueError(
                 "kernel='precomputed' needs the whole matrix in one place. Name another kernel, or "
                 "use BayesPointClassifier."
             )
         cluster = Cluster(self.client, current_monitor(self.verbose))
         blocks = as_blocks(cluster, X, y, sample_weight)
-        self._model = fit_on_cluster(self._params(), cluster, blocks)
+        executor, data = DaskExecutor(cluster), (blocks,)
+        if isinstance(engine, PermutedPerceptron):  # which visits single rows in any order
+            executor = PerceptronExecutor(cluster, blocks)
+            data = cluster.results([executor.rows])[0]
+        with executed_by(executor):
+            local.fit(*data)
+        if blocks.feature_names is not None:
+            local.feature_names_in_ = np.array(blocks.feature_names, dtype=object)
+        self._local = local
         return self
 
     def predict(self, X: Any) -> Array:
         """Labels of points, as a lazy dask array."""
         check_is_fitted(self)
-        return lazily(self._model, "predict", X, self.classes_[:0])
+        return lazily(self._local, "predict", X, self.classes_[:0])
 
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of the classes, as a lazy dask array of shape (n_samples, n_classes)."""
         check_is_fitted(self)
-        return lazily(self._model, "predict_proba", X, np.empty((0, len(self.classes_))))
+        return lazily(self._local, "predict_proba", X, np.empty((0, len(self.classes_))))
 
     def decision_function(self, X: Any) -> Array:
         """Scores of the classes, as a lazy dask array."""
         check_is_fitted(self)
-        shape = (0,) if self._model.coding_.n_tasks == 1 else (0, len(self.classes_))
-        return lazily(self._model, "decision_function", X, np.empty(shape))
+        shape = (0,) if self.coding_.n_tasks == 1 else (0, len(self.classes_))
+        return lazily(self._local, "decision_function", X, np.empty(shape))
 
     def to_local(self) -> BayesPointClassifier:
         """The fitted classifier as an ordinary one, which needs no Dask."""
         check_is_fitted(self)
-        return self._model
+        return self._local
 
     def _params(self) -> dict[str, Any]:
         """Parameters of the local classifier."""
@@ -204,13 +211,13 @@ class DaskBayesPointClassifier(ClassifierMixin, Settings):
         return params
 
     def __getattr__(self, name: str) -> Any:
-        model = vars(self).get("_model")
-        if model is not None and name.endswith("_") and not name.startswith("_"):
-            return getattr(model, name)
+        local = vars(self).get("_local")
+        if local is not None and name.endswith("_") and not name.startswith("_"):
+            return getattr(local, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "_model" in vars(self)
+        return "_local" in vars(self)
 
     def __sklearn_clone__(self) -> DaskBayesPointClassifier:
         params = {name: clone(value, safe=False) for name, value in self._params().items()}

@@ -5,32 +5,45 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
 from sklearn.base import ClassifierMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
-from bayespoint.classifier.batches import Streaming
-from bayespoint.classifier.fitted import unchanged_on_failure
-from bayespoint.classifier.fitting import at_temperature, mixed
-from bayespoint.classifier.inputs import validated
-from bayespoint.classifier.out_of_core import OutOfCore
-from bayespoint.classifier.parameters import can_update
-from bayespoint.classifier.problem import Problem, known_classes
-from bayespoint.engines import Engine
-from bayespoint.gpu.arrays import scaled, to_numpy
+from bayespoint.classifier import fitting, out_of_core
+from bayespoint.classifier.attributes import (
+    ATTRIBUTES,
+    answer,
+    attribute,
+    has_samples,
+    is_fitted,
+    unchanged_on_failure,
+)
+from bayespoint.classifier.batches import learn_batch
+from bayespoint.classifier.calibration import Estimate
+from bayespoint.classifier.model import Model, Seed
+from bayespoint.classifier.parameters import (
+    NamedEngine,
+    Parameters,
+    can_update,
+    kernel_is,
+    takes_sparse,
+)
+from bayespoint.codings import Coding
+from bayespoint.engines import Engine, Run
+from bayespoint.exceptions import TaskWarning, warn_user
 from bayespoint.kernels import Kernel
+from bayespoint.posteriors import Posterior
 from bayespoint.rows import Blocks
-from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.callbacks import CallbackSupport, monitor_for, with_callbacks
-from bayespoint.tools.monitor import current_monitor
 
 
-class BayesPointClassifier(ClassifierMixin, CallbackSupport, Streaming, OutOfCore):
+class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
     r"""Bayes point machine: predicts with the mean of all classifiers that fit the data.
 
     A classifier is a weight vector :math:`w` with output :math:`f(x) = \langle w, \phi(x) \rangle`.
@@ -42,9 +55,12 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Streaming, OutOfCor
 
     Parameters
     ----------
-    kernel : {"auto", "linear", "poly", "rbf", "precomputed"}, Kernel or callable, default="auto"
+    kernel : {"auto", "linear", "poly", "rbf", "matern32", "matern52", "precomputed"}, Kernel or \
+            callable, default="auto"
         Inner product of the features :math:`\phi`. ``poly`` is
-        :math:`(\gamma x \cdot x' + c_0)^d`, ``rbf`` is :math:`\exp(-\gamma |x - x'|^2)`. A
+        :math:`(\gamma x \cdot x' + c_0)^d`, ``rbf`` is :math:`\exp(-\gamma |x - x'|^2)`, and
+        ``matern32`` and ``matern52`` are less smooth
+        (:class:`~bayespoint.kernels.MaternKernel`). A
         :class:`~bayespoint.kernels.Kernel` object, such as ``RadialKernel() + PolynomialKernel()``,
         holds its parameters itself: ``degree``, ``gamma``, ``coef0`` and ``fit_intercept`` do not
         apply. A callable takes two arrays of points and returns the matrix of all pairs. "auto"
@@ -55,9 +71,9 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Streaming, OutOfCor
     degree : int, default=3
         Degree :math:`d` of ``poly``.
     gamma : {"auto", "scale", "features"}, float or array of shape (n_features,), default="auto"
-        :math:`\gamma` of ``poly`` and ``rbf``, for ``rbf`` also one for each feature. "scale" is
-        1 / (n_features Var X), "features" is 1 / n_features. "auto" is "scale" if the kernel is
-        named.
+        :math:`\gamma` of all but ``linear``; for ``rbf`` and Matern also one for each feature.
+        "scale" is 1 / (n_features Var X), "features" is 1 / n_features. "auto" is "scale" if the
+        kernel is named.
     coef0 : float, default=1.0
         :math:`c_0 \ge 0` of ``poly``.
     normalize : bool, default=False
@@ -116,6 +132,8 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Streaming, OutOfCor
 
     Attributes
     ----------
+    model_ : Model
+        Everything that predicts; what follows is read from it.
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
     coding_ : Coding
@@ -197,6 +215,22 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Streaming, OutOfCor
     0.951
     """
 
+    model_: Model
+    posterior_: Posterior
+    coding_: Coding
+    run_: Run
+    classes_: NDArray
+    kernel_: Kernel
+    n_iter_: int
+    n_features_in_: int
+    log_evidence_: NDArray[np.float64]
+    left_out_error_: float
+    expected_scores_: dict[str, Estimate]
+    coef_: NDArray
+    intercept_: NDArray
+    feature_relevance_: NDArray[np.float64]
+    chosen_params_: dict[str, Any]
+
     def __init__(
         self,
         *,
@@ -273,23 +307,13 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Streaming, OutOfCor
         -------
         self : BayesPointClassifier
         """
-        if isinstance(X, Blocks) or self._is_too_large(X):
-            self._fit_blocks(X, y, sample_weight)
-            return self
+        began = time.perf_counter()
         with unchanged_on_failure(self):
-            self._check_parameters()
-            began, monitor = time.perf_counter(), monitor_for(self)
-            engine = self._make_engine(X)
-            self._check_device(X, engine)
-            problem = self._pose(X, y, sample_weight, engine, reset=not self._extends)
-            start = self._start(engine, problem)
-            choice = self._choose(problem, engine, monitor) if self._chooses(engine) else None
-            if choice is None:
-                trained = self._train(problem, monitor, start)
-            else:
-                whole = mixed(choice.mixture, choice.trained, problem)
-                trained = at_temperature(whole, choice.temperature)
-            self._publish(engine, problem, trained, choice, time.perf_counter() - began)
+            parameters, monitor = Parameters.of(self), monitor_for(self)
+            before = self.model_ if self.warm_start and is_fitted(self) else None
+            way = out_of_core if out_of_core.is_out_of_core(parameters, X) else fitting
+            problem = way.pose(self, parameters, X, y, sample_weight, reset=before is None)
+            self._publish(way.fit(parameters, problem, monitor, before), began)
         return self
 
     @available_if(can_update)
@@ -325,63 +349,58 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, Streaming, OutOfCor
         self : BayesPointClassifier
         """
         began = time.perf_counter()
-        if self._learn_from_stream(X, y, classes, sample_weight):
-            return self
-        self._check_parameters()
-        if self.ridge != 0:
-            raise ValueError(
-                f"partial_fit needs ridge=0: a ridge adds a feature for every training point. "
-                f"Got ridge={self.ridge!r}; raise the engine's noise instead, or use fit."
-            )
-        if self.class_weight == "balanced":
-            raise ValueError(
-                "class_weight='balanced' needs all labels, but partial_fit sees one batch. Pass "
-                "the weights of the classes as a dict."
-            )
-        if hasattr(self, "chosen_params_"):
-            raise ValueError(
-                "partial_fit cannot update a fit whose kernel was chosen from all of its data. Set "
-                "kernel='linear' before fit, or call partial_fit for the first batch, too."
-            )
-        first = not hasattr(self, "posterior_")
         with unchanged_on_failure(self):
-            engine = self._make_engine(X)
-            self._check_device(X, engine, batch=True)
-            points, labels = validated(self, X, y, self._takes_sparse(engine), reset=first)
-            known = known_classes(None if first else self.classes_, classes)
-            problem = Problem.pose(points, labels, sample_weight, self.class_weight, classes=known)
-            problem = self._with_coding(problem, engine)
-            if first:
-                self._seed = int(check_random_state(self.random_state).randint(2**31))
-            if self.standardize is True:
-                raise ValueError(
-                    "partial_fit cannot standardize features: it sees one batch at a time. Set "
-                    "standardize=False, and scale the features with fixed numbers."
-                )
-            self._scaling = None
-            self._fingerprint = None  # no later fit can extend this posterior
-            start, monitor = None if first else self.posterior_, current_monitor(self.verbose)
-            trained = self._train(problem, monitor, start)
-            self._publish(engine, problem, trained, None, time.perf_counter() - began)
+            before = self.model_ if is_fitted(self) else None
+            self._publish(learn_batch(self, before, X, y, classes, sample_weight), began)
         return self
 
-    def _pose(
-        self, X: Any, y: Any, sample_weight: Any, engine: Engine, *, reset: bool = True
-    ) -> Problem:
-        """The problem of all data at once, of scaled features if that is asked for."""
-        points, labels = validated(
-            self, X, y, self._takes_sparse(engine), reset=reset, space=engine.device_space
+    decision_function = answer(Model.decision_function)
+    predict = answer(Model.predict)
+    predict_proba = answer(Model.predict_proba)
+    predict_log_proba = answer(Model.predict_log_proba)
+    vote_shares = answer(Model.vote_shares)
+    class_shares = answer(Model.class_shares)
+    latent_mean_and_variance = answer(Model.latent_mean_and_variance)
+    draw_outputs = answer(Model.draw_outputs)
+    sample_proba = answer(Model.sample_proba)
+    sample_outputs = available_if(has_samples)(answer(Model.sample_outputs))
+
+    def draw_weights(self, n_samples: int = 10, random_state: Seed = None) -> NDArray:  # noqa: D102
+        check_is_fitted(self)
+        return self.model_.draw_weights(n_samples, random_state)
+
+    draw_weights.__doc__ = Model.draw_weights.__doc__
+
+    def _publish(self, model: Model, began: float) -> None:
+        """Show what a fit has learned, and warn."""
+        self.model_ = replace(model, run=replace(model.run, seconds=time.perf_counter() - began))
+        for warning in model.run.warnings:
+            if isinstance(warning, TaskWarning):
+                names = model.coding.task_names
+                warning.name = names[warning.task] if len(names) > 1 else None
+            warn_user(warning)
+
+    def __getattr__(self, name: str) -> Any:
+        return attribute(self, name)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *(name for name in ATTRIBUTES if hasattr(self, name))]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return is_fitted(self)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = kernel_is(self, "is_precomputed")
+        tags.input_tags.sparse = takes_sparse(self)
+        return tags
+
+    def _html_repr(self) -> str:
+        """scikit-learn's diagram, and below it what was chosen."""
+        diagram = super()._html_repr()
+        if not hasattr(self, "chosen_params_"):
+            return diagram
+        lines = "".join(f"<li>{escape(line)}</li>" for line in self.run_.choice)
+        return (
+            f"{diagram}<details><summary>Chosen automatically</summary><ul>{lines}</ul></details>"
         )
-        is_matrix = self._make_kernel().is_precomputed
-        given = (points, labels, to_numpy(sample_weight), self.class_weight)
-        problem = self._with_coding(Problem.pose(*given, precomputed=is_matrix), engine)
-        self._scaling = None
-        if self._chooses(engine) if self.standardize == "auto" else self.standardize:
-            if is_matrix or issparse(points):
-                raise TypeError(
-                    "standardize=True needs features in a dense array: a kernel matrix has no "
-                    "features, and sparse ones would become dense. Set standardize=False."
-                )
-            self._scaling = Scaling.of(to_numpy(problem.points), problem.weight)
-            problem = replace(problem, points=scaled(self._scaling, problem.points))
-        return problem

@@ -1,178 +1,299 @@
-"""Training: from a problem to a posterior, as the parameters say or as the data suggest."""
+"""Fitting: from a problem to a model, as the parameters say or as the data suggest."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import clone
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+from sklearn.utils import check_random_state
 
+from bayespoint.classifier.attributes import facts_of, left_out_probabilities
 from bayespoint.classifier.calibration import (
     best_temperature,
     temperature_losses,
     temperature_of_losses,
 )
-from bayespoint.classifier.kernel_choice.choice import Given, choose
-from bayespoint.classifier.parameters import Settings
+from bayespoint.classifier.inputs import validated
+from bayespoint.classifier.kernel_choice.choice import Choice, Given, choose
+from bayespoint.classifier.model import Model
+from bayespoint.classifier.parameters import Parameters
 from bayespoint.classifier.problem import Problem
 from bayespoint.codings import TEMPERATURES, Coding
 from bayespoint.engines import Engine, Request, Run
+from bayespoint.gpu.arrays import scaled, to_numpy
 from bayespoint.gpu.devices import memory_errors_in_words
 from bayespoint.posteriors import MixturePosterior, Posterior, StreamPosterior
+from bayespoint.rows.executor import current_executor
 from bayespoint.spaces import StackedSpace
+from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.monitor import Monitor, watch
 
 
-class Trained(NamedTuple):
-    """A trained machine, all that predictions need, and how it was trained."""
+def pose(
+    classifier: Any,
+    parameters: Parameters,
+    X: Any,
+    y: Any,
+    sample_weight: ArrayLike | None = None,
+    *,
+    reset: bool = True,
+) -> Problem:
+    """The problem of all data at once, of scaled features if that is asked for.
 
-    space: Any
-    posterior: Posterior
-    coding: Coding
-    run: Run
-    losses: NDArray | None = None  # at several temperatures, of all batches so far
+    With ``reset``, the classifier is told the number and the names of the features; otherwise
+    they must be those that it knows.
+    """
+    engine = parameters.make_engine(X)
+    parameters.check_device(X, engine)
+    points, labels = validated(
+        classifier, X, y, parameters.takes_sparse(engine), reset=reset, space=engine.device_space
+    )
+    is_matrix = parameters.make_kernel().is_precomputed
+    given = (points, labels, to_numpy(sample_weight), parameters.class_weight)
+    problem = with_engine(parameters, Problem.pose(*given, precomputed=is_matrix), engine)
+    standardize = parameters.standardize
+    if not (parameters.chooses(engine) if standardize == "auto" else standardize):
+        return problem
+    if is_matrix or issparse(points):
+        raise TypeError(
+            "standardize=True needs features in a dense array: a kernel matrix has no "
+            "features, and sparse ones would become dense. Set standardize=False."
+        )
+    scaling = Scaling.of(to_numpy(problem.points), problem.weight)
+    return replace(problem, points=scaled(scaling, problem.points), scaling=scaling)
 
 
-class Training(Settings):
-    """Trains machines with the parameters of a classifier; sets no attributes."""
+def with_engine(parameters: Parameters, problem: Problem, engine: Engine) -> Problem:
+    """The problem for an engine, with its classes together or one against the rest."""
+    n_weights = len(problem.classes) * (problem.points.shape[1] + 1)
+    return replace(problem, engine=engine, multi_class=parameters.coding_name(engine, n_weights))
 
-    _seed: int
-    coding_: Coding
-    _temperature_losses: NDArray | None = None
 
-    def _with_coding(self, problem: Problem, engine: Engine) -> Problem:
-        """The problem, with its classes together or one against the rest."""
-        n_weights = len(problem.classes) * (problem.points.shape[1] + 1)
-        return replace(problem, multi_class=self._coding_name(engine, n_weights))
+def fit(
+    parameters: Parameters, problem: Problem, monitor: Monitor, before: Model | None = None
+) -> Model:
+    """The model of a problem; ``before`` is an earlier one of the same problem to extend."""
+    fingerprint = fingerprint_of(parameters, problem)
+    if before is not None:
+        check_extends(problem.engine, fingerprint, before)
+    seed = new_seed(parameters) if before is None else before.seed
+    choice = None
+    if parameters.chooses(problem.engine):
+        choice = choose_kernels(parameters, problem, monitor, seed)
+        model = at_temperature(mixed(choice.mixture, choice.trained, problem), choice.temperature)
+        model = replace(model, run=replace(model.run, choice=choice.reasons))
+    else:
+        model = train(parameters, problem, monitor, seed, before)
+    return replace(model, fingerprint=fingerprint, facts=facts_of(model, problem, choice))
 
-    def _train(self, problem: Problem, monitor: Monitor, start: Posterior | None = None) -> Trained:
-        """Train as the parameters say; ``start`` is an earlier result to extend or to update."""
-        if self.mixture is not None:
-            machines = [self._with({"temperature": 1.0} | params) for _, params in self.mixture]
-            whole = mixed(self.mixture, [one._train(problem, monitor) for one in machines], problem)
-            temperature = self._find_temperature(whole.posterior, problem, start, whole.coding)
-            return at_temperature(whole, temperature)
-        engine = self._make_engine(problem.points)
-        if problem.multi_class not in engine.codings:
-            problem = replace(problem, multi_class="one_vs_rest")
-        with watch(monitor):
-            space = self._make_space(engine, problem)
-        posterior, run = self._solve(engine, problem, space, start, monitor)
-        if not posterior.is_finite:
-            raise ValueError(
-                f"The weights that {type(engine).__name__} found are not finite numbers. Scale the "
-                "features, for example with StandardScaler, and use parameters nearer to the "
-                "defaults."
-            )
-        temperature = self._find_temperature(posterior, problem, start)
-        space = space if posterior.support is None else space.restrict(posterior.support)
-        space.forget()
-        coding = problem.coding.at(temperature)
-        return self._with_losses(Trained(space, posterior, coding, run), problem, start)
 
-    def _with_losses(self, trained: Trained, problem: Problem, start: Posterior | None) -> Trained:
-        """The same with what later batches need; after earlier ones at the temperature of all.
+def new_seed(parameters: Parameters) -> int:
+    """The seed of a fit."""
+    return int(check_random_state(parameters.random_state).randint(2**31))
 
-        A point of a batch is predicted from all earlier batches and the rest of its own. Batches
-        after a fit of which only the temperature is known (in blocks) keep it.
-        """
-        posterior, coding = trained.posterior, trained.coding
-        is_stream = isinstance(posterior, StreamPosterior)
-        if self.temperature != "auto" or is_stream or self.decision == "vote":
-            return trained
-        if posterior.left_out_log_probability is None or not trained.space.kernel.is_linear:
-            return trained  # no batch comes after a fit with another kernel
-        answers = coding.left_out(posterior.left_out_log_probability, problem.codes)
-        losses = temperature_losses(coding.log_odds(*answers), problem.codes, problem.weight)
-        if start is None:
-            return trained._replace(losses=losses)
-        temperature, total = self.coding_.temperature, None
-        if self._temperature_losses is not None:
-            total = self._temperature_losses + losses
-            temperature = temperature_of_losses(total)
-        coding = problem.coding.at(temperature)
-        return trained._replace(coding=coding, losses=total)
 
-    def _choose(self, problem: Problem, engine: Engine, monitor: Monitor) -> Any:
-        """Choose what is "auto"."""
-        given = Given(
-            engine,
-            gamma=None if isinstance(self.gamma, str) else self.gamma,
-            n_components=self.n_components,
-            temperature=self.temperature,
-            constant=self.fit_intercept,
-            any_engine=(self.engine, self.ridge, self.temperature) == ("auto", 0, "auto"),
-            seed=0 if self.random_state is None else self._seed,
-            n_jobs=self.n_jobs,
-            max_time=self.max_time,
+def fingerprint_of(parameters: Parameters, problem: Problem) -> tuple | None:
+    """A few numbers that identify what a later fit must share to extend this one."""
+    if not problem.engine.can_extend:
+        return None
+    kernel = parameters.make_kernel()
+    of_kernel = (type(kernel).__name__, repr(kernel.get_params()))
+    return (*problem.fingerprint, *of_kernel, parameters.ridge)
+
+
+def check_extends(engine: Engine, fingerprint: tuple | None, before: Model) -> None:
+    """Raise an error unless a fit can extend an earlier one."""
+    if not engine.can_extend:
+        raise ValueError(
+            f"warm_start=True needs an engine that can extend a posterior. Got "
+            f"{type(engine).__name__}, which cannot: set warm_start=False."
+        )
+    if fingerprint != before.fingerprint:
+        raise ValueError(
+            "warm_start=True needs the same data, weights, kernel and ridge as the previous "
+            "fit, but some of these have changed. Set warm_start=False to start again."
         )
 
-        def train(params: dict[str, Any]) -> Trained:
-            return self._with(params)._train(problem, Monitor())
 
-        with watch(monitor):
-            return choose(problem, given, train)
+def choose_kernels(parameters: Parameters, problem: Problem, monitor: Monitor, seed: int) -> Choice:
+    """Choose what is "auto"."""
+    given = Given(
+        problem.engine,
+        gamma=None if isinstance(parameters.gamma, str) else parameters.gamma,
+        n_components=parameters.n_components,
+        temperature=parameters.temperature,
+        constant=parameters.fit_intercept,
+        any_engine=(parameters.engine, parameters.ridge, parameters.temperature)
+        == ("auto", 0, "auto"),
+        seed=0 if parameters.random_state is None else seed,
+        n_jobs=parameters.n_jobs,
+        max_time=parameters.max_time,
+    )
 
-    def _with(self, params: dict[str, Any]) -> Training:
-        """A copy with other parameters and the same seed."""
-        copy = clone(self).set_params(mixture=None, **params)
-        copy._seed = self._seed
-        return copy
+    def train_one(params: dict[str, Any]) -> Model:
+        return train_member(parameters, params, problem, Monitor(), seed)
 
-    def _make_space(self, engine: Engine, problem: Problem, *pivots: Any) -> Any:
-        """The engine's space, fitted to the training points; its basis may begin with pivots."""
-        kernel = self._make_kernel().fitted(problem.points)
-        kind: Any = engine.space if problem.device is None else engine.device_space
-        space = kind(kernel, self.ridge, self.n_components)
-        if getattr(engine, "precision", "single") == "half":
-            space.half = True
-        with memory_errors_in_words(problem.device):
-            return space.fit(problem.points, *pivots)
+    with watch(monitor):
+        return choose(problem, given, train_one)
 
-    def _solve(
-        self,
-        engine: Engine,
-        problem: Problem,
-        space: Any,
-        start: Posterior | None,
-        monitor: Monitor,
-    ) -> tuple[Posterior, Run]:
-        """Run the engine."""
-        rng = np.random.default_rng(self._seed)
-        device = problem.device
-        request = Request(
-            rng, monitor, problem.weight, start, self.n_jobs, problem.coding.name, device
+
+def train_member(
+    parameters: Parameters, params: dict[str, Any], problem: Problem, monitor: Monitor, seed: int
+) -> Model:
+    """One machine of a mixture, with some parameters of its own."""
+    parameters = replace(parameters, mixture=None, **params)
+    if "engine" in params:
+        problem = replace(problem, engine=parameters.make_engine(problem.points))
+    return train(parameters, problem, monitor, seed)
+
+
+def train(
+    parameters: Parameters,
+    problem: Problem,
+    monitor: Monitor,
+    seed: int,
+    before: Model | None = None,
+) -> Model:
+    """Train as the parameters say; ``before`` is an earlier result to extend or to update."""
+    if parameters.mixture is not None:
+        members = [
+            train_member(parameters, {"temperature": 1.0} | params, problem, monitor, seed)
+            for _, params in parameters.mixture
+        ]
+        whole = mixed(parameters.mixture, members, problem)
+        whole = replace(whole, accepts_sparse=parameters.takes_sparse(problem.engine))
+        temperature = find_temperature(parameters, whole.posterior, problem, before, whole.coding)
+        return at_temperature(whole, temperature)
+    if problem.multi_class not in problem.engine.codings:
+        problem = replace(problem, multi_class="one_vs_rest")
+    with watch(monitor):
+        space = make_space(parameters, problem)
+    return learn(parameters, problem, space, monitor, seed, before)
+
+
+def learn(
+    parameters: Parameters,
+    problem: Problem,
+    space: Any,
+    monitor: Monitor,
+    seed: int,
+    before: Model | None = None,
+) -> Model:
+    """The model that the engine learns in a space."""
+    engine, start = problem.engine, None if before is None else before.posterior
+    posterior, run = solve(parameters, problem, space, monitor, seed, start)
+    if not posterior.is_finite:
+        raise ValueError(
+            f"The weights that {type(engine).__name__} found are not finite numbers. Scale the "
+            "features, for example with StandardScaler, and use parameters nearer to the "
+            "defaults."
         )
-        with memory_errors_in_words(device):
-            return engine.run(space, problem.targets, request)
-
-    def _find_temperature(
-        self,
-        posterior: Posterior,
-        problem: Problem,
-        start: Posterior | None,
-        coding: Coding | None = None,
-    ) -> float:
-        """The temperature that was given, or that of the best leave-one-out predictions.
-
-        It is 1 where there are none, where they do not cover all points seen, and for votes, which
-        are shares of classifiers.
-        """
-        if self.temperature != "auto":
-            return float(self.temperature)
-        log_probability = posterior.left_out_log_probability
-        is_stream = isinstance(posterior, StreamPosterior)  # the first rows were hardly predicted
-        if log_probability is None or start is not None or is_stream or self.decision == "vote":
-            return 1.0
-        coding = coding or problem.coding
-        log_odds = coding.log_odds(*coding.left_out(log_probability, problem.codes))
-        return best_temperature(log_odds / coding.temperature, problem.codes, problem.weight)
+    temperature = find_temperature(parameters, posterior, problem, before)
+    space = space if posterior.support is None else space.restrict(posterior.support)
+    space.forget()
+    model = Model(
+        space,
+        posterior,
+        problem.coding.at(temperature),
+        run,
+        problem.points.shape[1] if problem.columns is None else len(problem.given),
+        problem.scaling,
+        problem.columns,
+        parameters.takes_sparse(engine),
+        parameters.decision,
+        seed,
+    )
+    return with_losses(parameters, model, problem, before)
 
 
-def mixed(mixture: Sequence[tuple], parts: list[Trained], problem: Problem) -> Trained:
+def make_space(parameters: Parameters, problem: Problem, *pivots: Any) -> Any:
+    """The engine's space, fitted to the training points; its basis may begin with pivots."""
+    engine, kernel = problem.engine, parameters.make_kernel().fitted(problem.points)
+    kind: Any = engine.space if problem.device is None else engine.device_space
+    space = kind(kernel, parameters.ridge, parameters.n_components)
+    if getattr(engine, "precision", "single") == "half":
+        space.half = True
+    with memory_errors_in_words(problem.device):
+        return space.fit(problem.points, *pivots)
+
+
+def solve(
+    parameters: Parameters,
+    problem: Problem,
+    space: Any,
+    monitor: Monitor,
+    seed: int,
+    start: Posterior | None = None,
+) -> tuple[Posterior, Run]:
+    """Run the engine."""
+    request = Request(
+        np.random.default_rng(seed),
+        monitor,
+        problem.weight,
+        start,
+        parameters.n_jobs,
+        problem.coding.name,
+        problem.device,
+        current_executor().trainer(problem.given, problem.scaling, space),
+    )
+    with memory_errors_in_words(problem.device):
+        return problem.engine.run(space, problem.targets, request)
+
+
+def find_temperature(
+    parameters: Parameters,
+    posterior: Posterior,
+    problem: Problem,
+    before: Model | None,
+    coding: Coding | None = None,
+) -> float:
+    """The temperature that was given, or that of the best leave-one-out predictions.
+
+    It is 1 where there are none, where they do not cover all points seen, and for votes, which
+    are shares of classifiers.
+    """
+    if parameters.temperature != "auto":
+        return float(parameters.temperature)
+    log_probability = posterior.left_out_log_probability
+    is_stream = isinstance(posterior, StreamPosterior)  # the first rows were hardly predicted
+    is_vote = parameters.decision == "vote"
+    if log_probability is None or before is not None or is_stream or is_vote:
+        return 1.0
+    coding = coding or problem.coding
+    log_odds = coding.log_odds(*coding.left_out(log_probability, problem.codes))
+    return best_temperature(log_odds / coding.temperature, problem.codes, problem.weight)
+
+
+def with_losses(
+    parameters: Parameters, model: Model, problem: Problem, before: Model | None
+) -> Model:
+    """The same with what later batches need; after earlier ones at the temperature of all.
+
+    A point of a batch is predicted from all earlier batches and the rest of its own. Batches
+    after a fit of which only the temperature is known (in blocks) keep it.
+    """
+    posterior, coding = model.posterior, model.coding
+    is_stream = isinstance(posterior, StreamPosterior)
+    if parameters.temperature != "auto" or is_stream or parameters.decision == "vote":
+        return model
+    if posterior.left_out_log_probability is None or not model.kernel.is_linear:
+        return model  # no batch comes after a fit with another kernel
+    answers = coding.left_out(posterior.left_out_log_probability, problem.codes)
+    losses = temperature_losses(coding.log_odds(*answers), problem.codes, problem.weight)
+    if before is None:
+        return replace(model, losses=losses)
+    temperature, total = before.coding.temperature, None
+    if before.losses is not None:
+        total = before.losses + losses
+        temperature = temperature_of_losses(total)
+    return replace(model, coding=problem.coding.at(temperature), losses=total)
+
+
+def mixed(mixture: Sequence[tuple], parts: list[Model], problem: Problem) -> Model:
     """The mixture of machines that were trained on the same problem; a single one stays alone."""
     if len(parts) == 1:
         return parts[0]
@@ -184,9 +305,10 @@ def mixed(mixture: Sequence[tuple], parts: list[Trained], problem: Problem) -> T
             f"The machines of a mixture need the same likelihood. Got {', '.join(likelihoods)}: "
             "give their engines the same noise and label_noise."
         )
-    left_out = None
+    left_out: NDArray | None = None
     if all(part.posterior.left_out_log_probability is not None for part in parts):
-        left_out = np.einsum("k,knc->nc", share, [left_out_of(part, problem) for part in parts])
+        known = [left_out_probabilities(part, problem.codes) for part in parts]
+        left_out = np.einsum("k,knc->nc", share, known)
         left_out = parts[0].coding.right_answers(left_out, problem.codes)
     posterior = MixturePosterior(
         share,
@@ -195,29 +317,27 @@ def mixed(mixture: Sequence[tuple], parts: list[Trained], problem: Problem) -> T
         [len(part.posterior.mean) for part in parts],
         left_out_log_probability=left_out,
     )
-    space = StackedSpace([part.space for part in parts], share.tolist())
-    coding = parts[0].coding.at(1.0)
-    return Trained(space, posterior, coding, run_of([part.run for part in parts]))
+    return replace(
+        parts[0],
+        space=StackedSpace([part.space for part in parts], share.tolist()),
+        posterior=posterior,
+        coding=parts[0].coding.at(1.0),
+        run=run_of([part.run for part in parts]),
+        losses=None,
+    )
 
 
-def at_temperature(trained: Trained, temperature: float) -> Trained:
+def at_temperature(model: Model, temperature: float) -> Model:
     """The same, whose log-odds are divided by a temperature once more."""
-    old = trained.coding
+    old = model.coding
     both = float(np.clip(old.temperature * temperature, *TEMPERATURES))
-    return trained._replace(coding=old.at(both))
+    return replace(model, coding=old.at(both))
 
 
 def described(likelihood: Any) -> str:
     """A likelihood and its parameters, such as ProbitLikelihood(label_noise=0.0, noise=1.0)."""
     given = ", ".join(f"{name}={value}" for name, value in sorted(vars(likelihood).items()))
     return f"{type(likelihood).__name__}({given})"
-
-
-def left_out_of(part: Trained, problem: Problem) -> Any:
-    """Probabilities of the classes of all training points, given all other labels."""
-    log_probability: Any = part.posterior.left_out_log_probability
-    answers = part.coding.left_out(log_probability, problem.codes)
-    return part.coding.probabilities(*answers)
 
 
 def run_of(runs: list[Run]) -> Run:

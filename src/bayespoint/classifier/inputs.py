@@ -1,8 +1,9 @@
-"""Points and labels, checked, as arrays or as tensors on a device."""
+"""Points and labels, checked: arrays, tensors on a device, or blocks."""
 
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,11 +13,13 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length
 
 from bayespoint.gpu.arrays import check_points, to_device, to_numpy
-from bayespoint.gpu.devices import find_device, is_device_array
+from bayespoint.gpu.devices import find_device, is_device_array, prediction_device
+from bayespoint.rows import Blocks
 from bayespoint.tools.arrays import is_tensor
 from bayespoint.tools.checks import check_array, column_or_1d, validate_data
 from bayespoint.tools.validation import missing_labels
 
+CHUNK = 8192  # points transformed at a time
 CONVERSION = re.compile(r"could not convert|[Cc]annot (cast|convert)")  # of NumPy and pandas
 
 
@@ -35,6 +38,44 @@ def validated(
             estimator, to_numpy(X), y, dtype=(np.float64, np.float32), order="C",
             reset=reset, accept_sparse="csr" if takes_sparse else False,
         )  # fmt: skip
+
+
+def new_points(estimator: Any, X: Any) -> Iterator[Any]:
+    """Points to predict, some at a time, of arrays, tensors or blocks."""
+    model = estimator.model_
+    if isinstance(X, Blocks):
+        yield from points_of_blocks(estimator, X)
+        return
+    device = prediction_device(estimator.device, X)
+    if device is not None and model.has_device_form:
+        size = model.space.device_chunk(model.n_features)
+        for begin in range(0, max(1, len(X)), size):
+            chunk = X[begin : begin + size]
+            yield device_points(estimator, chunk, device, model.space.device_dtype, reset=False)
+        return
+    with np.errstate(over="ignore", invalid="ignore"):  # of a sum that looks for infinity
+        points: Any = validate_data(
+            estimator, to_numpy(X), dtype=(np.float64, np.float32), order="C", reset=False,
+            accept_sparse="csr" if model.accepts_sparse else False,
+        )  # fmt: skip
+    for begin in range(0, points.shape[0], CHUNK):
+        yield points[begin : begin + CHUNK]
+
+
+def points_of_blocks(estimator: Any, blocks: Blocks) -> Iterator[Any]:
+    """Points of blocks, one after another."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None and blocks.feature_names not in (None, list(names)):
+        raise ValueError(
+            f"The blocks have the columns {blocks.feature_names[:6]}, and the classifier was "
+            f"fitted with {list(names[:6])}. Name the same features in the same order."
+        )
+    for block in blocks:
+        if block.X.shape[0]:
+            with warnings.catch_warnings():  # arrays of blocks have no names
+                warnings.filterwarnings("ignore", "X does not have valid feature names")
+                parts = list(new_points(estimator, block.X))
+            yield from parts
 
 
 @contextmanager

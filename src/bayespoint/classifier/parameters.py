@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags
 
 from bayespoint.codings import MULTI_CLASS, TEMPERATURES, JointCoding, OneVersusRest
 from bayespoint.engines import Engine, get_engine
@@ -25,15 +25,36 @@ from bayespoint.tools.validation import check_choice, check_flag, check_number, 
 KERNEL_PARAMETERS = ("kernel", "degree", "gamma", "coef0", "normalize", "fit_intercept")
 WIDEST_JOINT = 1e4  # prior scale up to which a joint posterior keeps enough digits
 MOST_JOINT_WEIGHTS = 1000  # of all classes, up to which a joint posterior takes seconds
-OF_A_MACHINE = (*KERNEL_PARAMETERS, "ridge", "n_components", "engine", "temperature")
+MACHINE_PARAMETERS = (*KERNEL_PARAMETERS, "ridge", "n_components", "engine", "temperature")
 
 
-def can_update(classifier: Settings) -> bool:
+def kernel_of(owner: Any) -> Kernel:
+    """The kernel that parameters specify, not yet fitted. "auto" is linear if none is chosen."""
+    given = {name: getattr(owner, name) for name in KERNEL_PARAMETERS}
+    for name, meaning in (("kernel", "linear"), ("gamma", "scale")):
+        if isinstance(given[name], str) and given[name] == "auto":
+            given[name] = meaning
+    return make_kernel(**given)
+
+
+def kernel_is(owner: Any, trait: str) -> bool:
+    """Whether the unfitted kernel has a trait; False if its parameters are invalid."""
+    try:
+        return getattr(kernel_of(owner), trait)
+    except ValueError:
+        return False
+
+
+def named_engine(engine: Any) -> type[Engine] | None:
+    """The class of an engine that is given by name; "auto" is expectation propagation."""
+    return ENGINES.get("ep" if engine == "auto" else engine) if isinstance(engine, str) else None
+
+
+def can_update(classifier: Any) -> bool:
     """Whether kernel and engine support batch learning; if not, an AttributeError says why."""
     engine = classifier.engine
-    named = ENGINES.get(alias_of(engine)) if isinstance(engine, str) else engine
-    is_linear = classifier._kernel_is("is_linear") and classifier.mixture is None
-    if getattr(named, "can_update", False) and is_linear:
+    is_linear = kernel_is(classifier, "is_linear") and classifier.mixture is None
+    if getattr(named_engine(engine) or engine, "can_update", False) and is_linear:
         return True
     raise AttributeError(
         f"partial_fit needs an engine that supports batch learning, and kernel='linear': the "
@@ -43,35 +64,20 @@ def can_update(classifier: Settings) -> bool:
     )
 
 
-def is_positive(value: Any) -> bool:
-    """Whether a value is a positive, finite number."""
-    return isinstance(value, Real) and 0 < float(value) < np.inf
+def takes_sparse(classifier: Any) -> bool:
+    """Whether a classifier with these parameters may get sparse points."""
+    is_radial = isinstance(classifier.kernel, str) and classifier.kernel == "rbf"
+    if is_radial or not kernel_is(classifier, "is_linear"):
+        return False
+    named = named_engine(classifier.engine)
+    engine = classifier.engine if named is None else named().for_sparse()
+    return isinstance(engine, Engine) and engine.accepts_sparse
 
 
-def alias_of(engine: str) -> str:
-    """The alias of a named engine: "auto" is expectation propagation."""
-    return "ep" if engine == "auto" else engine
+class NamedEngine(BaseEstimator):
+    """Parameters ``engine__name``, also of an engine that is given by its name."""
 
-
-class Settings(BaseEstimator):
-    """Gets, sets and checks the parameters of a classifier; makes its engine and its kernel."""
-
-    kernel: str | Kernel | Callable[[NDArray, NDArray], NDArray]
-    standardize: bool | str
-    gamma: Any
-    ridge: float | str
-    n_components: int | str | None
     engine: Engine | str
-    temperature: float | str
-    fit_intercept: bool
-    mixture: Sequence[tuple[float, dict]] | None
-    decision: str
-    multi_class: str
-    class_weight: dict | str | None
-    device: str | None
-    max_time: float | None
-    n_jobs: int | None
-    random_state: Any
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Get the parameters, including those of an engine that is given by name.
@@ -87,12 +93,12 @@ class Settings(BaseEstimator):
             Names and values.
         """
         params = super().get_params(deep=deep)
-        if deep and isinstance(self.engine, str) and alias_of(self.engine) in ENGINES:
+        if deep and named_engine(self.engine):
             defaults = get_engine(self.engine).get_params()
             params |= {f"engine__{name}": value for name, value in defaults.items()}
         return params
 
-    def set_params(self, **params: Any) -> Settings:
+    def set_params(self, **params: Any) -> Self:
         """Set parameters; ``engine__name`` also works for an engine that is given by name.
 
         Parameters
@@ -109,102 +115,64 @@ class Settings(BaseEstimator):
             params["engine"] = get_engine(engine)
         return super().set_params(**params)
 
-    def _check_parameters(self) -> None:
-        check_number(self, "degree", integer=True, low=1)
-        check_gamma(self, ("auto", *NAMED), by_feature=True)
-        check_number(self, "coef0", low=0)
-        check_number(self, "ridge", low=0, also=("mean",))
-        check_number(self, "n_components", low=1, integer=True, also=(None, "auto"))
-        check_number(self, "n_jobs", low=-np.inf, integer=True, also=(None,))
-        if self.n_jobs == 0:
-            raise parameter_error(self, "n_jobs", "None, or an int that is not 0")
-        for name in ("normalize", "fit_intercept", "warm_start"):
-            check_flag(self, name)
-        check_choice(self, "decision", ("bayes_point", "vote"))
-        check_choice(self, "multi_class", ("auto", *MULTI_CLASS))
-        check_number(self, "max_time", low=0, closed="neither", also=(None,))
-        low, high = TEMPERATURES
-        check_number(self, "temperature", low=low, high=high, closed="both", also=("auto",))
-        if not isinstance(self.standardize, bool | np.bool_) and self.standardize != "auto":
-            raise parameter_error(self, "standardize", "'auto' or a bool")
-        if not is_device_name(self.device):
-            raise parameter_error(self, "device", ALLOWED)
-        if self.mixture is not None:
-            self._check_mixture()
-        if self.class_weight is not None and not isinstance(self.class_weight, dict):
-            check_choice(self, "class_weight", ("balanced",), "or a dict or None")
-        self._make_kernel()
 
-    def _check_mixture(self) -> None:
-        """Raise an error unless the mixture is a list of pairs of a weight and parameters."""
-        pairs: Any = self.mixture
-        allowed = "None or a list of pairs (weight, dict of parameters), with positive weights"
-        if not isinstance(pairs, (list, tuple)) or len(pairs) == 0:
-            raise parameter_error(self, "mixture", allowed)
-        for pair in pairs:
-            is_pair = isinstance(pair, (list, tuple)) and len(pair) == 2
-            if not is_pair or not isinstance(pair[1], dict) or not is_positive(pair[0]):
-                raise parameter_error(self, "mixture", allowed)
-            unknown = set(pair[1]) - set(OF_A_MACHINE)
-            if unknown:
-                raise ValueError(
-                    f"A machine of a mixture has no parameter {sorted(unknown)[0]!r}. It may have "
-                    f"its own {', '.join(OF_A_MACHINE)}; all others are those of the classifier."
-                )
-        if not is_positive(sum(float(weight) for weight, _ in pairs)):  # they are divided by it
-            raise parameter_error(self, "mixture", f"{allowed} of a finite sum")
+@dataclass(frozen=True)
+class Parameters:
+    """The parameters of a classifier, checked, and what they specify.
 
-    def _check_device(self, X: Any, engine: Engine, *, batch: bool = False) -> None:
-        """Raise an error if a GPU is asked for, and the engine or the kernel cannot use it."""
-        if find_device(self.device, X) is None:
-            return
-        cpu = "Set device='cpu' to fit there"
-        if batch:
-            raise ValueError(f"partial_fit works on the CPU. {cpu}, or use fit.")
-        if issparse(X):
-            raise TypeError(f"Sparse input needs the CPU. {cpu}.")
-        if engine.device_space is None:
-            able = sorted(name for name, one in ENGINES.items() if one.device_space is not None)
-            raise ValueError(
-                f"{type(engine).__name__} has no GPU path. {cpu}, or use one of the engines {able}."
-            )
-        if getattr(engine, "covariance", "full") == "diagonal":
-            raise ValueError(f"covariance='diagonal' works on the CPU. {cpu}.")
-        kernel = self._make_kernel()
-        if not kernel.works_on_devices:
-            raise ValueError(
-                f"{type(kernel).__name__} stays on the CPU: only linear, polynomial and Gaussian "
-                f"kernels, their sums and kernel matrices have values on a GPU. {cpu}, or use one "
-                "of these."
-            )
-        if self._chooses(engine) or self.mixture is not None:
-            raise ValueError(
-                "A kernel is chosen, and a mixture is trained, on the CPU. Name a kernel (such as "
-                f"kernel='rbf') to use a GPU. {cpu}."
-            )
+    Attributes are the parameters of :class:`~bayespoint.BayesPointClassifier`.
+    """
 
-    def _chooses(self, engine: Engine) -> bool:
-        """Whether the kernel is to be chosen: it is "auto", and the engine can compare kernels."""
-        if self.kernel_is_named or self.mixture is not None or not has_gradient(engine):
-            return False
-        settings: Any = engine
-        given = settings.prior_mean, settings.prior_covariance, settings.intercept_scale
-        # A prior of each weight is one of the features themselves.
-        return all(one is None for one in given) and np.ndim(settings.prior_scale) == 0
+    kernel: str | Kernel | Callable[[NDArray, NDArray], NDArray] = "auto"
+    standardize: bool | str = "auto"
+    degree: int = 3
+    gamma: Any = "auto"
+    coef0: float = 1.0
+    normalize: bool = False
+    ridge: float | str = 0.0
+    n_components: int | str | None = "auto"
+    engine: Engine | str = "auto"
+    temperature: float | str = "auto"
+    mixture: Sequence[tuple[float, dict]] | None = None
+    decision: str = "bayes_point"
+    multi_class: str = "auto"
+    fit_intercept: bool = True
+    class_weight: dict | str | None = None
+    warm_start: bool = False
+    device: str | None = None
+    max_time: float | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+
+    @classmethod
+    def of(cls, classifier: Any) -> Parameters:
+        """Those of a classifier; an error says which one is not allowed."""
+        check(classifier)
+        return cls(*(getattr(classifier, name) for name in NAMES))
+
+    def make_kernel(self) -> Kernel:
+        """The kernel, not yet fitted."""
+        return kernel_of(self)
+
+    @property
+    def kernel_is_linear(self) -> bool:
+        """Whether the kernel is linear; one that is chosen counts as linear."""
+        return kernel_is(self, "is_linear")
 
     @property
     def kernel_is_named(self) -> bool:
         """Whether the kernel was chosen by the user."""
         return not isinstance(self.kernel, str) or self.kernel != "auto"
 
-    def _make_engine(self, X: Any) -> Engine:
+    def make_engine(self, X: Any) -> Engine:
         """The engine, checked. For sparse points, one given by name is made to support them."""
         engine = get_engine(self.engine)
         engine.check()
-        if not issparse(X) or self._takes_sparse(engine):
+        if not issparse(X) or self.takes_sparse(engine):
             return engine
         dense = f"X.toarray() ({X.shape[0] * X.shape[1] * 8 / 1e9:.2g} GB)"
-        if not self._kernel_is("is_linear"):
+        if not self.kernel_is_linear:
             raise TypeError(
                 f"Sparse input needs kernel='linear'. Got kernel={self.kernel!r}: pass {dense}."
             )
@@ -218,7 +186,7 @@ class Settings(BaseEstimator):
             warn_user(SparseInputWarning(str(chosen)))
         return chosen
 
-    def _coding_name(self, engine: Engine, n_weights: int) -> str:
+    def coding_name(self, engine: Engine, n_weights: int) -> str:
         """The coding of several classes, with so many linear weights."""
         wanted = self.multi_class if self.multi_class != "auto" else JointCoding.name
         reason = engine.why_not(wanted)
@@ -234,36 +202,107 @@ class Settings(BaseEstimator):
             return OneVersusRest.name
         # Measured (benchmarks/multiclass.py): classes that a linear machine cannot separate from
         # all others gain much; with other kernels both are as good, and one after another faster.
-        is_linear = self.kernel_is_named and self._kernel_is("is_linear")
+        is_linear = self.kernel_is_named and self.kernel_is_linear
         scale = getattr(engine, "prior_scale", 1.0)
         if not isinstance(scale, str) and np.max(scale) > WIDEST_JOINT:
             return OneVersusRest.name  # rounding errors
         joins = is_linear and self.ridge == 0 and n_weights <= MOST_JOINT_WEIGHTS
         return wanted if joins else OneVersusRest.name
 
-    def _takes_sparse(self, engine: Engine) -> bool:
-        return engine.accepts_sparse and self._kernel_is("is_linear")
+    def takes_sparse(self, engine: Engine) -> bool:
+        """Whether points may be sparse."""
+        return engine.accepts_sparse and self.kernel_is_linear
 
-    def _make_kernel(self) -> Kernel:
-        """The kernel, not yet fitted. "auto" is linear where nothing else can be chosen."""
-        given = {name: getattr(self, name) for name in KERNEL_PARAMETERS}
-        for name, meaning in (("kernel", "linear"), ("gamma", "scale")):
-            if isinstance(given[name], str) and given[name] == "auto":
-                given[name] = meaning
-        return make_kernel(**given)
+    def check_device(self, X: Any, engine: Engine, *, batch: bool = False) -> None:
+        """Raise an error if a GPU is asked for, and the engine or the kernel cannot use it."""
+        if find_device(self.device, X) is None:
+            return
+        cpu = "Set device='cpu' to fit there"
+        if batch:
+            raise ValueError(f"partial_fit works on the CPU. {cpu}, or use fit.")
+        if issparse(X):
+            raise TypeError(f"Sparse input needs the CPU. {cpu}.")
+        if engine.device_space is None:
+            able = sorted(name for name, one in ENGINES.items() if one.device_space is not None)
+            raise ValueError(
+                f"{type(engine).__name__} has no GPU path. {cpu}, or use one of the engines {able}."
+            )
+        if getattr(engine, "covariance", "full") == "diagonal":
+            raise ValueError(f"covariance='diagonal' works on the CPU. {cpu}.")
+        kernel = self.make_kernel()
+        if not kernel.works_on_devices:
+            raise ValueError(
+                f"{type(kernel).__name__} stays on the CPU: only linear, polynomial and Gaussian "
+                f"kernels, their sums and kernel matrices have values on a GPU. {cpu}, or use one "
+                "of these."
+            )
+        if self.chooses(engine) or self.mixture is not None:
+            raise ValueError(
+                "A kernel is chosen, and a mixture is trained, on the CPU. Name a kernel (such as "
+                f"kernel='rbf') to use a GPU. {cpu}."
+            )
 
-    def _kernel_is(self, trait: str) -> bool:
-        """Whether the unfitted kernel has a trait; False if its parameters are invalid."""
-        try:
-            return getattr(self._make_kernel(), trait)
-        except ValueError:
+    def chooses(self, engine: Engine) -> bool:
+        """Whether the kernel is to be chosen: it is "auto", and the engine can compare kernels."""
+        if self.kernel_is_named or self.mixture is not None or not has_gradient(engine):
             return False
+        settings: Any = engine
+        given = settings.prior_mean, settings.prior_covariance, settings.intercept_scale
+        # A prior of each weight is one of the features themselves.
+        return all(one is None for one in given) and np.ndim(settings.prior_scale) == 0
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._kernel_is("is_precomputed")
-        if self._kernel_is("is_linear"):
-            named = isinstance(self.engine, str) and alias_of(self.engine) in ENGINES
-            engine = ENGINES[alias_of(self.engine)]().for_sparse() if named else self.engine
-            tags.input_tags.sparse = isinstance(engine, Engine) and engine.accepts_sparse
-        return tags
+
+NAMES = tuple(one.name for one in fields(Parameters))
+
+
+def check(classifier: Any) -> None:
+    """Raise a ValueError, in scikit-learn's wording, for a parameter that is not allowed."""
+    check_number(classifier, "degree", integer=True, low=1)
+    check_gamma(classifier, ("auto", *NAMED), by_feature=True)
+    check_number(classifier, "coef0", low=0)
+    check_number(classifier, "ridge", low=0, also=("mean",))
+    check_number(classifier, "n_components", low=1, integer=True, also=(None, "auto"))
+    check_number(classifier, "n_jobs", low=-np.inf, integer=True, also=(None,))
+    if classifier.n_jobs == 0:
+        raise parameter_error(classifier, "n_jobs", "None, or an int that is not 0")
+    for name in ("normalize", "fit_intercept", "warm_start"):
+        check_flag(classifier, name)
+    check_choice(classifier, "decision", ("bayes_point", "vote"))
+    check_choice(classifier, "multi_class", ("auto", *MULTI_CLASS))
+    check_number(classifier, "max_time", low=0, closed="neither", also=(None,))
+    low, high = TEMPERATURES
+    check_number(classifier, "temperature", low=low, high=high, closed="both", also=("auto",))
+    if not isinstance(classifier.standardize, bool | np.bool_) and classifier.standardize != "auto":
+        raise parameter_error(classifier, "standardize", "'auto' or a bool")
+    if not is_device_name(classifier.device):
+        raise parameter_error(classifier, "device", ALLOWED)
+    if classifier.mixture is not None:
+        check_mixture(classifier)
+    if classifier.class_weight is not None and not isinstance(classifier.class_weight, dict):
+        check_choice(classifier, "class_weight", ("balanced",), "or a dict or None")
+    kernel_of(classifier)
+
+
+def check_mixture(classifier: Any) -> None:
+    """Raise an error unless the mixture is a list of pairs of a weight and parameters."""
+    pairs: Any = classifier.mixture
+    allowed = "None or a list of pairs (weight, dict of parameters), with positive weights"
+    if not isinstance(pairs, (list, tuple)) or len(pairs) == 0:
+        raise parameter_error(classifier, "mixture", allowed)
+    for pair in pairs:
+        is_pair = isinstance(pair, (list, tuple)) and len(pair) == 2
+        if not is_pair or not isinstance(pair[1], dict) or not is_positive(pair[0]):
+            raise parameter_error(classifier, "mixture", allowed)
+        unknown = set(pair[1]) - set(MACHINE_PARAMETERS)
+        if unknown:
+            raise ValueError(
+                f"A machine of a mixture has no parameter {sorted(unknown)[0]!r}. It may have "
+                f"its own {', '.join(MACHINE_PARAMETERS)}; all others are those of the classifier."
+            )
+    if not is_positive(sum(float(weight) for weight, _ in pairs)):  # they are divided by it
+        raise parameter_error(classifier, "mixture", f"{allowed} of a finite sum")
+
+
+def is_positive(value: Any) -> bool:
+    """Whether a value is a positive, finite number."""
+    return isinstance(value, Real) and 0 < float(value) < np.inf

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_consistent_length
 from bayespoint.codings import Coding, make_coding
 from bayespoint.gpu.arrays import checksum
 from bayespoint.kernels.custom import check_square
+from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.arrays import is_tensor
 from bayespoint.tools.checks import check_classification_targets
 
@@ -35,21 +36,27 @@ class Problem:
         Index of the class of each point.
     weight : ndarray of shape (n_samples,) or None
         Weights of the points; None if all are equal.
-    columns : slice or ndarray
-        Columns of a kernel matrix that belong to these points.
+    columns : ndarray of int or None
+        Columns of a kernel matrix that belong to these points; None: all.
     given : ndarray of bool, shape (n_given,)
         Which of the points that were given have a positive weight.
     multi_class : str
         Name of the coding of more than two classes.
+    engine : Engine
+        What is to learn from the points.
+    scaling : Scaling or None
+        How the features of the points were scaled.
     """
 
     points: NDArray
     classes: NDArray
     codes: NDArray
     weight: NDArray[np.float64] | None
-    columns: slice | NDArray[np.int64]
+    columns: NDArray[np.int64] | None
     given: NDArray[np.bool_]
     multi_class: str = "one_vs_rest"
+    engine: Any = None
+    scaling: Scaling | None = None
 
     @classmethod
     def pose(
@@ -70,14 +77,15 @@ class Problem:
         if seen is None:
             check_classification_targets(labels)
         weight = weights(labels, sample_weight, class_weight, classes)
-        columns: slice | NDArray[np.int64] = slice(None)
+        columns = None
         given = np.ones(len(labels), dtype=bool) if weight is None else weight > 0
         if weight is not None and not given.all():
             if precomputed:
                 check_square(points)
             kept = np.flatnonzero(given)
-            columns = kept if precomputed else columns
-            points, labels, weight = points[kept][:, columns], labels[kept], weight[kept]
+            points, labels, weight = points[kept], labels[kept], weight[kept]
+            if precomputed:
+                columns, points = kept, points[:, kept]
             seen = None
         if seen is None or codes is None:
             seen, codes = np.unique(labels, return_inverse=True)

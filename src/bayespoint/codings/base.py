@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.special import log_expit, log_softmax, softmax
 
 from bayespoint.likelihoods.quadrature import log_rest
+from bayespoint.tools.attributes import need, number, shaped
 from bayespoint.tools.numbers import TINY
-from bayespoint.tools.state import need, number, shaped
 
 TEMPERATURES = (1e-6, 1e6)  # that are allowed: quotients of log-odds stay finite
 LARGEST = 1e300  # bound on log-odds, so that their differences stay finite

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.tools.state import integer, need
+from bayespoint.tools.attributes import integer, need
 
 
 @dataclass(frozen=True)

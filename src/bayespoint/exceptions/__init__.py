@@ -3,13 +3,6 @@
 Each carries its numbers as attributes, and its message says what to do.
 """
 
-from bayespoint.exceptions.convergence import (
-    ChainsDisagreeWarning,
-    NotConvergedWarning,
-    NotSeparableWarning,
-    StoppedEarlyWarning,
-)
-from bayespoint.exceptions.convergence import TaskWarning as TaskWarning
 from bayespoint.exceptions.errors import (
     BlockError,
     BlocksChangedError,
@@ -29,11 +22,16 @@ from bayespoint.exceptions.issuing import held_warnings as held_warnings
 from bayespoint.exceptions.issuing import warn_user as warn_user
 from bayespoint.exceptions.warnings import (
     BoundReachedWarning,
+    ChainsDisagreeWarning,
     CutMarginalsWarning,
     FactorisedWarning,
     ModelVersionWarning,
+    NotConvergedWarning,
+    NotSeparableWarning,
     SparseInputWarning,
+    StoppedEarlyWarning,
 )
+from bayespoint.exceptions.warnings import TaskWarning as TaskWarning
 
 __all__ = [
     "BlockError",

@@ -13,21 +13,22 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from copy import copy
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from bayespoint.kernels.base import Kernel
 from bayespoint.kernels.constant import ConstantKernel
 from bayespoint.kernels.custom import FunctionKernel, PrecomputedKernel
+from bayespoint.kernels.matern import MaternKernel
 from bayespoint.kernels.points import Points, in_plain_units
 from bayespoint.kernels.polynomial import PolynomialKernel
 from bayespoint.kernels.radial import RadialKernel
 from bayespoint.kernels.sums import SumKernel
 
 __all__ = [
-    "KERNELS", "NAMES", "STORED", "ConstantKernel", "FunctionKernel", "Kernel", "Points",
-    "PolynomialKernel", "PrecomputedKernel", "RadialKernel", "SumKernel", "in_plain_units",
-    "make_kernel", "positive_parameters",
+    "KERNELS", "NAMES", "STORED", "ConstantKernel", "FunctionKernel", "Kernel", "MaternKernel",
+    "Points", "PolynomialKernel", "PrecomputedKernel", "RadialKernel", "SumKernel",
+    "in_plain_units", "make_kernel", "positive_parameters",
 ]  # fmt: skip
 
 
@@ -41,11 +42,14 @@ NAMES: dict[str, Callable[..., Kernel]] = {
     "linear": linear_kernel,
     "poly": PolynomialKernel,
     "rbf": RadialKernel,
+    "matern32": partial(MaternKernel, nu=1.5),
+    "matern52": partial(MaternKernel, nu=2.5),
     "precomputed": PrecomputedKernel,
 }
 KERNELS = (
     ConstantKernel,
     FunctionKernel,
+    MaternKernel,
     PolynomialKernel,
     PrecomputedKernel,
     RadialKernel,
@@ -68,10 +72,11 @@ def make_kernel(
 
     Parameters
     ----------
-    kernel : {"linear", "poly", "rbf", "precomputed"}, Kernel or callable
+    kernel : {"linear", "poly", "rbf", "matern32", "matern52", "precomputed"}, Kernel or callable
         Name of the kernel, a kernel, or a function of two arrays of points.
     degree, gamma, coef0
-        As in :class:`bayespoint.BayesPointClassifier`, for the kernels named "poly" and "rbf".
+        As in :class:`bayespoint.BayesPointClassifier`, for the kernels that have
+        such parameters.
     normalize : bool, default=False
         Whether to use the normalised form. A kernel that is normalised already stays so.
     fit_intercept : bool, default=True

@@ -11,7 +11,7 @@ from bayespoint.exceptions import KernelError
 from bayespoint.kernels.base import Kernel
 from bayespoint.kernels.points import Points, norms, positions
 from bayespoint.tools.arrays import Array, beside, chunks, float64, largest, namespace, to_host
-from bayespoint.tools.state import number
+from bayespoint.tools.attributes import number
 from bayespoint.tools.validation import parameter_error
 
 ASYMMETRY = 1e-5  # relative; a Gram matrix computed in float32 is symmetric to about 1e-6
@@ -48,11 +48,6 @@ class FunctionKernel(Kernel):
         super().check()
         if not callable(self.function):
             raise parameter_error(self, "function", "a function of two arrays of points")
-
-    @property
-    def works_on_devices(self) -> bool:
-        """False: the function takes NumPy arrays."""
-        return False
 
     def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
         """Keep the inputs; ``side`` is the factor that scales phi(x)."""
@@ -124,6 +119,7 @@ class PrecomputedKernel(Kernel):
     """
 
     typical_length_ = 1.0
+    is_precomputed = works_on_devices = True
 
     def check(self) -> None:
         """Raise a KernelError for ``normalize=True``."""
@@ -145,11 +141,6 @@ class PrecomputedKernel(Kernel):
         norm, log_unit = norms(to_host(float64(X.diagonal())))
         kernel.typical_length_ = float(np.sqrt((norm**2).mean()) * np.exp2(log_unit / 2)) or 1.0
         return kernel
-
-    @property
-    def is_precomputed(self) -> bool:
-        """True: points are rows of the kernel matrix."""
-        return True
 
     def prepare(self, X: Array, *, unit: bool = False, training: bool = False) -> Points:
         """Check a training matrix and compute its unit; keep the rows of new points unchanged."""

@@ -21,8 +21,8 @@ from bayespoint.tools.arrays import (
     largest,
     namespace,
 )
+from bayespoint.tools.attributes import finite, need, number, shaped
 from bayespoint.tools.numbers import TINY
-from bayespoint.tools.state import finite, need, number, shaped
 from bayespoint.tools.validation import check_number, parameter_error
 
 NAMED = ("scale", "features")  # values of gamma that depend on the training points

@@ -14,8 +14,8 @@ from scipy.stats import qmc
 from bayespoint import _core
 from bayespoint.likelihoods.base import JointLikelihood
 from bayespoint.likelihoods.quadrature import share_of_largest
+from bayespoint.tools.attributes import need, number
 from bayespoint.tools.numbers import EPSILON, TINY
-from bayespoint.tools.state import need, number
 from bayespoint.tools.threads import in_parts
 
 CERTAIN = 100.0  # standard deviations beyond which nothing changes

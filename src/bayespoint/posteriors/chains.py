@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors.flip_evidence import FlipEvidence
 from bayespoint.posteriors.samples import Samples
-from bayespoint.tools.state import finite, integer, need, optional, shaped
+from bayespoint.tools.attributes import finite, integer, need, optional, shaped
 
 
 class ChainPosterior(Samples):

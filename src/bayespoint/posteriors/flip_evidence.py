@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from bayespoint.tools.state import finite, number, shaped
+from bayespoint.tools.attributes import finite, number, shaped
 
 TOLERANCE = 1e-10  # on log rho at the rungs
 MOST = 10_000  # iterations; about a hundred suffice

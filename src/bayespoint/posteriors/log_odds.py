@@ -11,9 +11,8 @@ from scipy.optimize import brentq
 from scipy.special import expit, log_expit, log_softmax, softmax
 
 from bayespoint.gpu import log_odds as on_device
-from bayespoint.gpu.arrays import kept
-from bayespoint.tools.arrays import is_tensor
-from bayespoint.tools.state import finite
+from bayespoint.tools.arrays import is_tensor, kept
+from bayespoint.tools.attributes import finite
 
 MOST_POINTS = 60_000  # to learn from
 MOST_NUMBERS = 200  # to learn: a Newton step takes at most half a second

@@ -13,8 +13,8 @@ from bayespoint.exceptions import CutMarginalsWarning, warn_user
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.likelihoods.probit import HARD
 from bayespoint.posteriors.base import Posterior
+from bayespoint.tools.attributes import finite, number, shaped
 from bayespoint.tools.numbers import TINY
-from bayespoint.tools.state import finite, number, shaped
 
 CUT = 0.01  # height of a marginal at an end of its grid at which the mean is off by about 1 %
 CERTAIN = 1e-100  # of sigma, replaces a standard deviation of 0: its inverse has a finite square

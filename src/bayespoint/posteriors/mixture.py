@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bayespoint.codings import Coding
 from bayespoint.posteriors.base import Posterior
-from bayespoint.tools.state import finite, integer, need, optional
+from bayespoint.tools.attributes import finite, integer, need, optional
 
 
 class MixturePosterior(Posterior):

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from bayespoint.codings import Coding
 from bayespoint.likelihoods.probit import HARD
 from bayespoint.posteriors.base import Posterior
-from bayespoint.tools.deferred import Deferred
+from bayespoint.tools.lazy import LazyAttributes
 
 
-class Samples(Deferred, Posterior):
+class Samples(LazyAttributes, Posterior):
     """Equally likely classifiers w_1 ... w_N.
 
     Attributes

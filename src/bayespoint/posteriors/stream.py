@@ -12,8 +12,8 @@ from scipy.special import log_ndtr, log_softmax, ndtr, ndtri_exp
 from bayespoint import _core
 from bayespoint.likelihoods import Likelihood
 from bayespoint.posteriors.base import Posterior
+from bayespoint.tools.attributes import finite, integer, need, shaped
 from bayespoint.tools.numbers import TINY
-from bayespoint.tools.state import finite, integer, need, shaped
 
 MEAN, VARIANCE, VISITED, PRIOR = 0, 1, 2, 3  # places in a record, as in _core.filters
 STEEPEST = 30.0  # bound on scores that are recalibrated
@@ -137,7 +137,7 @@ class StreamPosterior(Posterior):
         means, variances = np.empty(shape), np.empty(shape)
         for at in np.ndindex(shape[:2]):
             means[at], variances[at] = _core.filters.outputs(
-                begin, column, x, constant, self.records[at]
+                (begin, column, x, constant), self.records[at]
             )
         return np.moveaxis(means, 1, 2), np.moveaxis(variances, 1, 2)
 

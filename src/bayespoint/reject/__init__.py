@@ -9,9 +9,8 @@ with small outputs, so rejecting these lowers the error on the accepted points.
 array([0.25, 0.  ])
 """
 
-from bayespoint.reject.curve import OperatingPoint, RejectionCurve
+from bayespoint.reject.curve import OperatingPoint, RejectionCurve, rejection_curve
 from bayespoint.reject.display import RejectionCurveDisplay
-from bayespoint.reject.evaluate import rejection_curve
 from bayespoint.reject.guarantee import Guarantee, error_bound
 from bayespoint.reject.scores import SCORES, Score, confidence, estimator_outputs
 from bayespoint.reject.selective import SelectiveClassifier

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayespoint.reject.curve import OperatingPoint, RejectionCurve
-from bayespoint.reject.evaluate import rejection_curve
+from bayespoint.reject.curve import OperatingPoint, RejectionCurve, rejection_curve
 from bayespoint.reject.guarantee import Guarantee
 from bayespoint.reject.scores import estimator_outputs, get_score
 from bayespoint.reject.selective import SelectiveClassifier

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 
+from bayespoint.tools.attributes import integer, need, number
 from bayespoint.tools.numbers import EPSILON
-from bayespoint.tools.state import integer, need, number
 
 # The first test accepts this share of the calibration points. With fewer points a single error
 # ends the walk: simulated with 3 000 points, a risk of 1 % and a true error of 0.2 % among the most

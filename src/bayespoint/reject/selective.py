@@ -17,7 +17,7 @@ from bayespoint.reject.guarantee import Guarantee
 from bayespoint.reject.labels import joint_dtype, resolve_reject_label
 from bayespoint.reject.parameters import check_labels, check_parameters, refuse_weights
 from bayespoint.reject.scores import SCORES, estimator_outputs
-from bayespoint.tools.state import need, shaped
+from bayespoint.tools.attributes import need, shaped
 
 # Attributes that need no fit, if the estimator is fitted and the threshold given.
 WITHOUT_FIT = {"estimator_", "classes_", "reject_label_", "threshold_", "threshold_source_"}

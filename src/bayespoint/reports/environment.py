@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -30,18 +30,10 @@ def describe_environment() -> dict[str, Any]:
     }
 
 
-def library_versions() -> dict[str, str | None]:
-    """Versions of Python and of the libraries that do the work; None where one is missing."""
-    versions: dict[str, str | None] = {
-        "python": platform.python_version(),
-        "bayespoint": __version__,  # of the code that runs, wherever it is installed
-    }
-    for name in LIBRARIES:
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:
-            versions[name] = None
-    return versions
+def library_versions() -> dict[str, str]:
+    """Versions of Python and of the libraries that do the work."""
+    own = {"python": platform.python_version(), "bayespoint": __version__}  # of the running code
+    return own | {name: version(name) for name in LIBRARIES}
 
 
 def blas_libraries() -> list[dict[str, Any]]:
@@ -77,9 +69,7 @@ def environment_words(found: Mapping[str, Any]) -> dict[str, str]:
     memory = "" if found["memory_gb"] is None else f", {found['memory_gb']:.0f} GB of memory"
     return {
         "computer": f"{found['processor']}, {found['cores']} cores{memory}, {found['system']}",
-        "versions": ", ".join(
-            f"{name} {number or 'not installed'}" for name, number in found["versions"].items()
-        ),
+        "versions": ", ".join(f"{name} {number}" for name, number in found["versions"].items()),
         "BLAS": ", ".join(
             f"{blas['internal_api']} {blas['version']} (threads: {blas['num_threads']})"
             for blas in found["blas"]

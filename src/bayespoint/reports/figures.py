@@ -15,17 +15,8 @@ from bayespoint.reports.costs import at_thresholds
 from bayespoint.reports.evaluation import Evaluation
 from bayespoint.reports.examples import short
 from bayespoint.reports.intervals import score_interval
-from bayespoint.tools.plots import (
-    BLUE,
-    GREEN,
-    PURPLE,
-    VERMILION,
-    Axes,
-    Drawing,
-    house_style,
-    new_axes,
-    new_panels,
-)
+from bayespoint.tools import plots
+from bayespoint.tools.plots import BLUE, VERMILION, Axes, Drawing, house_style, new_axes
 
 SKY = "#56b4e9"  # Okabe and Ito's light blue: seen on white and on black
 SIZE = 5.6, 4.0  # inches: letters can be read where the picture is as wide as a telephone
@@ -38,7 +29,7 @@ GREY = "#888888"
 LINES = [
     (colour, dashes)
     for dashes in ("-", "--")
-    for colour in (SKY, VERMILION, GREEN, PURPLE, "#e69f00")
+    for colour in (SKY, VERMILION, plots.GREEN, plots.PURPLE, "#e69f00")
 ]
 LAST_RATE = 0.9  # fraction rejected: beyond it, the error of a few points jumps about
 
@@ -92,7 +83,7 @@ def draw_rejection(evaluation: Evaluation, colour: str) -> Drawing:
 
 def draw_reliability(evaluation: Evaluation, colour: str) -> Drawing:
     """Accuracy against confidence, above the numbers of points."""
-    drawing, ((upper,), (lower,)) = new_panels(2, 1, *SIZE, heights=[5, 2])
+    drawing, ((upper,), (lower,)) = plots.new_panels(2, 1, *SIZE, heights=[5, 2])
     bins = [one for one in evaluation.answers.bins if one.weight > 0]
     draw_accuracies(upper, bins, colour)
     draw_histogram(lower, bins, colour)
@@ -125,9 +116,14 @@ def draw_histogram(ax: Axes, bins: Sequence[Bin], colour: str) -> None:
     style = {"width": 0.92 * (high - low), "align": "edge"}
     ax.bar(low, right, color=colour, label="correct", **style)
     ax.bar(low, weight - right, bottom=right, color=VERMILION, label="wrong", **style)
-    ax.set_xlabel("Confidence: probability of the predicted class")
-    ax.set_ylabel("Points")
-    ax.legend(fontsize="small", loc="upper left")
+    finish(ax, "Confidence: probability of the predicted class", "Points", "upper left")
+
+
+def finish(ax: Axes, x: str, y: str, legend: Any) -> None:
+    """Label the axes, and place the legend."""
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+    ax.legend(fontsize="small", loc=legend)
 
 
 def plain(label: Any) -> str:
@@ -151,11 +147,10 @@ def drawn_curves(evaluation: Evaluation) -> dict[int, Curve]:
     return {of: one for of, one in found.items() if one is not None}
 
 
-def line_style(evaluation: Evaluation, place: int, colour: str) -> dict[str, Any]:
-    """Of the curve of a class: distinct by its colour, and by its dashes."""
-    several = len(evaluation.classes) > 2
-    colour, dashes = LINES[place] if several else (colour, "-")
-    return {"color": colour, "linestyle": dashes}
+def line_style(evaluation: Evaluation, place: int, of: int, colour: str) -> dict[str, Any]:
+    """Label, colour and dashes of the curve of a class."""
+    colour, dashes = LINES[place] if len(evaluation.classes) > 2 else (colour, "-")
+    return {"label": plain(evaluation.classes[of]), "color": colour, "linestyle": dashes}
 
 
 def draw_roc(evaluation: Evaluation, colour: str) -> Drawing:
@@ -163,12 +158,9 @@ def draw_roc(evaluation: Evaluation, colour: str) -> Drawing:
     drawing, ax = new_axes(*SIZE)
     ax.plot([0, 1], [0, 1], color=GREY, linestyle=":", label="guessing")
     for place, (of, found) in enumerate(drawn_curves(evaluation).items()):
-        label = plain(evaluation.classes[of])
-        ax.plot(found.false_alarms, found.recall, label=label,
-                **line_style(evaluation, place, colour))  # fmt: skip
-    ax.set_xlabel("False positive rate")
-    ax.set_ylabel("Recall")
-    ax.legend(fontsize="small", loc="lower right")
+        style = line_style(evaluation, place, of, colour)
+        ax.plot(found.false_alarms, found.recall, **style)
+    finish(ax, "False positive rate", "Recall", "lower right")
     return drawing
 
 
@@ -176,14 +168,12 @@ def draw_precision_recall(evaluation: Evaluation, colour: str) -> Drawing:
     """Precision against recall."""
     drawing, ax = new_axes(*SIZE)
     for place, (of, found) in enumerate(drawn_curves(evaluation).items()):
-        style = line_style(evaluation, place, colour)
-        ax.plot(found.recall, found.precision, label=plain(evaluation.classes[of]), **style)
+        style = line_style(evaluation, place, of, colour)
+        ax.plot(found.recall, found.precision, **style)
         if len(evaluation.classes) == 2:
             ax.axhline(found.prevalence, color=style["color"], linestyle=":", linewidth=1)
     ax.set_ylim(0, 1.02)
-    ax.set_xlabel("Recall")
-    ax.set_ylabel("Precision")
-    ax.legend(fontsize="small", loc="lower left")
+    finish(ax, "Recall", "Precision", "lower left")
     return drawing
 
 
@@ -193,14 +183,12 @@ def draw_costs(evaluation: Evaluation, colour: str) -> Drawing:
     at = np.linspace(0, 1, N_COSTS)
     for place, of in enumerate(drawn_classes(evaluation)):
         found = at_thresholds(evaluation.answers, of, evaluation.costs, at)
-        ax.plot(at, [one.cost for one in found], label=plain(evaluation.classes[of]),
-                **line_style(evaluation, place, colour))  # fmt: skip
+        style = line_style(evaluation, place, of, colour)
+        ax.plot(at, [one.cost for one in found], **style)
     least = evaluation.expected_costs[1].cost
     ax.axhline(least, color=GREY, linestyle="--", linewidth=1.2, label="least expected cost")
     ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
-    ax.set_xlabel("Threshold of the probability")
-    ax.set_ylabel("Mean cost")
-    ax.legend(fontsize="small", loc="best")
+    finish(ax, "Threshold of the probability", "Mean cost", "best")
     return drawing
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -95,6 +97,19 @@ class Executor(Protocol):
         merged : object
             All of the second results, merged as :class:`Tree` does, so that bits do not depend on
             which of them is there first.
+        """
+
+    def trainer(self, given: Any, scaling: Any, space: Any) -> Callable[..., Any] | None:
+        """What trains perceptrons on all rows elsewhere; None: this process does.
+
+        Parameters
+        ----------
+        given : ndarray of bool
+            Which of the rows are training points.
+        scaling : Scaling or None
+            Of their features.
+        space : DualSpace
+            Fitted to them.
         """
 
 
@@ -231,3 +246,37 @@ class LocalExecutor:
                     kept.append(own)
                     tree.add(found)
         return kept, tree.result()
+
+    def trainer(self, given: Any, scaling: Any, space: Any) -> None:
+        """None: perceptrons are trained by this process."""
+
+
+_current: ContextVar[Executor | None] = ContextVar("bayespoint_executor", default=None)
+
+
+@contextmanager
+def executed_by(executor: Executor) -> Iterator[None]:
+    """Let an executor do the work of the fits in the block.
+
+    Parameters
+    ----------
+    executor : Executor
+        Where functions of blocks run.
+
+    Examples
+    --------
+    >>> from bayespoint.rows.executor import LocalExecutor, current_executor, executed_by
+    >>> with executed_by(LocalExecutor(n_jobs=2)):
+    ...     current_executor().n_jobs
+    2
+    """
+    token = _current.set(executor)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def current_executor(n_jobs: int | None = None) -> Executor:
+    """The executor of the enclosing :func:`executed_by`; else threads of this process."""
+    return _current.get() or LocalExecutor(n_jobs)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bayespoint.classifier.parameters import kernel_of
 from bayespoint.kernels import positive_parameters
 from bayespoint.selection.gradient import is_differentiable, solution_gradient
 from bayespoint.selection.objective import (
@@ -204,7 +205,7 @@ def own_values(classifier: Any, names: list[str], X: Any) -> list[Any]:
 def from_data(classifier: Any, name: str, X: Any) -> float | None:
     """The number of a kernel's parameter at these points; None if the fit will refuse them."""
     try:
-        kernel = classifier._make_kernel().fitted(check_array(X, dtype=np.float64))
+        kernel = kernel_of(classifier).fitted(check_array(X, dtype=np.float64))
     except (TypeError, ValueError):
         return None
     return kernel.get_params()[name]

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayespoint.classifier.fitting import pose
+from bayespoint.classifier.parameters import Parameters
 from bayespoint.engines import Engine, get_engine
 from bayespoint.engines.gaussian.evidence_gradient import evidence_gradient, has_gradient
 from bayespoint.engines.gaussian.prior_scale import as_run
@@ -104,7 +106,7 @@ def log_evidence_gradient(
                 "are those of ExpectationPropagation with a full covariance and of "
                 "LaplaceApproximation by positive numbers of the prior, the noise and the kernel."
             )
-    problem = classifier._pose(X, y, sample_weight, engine, reset=False)
+    problem = pose(classifier, Parameters.of(classifier), X, y, sample_weight, reset=False)
     settings = classifier.kernel_, classifier.ridge, classifier.n_components
     space = engine.space(*settings).fit(problem.points)
     solution = Solution(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -18,7 +18,8 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_consistent_length
 
-from bayespoint.classifier.estimator import BayesPointClassifier, unchanged_on_failure
+from bayespoint.classifier.attributes import unchanged_on_failure
+from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
 from bayespoint.selection.jobs import run_jobs
 from bayespoint.tools.meta_estimators import Delegates
@@ -262,8 +263,8 @@ def score_fold(
     scored, points, score = fitted, held_out.points, scorer
     if score is None:  # beta does not matter before the last step
         scored, points, score = classifier, parts.transform(points), share_right
-    posterior, scores = classifier.posterior_, []
+    model, scores = classifier.model_, []
     for beta in betas:
-        classifier.posterior_ = posterior.at(beta)
+        classifier.model_ = replace(model, posterior=model.posterior.at(beta))
         scores.append(score(scored, points, held_out.labels))
     return Fold(np.array(scores), middle - start, time.perf_counter() - middle)

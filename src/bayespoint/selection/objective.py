@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from bayespoint.classifier.estimator import BayesPointClassifier
+from bayespoint.classifier.fitting import make_space, new_seed, pose, solve
+from bayespoint.classifier.parameters import Parameters
 from bayespoint.classifier.problem import Problem
 from bayespoint.engines import Engine, Run
 from bayespoint.exceptions import one_line
@@ -96,22 +99,24 @@ class EvidenceFunction:
 
     def _solve(self, values: dict[str, float]) -> Solution:
         classifier, data = self._classifier.set_params(**values), self._data
-        classifier._check_parameters()
-        engine = classifier._make_engine(data.X)
+        parameters = Parameters.of(classifier)
         if self._problem is None:
-            self._problem = classifier._pose(data.X, data.y, data.sample_weight, engine)
+            problem = pose(classifier, parameters, data.X, data.y, data.sample_weight)
+        else:
+            problem = replace(self._problem, engine=parameters.make_engine(data.X))
+        self._problem = problem
         in_space = [np.asarray(v).tolist() for name, v in values.items() if not is_of_engine(name)]
         if self.solution is None or in_space != self._in_space:
             if self.solution is not None:  # the same basis: the evidence changes smoothly
                 self._pivots = getattr(self.solution.space, "pivots", None)
             self.solution = None  # two spaces at a time would take twice the memory
             pivots = () if self._pivots is None else (self._pivots,)
-            space, self._in_space = classifier._make_space(engine, self._problem, *pivots), in_space
+            space, self._in_space = make_space(parameters, problem, *pivots), in_space
         else:
             space = self.solution.space
-        start = classifier._start(engine, self._problem)
-        posterior, run = classifier._solve(engine, self._problem, space, start, current_monitor())
-        return Solution(classifier.kernel, engine, self._problem, space, posterior, run)
+        seed = new_seed(parameters)
+        posterior, run = solve(parameters, problem, space, current_monitor(), seed)
+        return Solution(classifier.kernel, problem.engine, problem, space, posterior, run)
 
 
 def is_of_engine(name: str) -> bool:
@@ -137,7 +142,7 @@ def with_params(estimator: Any, params: dict[str, Any]) -> Any:
     """
     copy = clone(estimator).set_params(**clone(params, safe=False))
     classifier = split(copy).last
-    if not classifier.kernel_is_named:
+    if isinstance(classifier.kernel, str) and classifier.kernel == "auto":
         classifier.set_params(kernel="linear")
     return copy
 

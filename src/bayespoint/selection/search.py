@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state
 
-from bayespoint.classifier.estimator import unchanged_on_failure
+from bayespoint.classifier.attributes import unchanged_on_failure
 from bayespoint.exceptions import warn_user
 from bayespoint.selection.checks import check_bounds, check_effects, check_names, check_parameters
 from bayespoint.selection.continuous import Search, search

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from bayespoint.gpu.kernels import from_points, prepare
 from bayespoint.gpu.matrix import DeviceKernelMatrix
 from bayespoint.kernels import Kernel, Points
-from bayespoint.spaces.basis import check_space
+from bayespoint.spaces.coordinates import check_space
 from bayespoint.spaces.rows import RowCache
 from bayespoint.spaces.tiles import multiply
 from bayespoint.tools.arrays import is_tensor
-from bayespoint.tools.deferred import Deferred
-from bayespoint.tools.state import need
+from bayespoint.tools.attributes import need
+from bayespoint.tools.lazy import LazyAttributes
 from bayespoint.tools.threads import ThreadPool, thread_pool
 
 DEVICE_CHUNK = 65_536
@@ -52,7 +52,7 @@ class KernelMatrix:
         return np.asarray(self._kernel.block(self._left, self._right), dtype=dtype)
 
 
-class DualSpace(Deferred):
+class DualSpace(LazyAttributes):
     r"""The span of the training points, with kernel rows on demand.
 
     Coordinates of a weight vector are its coefficients :math:`\alpha`; ``transform`` gives the
@@ -79,7 +79,7 @@ class DualSpace(Deferred):
     array([[1.4]])
     """
 
-    not_stored = ("_deferred",)
+    not_stored = ("_later",)
     points: Points
     device_dtype = "float32"
 

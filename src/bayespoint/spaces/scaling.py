@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.tools.state import finite, need
+from bayespoint.tools.attributes import finite, need
 
 SMALLEST = 1e-250  # scale; weights of features divide by it
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.kernels import Kernel, SumKernel
-from bayespoint.spaces.process import ProcessSpace
+from bayespoint.spaces.basis import ProcessSpace
 from bayespoint.tools.arrays import namespace
-from bayespoint.tools.state import finite, need
+from bayespoint.tools.attributes import finite, need
 
 
 class StackedSpace:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from bayespoint.tools.state import ContentError
+from bayespoint.tools.attributes import ContentError
 
 KINDS = "biufU"  # bool, integers, floats and strings of fixed width: nothing to unpickle
 VERSION = (1, 0)  # of the .npy format

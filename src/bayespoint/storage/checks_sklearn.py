@@ -14,7 +14,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from bayespoint.tools.state import integer, need, shaped
+from bayespoint.tools.attributes import integer, need, shaped
 
 MOST_WORDS = 20  # of an n-gram
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from bayespoint.tools.state import ContentError
+from bayespoint.tools.attributes import ContentError
 
 OBJECTS = 10_000  # most objects of a file; 1 000 columns with a pipeline each have 4 000
 LONGEST_NAME = 100  # characters of an attribute

@@ -12,8 +12,9 @@ import numpy as np
 from bayespoint.storage.arrays import from_bytes, is_plain
 from bayespoint.storage.checks import check
 from bayespoint.storage.content import DEPTH, OBJECTS, SINGLE, check_names
+from bayespoint.storage.older import up_to_date
 from bayespoint.storage.registry import CLASSES, TYPES
-from bayespoint.tools.state import ContentError
+from bayespoint.tools.attributes import ContentError
 
 NOT_FINITE = {"nan", "inf", "-inf"}
 
@@ -173,7 +174,7 @@ class Decoder:
             attribute: self.decode(part, f"{place}.{attribute}", depth + 1)
             for attribute, part in nodes.items()
         }
-        value = build(cls, state)
+        value = build(cls, up_to_date(cls, state))
         check(value, place)
         self._objects[number] = value
         self.libraries.add(name.split(".")[0])

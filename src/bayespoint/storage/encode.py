@@ -12,8 +12,7 @@ from bayespoint.storage.arrays import axis_order, is_plain, to_bytes, triangle_o
 from bayespoint.storage.checks import check
 from bayespoint.storage.content import DEPTH, SINGLE, check_names, is_cached
 from bayespoint.storage.registry import NAMES, TYPE_NAMES
-from bayespoint.tools.deferred import Deferred
-from bayespoint.tools.state import ContentError
+from bayespoint.tools.attributes import ContentError
 
 CALLBACKS = "_skl_callbacks"  # of scikit-learn; they are not part of the model
 
@@ -132,8 +131,8 @@ def state_of(value: Any) -> dict[str, Any]:
     """The attributes of an object, without cached properties."""
     if isinstance(value, tuple):
         return value._asdict()  # type: ignore[attr-defined]
-    if isinstance(value, Deferred):
-        value.fetch()
+    if hasattr(value, "fetch"):
+        value.fetch()  # what is computed when it is first read
     left_out = {CALLBACKS, *getattr(type(value), "not_stored", ())}
     return {
         name: part

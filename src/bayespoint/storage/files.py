@@ -18,8 +18,8 @@ from bayespoint.exceptions import ModelFileError, ModelVersionWarning, one_line
 from bayespoint.storage.archive import COPY, Reader, Writer
 from bayespoint.storage.decode import Decoder
 from bayespoint.storage.encode import Encoder
+from bayespoint.tools.attributes import ContentError
 from bayespoint.tools.files import replacing
-from bayespoint.tools.state import ContentError
 from bayespoint.tools.version import __version__
 
 SHARED = 10  # how often the arrays of a file may be used, on average
@@ -194,7 +194,7 @@ def describe(path: str | os.PathLike[str]) -> ModelFile:
     ...     bayespoint.save(bayespoint.BayesPointClassifier(), path, metadata={"data": "none yet"})
     ...     found = describe(path)
     >>> found.model, found.format_version, found.metadata
-    ('bayespoint.BayesPointClassifier', 3, {'data': 'none yet'})
+    ('bayespoint.BayesPointClassifier', 4, {'data': 'none yet'})
     """
     with opened(path) as reader:
         manifest = reader.manifest

@@ -26,6 +26,7 @@ from sklearn.preprocessing import (
 from bayespoint import codings, engines, kernels, likelihoods, posteriors, spaces
 from bayespoint.classifier.calibration import Estimate
 from bayespoint.classifier.estimator import BayesPointClassifier
+from bayespoint.classifier.model import Model
 from bayespoint.reject import Guarantee, RejectionCurve, SelectiveClassifier
 from bayespoint.spaces.scaling import Scaling
 
@@ -33,7 +34,7 @@ from bayespoint.spaces.scaling import Scaling
 # Subclasses are excluded: their code would be missing where a file is loaded. So are searches: the
 # model is their best_estimator_.
 MODULES: dict[str, tuple[type, ...]] = {
-    "bayespoint": (BayesPointClassifier,),
+    "bayespoint": (BayesPointClassifier, Model),
     "bayespoint.engines": (
         engines.BilliardSampler,
         engines.ExpectationPropagation,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.classifier.estimator import BayesPointClassifier
+from bayespoint.classifier.parameters import kernel_of
 from bayespoint.codings import make_coding
 from bayespoint.engines import Engine, Request
 from bayespoint.tools.monitor import Monitor, watch
@@ -87,7 +88,7 @@ class Trial:
     ) -> tuple[Any, Any]:
         """The space that a classifier would make, and what the engine itself returns."""
         engine, classifier = engine or self.engine, self.classifier()
-        kernel = classifier._make_kernel().fitted(data.X)
+        kernel = kernel_of(classifier).fitted(data.X)
         space = engine.space(kernel, classifier.ridge, classifier.n_components).fit(data.X)
         targets = make_coding(np.unique(data.y)).encode(data.y)
         before = targets.copy()

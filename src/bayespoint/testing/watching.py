@@ -74,7 +74,7 @@ def check_stop(trial: Trial) -> None:
     data, whole, stopped = circle(3), Recorder(), Recorder(stop=True)
     trial.fit(data, monitor=whole)
     fitted = trial.fit(data, monitor=stopped)
-    examine_posterior(fitted.posterior_, fitted._space.transform(data.new), len(data.y), 3)
+    examine_posterior(fitted.posterior_, fitted.model_.transform(data.new), len(data.y), 3)
     examine_run(fitted)
     assert len(stopped.ends) == 1, "monitor.end was not called after a stop."
     if len(set(whole.told)) < 2:

@@ -26,7 +26,7 @@ def machine(n_samples=4, cache_size="auto", **parameters):
 
 
 def orders(clf, m):
-    seeds = np.random.default_rng(clf._seed).spawn(clf.posterior_.n_samples)
+    seeds = np.random.default_rng(clf.model_.seed).spawn(clf.posterior_.n_samples)
     return [seed.permutation(m) for seed in seeds]
 
 

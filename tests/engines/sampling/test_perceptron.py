@@ -47,7 +47,7 @@ def full_weights(clf, m):
 
 
 def permutations(clf, m):
-    seeds = np.random.default_rng(clf._seed).spawn(clf.posterior_.n_samples)
+    seeds = np.random.default_rng(clf.model_.seed).spawn(clf.posterior_.n_samples)
     return [seed.permutation(m) for seed in seeds]
 
 
@@ -76,7 +76,7 @@ def test_steps_1_to_3_coefficient_by_coefficient(kernel, classes, ridge):
             target = np.where(y == clf.classes_[label], 1, -1)
             alpha, _ = perceptron(K, target, order, ridge)
             # The library measures phi in a unit of its own, which scales the coefficients.
-            expected = unit_weights(K, alpha, ridge) * np.exp2(clf._space.points.log_unit / 2)
+            expected = unit_weights(K, alpha, ridge) * np.exp2(clf.model_.space.points.log_unit / 2)
             np.testing.assert_allclose(weights[:, n, task], expected, rtol=1e-9, atol=1e-12)
 
 
@@ -278,7 +278,7 @@ def test_a_weight_is_worth_copies_that_err_together():
     for n, order in enumerate(permutations(clf, len(X))):
         alpha = lockstep_perceptron(K, np.where(y == 1, 1, -1), order, copies, ridge=5.0)
         expected = np.bincount(copies, unit_weights(K[np.ix_(copies, copies)], alpha, 5.0))
-        expected *= np.exp2(clf._space.points.log_unit / 2)
+        expected *= np.exp2(clf.model_.space.points.log_unit / 2)
         np.testing.assert_allclose(full_weights(clf, len(X))[:, n, 0], expected, atol=1e-10)
 
 

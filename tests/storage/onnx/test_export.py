@@ -35,6 +35,8 @@ KERNELS = {
     "poly": {"kernel": "poly", "degree": 3, "standardize": True},
     "normalised poly": {"kernel": "poly", "degree": 4, "normalize": True},
     "rbf": {"kernel": "rbf"},
+    "matern32": {"kernel": "matern32"},
+    "matern52": {"kernel": "matern52", "gamma": [0.1, 0.2, 0.3, 0.4]},
     "widths": {"kernel": RadialKernel(gamma=[0.1, 0.2, 0.3, 0.4])},
     "sum": {"kernel": 0.7 * RadialKernel() + PolynomialKernel(degree=2) + ConstantKernel()},
     "linear sum": {"kernel": PolynomialKernel() + 2.0 * ConstantKernel()},

@@ -84,6 +84,10 @@ class DaskExecutor:
         *result, total = self.cluster.results(self.cluster.compute([*kept, *merged]), with_block)
         return result, total
 
+    def trainer(self, given: Any, scaling: Any, space: Any) -> Any:
+        """None: perceptrons are trained by this process; see ``PerceptronExecutor``."""
+        return None
+
 
 class Own:
     """What only one block needs; Dask does not look into it for tasks."""

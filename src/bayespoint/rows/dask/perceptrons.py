@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from bayespoint.engines.sampling.waves import HostTrainer, Wave
 from bayespoint.posteriors.sampled import FirstVisits
 from bayespoint.rows.base import Block, Blocks, check_finite, checked
 from bayespoint.rows.dask.cluster import Cluster, constant, task
-from bayespoint.rows.dask.executor import ClusterBlocks, read_here
+from bayespoint.rows.dask.executor import ClusterBlocks, DaskExecutor, read_here
 from bayespoint.spaces import DualSpace
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.monitor import Monitor
@@ -139,6 +140,26 @@ def cache_of_worker(cache_size: float | str) -> float | str:
     if cache_size != "auto" or not limit:
         return cache_size
     return CACHE_SHARE * limit / 1e6 / worker.state.nthreads
+
+
+class PerceptronExecutor(DaskExecutor):
+    """Trains perceptrons on a cluster, which gets all rows of the blocks.
+
+    Attributes
+    ----------
+    rows : Future
+        Points, labels and weights of all blocks.
+    """
+
+    def __init__(self, cluster: Cluster, blocks: Blocks) -> None:
+        super().__init__(cluster)
+        self.rows = all_rows(cluster, blocks)
+
+    def trainer(self, given: Any, scaling: Any, space: Any) -> Callable[..., Any]:
+        """What trains perceptrons on the cluster."""
+        unfitted = DualSpace(space.kernel, space.ridge, space.n_components)
+        points = Points(given, scaling, unfitted)
+        return partial(ClusterTrainer, self.cluster, self.rows, points)
 
 
 def all_rows(cluster: Cluster, blocks: Blocks) -> Future:

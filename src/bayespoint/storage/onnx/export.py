@@ -84,19 +84,20 @@ def to_onnx(model: Any, *, dtype: str = "float32") -> ModelProto:
     from bayespoint.storage.onnx.graph import Graph, Value
     from bayespoint.storage.onnx.posteriors import answers, class_index, probabilities
 
-    if classifier.kernel_.is_precomputed:
+    fitted = classifier.model_
+    if fitted.kernel.is_precomputed:
         raise ValueError(
             "to_onnx needs features, but the kernel is precomputed: new points are rows of a "
             "kernel matrix. Use a kernel of features."
         )
-    graph = Graph(classifier.n_features_in_)
+    graph = Graph(fitted.n_features)
     X = graph.add("Cast", Value(graph, "X"), to=TensorProto.DOUBLE)
     for step in [] if before is None else [one for _, one in before.steps]:
         X = scaled(X, *affine(step))
-    if classifier._scaling is not None:
-        X = scaled(X, classifier._scaling.mean, classifier._scaling.scale)
-    coding, labels = classifier.coding_, label_array(classifier.classes_)
-    found = answers(classifier.posterior_, classifier._space, X, classifier.decision)
+    if fitted.scaling is not None:
+        X = scaled(X, fitted.scaling.mean, fitted.scaling.scale)
+    coding, labels = fitted.coding, label_array(fitted.classes)
+    found = answers(fitted.posterior, fitted.space, X, classifier.decision)
     kind = getattr(TensorProto, "FLOAT" if dtype == "float32" else "DOUBLE")
     graph.add("Cast", probabilities(coding, found), to=kind, output="probabilities")
     graph.add("Gather", labels, class_index(coding, found), axis=0, output="label")
@@ -104,7 +105,7 @@ def to_onnx(model: Any, *, dtype: str = "float32") -> ModelProto:
     written = helper.make_graph(
         graph.nodes,
         "BayesPointClassifier",
-        [helper.make_tensor_value_info("X", kind, ["n", classifier.n_features_in_])],
+        [helper.make_tensor_value_info("X", kind, ["n", fitted.n_features])],
         [
             helper.make_tensor_value_info("label", label_kind, ["n"]),
             helper.make_tensor_value_info("probabilities", kind, ["n", len(labels)]),

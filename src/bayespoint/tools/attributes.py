@@ -1,4 +1,4 @@
-"""Checks of stored attributes, for classes whose objects can be saved in model files.
+"""Checks of attributes, for classes whose objects can be saved in model files.
 
 Such a class has a method ``check_state``, which applies these checks to its attributes. It is
 called before an object is saved and after it is loaded.

@@ -1,0 +1,75 @@
+"""The Matern kernels 3/2 and 5/2."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from bayespoint.kernels.radial import DistanceKernel
+from bayespoint.tools.arrays import Array, namespace
+from bayespoint.tools.validation import parameter_error
+
+
+class MaternKernel(DistanceKernel):
+    r"""The Matern kernel of smoothness :math:`\nu`, 3/2 or 5/2, of functions that are less smooth.
+
+    With :math:`s = \sqrt{2 \nu}\, r`, where
+    :math:`r^2 = 2 \sum_j \gamma_j (x_j - x'_j)^2` is the squared distance in units of the width,
+
+    .. math:: k_{3/2} = (1 + s)\, e^{-s}, \qquad k_{5/2} = (1 + s + s^2 / 3)\, e^{-s}.
+
+    Functions drawn from it have one derivative, or two; those of :class:`RadialKernel`, to which it
+    tends as :math:`\nu \to \infty`, have all.
+
+    Parameters
+    ----------
+    nu : {1.5, 2.5}, default=1.5
+        The smoothness :math:`\nu`.
+    gamma : float, array-like of shape (n_features,), "scale" or "features", default=1.0
+        Inverse of twice the squared width, for all features or for each: a length scale l of
+        scikit-learn's ``Matern`` is gamma = 1 / (2 l^2). "scale" is 1 / (n_features Var X) and
+        "features" is 1 / n_features of the training points X.
+    normalize : bool, default=False
+        Has no effect, since k(x, x) = 1.
+
+    Attributes
+    ----------
+    centre_ : ndarray of shape (n_features,) or None
+        Mean of the training points, which is subtracted from all points to compute distances
+        accurately. Set by :meth:`fitted`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.kernels import MaternKernel
+    >>> MaternKernel(nu=1.5, gamma=0.5)(np.array([[0.0]]), np.array([[0.0], [2.0]])).round(4)
+    array([[1.    , 0.1397]])
+    """
+
+    def __init__(
+        self, *, nu: float = 1.5, gamma: ArrayLike | str = 1.0, normalize: bool = False
+    ) -> None:
+        super().__init__(gamma=gamma, normalize=normalize)
+        self.nu = nu
+
+    def check(self) -> None:
+        """Raise a ValueError, in scikit-learn's wording, for an invalid parameter."""
+        super().check()
+        nu: Any = self.nu
+        if not isinstance(nu, Real) or nu not in (1.5, 2.5):
+            raise parameter_error(self, "nu", "1.5 or 2.5")
+
+    def profile(self, t: Array) -> Array:
+        """(1 + s) exp(-s), or (1 + s + s^2 / 3) exp(-s), with s^2 = -4 nu t."""
+        square = t * (-4.0 * self.nu)
+        s = namespace(t).sqrt(square)
+        power = s + 1.0 if self.nu == 1.5 else square / 3.0 + s + 1.0
+        return power * namespace(t).exp(-s)
+
+    def profile_slope(self, t: Array) -> Array:
+        """3 exp(-s), or 5/3 (1 + s) exp(-s)."""
+        s = namespace(t).sqrt(t * (-4.0 * self.nu))
+        power = 3.0 if self.nu == 1.5 else (s + 1.0) * (5.0 / 3.0)
+        return power * namespace(t).exp(-s)
