@@ -257,9 +257,8 @@ class Work:
                 write(path)
                 return path.read_bytes()
 
-        writers = {"labelled.csv": self.write_table, "model.bpm": self.write_model}
-        if find_spec("pyarrow"):
-            writers["labelled.parquet"] = self.write_table
+        tables = ["labelled.csv", *(["labelled.parquet"] if find_spec("pyarrow") else [])]
+        writers = dict.fromkeys(tables, self.write_table) | {"model.bpm": self.write_model}
         return {
             **{name: partial(written, name, write) for name, write in writers.items()},
             "labelstudio.json": lambda: self.tasks(self.session.final_machine()).encode(
