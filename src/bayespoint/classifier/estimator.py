@@ -55,9 +55,9 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
 
     Parameters
     ----------
-    kernel : {"auto", "linear", "poly", "rbf", "matern32", "matern52", "precomputed"}, Kernel or \
-            callable, default="auto"
-        Inner product of the features :math:`\phi`. ``poly`` is
+    kernel : str, Kernel or callable, default="auto"
+        Inner product of the features :math:`\phi`: "auto", "linear", "poly", "rbf", "matern32",
+        "matern52" or "precomputed". ``poly`` is
         :math:`(\gamma x \cdot x' + c_0)^d`, ``rbf`` is :math:`\exp(-\gamma |x - x'|^2)`, and
         ``matern32`` and ``matern52`` are less smooth
         (:class:`~bayespoint.kernels.MaternKernel`). A
@@ -71,9 +71,9 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
     degree : int, default=3
         Degree :math:`d` of ``poly``.
     gamma : {"auto", "scale", "features"}, float or array of shape (n_features,), default="auto"
-        :math:`\gamma` of all but ``linear``; for ``rbf`` and Matern also one for each feature. "scale" is
-        1 / (n_features Var X), "features" is 1 / n_features. "auto" is "scale" if the kernel is
-        named.
+        :math:`\gamma` of all but ``linear``; for ``rbf`` and Matern also one for each feature.
+        "scale" is 1 / (n_features Var X), "features" is 1 / n_features. "auto" is "scale" if the
+        kernel is named.
     coef0 : float, default=1.0
         :math:`c_0 \ge 0` of ``poly``.
     normalize : bool, default=False

@@ -44,6 +44,8 @@ class DistanceKernel(Kernel):
     """
 
     centre_: NDArray | None = None
+    positive_parameters = ("gamma",)
+    works_on_devices = True
 
     def __init__(self, *, gamma: ArrayLike | str = 1.0, normalize: bool = False) -> None:
         super().__init__(normalize=normalize)
@@ -77,11 +79,6 @@ class DistanceKernel(Kernel):
             kernel.centre_ = to_host(cast(centre, X.dtype))
         return kernel
 
-    @property
-    def positive_parameters(self) -> tuple[str, ...]:
-        """The factor gamma."""
-        return ("gamma",)
-
     def prepare(self, X: Array, *, unit: bool = False, training: bool = False) -> Points:
         """Centre and scale the inputs; ``side`` is ``gamma |x - centre|^2``."""
         xp, gamma = namespace(X), known_gamma(self)
@@ -98,7 +95,7 @@ class DistanceKernel(Kernel):
         return Points(z, norm, 0.0, positions(z), largest_exponent / 4)
 
     def block(self, left: Points, right: Points) -> Array:
-        """h(z.z' - |z|^2 / 2 - |z'|^2 / 2)."""
+        """``h(z.z' - |z|^2 / 2 - |z'|^2 / 2)``."""
         return self.profile(exponent(left, right))
 
     def derivative(self, left: Points, right: Points, name: str) -> Array | None:

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.codings import Coding
-from bayespoint.gpu.arrays import copy_on, to_device
+from bayespoint.gpu.arrays import to_device
 from bayespoint.gpu.matrix import DeviceKernelMatrix
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors.log_odds import LogOdds
 from bayespoint.posteriors.samples import Samples
-from bayespoint.tools.arrays import is_tensor, to_host
+from bayespoint.tools.arrays import Array, is_tensor, kept, namespace, to_host
 from bayespoint.tools.attributes import finite, need, number, shaped
 
 
@@ -130,6 +130,8 @@ class SampledPosterior(Samples):
         Log-odds of the classes, from mean outputs.
     support : ndarray of int, optional
         Training points to which the coordinates belong, ascending.
+    mean : ndarray of shape (n_coordinates, n_tasks), optional
+        The Bayes point, if it is known.
 
     Examples
     --------
@@ -146,7 +148,6 @@ class SampledPosterior(Samples):
 
     visits: FirstVisits
     device_visits: FirstVisits  # as tensors, for the time of a fit on a device
-    device_mean: Any = None  # the mean as a tensor, if it was found on a device
 
     def __init__(
         self,
@@ -154,6 +155,7 @@ class SampledPosterior(Samples):
         visits: FirstVisits,
         log_odds: LogOdds,
         support: NDArray[np.int64] | None = None,
+        mean: NDArray | None = None,
     ) -> None:
         if callable(weights):
             self.defer(weights=weights)
@@ -166,46 +168,24 @@ class SampledPosterior(Samples):
             self.visits = visits
         self.log_odds = log_odds
         self.support = support
-
-    @cached_property
-    def mean(self) -> NDArray:
-        """The Bayes point, 1/N sum_n w_n."""
-        if self.device_mean is not None:
-            return to_host(self.device_mean)
-        return self.weights.mean(axis=1)
-
-    def _mean_on(self, device: Any) -> Any:
-        """The same as a tensor."""
-        if self.device_mean is not None and self.device_mean.device == device:
-            return self.device_mean
-        return copy_on(device, self.mean)
-
-    @property
-    def is_finite(self) -> bool:
-        """Whether all its means are finite numbers."""
-        if self.device_mean is not None:
-            return bool(self.device_mean.isfinite().all())
-        return super().is_finite
-
-    def __getstate__(self) -> dict[str, Any]:
-        if self.device_mean is not None:
-            vars(self)["mean"] = self.mean  # pickled as it was found, but not as a tensor
-        return {**super().__getstate__(), "device_mean": None}
+        if mean is not None:
+            vars(self)["mean"] = mean
 
     @cached_property
     def likelihood(self) -> ProbitLikelihood:
         """Probit with the label noise of the ridge; without a ridge the sign decides."""
         return ProbitLikelihood(np.sqrt(self.visits.noise / self.n_samples))
 
-    def oob_decision(self, rule: str) -> NDArray[np.float64] | None:
+    def oob_decision(self, rule: str) -> Array | None:
         """Log-odds of the training points by samples that have not learned from them."""
-        return self.log_odds(self.visits.honest_outputs) if rule == "bayes_point" else None
+        visits = vars(self).get("device_visits") or self.visits
+        return self.log_odds(visits.honest_outputs) if rule == "bayes_point" else None
 
     def decision(self, Z: Any, rule: str) -> NDArray:
         """Log-odds of the mean output, or mean vote."""
         if rule == "bayes_point":
             if isinstance(Z, DeviceKernelMatrix):
-                return to_host(self.log_odds(Z.times(self._mean_on(Z.device))))
+                return to_host(self.log_odds(Z.times(kept(Z.points, self.mean))))
             return self.log_odds(Z @ self.mean.astype(Z.dtype, copy=False))
         outputs = self.outputs(Z)
         # Votes differ by steps of 2/N and outputs are at most 1 in size (new points of a
@@ -213,11 +193,12 @@ class SampledPosterior(Samples):
         tie_break = np.clip(outputs, -1, 1).mean(axis=1) / self.n_samples
         return np.sign(outputs).mean(axis=1) + tie_break
 
-    def log_probability(self, decision: NDArray, rule: str) -> tuple[NDArray, NDArray]:
+    def log_probability(self, decision: Array, rule: str) -> tuple[Array, Array]:
         """Logistic of the log-odds, or share of the votes."""
         if rule == "bayes_point":
-            soft = np.log1p(np.exp(-np.abs(decision)))
-            return np.minimum(decision, 0.0) - soft, np.minimum(-decision, 0.0) - soft
+            xp = namespace(decision)
+            soft = xp.log1p(xp.exp(-abs(decision)))
+            return xp.clip(decision, None, 0.0) - soft, xp.clip(-decision, None, 0.0) - soft
         return self.log_vote_shares(decision)
 
     def scores(self, decision: NDArray, rule: str, coding: Coding) -> NDArray:

@@ -10,13 +10,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from typing import Any, TypeAlias
+from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 Array: TypeAlias = Any  # an ndarray, or a tensor: torch has no types that mypy could read
 
 CHUNK, DEVICE_CHUNK = 1024, 65_536  # rows at a time, where a temporary copy of all would be large
+_copies: dict[tuple[int, Any], Array] = {}  # of arrays that are alive, on devices
 
 
 def is_tensor(X: Any) -> bool:
@@ -47,6 +50,17 @@ def beside(X: Array, values: Any) -> Array:
     return sys.modules["torch"].as_tensor(values, device=X.device)
 
 
+def kept(X: Array, values: NDArray) -> Array:
+    """Numbers that never change, where X is; a copy is made once and kept as long as they live."""
+    if not is_tensor(X):
+        return values
+    key = (id(values), X.device)
+    if key not in _copies:
+        _copies[key] = beside(X, values.copy())  # shares no memory, on any device
+        finalize(values, _copies.pop, key, None).atexit = False
+    return _copies[key]
+
+
 def cast(values: Array, dtype: Any) -> Array:
     """The same numbers in another type; the same array if it has it."""
     return values.to(dtype) if is_tensor(values) else values.astype(dtype, copy=False)
@@ -67,6 +81,16 @@ def product(Z: Any, weights: NDArray) -> NDArray:
     if is_tensor(Z):
         return to_host(Z @ cast(beside(Z, weights), Z.dtype))
     return Z @ weights.astype(Z.dtype, copy=False)
+
+
+def softmax(scores: Array) -> Array:
+    """Exponentials of the scores in each row, over their sum."""
+    return scores.softmax(-1) if is_tensor(scores) else special.softmax(scores, axis=-1)
+
+
+def squares(rows: Array) -> Array:
+    """Squared lengths of the rows; torch makes many small products of an einsum."""
+    return rows.square().sum(1) if is_tensor(rows) else np.einsum("nd,nd->n", rows, rows)
 
 
 def largest(values: Array) -> float:
