@@ -40,8 +40,6 @@ SIDEWAYS = {
 LEAVES = {"exceptions", "tools"}
 # The package itself and `python -m`: above all layers.
 ROOT = {"__init__", "__main__"}
-# Rooms with a closed list of importers.
-ONLY_FOR: dict[str, set[str]] = {}
 # What is beside the package in the repository, and not in the wheel.
 BESIDE = {"papers", "tests", "tools", "benchmarks", "examples"}
 # Libraries that a room must not know.
@@ -120,8 +118,6 @@ def complaint(room: str, target: str) -> str | None:
         return f"{room} must not import from {PACKAGE} itself: import from the room that defines it"
     if target not in DEPTH:
         return f"{PACKAGE}.{target} is in no layer: put it in a layer of {Path(__file__).name}"
-    if room not in ONLY_FOR.get(target, {room}):
-        return f"only {' and '.join(sorted(ONLY_FOR[target]))} may import {target}, not {room}"
     if DEPTH[target] < DEPTH[room]:
         return f"{room} must not import {target}: imports go down only"
     if DEPTH[target] == DEPTH[room] and target not in SIDEWAYS.get(room, ()):
