@@ -12,16 +12,7 @@ tables and figures, is a module.
 """
 
 from papers import ep, gibbs, knapsack, large_scale
-from papers.base import (
-    Column,
-    Context,
-    Experiment,
-    Figure,
-    Finding,
-    Result,
-    Row,
-    Table,
-)
+from papers.base import Column, Context, Experiment, Figure, Finding, Result, Row, Table
 from papers.page import write_index
 from papers.report import perform, write_run
 from papers.summary import write_summary

@@ -56,11 +56,7 @@ def verdict(difference: float, error: float) -> str:
 
 
 def error_row(
-    quantity: str,
-    rate: float,
-    n: int,
-    printed: float | None = None,
-    words: str = "",
+    quantity: str, rate: float, n: int, printed: float | None = None, words: str = ""
 ) -> Row:
     """A row of PRINTED_AND_MEASURED, in per cent, for an error rate on n points.
 

@@ -14,22 +14,8 @@ from bayespoint.selection.knapsack import BETAS
 from bayespoint.tools.plots import BLUE, GREEN, INK, PURPLE, VERMILION, Drawing, new_axes
 from papers.base import Column, Context, Figure, Result, Row, Table
 from papers.knapsack import splits
-from papers.knapsack.splits import (
-    DEFAULT,
-    EP,
-    KNAP,
-    MODE,
-    ONE,
-    OURS,
-    SVM,
-    DataSet,
-    SplitErrors,
-)
-from papers.verdicts import (
-    PRINTED_AND_MEASURED,
-    standard_error,
-    verdict,
-)
+from papers.knapsack.splits import DEFAULT, EP, KNAP, MODE, ONE, OURS, SVM, DataSet, SplitErrors
+from papers.verdicts import PRINTED_AND_MEASURED, standard_error, verdict
 
 # Table 1: mean error in %, and its standard error over 500 splits. Beta = 1 has no printed values.
 PRINTED = {

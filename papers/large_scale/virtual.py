@@ -18,14 +18,7 @@ from bayespoint.gpu.arrays import like, to_device, to_numpy
 from bayespoint.gpu.devices import find_device
 from bayespoint.reject import rejection_curve
 from papers.base import Column, Context, Result, Row, Table
-from papers.large_scale.images import (
-    deformed,
-    deskewed,
-    gradients,
-    library,
-    rounded,
-    shifted,
-)
+from papers.large_scale.images import deformed, deskewed, gradients, library, rounded, shifted
 from papers.large_scale.problem import Problem
 from papers.large_scale.samples import N_SAMPLES, RATES
 from papers.verdicts import PRINTED_AND_MEASURED, error_row, standard_error

@@ -6,7 +6,7 @@ import pytest
 from tests.helpers.running import ask_json, error_line, invoke, loans, succeed
 
 import bayespoint
-from bayespoint.cli.tables import blocks
+from bayespoint.cli.tables import blocks, reading
 from bayespoint.rows import ep
 
 LINEAR = ["--kernel", "linear", "--param", "multi_class=one_vs_rest", "--param", "tol=1e-9"]
@@ -14,7 +14,7 @@ LINEAR = ["--kernel", "linear", "--param", "multi_class=one_vs_rest", "--param",
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK_ROWS", 40)
+    monkeypatch.setattr(reading, "BLOCK_ROWS", 40)
 
 
 def customers(n=150):

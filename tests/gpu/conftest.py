@@ -1,6 +1,7 @@
 """Devices for the tests: torch's CPU, which runs everything but the CUDA source, and a GPU."""
 
 import pytest
+from tests.helpers.cuda_reference import stand_in
 
 from bayespoint.gpu import devices
 
@@ -13,8 +14,7 @@ def device(request, monkeypatch):
     """A torch device, that a classifier with ``device="cuda"`` works on."""
     torch = pytest.importorskip("torch", reason="torch is not installed")
     if request.param == "cpu":
-        monkeypatch.setattr(devices, "STAND_IN", torch.device("cpu"))
-        return torch.device("cpu")
+        return stand_in(monkeypatch)
     return torch.device("cuda", torch.cuda.current_device())
 
 

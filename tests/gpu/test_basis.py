@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from bayespoint.exceptions import KernelError
-from bayespoint.gpu import arrays
 from bayespoint.gpu.linear_algebra import pivoted_cholesky
 from bayespoint.kernels import (
     ConstantKernel,
@@ -17,6 +16,7 @@ from bayespoint.kernels import (
 )
 from bayespoint.spaces import BasisSpace, ProcessSpace
 from bayespoint.spaces.pivoted_cholesky import gram_schmidt, partial_cholesky
+from bayespoint.tools import arrays
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -128,8 +128,9 @@ def test_a_device_copy_lives_as_long_as_its_array(device):
     gc.collect()
     before = len(arrays._copies)
     array = np.arange(3.0)
-    copy = arrays.copy_on(device, array)
-    assert copy.tolist() == [0.0, 1.0, 2.0] and arrays.copy_on(device, array) is copy
+    near = torch.zeros(1, device=device)
+    copy = arrays.kept(near, array)
+    assert copy.tolist() == [0.0, 1.0, 2.0] and arrays.kept(near, array) is copy
     assert len(arrays._copies) == before + 1
     del array
     gc.collect()

@@ -70,19 +70,19 @@ def factor_by_factor(Z, y, scale, noise=1.0, n_classes=3, sweeps=60):
                 directions.append(b)
     B = np.array(directions)
     prior = np.append(np.full(n_classes * d, scale**-2.0), np.full(n, noise**-2.0))
-    shift, rate = np.zeros(len(B)), np.zeros(len(B))
+    shift, rate, law = np.zeros(len(B)), np.zeros(len(B)), (_core.ep.PROBIT, noise**2, 0.0)
     for _ in range(sweeps):
         for k, b in enumerate(B):
             covariance = np.linalg.inv(np.diag(prior) + (B.T * rate) @ B)
             mean = covariance @ (B.T @ shift)
             e, f = b @ covariance @ b, b @ mean
             c = 1 - rate[k] * e
-            shift[k], rate[k], _, _ = _core.ep.match((f - shift[k] * e) / c, e / c, noise**2, 0.0)
+            shift[k], rate[k], _, _ = _core.ep.match((f - shift[k] * e) / c, e / c, law)
     covariance = np.linalg.inv(np.diag(prior) + (B.T * rate) @ B)
     mean = covariance @ (B.T @ shift)
     e, f, y_yes = np.einsum("ki,ij,kj->k", B, covariance, B), B @ mean, np.ones(len(B))
     ones = np.ones(len(B))
-    _, constant = _core.ep.summary(e, f, y_yes, shift, rate, ones, noise**2, 0.0)
+    _, constant = _core.ep.summary(e, f, y_yes, shift, rate, ones, law)
     determinant = np.linalg.slogdet(covariance)[1] + np.log(prior).sum()
     evidence = constant.sum() + 0.5 * determinant + 0.5 * shift @ f
     own = slice(0, n_classes * d)

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from tests.helpers.cuda_reference import stand_in
 
-from bayespoint.gpu import devices
 from papers.base import Context
 from papers.large_scale import images, virtual
 from papers.large_scale.problem import pose
@@ -116,7 +116,7 @@ def test_tensors_have_the_same_images():
 
 def test_machines_on_a_device_learn_the_same(monkeypatch):
     torch = pytest.importorskip("torch", reason="torch is not installed")
-    monkeypatch.setattr(devices, "STAND_IN", torch.device("cpu"))
+    stand_in(monkeypatch)
     X, y, *_ = pose(Context()).split
     X = (X / 16).astype(np.float32)
     choice = virtual.Choice(True, "gradients", 3, copies=1, machines=2)

@@ -5,6 +5,7 @@ import pytest
 from tests.helpers.blocks import machine, noisy, same_bits
 
 from bayespoint.engines import ExpectationPropagation
+from bayespoint.engines.gaussian.newton import LineSearch
 from bayespoint.exceptions import CheckpointError
 from bayespoint.rows import checkpoints, from_arrays
 
@@ -56,7 +57,8 @@ def test_a_crash_changes_no_bits(tmp_path, engine):
 
 
 @pytest.mark.parametrize(
-    ("engine", "name", "value"), [("ep", "share", 0.3), ("laplace", "first_slope", -np.inf)]
+    ("engine", "name", "value"),
+    [("ep", "share", 0.3), ("laplace", "search", LineSearch(-np.inf))],
 )
 def test_a_checkpoint_that_forgets_is_noticed(tmp_path, engine, name, value):
     """The negative control: without the damping, or the slope, the bits are others."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bayespoint._core.compiler import compiled
 
+PROBIT = 0.0  # code of the probit likelihood
 SPLIT = -5.0  # below, the continued fraction: there 60 terms give 1 - w to 1e-13
 LOG_ROOT_2_PI = 0.5 * math.log(2 * math.pi)
 SMALLEST = 1e-10  # a cavity that has less than this share of the precision is rounding error
@@ -42,8 +43,20 @@ def truncation(t: float) -> tuple[float, float, float, float, float]:
 
 
 @compiled
-def tilt(m: float, variance: float, noise: float, flip: float) -> tuple:
+def tilt(m: float, variance: float, law: tuple) -> tuple:
     """A label at a cavity N(m, variance) of y f: s^2, w, 1 - w, v + t w at t = m / s, log p(y).
+
+    ``law`` are the constants of a likelihood: its code, the variance of its noise and one more
+    number. Every loop over sites asks this function, and no other, what labels say: another
+    likelihood is another branch of it, by the code.
+    """
+    _, noise, flip = law  # so far there is one code, PROBIT
+    return tilt_probit(m, variance, noise, flip)
+
+
+@compiled
+def tilt_probit(m: float, variance: float, noise: float, flip: float) -> tuple:
+    """The same for the probit likelihood.
 
     ``noise`` is beta^2, s^2 = variance + noise. With labels flipped at the rate ``flip`` the label
     has p = flip + (1 - 2 flip) Phi(t), and v becomes r v with r the share of p that is not flips;
@@ -67,28 +80,24 @@ def tilt(m: float, variance: float, noise: float, flip: float) -> tuple:
 
 
 @compiled
-def match(
-    m: float, variance: float, noise: float, flip: float
-) -> tuple[float, float, float, float]:
+def match(m: float, variance: float, law: tuple) -> tuple[float, float, float, float]:
     """Steps 2 and 3: a, b of the site that matches moments at a cavity N(m, variance) of y f.
 
     Also s^2 and the logarithm of the label's probability.
     """
-    s2, w, rest, u, log_p = tilt(m, variance, noise, flip)
+    s2, w, rest, u, log_p = tilt(m, variance, law)
     if s2 <= 0:
         return 0.0, 0.0, 0.0, log_p
-    scale = s2 * rest + w * noise  # s^2 (1 - w) (1 + rho beta^2): no division by 1 - w
+    scale = s2 * rest + w * law[1]  # s^2 (1 - w) (1 + rho beta^2): no division by 1 - w
     return math.sqrt(s2) * u / scale, w / scale, s2, log_p
 
 
 @compiled
-def match_all(
-    mean: NDArray, variance: NDArray, noise: float, flip: float
-) -> tuple[NDArray, NDArray, NDArray]:
+def match_all(mean: NDArray, variance: NDArray, law: tuple) -> tuple[NDArray, NDArray, NDArray]:
     """The logarithm of the label's probability, and a, b of its site, at every cavity."""
     log_p, a, b = np.empty(mean.size), np.empty(mean.size), np.empty(mean.size)
     for i in range(mean.size):
-        a[i], b[i], _, log_p[i] = match(mean.flat[i], variance.flat[i], noise, flip)
+        a[i], b[i], _, log_p[i] = match(mean.flat[i], variance.flat[i], law)
     return log_p.reshape(mean.shape), a.reshape(mean.shape), b.reshape(mean.shape)
 
 
@@ -116,8 +125,7 @@ def sweep_block(
     b: NDArray,
     removed: NDArray,
     floor: NDArray,
-    noise: float,
-    flip: float,
+    law: tuple,
     damping: float,
     variance: NDArray,
 ) -> tuple:
@@ -142,7 +150,7 @@ def sweep_block(
                 moved[j] = np.inf
                 break
             m = (y[j] * mean - removed[j] * a[j] * e) / c
-            new_a, new_b, s2, _ = match(m, e / c, noise, flip)
+            new_a, new_b, s2, _ = match(m, e / c, law)
             size_of_step = max(abs(new_a - a[j]) * math.sqrt(s2), abs(new_b - b[j]) * s2)
             if inner == 0:
                 moved[j] = size_of_step
@@ -190,15 +198,14 @@ def all_sites(
     a: NDArray,
     b: NDArray,
     removed: NDArray,
-    noise: float,
-    flip: float,
+    law: tuple,
 ) -> tuple[NDArray, NDArray, NDArray]:
     """New a, b of all sites at once, and ``moved`` as in :func:`sweep_block`."""
     mean, variance = cavities(e, f, y, a, b, removed)
     new_a, new_b, moved = a.copy(), b.copy(), np.full(len(e), np.inf)
     for i in range(len(e)):
         if variance[i] >= 0:
-            new_a[i], new_b[i], s2, _ = match(mean[i], variance[i], noise, flip)
+            new_a[i], new_b[i], s2, _ = match(mean[i], variance[i], law)
             moved[i] = max(abs(new_a[i] - a[i]) * math.sqrt(s2), abs(new_b[i] - b[i]) * s2)
     return new_a, new_b, moved
 
@@ -211,8 +218,7 @@ def summary(
     a: NDArray,
     b: NDArray,
     removed: NDArray,
-    noise: float,
-    flip: float,
+    law: tuple,
 ) -> tuple[NDArray, NDArray]:
     """Logarithms of p(y_i | all other labels), and the logarithms of the sites' constants."""
     mean, variance = cavities(e, f, y, a, b, removed)
@@ -221,7 +227,7 @@ def summary(
         m, v = mean[i], variance[i]
         if not (v >= 0):  # no cavity: the posterior itself stands in
             m, v = y[i] * f[i], e[i]
-        _, _, _, left_out[i] = match(m, v, noise, flip)
+        _, _, _, left_out[i] = match(m, v, law)
         d = 1.0 + b[i] * v
         exponent = (2.0 * m * a[i] + a[i] ** 2 * v - b[i] * m**2) / d
         constant[i] = left_out[i] + 0.5 * math.log(max(d, SMALLEST)) - 0.5 * exponent
@@ -230,9 +236,7 @@ def summary(
 
 @compiled
 def sweep_rows(
-    begin: NDArray,
-    column: NDArray,
-    x: NDArray,
+    rows: tuple,
     y: NDArray,
     weight: NDArray,
     removed: NDArray,
@@ -241,16 +245,16 @@ def sweep_rows(
     pull: NDArray,
     precision: NDArray,
     last: NDArray,
-    noise: float,
-    flip: float,
+    law: tuple,
     damping: float,
 ) -> float:
-    """Visit all sites in turn; rows are x[begin[i]:begin[i + 1]] at the weights ``column``.
+    """Visit all sites in turn; rows are begin, column, x: x[begin[i]:begin[i + 1]] at weights.
 
     Changes the messages, the sums ``pull`` and ``precision`` of all messages to each weight, and
     ``last``, a and b of the site that one message to the output would be. Returns the largest of
     |a' - a| s and |b' - b| s^2, infinite if a site has no cavity.
     """
+    begin, column, x = rows
     largest, longest = 0.0, np.diff(begin).max() if len(y) else 0
     means, variances = np.empty(longest), np.empty(longest)  # of the cavity of one row
     for i in range(len(y)):
@@ -272,10 +276,10 @@ def sweep_rows(
             if not sound:
                 largest = np.inf
                 break
-            s2, w, rest, u, _ = tilt(m, v, noise, flip)
+            s2, w, rest, u, _ = tilt(m, v, law)
             if s2 <= 0:
                 break
-            s, scale = math.sqrt(s2), s2 * rest + w * noise
+            s, scale = math.sqrt(s2), s2 * rest + w * law[1]
             a, b = s * u / scale, w / scale
             moved = max(abs(a - last[i, 0]) * s, abs(b - last[i, 1]) * s2)
             if inner == 0:
@@ -301,19 +305,17 @@ def sweep_rows(
 
 @compiled
 def summary_rows(
-    begin: NDArray,
-    column: NDArray,
-    x: NDArray,
+    rows: tuple,
     y: NDArray,
     removed: NDArray,
     shift: NDArray,
     rate: NDArray,
     pull: NDArray,
     precision: NDArray,
-    noise: float,
-    flip: float,
+    law: tuple,
 ) -> tuple[NDArray, NDArray, NDArray, NDArray]:
     """As :func:`summary`, and a, b of the site that one message to each output would be."""
+    begin, column, x = rows
     left_out, constant = np.empty(len(y)), np.empty(len(y))
     a, b = np.empty(len(y)), np.empty(len(y))
     for i in range(len(y)):
@@ -330,6 +332,6 @@ def summary_rows(
             d = 1.0 + rate[p] * variance
             exponent = (2.0 * mean * shift[p] + shift[p] ** 2 * variance - rate[p] * mean**2) / d
             product += 0.5 * exponent - 0.5 * math.log(max(d, SMALLEST))
-        a[i], b[i], _, left_out[i] = match(m, v, noise, flip)
+        a[i], b[i], _, left_out[i] = match(m, v, law)
         constant[i] = left_out[i] - product
     return left_out, constant, a, b

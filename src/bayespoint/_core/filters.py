@@ -1,9 +1,9 @@
 """One pass over sparse rows with independent weights: assumed-density filtering with forgetting.
 
 What is known of a weight is one record, so that a visit touches one cache line: its mean, its
-variance, the number of rows up to its last visit, and the precision of its prior. Rows are
-x[begin[i]:begin[i + 1]] at the weights ``column``, each of them once. If ``constant`` is not 0, all
-rows have this entry, too, at the last weight.
+variance, the number of rows up to its last visit, and the precision of its prior. Rows are four
+things, begin, column, x and constant: x[begin[i]:begin[i + 1]] at the weights ``column``, each of
+them once. If ``constant`` is not 0, all rows have this entry, too, at the last weight.
 """
 
 import math
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 # Defined in another file: after a change there, delete the cache of this one.
 from bayespoint._core.compiler import compiled
-from bayespoint._core.ep import tilt
+from bayespoint._core.ep import PROBIT, tilt
 
 MEAN, VARIANCE, VISITED, PRIOR = 0, 1, 2, 3  # places in a record
 
@@ -52,10 +52,9 @@ def forget_once(
 
 
 @compiled
-def outputs(
-    begin: NDArray, column: NDArray, x: NDArray, constant: float, record: NDArray
-) -> tuple[NDArray, NDArray]:
+def outputs(rows: tuple, record: NDArray) -> tuple[NDArray, NDArray]:
     """Mean and variance of the output of each row."""
+    begin, column, x, constant = rows
     n, last = len(begin) - 1, len(record) - 1
     mean, variance = np.empty(n), np.empty(n)
     for i in range(n):
@@ -70,17 +69,13 @@ def outputs(
 
 @compiled
 def learn(
-    begin: NDArray,
-    column: NDArray,
-    x: NDArray,
-    constant: float,
+    rows: tuple,
     y: NDArray,
     record: NDArray,
     n_rows: int,
     prior_mean: NDArray,
     keep: NDArray,
-    noise: float,
-    flip: float,
+    law: tuple,
     log_p: NDArray,
 ) -> None:
     """Visit each row once; sets ``log_p``, the logarithm of p(label | all earlier labels).
@@ -90,6 +85,7 @@ def learn(
 
         mean + y x variance (u - t w) / s,  variance (1 - w x^2 variance / s^2).
     """
+    begin, column, x, constant = rows
     forgets, last = len(keep) > 0, np.uint64(len(record) - 1)
     for i in range(len(y)):
         now, m, v = n_rows + i + 1.0, 0.0, 0.0
@@ -103,7 +99,7 @@ def learn(
                 forget(record, j, now, prior_mean[j], keep)
             m += x[p] * record[j, MEAN]
             v += x[p] * x[p] * record[j, VARIANCE]
-        s2, w, rest, u, log_p[i] = tilt(y[i] * m, v, noise, flip)
+        s2, w, rest, u, log_p[i] = tilt(y[i] * m, v, law)
         if s2 <= 0:
             continue
         s = math.sqrt(s2)
@@ -140,7 +136,7 @@ def calibrate(z: NDArray, y: NDArray, known: NDArray, keep: float, prior: NDArra
     (a, b), (aa, ab, bb) = solved(precision, pull)
     for i in range(len(z)):
         ha, hb = aa * z[i] + ab, ab * z[i] + bb  # covariance times (z, 1)
-        s2, w, _, u, _ = tilt(y[i] * (a * z[i] + b), ha * z[i] + hb, 1.0, 0.0)
+        s2, w, _, u, _ = tilt(y[i] * (a * z[i] + b), ha * z[i] + hb, (PROBIT, 1.0, 0.0))
         s = math.sqrt(s2)
         force, share = y[i] * (u - y[i] * (a * z[i] + b) / s * w) / s, w / s2
         a, b = a + force * ha, b + force * hb

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 # Defined in another file: after a change there, delete the cache of this one.
 from bayespoint._core.compiler import compiled
-from bayespoint._core.ep import SMALLEST, match
+from bayespoint._core.ep import PROBIT, SMALLEST, match
 
 
 @compiled
@@ -153,7 +153,7 @@ def agree(
             c = 1.0 - b[p] * q
             if not (c > SMALLEST) or not (q > 0):
                 return False
-            new_a, new_b, s2, _ = match((m[p] - a[p] * q) / c, q / c, noise, 0.0)
+            new_a, new_b, s2, _ = match((m[p] - a[p] * q) / c, q / c, (PROBIT, noise, 0.0))
             s[p] = s2
             da, db = new_a - a[p], new_b - b[p]
             a[p], b[p] = new_a, new_b
@@ -309,6 +309,6 @@ def constants(
                 c, cavity, variance = 1.0, m[p], q
             else:
                 cavity, variance = (m[p] - a[p] * q) / c, q / c
-            _, _, _, log_p = match(cavity, variance, noise, 0.0)
+            _, _, _, log_p = match(cavity, variance, (PROBIT, noise, 0.0))
             constant[i] += log_p - log_mass(cavity, variance, a[p], b[p])
     return constant

@@ -13,7 +13,7 @@ from bayespoint.reject import Guarantee, SelectiveClassifier
 LEVEL, HELD_OUT = 0.95, 0.3  # what --confidence and --hold-out are by default
 
 
-def check_guarantee(max_error: float | None, **others: float | None) -> None:
+def check(max_error: float | None, **others: float | None) -> None:
     """End the command if a share is invalid, or an option needs --max-error."""
     for name, value in {"max_error": max_error, **others}.items():
         option = f"--{name.replace('_', '-')}"
@@ -23,7 +23,7 @@ def check_guarantee(max_error: float | None, **others: float | None) -> None:
             bad_usage(f"{option} needs --max-error")
 
 
-def fit_guarantee(
+def fit(
     model: Any, X: Any, y: NDArray, risk: float | None, level: float | None, **parameters: Any
 ) -> SelectiveClassifier:
     """The model with a threshold for its largest probability; ends the command without one."""
@@ -37,13 +37,13 @@ def fit_guarantee(
         bad_data(str(error))
 
 
-def guarantee_lines(guarantee: Guarantee | None) -> list[tuple[str, str]]:
+def lines(guarantee: Guarantee | None) -> list[tuple[str, str]]:
     """What is guaranteed, and by which numbers; nothing without a guarantee."""
     if guarantee is None:
         return []
     return [("guarantee", guarantee.summary), ("calibration", guarantee.details)]
 
 
-def describe_guarantee(guarantee: Guarantee | None) -> dict[str, Any] | None:
+def describe(guarantee: Guarantee | None) -> dict[str, Any] | None:
     """The same, ready for JSON."""
     return None if guarantee is None else guarantee.to_dict()

@@ -16,15 +16,7 @@ from bayespoint import BayesPointClassifier
 from bayespoint.cli.output.errors import bad_data, did_you_mean, printable
 from bayespoint.cli.output.messages import Notes, collect_warnings, count, listed, plain
 from bayespoint.cli.pipelines import MISSING
-from bayespoint.cli.tables.columns import (
-    CATEGORY,
-    IMAGE,
-    NUMBER,
-    TEXT,
-    decimal_commas,
-    note_missing,
-    prepare,
-)
+from bayespoint.cli.tables.columns import CATEGORY, KINDS, NUMBER, note_missing, prepare
 from bayespoint.cli.tables.labels import check_column, known_labels, rows_with_labels
 from bayespoint.cli.tables.reading import read_table
 from bayespoint.cli.tables.training import TrainingData, count_labels, count_missing
@@ -84,7 +76,7 @@ class Model:
 
     def prepare(self, frame: pd.DataFrame, notes: Notes) -> tuple[pd.DataFrame, dict[str, int]]:
         """Rows as the pipeline takes them, and how many values are missing in which columns."""
-        X = prepare(frame, self.kinds, notes, decimal_commas(self.columns))
+        X = prepare(frame, self.kinds, notes, self.columns)
         missing = count_missing(X)
         known = self._categories()
         never_missing = [name for name, values in known.items() if MISSING not in values]
@@ -187,7 +179,7 @@ def check_about(about: Any, path: Path) -> None:
     counts = ("batches", "rows", "rows_of_all_batches")
     if not (
         isinstance(kinds, dict)
-        and all(kind in (NUMBER, CATEGORY, TEXT, IMAGE) for kind in kinds.values())
+        and all(kind in KINDS for kind in kinds.values())
         and isinstance(about.get("target"), str | None)
         and isinstance(summary, dict)
         and all(isinstance(summary.get(name, 0), int) for name in counts)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
@@ -119,3 +123,46 @@ def make_topics(n_topics: int) -> Pipeline:
 def make_model(kinds: Mapping[str, str], machine: BayesPointClassifier) -> Pipeline:
     """Columns and classifier, one after another."""
     return Pipeline([("columns", make_columns(kinds)), ("machine", machine)])
+
+
+def make_transformer(
+    kinds: Mapping[str, str],
+    medians: pd.Series,
+    scaler: StandardScaler,
+    categories: Mapping[str, Counter],
+) -> ColumnTransformer:
+    """The transformer that a fit in memory would have found, from totals over all rows."""
+    columns = make_columns(kinds)
+    columns.fit(example(kinds, {name: ranked(seen) for name, seen in categories.items()}))
+    if len(medians):
+        imputer, fitted = (step for _, step in columns.named_transformers_["numbers"].steps)
+        imputer.statistics_ = medians.to_numpy(np.float64)
+        for name in ("mean_", "var_", "scale_", "n_samples_seen_"):
+            setattr(fitted, name, getattr(scaler, name))
+    return columns
+
+
+def ranked(seen: Counter) -> list[str]:
+    """Categories, of which more frequent ones occur more often, as short as possible.
+
+    An encoder that takes the most frequent ones takes the same of these. Beyond those the order
+    does not matter.
+    """
+    frequent = sorted(set(seen.values()), reverse=True)[: MANY_CATEGORIES + 1]
+    times = {n: len(frequent) - place for place, n in enumerate(frequent)}
+    return [word for word, n in sorted(seen.items()) for _ in range(times.get(n, 1))]
+
+
+def example(
+    kinds: Mapping[str, str], categories: Mapping[str, list[str]] | None = None
+) -> pd.DataFrame:
+    """A table with such columns: its categories, and any numbers."""
+    known = categories or {}
+    n = max([2, *map(len, known.values())])
+    columns: dict[str, NDArray] = {}
+    for name, kind in kinds.items():
+        words = known.get(name, [MISSING])
+        top = Counter(words).most_common(1)[0][0]  # more of it do not change the order
+        of_words = np.array([*words, *[top] * (n - len(words))], dtype=object)
+        columns[name] = of_words if kind == CATEGORY else np.arange(n) % 2.0
+    return pd.DataFrame(columns)

@@ -8,7 +8,6 @@ from functools import cache
 from itertools import cycle
 from threading import local
 from typing import Any
-from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,6 @@ N_STAGES = 8  # buffers for such pieces
 CHUNK = 65_536  # rows at a time, where a temporary copy of all would be large
 
 _buffers = local()
-_copies: dict[tuple[int, Any], Any] = {}  # of arrays that are alive, on devices
 
 
 def to_device(array: Any, device: Any, dtype: Any = None) -> Any:
@@ -58,15 +56,6 @@ def to_device(array: Any, device: Any, dtype: Any = None) -> Any:
     return there.to(dtype) if dtype is not None else there
 
 
-def copy_on(device: Any, array: NDArray) -> Any:
-    """A copy of an array that never changes, made once and kept as long as the array lives."""
-    key = (id(array), device)
-    if key not in _copies:
-        _copies[key] = to_device(array.copy(), device)  # shares no memory, on any device
-        finalize(array, _copies.pop, key, None).atexit = False
-    return _copies[key]
-
-
 def fill(stage: tuple, piece: NDArray) -> int:
     """Copy a piece into a page-locked buffer, after the last copy out of it; returns its size."""
     buffer, copied = stage
@@ -78,11 +67,6 @@ def fill(stage: tuple, piece: NDArray) -> int:
 def there(X: Array, values: NDArray) -> Array:
     """Numbers as an array of the kind and type of X, where X is."""
     return to_device(values, X.device, X.dtype) if is_tensor(X) else values
-
-
-def kept(X: Array, values: NDArray) -> Array:
-    """Numbers that never change, where X is; a copy is made once and kept as long as they live."""
-    return copy_on(X.device, values) if is_tensor(X) else values
 
 
 @cache

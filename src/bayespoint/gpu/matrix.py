@@ -32,9 +32,9 @@ class DeviceKernelMatrix:
         self._kernel, self._left, self._right = kernel, left, right
 
     @property
-    def device(self) -> Any:
-        """Where it is."""
-        return self._left.norm.device
+    def points(self) -> Any:
+        """The points of its rows, a tensor."""
+        return self._left.rows
 
     def __len__(self) -> int:
         return len(self._left)
@@ -46,7 +46,7 @@ class DeviceKernelMatrix:
         """The product with an array or a tensor, as a float64 tensor."""
         import torch
 
-        factor = to_device(weights, self.device, torch.float32)
+        factor = to_device(weights, self.points.device, torch.float32)
         n_rows = max(128, TILE // (4 * max(1, len(self._right))))
         parts = [
             multiplied(self._kernel, self._left.take(slice(i, i + n_rows)), self._right, factor)

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint import _core
-from bayespoint.gpu import reference
 from bayespoint.gpu.arrays import to_device
 from bayespoint.gpu.rows import UNIT, DeviceRows
 from bayespoint.gpu.source import CLUSTER, THREADS, WIDE, launch
@@ -148,9 +147,6 @@ class DeviceRounds:
         n_machines, m, stride = len(a.missing), rows.n_points, rows.stride
         most_work = max(1, SLICE // stride)
         a.address = rows.address
-        if a.margins.device.type != "cuda":
-            reference.advance(a, rows, self._max_epochs, most_work)
-            return
         arguments = (
             a.orders, a.targets, a.step, a.ridge, a.counts, a.margins, a.squares, a.first,
             a.progress, rows.address, rows.used, a.missing, m, stride, self.shape[1],
@@ -179,19 +175,20 @@ class DeviceRounds:
 
         a, rows = self.machines, self._rows
         scores = torch.zeros(rows.n_points, dtype=torch.int32, device=a.margins.device)
-        reach = min(REACH, rows.n_points)
-        if a.margins.device.type == "cuda":
-            launch(
-                "look_ahead", a.margins.device, (-(-reach // 256), len(a.missing)), 256, a.orders,
-                a.ridge, a.counts, a.margins, a.progress, rows.address, a.missing, scores,
-                rows.n_points, rows.stride, self.shape[1], reach, int(self._has_ridge),
-            )  # fmt: skip
-        else:
-            reference.look_ahead(a, scores, reach)
+        self._look_ahead(scores, min(REACH, rows.n_points))
         value, points = torch.sort(scores, descending=True, stable=True)
         n_needed, n_welcome = (int(n) for n in ((value >= 1 << 30).sum(), (value > 0).sum()))
         wanted = max(n_needed, min(n_welcome, max(AHEAD, n_needed + -n_needed % UNIT)))
         rows.load(points[:wanted])
+
+    def _look_ahead(self, scores: Any, reach: int) -> None:
+        """Score points whose rows may be wanted next; those that are waited for get the most."""
+        a, rows = self.machines, self._rows
+        launch(
+            "look_ahead", a.margins.device, (-(-reach // 256), len(a.missing)), 256, a.orders,
+            a.ridge, a.counts, a.margins, a.progress, rows.address, a.missing, scores,
+            rows.n_points, rows.stride, self.shape[1], reach, int(self._has_ridge),
+        )  # fmt: skip
 
     def _done(self, progress: NDArray) -> float:
         """Samples done; the first pass, which needs most rows, counts for nine tenths of one."""

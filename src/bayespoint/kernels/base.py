@@ -29,13 +29,27 @@ class Kernel(BaseEstimator, ABC):
     on two arrays of points returns plain values. A subclass with further parameters passes
     ``normalize`` to this constructor.
 
-    Formulas are written for NumPy arrays and torch tensors alike
-    (:func:`~bayespoint.tools.arrays.namespace`), so that a kernel works on a GPU as it is.
+    Formulas of the package are written for NumPy arrays and torch tensors alike
+    (:func:`~bayespoint.tools.arrays.namespace`), so that kernels work on a GPU as they are.
 
     Parameters
     ----------
     normalize : bool, default=False
         Whether to use the normalised form.
+
+    Attributes
+    ----------
+    positive_parameters : tuple of str
+        Names of the parameters that take any positive number and have a ``derivative``.
+    linear_form : LinearForm or None
+        The coefficients of a linear or constant kernel before it is normalised.
+    is_linear : bool
+        Whether k is an inner product of the inputs plus a constant, possibly normalised. The
+        coefficients must be known, so with ``gamma="scale"`` only a fitted kernel is linear.
+    is_precomputed : bool
+        Whether points are given as rows of a kernel matrix, not as features.
+    works_on_devices : bool
+        Whether points may be tensors.
 
     Examples
     --------
@@ -48,6 +62,11 @@ class Kernel(BaseEstimator, ABC):
     array([[4.]])
     """
 
+    positive_parameters: tuple[str, ...] = ()
+    linear_form: LinearForm | None = None
+    is_linear: bool = False
+    is_precomputed: bool = False
+    works_on_devices: bool = False
     sum_kernel: ClassVar[Any]  # SumKernel, the kind of a sum of kernels
 
     def __init__(self, *, normalize: bool = False) -> None:
@@ -77,37 +96,9 @@ class Kernel(BaseEstimator, ABC):
         self.check()
         return copy(self)
 
-    @property
-    def positive_parameters(self) -> tuple[str, ...]:
-        """Names of the parameters that take any positive number and have a ``derivative``."""
-        return ()
-
-    @property
-    def is_linear(self) -> bool:
-        """Whether k is an inner product of the inputs plus a constant, possibly normalised.
-
-        The coefficients must be known, so with ``gamma="scale"`` only a fitted kernel is linear.
-        """
-        return self.linear_form is not None and self.linear_form.gamma > 0
-
-    @property
-    def linear_form(self) -> LinearForm | None:
-        """The coefficients of a linear or constant kernel before it is normalised; else None."""
-        return None
-
     def linear_change(self, name: str) -> LinearForm:
         """Derivatives of the coefficients in the logarithm of a positive parameter."""
         return LinearForm(0.0, 0.0)
-
-    @property
-    def is_precomputed(self) -> bool:
-        """Whether points are given as rows of a kernel matrix, not as features."""
-        return False
-
-    @property
-    def works_on_devices(self) -> bool:
-        """Whether points may be tensors."""
-        return True
 
     @abstractmethod
     def prepare(self, X: Array, *, unit: bool = False, training: bool = False) -> Points:

@@ -27,10 +27,8 @@ class ConstantKernel(Kernel):
     array([[3.]])
     """
 
-    @property
-    def linear_form(self) -> LinearForm:
-        """A constant feature alone."""
-        return LinearForm(0.0, 1.0)
+    linear_form = LinearForm(0.0, 1.0)
+    works_on_devices = True
 
     def feature_slopes(self, left: Points, right: Points, alpha: NDArray) -> NDArray:
         """0: a constant has no slope."""

@@ -49,11 +49,6 @@ class FunctionKernel(Kernel):
         if not callable(self.function):
             raise parameter_error(self, "function", "a function of two arrays of points")
 
-    @property
-    def works_on_devices(self) -> bool:
-        """False: the function takes NumPy arrays."""
-        return False
-
     def prepare(self, X: NDArray, *, unit: bool = False, training: bool = False) -> Points:
         """Keep the inputs; ``side`` is the factor that scales phi(x)."""
         square = np.empty(len(X))
@@ -124,6 +119,7 @@ class PrecomputedKernel(Kernel):
     """
 
     typical_length_ = 1.0
+    is_precomputed = works_on_devices = True
 
     def check(self) -> None:
         """Raise a KernelError for ``normalize=True``."""
@@ -145,11 +141,6 @@ class PrecomputedKernel(Kernel):
         norm, log_unit = norms(to_host(float64(X.diagonal())))
         kernel.typical_length_ = float(np.sqrt((norm**2).mean()) * np.exp2(log_unit / 2)) or 1.0
         return kernel
-
-    @property
-    def is_precomputed(self) -> bool:
-        """True: points are rows of the kernel matrix."""
-        return True
 
     def prepare(self, X: Array, *, unit: bool = False, training: bool = False) -> Points:
         """Check a training matrix and compute its unit; keep the rows of new points unchanged."""

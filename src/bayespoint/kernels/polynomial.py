@@ -50,6 +50,8 @@ class PolynomialKernel(Kernel):
     """
 
     columns_: NDArray[np.int64] | None = None
+    positive_parameters = ("gamma", "coef0")
+    works_on_devices = True
 
     def __init__(
         self,
@@ -87,14 +89,14 @@ class PolynomialKernel(Kernel):
         return kernel
 
     @property
-    def positive_parameters(self) -> tuple[str, ...]:
-        """Both coefficients of the inner product."""
-        return "gamma", "coef0"
+    def is_linear(self) -> bool:  # type: ignore[override]
+        """Whether the degree is 1 and gamma is known."""
+        return self.degree == 1 and not isinstance(self.gamma, str)
 
     @property
-    def linear_form(self) -> LinearForm | None:
+    def linear_form(self) -> LinearForm | None:  # type: ignore[override]
         """The inner product, if the degree is 1."""
-        return self._base if self.degree == 1 and not isinstance(self.gamma, str) else None
+        return self._base if self.is_linear else None
 
     def linear_change(self, name: str) -> LinearForm:
         """Derivatives of the coefficients in the logarithm of one of them."""

@@ -44,6 +44,8 @@ class DistanceKernel(Kernel):
     """
 
     centre_: NDArray | None = None
+    positive_parameters = ("gamma",)
+    works_on_devices = True
 
     def __init__(self, *, gamma: ArrayLike | str = 1.0, normalize: bool = False) -> None:
         super().__init__(normalize=normalize)
@@ -76,11 +78,6 @@ class DistanceKernel(Kernel):
             centre = X.mean(axis=0, dtype=namespace(X).float64)
             kernel.centre_ = to_host(cast(centre, X.dtype))
         return kernel
-
-    @property
-    def positive_parameters(self) -> tuple[str, ...]:
-        """The factor gamma."""
-        return ("gamma",)
 
     def prepare(self, X: Array, *, unit: bool = False, training: bool = False) -> Points:
         """Centre and scale the inputs; ``side`` is ``gamma |x - centre|^2``."""

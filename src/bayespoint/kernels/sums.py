@@ -126,7 +126,7 @@ class SumKernel(Kernel):
         return list(zip(weights, self.terms, strict=False))
 
     @property
-    def works_on_devices(self) -> bool:
+    def works_on_devices(self) -> bool:  # type: ignore[override]
         """Whether all terms do."""
         return all(term.works_on_devices for term in self.terms)
 
@@ -135,7 +135,7 @@ class SumKernel(Kernel):
         return super().weighted_terms() if self.normalize else self._pairs()
 
     @property
-    def positive_parameters(self) -> tuple[str, ...]:
+    def positive_parameters(self) -> tuple[str, ...]:  # type: ignore[override]
         """The weights, and the positive parameters of all terms."""
         return tuple(
             name
@@ -147,7 +147,12 @@ class SumKernel(Kernel):
         )
 
     @property
-    def linear_form(self) -> LinearForm | None:
+    def is_linear(self) -> bool:  # type: ignore[override]
+        """Whether all terms are linear or constant, and not all constant."""
+        return self.linear_form is not None and self.linear_form.gamma > 0
+
+    @property
+    def linear_form(self) -> LinearForm | None:  # type: ignore[override]
         """The sum of the terms' coefficients, if all terms are linear."""
         forms = [None if term.normalize else term.linear_form for term in self.terms]
         known = [form for form in forms if form is not None]

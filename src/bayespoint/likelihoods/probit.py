@@ -55,9 +55,9 @@ class ProbitLikelihood(Likelihood):
         self.label_noise = label_noise
 
     @property
-    def constants(self) -> tuple[float, float]:
-        """beta^2 and the flip rate, as the compiled loops of one task take them."""
-        return float(self.noise) ** 2, float(self.label_noise)
+    def constants(self) -> tuple[float, float, float]:
+        """Its code, beta^2 and the flip rate, as the compiled loops of one task take them."""
+        return float(self.code), float(self.noise) ** 2, float(self.label_noise)
 
     def log_likelihood(self, outputs: NDArray) -> tuple[NDArray, NDArray]:
         """Logarithms of p(yes | f) and p(no | f); without noise the sign decides."""
@@ -104,7 +104,7 @@ class ProbitLikelihood(Likelihood):
             Parameters of the site :math:`\exp(a f - b f^2 / 2)`. Its product with the Gaussian has
             the mean and the variance of the true product.
         """
-        return _core.ep.match_all(mean, variance, *self.constants)
+        return _core.ep.match_all(mean, variance, self.constants)
 
     def noise_derivatives(self, mean: NDArray, variance: NDArray) -> tuple[NDArray, NDArray]:
         r"""Derivatives of log p in the logarithms of the noise and of the flip rate.

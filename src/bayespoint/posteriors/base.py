@@ -48,7 +48,7 @@ class Posterior(ABC):
 
     # Of training points: files stay small. And what is on a device.
     not_stored: tuple[str, ...] = (
-        "left_out_log_probability", "messages", "_later", "device_visits", "device_mean",
+        "left_out_log_probability", "messages", "_later", "device_visits",
     )  # fmt: skip
     likelihood: Any  # a Likelihood, or a JointLikelihood of several classes
     n_samples: int | None = None

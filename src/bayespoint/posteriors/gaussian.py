@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr
 
-from bayespoint.gpu.arrays import kept
 from bayespoint.likelihoods import Likelihood
 from bayespoint.posteriors.base import Posterior
-from bayespoint.tools.arrays import namespace, to_host
+from bayespoint.tools.arrays import kept, namespace, to_host
 from bayespoint.tools.attributes import finite, need, optional, shaped
 from bayespoint.tools.numbers import TINY
 

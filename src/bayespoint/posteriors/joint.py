@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 from scipy.linalg import helmert
 
 from bayespoint.codings import Coding
-from bayespoint.gpu.arrays import kept
 from bayespoint.likelihoods import JointLikelihood
 from bayespoint.likelihoods.argmax import log_share_of_largest
 from bayespoint.likelihoods.quadrature import log_rest
 from bayespoint.posteriors.base import Posterior
 from bayespoint.posteriors.gaussian import Messages
-from bayespoint.tools.arrays import namespace, to_host
+from bayespoint.tools.arrays import kept, namespace, to_host
 from bayespoint.tools.attributes import finite, need, optional, shaped
 
 BYTES = 2**26  # memory for a part of some points

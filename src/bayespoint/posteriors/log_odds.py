@@ -11,8 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, log_expit, log_softmax, softmax
 
 from bayespoint.gpu import log_odds as on_device
-from bayespoint.gpu.arrays import kept
-from bayespoint.tools.arrays import is_tensor
+from bayespoint.tools.arrays import is_tensor, kept
 from bayespoint.tools.attributes import finite
 
 MOST_POINTS = 60_000  # to learn from

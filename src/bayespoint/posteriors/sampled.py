@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.codings import Coding
-from bayespoint.gpu.arrays import copy_on, to_device
+from bayespoint.gpu.arrays import to_device
 from bayespoint.gpu.matrix import DeviceKernelMatrix
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors.log_odds import LogOdds
 from bayespoint.posteriors.samples import Samples
-from bayespoint.tools.arrays import is_tensor, to_host
+from bayespoint.tools.arrays import is_tensor, kept, to_host
 from bayespoint.tools.attributes import finite, need, number, shaped
 
 
@@ -130,6 +130,8 @@ class SampledPosterior(Samples):
         Log-odds of the classes, from mean outputs.
     support : ndarray of int, optional
         Training points to which the coordinates belong, ascending.
+    mean : ndarray of shape (n_coordinates, n_tasks), optional
+        The Bayes point, if it is known.
 
     Examples
     --------
@@ -146,7 +148,6 @@ class SampledPosterior(Samples):
 
     visits: FirstVisits
     device_visits: FirstVisits  # as tensors, for the time of a fit on a device
-    device_mean: Any = None  # the mean as a tensor, if it was found on a device
 
     def __init__(
         self,
@@ -154,6 +155,7 @@ class SampledPosterior(Samples):
         visits: FirstVisits,
         log_odds: LogOdds,
         support: NDArray[np.int64] | None = None,
+        mean: NDArray | None = None,
     ) -> None:
         if callable(weights):
             self.defer(weights=weights)
@@ -166,31 +168,8 @@ class SampledPosterior(Samples):
             self.visits = visits
         self.log_odds = log_odds
         self.support = support
-
-    @cached_property
-    def mean(self) -> NDArray:
-        """The Bayes point, 1/N sum_n w_n."""
-        if self.device_mean is not None:
-            return to_host(self.device_mean)
-        return self.weights.mean(axis=1)
-
-    def _mean_on(self, device: Any) -> Any:
-        """The same as a tensor."""
-        if self.device_mean is not None and self.device_mean.device == device:
-            return self.device_mean
-        return copy_on(device, self.mean)
-
-    @property
-    def is_finite(self) -> bool:
-        """Whether all its means are finite numbers."""
-        if self.device_mean is not None:
-            return bool(self.device_mean.isfinite().all())
-        return super().is_finite
-
-    def __getstate__(self) -> dict[str, Any]:
-        if self.device_mean is not None:
-            vars(self)["mean"] = self.mean  # pickled as it was found, but not as a tensor
-        return {**super().__getstate__(), "device_mean": None}
+        if mean is not None:
+            vars(self)["mean"] = mean
 
     @cached_property
     def likelihood(self) -> ProbitLikelihood:
@@ -205,7 +184,7 @@ class SampledPosterior(Samples):
         """Log-odds of the mean output, or mean vote."""
         if rule == "bayes_point":
             if isinstance(Z, DeviceKernelMatrix):
-                return to_host(self.log_odds(Z.times(self._mean_on(Z.device))))
+                return to_host(self.log_odds(Z.times(kept(Z.points, self.mean))))
             return self.log_odds(Z @ self.mean.astype(Z.dtype, copy=False))
         outputs = self.outputs(Z)
         # Votes differ by steps of 2/N and outputs are at most 1 in size (new points of a

@@ -137,7 +137,7 @@ class StreamPosterior(Posterior):
         means, variances = np.empty(shape), np.empty(shape)
         for at in np.ndindex(shape[:2]):
             means[at], variances[at] = _core.filters.outputs(
-                begin, column, x, constant, self.records[at]
+                (begin, column, x, constant), self.records[at]
             )
         return np.moveaxis(means, 1, 2), np.moveaxis(variances, 1, 2)
 

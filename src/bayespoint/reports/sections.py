@@ -164,7 +164,7 @@ def calibration(report: Report) -> str:
         "points."
     )
     drawn = figures.picture(figures.draw_reliability, evaluation, words, caption)
-    heads = ["confidence", "points", "mean", "accuracy", "95 % interval"]
+    heads = ["confidence", "points", "mean", "accuracy", "95 %\ninterval"]
     shown = table(heads, rows, label="Accuracy by confidence")
     return f'<div class="beside">{drawn}{shown}</div>'
 

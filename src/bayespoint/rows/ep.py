@@ -13,8 +13,8 @@ from scipy.linalg import LinAlgError
 from bayespoint.engines import ExpectationPropagation
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.engines.gaussian.sites import COLLAPSED, HALVINGS
-from bayespoint.engines.gaussian.sweeps import ACTIVE, Sweeps, iterate
-from bayespoint.engines.gaussian.tasks import TaskResult, gather, log_evidence, run_of
+from bayespoint.engines.gaussian.sweeps import Sweeps, iterate
+from bayespoint.engines.gaussian.tasks import ACTIVE, TaskResult, gather, log_evidence, run_of
 from bayespoint.exceptions import ClusterError
 from bayespoint.rows.executor import BlockFunction
 from bayespoint.rows.fit import BlockFit, Learned

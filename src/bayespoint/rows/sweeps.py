@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,7 +145,7 @@ def sweep(
             else:
                 a, b = sites[i][:, own]
                 new_a, new_b, moved = _core.ep.all_sites(
-                    e, f, y, a, b, belief.removed(weight), *constants
+                    e, f, y, a, b, belief.removed(weight), constants
                 )
                 a, b = a + belief.share * (new_a - a), b + belief.share * (new_b - b)
                 new[i][:, own] = a, b
@@ -161,7 +161,7 @@ def find_sites(
     y: NDArray,
     weight: NDArray,
     belief: Belief,
-    constants: tuple[float, float],
+    constants: tuple[float, ...],
 ) -> tuple[NDArray, NDArray, NDArray]:
     """The sites that outputs of variances e and means f have, and the last moves to them.
 
@@ -172,7 +172,7 @@ def find_sites(
     removed = belief.removed(weight)
     moved, before = np.zeros_like(e), 0.0
     for _ in range(belief.n_steps):
-        new_a, new_b, moved = _core.ep.all_sites(e, f, y, a, b, removed, *constants)
+        new_a, new_b, moved = _core.ep.all_sites(e, f, y, a, b, removed, constants)
         lost = np.isinf(moved)  # no cavity is left: half of the site
         a, b = np.where(lost, a / 2, new_a), np.where(lost, b / 2, new_b)
         move = float(moved.max(initial=0.0))
@@ -304,21 +304,28 @@ def summarise(
     block: Block, k: int, sites: list[SitesOfBlock] | None, order: Order
 ) -> tuple[LeftOut, SummarySums]:
     """Left-out probabilities and the terms of the evidence, with one belief for each task."""
-    _, codes, weight = order.design.used(block)
-    constant, wrong = np.zeros((2, len(order.beliefs)))
-    left_out = np.zeros((len(codes), len(order.beliefs)))
     look = looks if order.beliefs[0].factor.ndim == 2 else looks_of_rows
-    for i, own, margin, left_out[own, i], constants in look(block, sites, order):
+    return summary(block, k, order, len(order.beliefs), look(block, sites, order))
+
+
+# A task, some rows, y f of each, left-out log-probabilities, logarithms of the sites' constants.
+Look = tuple[int, slice, NDArray, NDArray, NDArray]
+
+
+def summary(
+    block: Block, k: int, order: Any, n_tasks: int, looks: Iterator[Look]
+) -> tuple[LeftOut, SummarySums]:
+    """What rows of a block look like with the posteriors of all tasks, put together."""
+    _, codes, weight = order.design.used(block)
+    constant, wrong = np.zeros((2, n_tasks))
+    left_out = np.zeros((len(codes), n_tasks))
+    for i, own, margin, left_out[own, i], constants in looks:
         constant[i] += weight[own] @ constants
         wrong[i] += (margin <= 0).sum()
     return (
         LeftOut(left_out, small_codes(codes, order.design), weight).thinned(order.thinning.own(k)),
         SummarySums(constant, wrong, len(codes)),
     )
-
-
-# A belief, some rows, y f of each, left-out log-probabilities, logarithms of the sites' constants.
-Look = tuple[int, slice, NDArray, NDArray, NDArray]
 
 
 def looks(block: Block, sites: list[SitesOfBlock] | None, order: Order) -> Iterator[Look]:
@@ -334,7 +341,7 @@ def looks(block: Block, sites: list[SitesOfBlock] | None, order: Order) -> Itera
             else:
                 a, b = sites[i][:, own]
             removed = belief.removed(weight)
-            yield i, own, y * f, *_core.ep.summary(e, f, y, a, b, removed, *constants)
+            yield i, own, y * f, *_core.ep.summary(e, f, y, a, b, removed, constants)
 
 
 def looks_of_rows(block: Block, sites: list[SitesOfBlock] | None, order: Order) -> Iterator[Look]:

@@ -10,22 +10,26 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import solve_triangular
 
-from bayespoint.exceptions import KernelError, in_bytes
-from bayespoint.gpu.arrays import kept
+from bayespoint.exceptions import KernelError
 from bayespoint.gpu.linear_algebra import load_solvers, solve_lower
 from bayespoint.kernels import Kernel, Points, in_plain_units
-from bayespoint.spaces.coordinates import Coordinates
-from bayespoint.spaces.pivoted_cholesky import gram_schmidt, partial_cholesky, tolerances
-from bayespoint.tools.arrays import Array, float64, is_tensor, largest, namespace, to_host
-from bayespoint.tools.attributes import finite, integer, need, number
-from bayespoint.tools.memory import check_fits
-from bayespoint.tools.monitor import current_monitor
+from bayespoint.spaces.coordinates import Coordinates, check_space, with_constant
+from bayespoint.spaces.pivoted_cholesky import (
+    AUTO_COMPONENTS,
+    LARGE,
+    check_basis,
+    check_factor,
+    check_room,
+    gram_schmidt,
+    partial_cholesky,
+    tolerances,
+)
+from bayespoint.tools.arrays import Array, float64, is_tensor, kept, largest, namespace, to_host
+from bayespoint.tools.attributes import finite, need, number
 from bayespoint.tools.threads import useful_threads
 
-MATRICES = 6  # of the size of K that a fit holds at least: K, its factors, and the engine's own
-LARGE = 2000  # points from which the matrix takes a second or more
-AUTO_COMPONENTS = 1000  # of "auto", where a table of n x M numbers stays below the next number
 LARGEST = 1e100  # coordinate: squares of outputs, and their sums, must not overflow
+DEVICE_BYTES, DEVICE_POINTS = 2**30, 65_536  # of coordinates on a device at a time, and points
 AUTO_NUMBERS, FEWEST = 10**8, 100  # 0.8 GB; but at least so many components
 
 
@@ -300,20 +304,88 @@ class BasisSpace(Coordinates):
         return with_constant(X, np.sqrt(coef0)) if coef0 > 0 else X
 
 
-def check_room(n_points: int) -> None:
-    """Raise an error if the kernel matrix does not fit in memory; report a large one."""
-    n_bytes = 8 * n_points**2
-    check_fits(
-        MATRICES * n_bytes,
-        f"A posterior from the kernel matrix of {n_points} points",
-        f"set n_components='auto' or to a number such as {AUTO_COMPONENTS}, for a basis of so many "
-        "points, or take fewer points, or engine='perceptron', which computes rows of the matrix "
-        "as it needs them",
-    )
-    if n_points >= LARGE:
-        current_monitor().tell(
-            f"computing and factorising the kernel matrix of {n_points} points, {in_bytes(n_bytes)}"
-        )
+class ProcessSpace(BasisSpace):
+    r"""The basis space, and one more coordinate for what of a new point lies outside the span.
+
+    The coordinates z(x) of a new point are its projection on the training points. What is left has
+    the length :math:`\sqrt{k(x, x) - |z(x)|^2}`. No label says anything about weights out there:
+    they keep their prior, and the output has the variance of the Gaussian process,
+    :math:`z^T \Sigma z + \tau^2 (k(x, x) - |z|^2)`. The coordinate is 0 at training points. (It is
+    one for all new points, so their joint law is not that of the process; each alone is.)
+
+    With a basis of some points (``n_components``) a training point, too, has something left, which
+    the model neglects. So does a new point: what is left is counted from the largest of the
+    training points on. (To count all of it would make the model far less certain of new points
+    than of those it was trained on.)
+
+    Linear features are no projection and have no such coordinate, nor do the rows of a precomputed
+    kernel, which do not tell k(x, x).
+
+    Parameters
+    ----------
+    kernel, ridge, n_components
+        As in :class:`BasisSpace`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.kernels import RadialKernel
+    >>> from bayespoint.spaces import ProcessSpace
+    >>> space = ProcessSpace(RadialKernel(gamma=0.5)).fit(np.array([[0.0], [1.0]]))
+    >>> space.transform(np.array([[0.0], [0.5], [9.0]])).round(3)
+    array([[1.   , 0.   , 0.   ],
+           [0.882, 0.437, 0.175],
+           [0.   , 0.   , 1.   ]])
+    """
+
+    keeps_gram = True
+    device_dtype = "float64"
+
+    def fit(self, X: Array, pivots: NDArray | None = None) -> ProcessSpace:
+        """Find the basis and set ``Z_``, the coordinates of the training points."""
+        super().fit(X, pivots)
+        if self._has_rest:
+            self.Z_ = with_column(self.Z_, namespace(self.Z_).zeros_like(self.Z_[:, 0]))
+        return self
+
+    @property
+    def has_device_form(self) -> bool:  # type: ignore[override]
+        """Whether ``transform`` takes points on a device."""
+        return self.kernel.works_on_devices
+
+    def device_chunk(self, n_features: int) -> int:
+        """How many points to transform at a time on a device."""
+        width = n_features if self.is_linear else max(n_features, len(self._factor))
+        return max(1024, min(DEVICE_POINTS, DEVICE_BYTES // (8 * width)))
+
+    def onnx_coordinates(self, X: Any) -> Any:
+        """Coordinates z(x) of new points X, as nodes of an ONNX graph."""
+        Z = super().onnx_coordinates(X)
+        if not self._has_rest:
+            return Z
+        rest = self.kernel.onnx_diagonal(X) - self.left - (Z * Z).sum(1)
+        return Z.beside(rest.at_least(0.0).sqrt())
+
+    def primal(self, weights: NDArray) -> NDArray:
+        """Weights of (x, 1), or of x without a constant, if the kernel is linear."""
+        return super().primal(weights[:-1] if self._has_rest else weights)
+
+    @property
+    def _has_rest(self) -> bool:
+        return not self.is_linear and not self.kernel.is_precomputed
+
+    def _project(self, new: Points) -> Array:
+        Z = super()._project(new)
+        if not self._has_rest:
+            return Z
+        xp, square = namespace(Z), in_plain_units(new.norm**2, new.log_unit, new.log_unit)
+        rest = square - self.left - xp.einsum("nd,nd->n", Z, Z)
+        return with_column(Z, xp.sqrt(xp.clip(rest, 0, None)))
+
+
+def with_column(Z: Array, column: Array) -> Array:
+    """Z with one more column."""
+    return namespace(Z).concatenate([Z, column[:, None]], axis=1)
 
 
 def check_range(Z: Any) -> None:
@@ -324,44 +396,3 @@ def check_range(Z: Any) -> None:
             f"Features in the space of the kernel are as large as {size:.3g}, and their squares "
             "overflow. Scale the features, or use normalize=True."
         )
-
-
-def check_factor(factor: NDArray[np.float64]) -> None:
-    """Raise an error if points of the basis have no length of their own."""
-    if not (factor.diagonal() > 0).all():
-        raise KernelError(
-            "Kernel values are rounding errors: k(x, x') of equal points is not k(x, x). Scale the "
-            "features, or lower gamma."
-        )
-
-
-def check_basis(n_points: int, n_components: int) -> None:
-    """Raise an error if the coordinates do not fit in memory; report that many are computed."""
-    check_fits(
-        2 * 8 * n_points * n_components,
-        f"A posterior from {n_components} coordinates of each of {n_points} points",
-        "take a smaller n_components, or engine='perceptron'",
-    )
-    if n_points >= LARGE:
-        current_monitor().tell(f"finding a basis of {n_components} of {n_points} points")
-
-
-def check_space(space: Any) -> None:
-    """Raise an error unless a space has a kernel and a ridge."""
-    need(isinstance(space.kernel, Kernel), "its kernel is not a Kernel")
-    if not isinstance(space.ridge, str) or space.ridge != "mean":
-        number(space.ridge, 0)
-    if space.n_components is not None and space.n_components != "auto":
-        integer(space.n_components, 1)
-
-
-def with_constant(X: Any, constant: float) -> Any:
-    """A sparse array with one more, constant column; several times as fast as ``hstack``."""
-    n, d = X.shape
-    begin = X.indptr + np.arange(n + 1, dtype=X.indptr.dtype)
-    is_new = np.zeros(begin[-1], dtype=bool)
-    is_new[begin[1:] - 1] = True
-    data = np.full(len(is_new), constant)
-    column = np.full(len(is_new), d, dtype=X.indices.dtype)
-    data[~is_new], column[~is_new] = X.data, X.indices
-    return sparse.csr_array((data, column, begin), shape=(n, d + 1))

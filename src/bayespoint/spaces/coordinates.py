@@ -12,7 +12,9 @@ from scipy.linalg import LinAlgError, blas, cholesky, lapack
 
 from bayespoint.gpu import linear_algebra as on_device
 from bayespoint.gpu.arrays import there
+from bayespoint.kernels import Kernel
 from bayespoint.tools.arrays import Array, is_tensor, namespace, to_host
+from bayespoint.tools.attributes import integer, need, number
 
 ALL = slice(None)
 PART = 4096  # rows a part: products with a thousand coordinates take 32 MB
@@ -171,3 +173,24 @@ def inverse_root(precision: Array) -> Array:
 def dense(matrix: Any) -> NDArray[np.float64]:
     """A matrix as an array, if it is sparse."""
     return matrix.toarray() if sparse.issparse(matrix) else matrix
+
+
+def with_constant(X: Any, constant: float) -> Any:
+    """A sparse array with one more, constant column; several times as fast as ``hstack``."""
+    n, d = X.shape
+    begin = X.indptr + np.arange(n + 1, dtype=X.indptr.dtype)
+    is_new = np.zeros(begin[-1], dtype=bool)
+    is_new[begin[1:] - 1] = True
+    data = np.full(len(is_new), constant)
+    column = np.full(len(is_new), d, dtype=X.indices.dtype)
+    data[~is_new], column[~is_new] = X.data, X.indices
+    return sparse.csr_array((data, column, begin), shape=(n, d + 1))
+
+
+def check_space(space: Any) -> None:
+    """Raise an error unless a space has a kernel and a ridge."""
+    need(isinstance(space.kernel, Kernel), "its kernel is not a Kernel")
+    if not isinstance(space.ridge, str) or space.ridge != "mean":
+        number(space.ridge, 0)
+    if space.n_components is not None and space.n_components != "auto":
+        integer(space.n_components, 1)

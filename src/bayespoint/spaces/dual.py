@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bayespoint.gpu.kernels import from_points, prepare
 from bayespoint.gpu.matrix import DeviceKernelMatrix
 from bayespoint.kernels import Kernel, Points
-from bayespoint.spaces.basis import check_space
+from bayespoint.spaces.coordinates import check_space
 from bayespoint.spaces.rows import RowCache
 from bayespoint.spaces.tiles import multiply
 from bayespoint.tools.arrays import is_tensor

@@ -13,14 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, cholesky, eigvalsh, lapack
 
-from bayespoint.exceptions import KernelError
+from bayespoint.exceptions import KernelError, in_bytes
 from bayespoint.gpu import linear_algebra as on_device
 from bayespoint.gpu.arrays import there
 from bayespoint.kernels import Kernel, Points, in_plain_units
 from bayespoint.spaces.coordinates import DEVICE_PART
 from bayespoint.tools.arrays import Array, float64, is_tensor, namespace, to_host
+from bayespoint.tools.memory import check_fits
+from bayespoint.tools.monitor import current_monitor
 from bayespoint.tools.threads import ThreadPool, stop_if_cancelled, thread_pool
 
+MATRICES = 6  # of the size of K that a fit holds at least: K, its factors, and the engine's own
+LARGE = 2000  # points from which the matrix takes a second or more
+AUTO_COMPONENTS = 1000  # of "auto", where a table of n x M numbers stays below the next number
 RANK_TOLERANCE = 1e-10  # squared distances to the span below this share of the largest are rounding
 PSD_TOLERANCE = 1e-6  # what is left of K beyond its rank: rounding stays far below this share
 # The same in units of the rounding error of K. Float32 matrices X X^T of up to 1 500 points and 784
@@ -235,3 +240,39 @@ def gram_schmidt(
                 f"ridge of at least {-values[0]:.3g}."
             )
     return Z, order[:rank]
+
+
+def check_room(n_points: int) -> None:
+    """Raise an error if the kernel matrix does not fit in memory; report a large one."""
+    n_bytes = 8 * n_points**2
+    check_fits(
+        MATRICES * n_bytes,
+        f"A posterior from the kernel matrix of {n_points} points",
+        f"set n_components='auto' or to a number such as {AUTO_COMPONENTS}, for a basis of so many "
+        "points, or take fewer points, or engine='perceptron', which computes rows of the matrix "
+        "as it needs them",
+    )
+    if n_points >= LARGE:
+        current_monitor().tell(
+            f"computing and factorising the kernel matrix of {n_points} points, {in_bytes(n_bytes)}"
+        )
+
+
+def check_factor(factor: NDArray[np.float64]) -> None:
+    """Raise an error if points of the basis have no length of their own."""
+    if not (factor.diagonal() > 0).all():
+        raise KernelError(
+            "Kernel values are rounding errors: k(x, x') of equal points is not k(x, x). Scale the "
+            "features, or lower gamma."
+        )
+
+
+def check_basis(n_points: int, n_components: int) -> None:
+    """Raise an error if the coordinates do not fit in memory; report that many are computed."""
+    check_fits(
+        2 * 8 * n_points * n_components,
+        f"A posterior from {n_components} coordinates of each of {n_points} points",
+        "take a smaller n_components, or engine='perceptron'",
+    )
+    if n_points >= LARGE:
+        current_monitor().tell(f"finding a basis of {n_components} of {n_points} points")

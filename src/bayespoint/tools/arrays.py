@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from typing import Any, TypeAlias
+from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 Array: TypeAlias = Any  # an ndarray, or a tensor: torch has no types that mypy could read
 
 CHUNK, DEVICE_CHUNK = 1024, 65_536  # rows at a time, where a temporary copy of all would be large
+_copies: dict[tuple[int, Any], Array] = {}  # of arrays that are alive, on devices
 
 
 def is_tensor(X: Any) -> bool:
@@ -45,6 +47,17 @@ def beside(X: Array, values: Any) -> Array:
     if not is_tensor(X):
         return np.asarray(values)
     return sys.modules["torch"].as_tensor(values, device=X.device)
+
+
+def kept(X: Array, values: NDArray) -> Array:
+    """Numbers that never change, where X is; a copy is made once and kept as long as they live."""
+    if not is_tensor(X):
+        return values
+    key = (id(values), X.device)
+    if key not in _copies:
+        _copies[key] = beside(X, values.copy())  # shares no memory, on any device
+        finalize(values, _copies.pop, key, None).atexit = False
+    return _copies[key]
 
 
 def cast(values: Array, dtype: Any) -> Array:

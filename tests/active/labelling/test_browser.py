@@ -97,7 +97,7 @@ def test_digits_by_keyboard_with_a_kill(browser, tmp_path):
     command.kill()
     tab.press(str(truth[row_of(tab)]))
     tab.wait("!document.querySelector('#trouble').hidden")
-    assert "every answer up to now is on disk" in tab.text("#trouble")
+    assert "all answers so far are saved" in tab.text("#trouble")
     assert answers(tmp_path) == before
 
     # And begins again.
@@ -176,7 +176,7 @@ def test_two_tabs_and_a_narrow_screen(browser, tmp_path):
     assert answers(tmp_path)[row] is None
     one.click("#undo")
     one.wait(f"{ROW} === '{row}'")
-    one.wait("/12 labels.* Go on/.test(document.querySelector('#brief').textContent)")
+    one.wait("/12 labels.* Continue/.test(document.querySelector('#brief').textContent)")
     one.click("#keys-button")
     assert overflow(one) == [0, []]
     assert "cannot say" in one.text("#keys")

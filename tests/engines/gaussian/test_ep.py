@@ -56,7 +56,7 @@ def test_no_argument_gives_nan():
 
 def matched(m, variance, noise, flip=0.0):
     """Mean and variance of the cavity N(m, variance) times the site that belongs to it."""
-    a, b, _, log_z = _core.ep.match(m, variance, noise, flip)
+    a, b, _, log_z = _core.ep.match(m, variance, (_core.ep.PROBIT, noise, flip))
     return (m + a * variance) / (1 + b * variance), variance / (1 + b * variance), log_z
 
 

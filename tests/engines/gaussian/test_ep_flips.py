@@ -37,7 +37,7 @@ def quadrature(m, variance, noise, flip):
 
 def matched(m, variance, noise, flip):
     """The same of the site that belongs to the cavity; and the precision of the site."""
-    a, b, _, log_p = _core.ep.match(m, variance, noise, flip)
+    a, b, _, log_p = _core.ep.match(m, variance, (_core.ep.PROBIT, noise, flip))
     return (m + a * variance) / (1 + b * variance), variance / (1 + b * variance), log_p, b
 
 
@@ -71,14 +71,14 @@ def test_no_cavity_gives_nan():
         for t in np.concatenate([-sizes, sizes]):
             for variance, noise in ((1.0, 1.0), (1e-9, 1.0), (1.0, 0.0), (1e-20, 0.0)):
                 m = t * np.sqrt(variance + noise)
-                found = _core.ep.match(m, variance, noise, flip)
+                found = _core.ep.match(m, variance, (_core.ep.PROBIT, noise, flip))
                 assert np.isfinite(found).all()
                 assert 1 + found[1] * variance > 0
 
 
 def test_without_flips_it_is_the_limit():
     for t in (-4.0, -1.0, 0.0, 2.0):
-        few, none = (_core.ep.match(t, 1.5, 0.3, flip) for flip in (1e-13, 0.0))
+        few, none = (_core.ep.match(t, 1.5, (_core.ep.PROBIT, 0.3, flip)) for flip in (1e-13, 0.0))
         np.testing.assert_allclose(few, none, rtol=1e-7)
 
 

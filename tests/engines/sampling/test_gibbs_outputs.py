@@ -19,7 +19,7 @@ from bayespoint.engines.sampling.gibbs import log_odds
 from bayespoint.engines.sampling.halfspaces import Halfspaces
 from bayespoint.engines.sampling.moves import Outputs, dual_basis
 from bayespoint.posteriors.diagnostics import effective_sample_size
-from bayespoint.spaces.basis import gram_schmidt
+from bayespoint.spaces.pivoted_cholesky import gram_schmidt
 
 
 def three_points():

@@ -6,12 +6,12 @@ import time
 from typing import Annotated, Any
 
 import numpy as np
-import typer
 from rich.console import RenderableType
 from sklearn.base import clone
 from sklearn.model_selection import RepeatedStratifiedKFold
 
 from bayespoint.cli import options
+from bayespoint.cli.options import option
 from bayespoint.cli.output.errors import bad_data
 from bayespoint.cli.output.messages import Notes, class_words, collect_warnings, count
 from bayespoint.cli.output.printing import facts, numbers_table
@@ -27,10 +27,8 @@ def cross_validate(
     engine: options.Engine = "auto",
     kernel: options.Kernel = "auto",
     param: options.Param = None,
-    folds: Annotated[int, typer.Option(metavar="K", min=2, help="Number of folds.")] = 5,
-    repeats: Annotated[
-        int, typer.Option(metavar="N", min=1, help="How often the table is divided anew.")
-    ] = 1,
+    folds: Annotated[int, option("K", "Number of folds.", min=2)] = 5,
+    repeats: Annotated[int, option("N", "How often to divide the table anew.", min=1)] = 1,
     drop: options.Drop = None,
     number: options.Number = None,
     category: options.Category = None,

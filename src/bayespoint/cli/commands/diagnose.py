@@ -7,18 +7,10 @@ from typing import Any
 import numpy as np
 from rich.console import RenderableType
 
-from bayespoint.cli import options
-from bayespoint.cli.guarantees import describe_guarantee, guarantee_lines
+from bayespoint.cli import guarantees, options, summaries
 from bayespoint.cli.models import model_errors, read_model
 from bayespoint.cli.output.messages import Notes
 from bayespoint.cli.output.printing import facts, numbers_table
-from bayespoint.cli.summaries import (
-    baseline_lines,
-    choice_lines,
-    describe_classifier,
-    describe_run,
-    expected_lines,
-)
 
 SHOWN = 12  # iterations that are shown of a long run: the first and the last
 
@@ -34,15 +26,15 @@ def diagnose(model: options.ModelFile, as_json: options.AsJson = False) -> None:
     notes = Notes(silent=as_json)
     read = read_model(model, notes, needs_table=False)
     machine = read.machine
-    classifier = describe_classifier(machine)
+    classifier = summaries.describe_classifier(machine)
     found = {
         "model": str(model),
         "engine": classifier["engine"]["name"],
         "kernel": classifier["kernel"],
         "classes": [str(label) for label in machine.classes_],
         "tasks": machine.coding_.task_names,
-        "guarantee": describe_guarantee(read.guarantee),
-        **describe_run(machine),
+        "guarantee": guarantees.describe(read.guarantee),
+        **summaries.describe_run(machine),
     }
     run = found["run"]
     with model_errors(model):
@@ -50,10 +42,10 @@ def diagnose(model: options.ModelFile, as_json: options.AsJson = False) -> None:
             ("engine", f"{found['engine']}, kernel {found['kernel']}"),
             ("classes", ", ".join(found["classes"])),
             (run["unit"], str(run["iterations"])),
-            *choice_lines(found),
-            *expected_lines(found),
-            *baseline_lines(read.summary),
-            *guarantee_lines(read.guarantee),
+            *summaries.choice_lines(found),
+            *summaries.expected_lines(found),
+            *summaries.baseline_lines(read.summary),
+            *guarantees.lines(read.guarantee),
         ]
     remedy = f" To improve it, {run['remedy']}." if run["remedy"] else ""
     verdict = f"{'good' if run['converged'] else 'not yet'}: {run['summary']}.{remedy}"

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
 from rich.console import RenderableType
 
-from bayespoint.cli import options
-from bayespoint.cli.guarantees import guarantee_lines
+from bayespoint.cli import guarantees, options
 from bayespoint.cli.models import model_errors, read_labelled, read_model
+from bayespoint.cli.options import option, several
 from bayespoint.cli.output.errors import bad_usage, printable
 from bayespoint.cli.output.messages import Notes, listed
 from bayespoint.cli.output.printing import facts, numbers_table
@@ -25,26 +24,17 @@ from bayespoint.tools.extras import require
 
 RATES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
 WIDEST = 8  # classes up to which the confusion fits on a terminal
+COST = "Cost of ANSWER where TRUE is right, such as sick:well=10 (other mistakes cost 1)"
 
 
 def evaluate(
     data: options.Data,
     model: options.ModelFile,
     target: Annotated[
-        str | None,
-        typer.Option(metavar="COL", help="Column with the classes, if its name has changed."),
+        str | None, option("COL", "Column with the classes, if its name has changed.")
     ] = None,
-    report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Report to write, an .html page.")
-    ] = None,
-    cost: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TRUE:ANSWER=C",
-            help="Cost of an answer where TRUE is right, such as sick:well=10; may be repeated. "
-            "Other mistakes cost 1.",
-        ),
-    ] = None,
+    report: Annotated[Path | None, option("FILE", "Report to write, an .html page.")] = None,
+    cost: Annotated[options.Names, several("TRUE:ANSWER=C", COST)] = None,
     encoding: options.Encoding = "utf-8",
     as_json: options.AsJson = False,
 ) -> None:
@@ -96,18 +86,18 @@ def parse_costs(given: Sequence[str], classes: NDArray) -> NDArray[np.float64] |
     labels = list(enumerate(map(str, classes)))
     pairs = [(f"{true}:{answer}", (i, j)) for i, true in labels for j, answer in labels]
     costs = 1 - np.eye(len(classes))
-    for option in given:
-        name, sign, value = option.rpartition("=")
+    for text in given:
+        name, sign, value = text.rpartition("=")
         places = [place for pair, place in pairs if pair == name]
         if not sign or len(places) != 1:
             bad_usage(
                 f"--cost needs TRUE:ANSWER=C with classes of the model, {listed(classes, 8)}; not "
-                f"{option!r}"
+                f"{text!r}"
             )
         try:
             costs[places[0]] = float(value)
         except ValueError:
-            bad_usage(f"--cost {option}: {value!r} is not a number")
+            bad_usage(f"--cost {text}: {value!r} is not a number")
     if not np.isfinite(costs).all():
         bad_usage("--cost must be finite")
     return costs
@@ -149,7 +139,7 @@ def rejections(found: Evaluation) -> list[RenderableType]:
         return []
     error = "" if chosen.accuracy is None else f"{1 - chosen.accuracy:.2%} on the accepted rows"
     rejected = f"{chosen.rejected:.1%} by the threshold of the model"
-    lines = [("rejected", rejected), ("error", error), *guarantee_lines(chosen.guarantee)]
+    lines = [("rejected", rejected), ("error", error), *guarantees.lines(chosen.guarantee)]
     return [facts(lines)]
 
 

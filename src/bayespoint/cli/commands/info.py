@@ -9,18 +9,10 @@ import typer
 from rich.console import RenderableType
 
 from bayespoint import _core
-from bayespoint.cli import options
-from bayespoint.cli.guarantees import describe_guarantee, guarantee_lines
+from bayespoint.cli import guarantees, options, summaries
 from bayespoint.cli.models import Model, model_errors, read_model
 from bayespoint.cli.output.messages import Notes, class_words, count
 from bayespoint.cli.output.printing import facts, numbers_table
-from bayespoint.cli.summaries import (
-    baseline_lines,
-    describe_classifier,
-    describe_run,
-    engine_words,
-    expected_lines,
-)
 from bayespoint.exceptions import in_bytes
 from bayespoint.reports.drift import words
 from bayespoint.reports.environment import describe_environment, environment_words
@@ -74,11 +66,11 @@ def describe_model(model: Model) -> dict[str, Any]:
         "classes": summary.get("classes") or [str(label) for label in machine.classes_],
         "rows": summary.get("rows_of_all_batches", summary.get("rows")),
         "features": machine.n_features_in_,
-        **describe_classifier(machine),
-        **describe_run(machine),
+        **summaries.describe_classifier(machine),
+        **summaries.describe_run(machine),
         "baseline": summary.get("baseline"),
         "training_error": summary.get("training_error"),
-        "guarantee": describe_guarantee(model.guarantee),
+        "guarantee": guarantees.describe(model.guarantee),
         "columns": {
             name: {"kind": kind, "training": training.get(name, "")}
             for name, kind in model.kinds.items()
@@ -97,12 +89,12 @@ def tables(found: dict[str, Any], model: Model) -> list[RenderableType]:
         ("classes", class_words(classes) if isinstance(classes, dict) else ", ".join(classes)),
         ("trained on", "" if found["rows"] is None else count(found["rows"], "row")),
         ("features", str(found["features"])),
-        ("engine", engine_words(found)),
+        ("engine", summaries.engine_words(found)),
         ("training error", "" if error is None else f"{error:.1%}"),
-        *expected_lines(found),
-        *baseline_lines(found),
+        *summaries.expected_lines(found),
+        *summaries.baseline_lines(found),
         ("convergence", found["run"]["summary"]),
-        *guarantee_lines(model.guarantee),
+        *guarantees.lines(model.guarantee),
         ("preparation", "\n".join(found["preparation"])),
     ]
     rows = [(name, one["kind"], one["training"]) for name, one in found["columns"].items()]

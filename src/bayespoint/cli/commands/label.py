@@ -25,6 +25,7 @@ from bayespoint.active.labelling.server import LabelServer
 from bayespoint.active.labelling.session import Session
 from bayespoint.cli import options
 from bayespoint.cli.models import Model, read_model, read_rows, write_model
+from bayespoint.cli.options import option
 from bayespoint.cli.output.errors import bad_data, bad_usage
 from bayespoint.cli.output.messages import Notes, count
 from bayespoint.cli.output.printing import facts, show
@@ -46,57 +47,31 @@ from bayespoint.tools.files import write_text
 
 KEYS = 10  # classes that have a key of their own
 
-ClassNames = Annotated[
-    str | None,
-    typer.Option("--classes", metavar="A,B,...", help="The classes, in the order of their keys."),
+IMAGES = "Rows are pictures; this column names their files, below the folder of POOL."
+PIXELS = "Rows are pictures of this size, with one column for each pixel."
+JOURNAL = "Where answers are saved; by default POOL.labels.jsonl. Results go to its folder."
+PORT = "Port of the page; 0 for any free port."
+
+Pool = Annotated[
+    Path, typer.Argument(metavar="POOL", help="Table with a header: .csv, .csv.gz or .parquet.")
 ]
-LabelColumn = Annotated[
-    str | None,
-    typer.Option("--target", metavar="COL", help="Column with labels, some of them missing."),
-]
-StartModel = Annotated[
-    Path | None,
-    typer.Option("--model", metavar="FILE", help="Model that chooses the first rows."),
-]
-TextColumn = Annotated[
-    str | None, typer.Option("--text", metavar="COL", help="Rows are texts, in this column.")
-]
-ImageColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--image", metavar="COL",
-        help="Rows are pictures; this column names their files, below the folder of POOL.",
-    ),
-]  # fmt: skip
-Pixels = Annotated[
-    str | None,
-    typer.Option(
-        metavar="WxH", help="Rows are pictures of this size, with one column for each pixel."
-    ),
-]
+ClassNames = Annotated[str | None, option("A,B,...", "The classes, in the order of their keys.")]
+LabelColumn = Annotated[str | None, option("COL", "Column with labels, some of them missing.")]
+StartModel = Annotated[Path | None, option("FILE", "Model that chooses the first rows.")]
+TextColumn = Annotated[str | None, option("COL", "Rows are texts, in this column.")]
+ImageColumn = Annotated[str | None, option("COL", IMAGES)]
+Pixels = Annotated[str | None, option("WxH", PIXELS)]
 Table = Annotated[
     bool, typer.Option("--table", help="Rows are rows of a table, whatever they look like.")
 ]
-JournalFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--journal", metavar="FILE",
-        help="Where answers are saved; by default POOL.labels.jsonl. Results go to its folder.",
-    ),
-]  # fmt: skip
-Port = Annotated[
-    int, typer.Option(metavar="N", min=0, max=65535, help="Port of the page; 0 for any free port.")
-]
-Seed = Annotated[
-    int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Seed of the first rows.")
-]
+JournalFile = Annotated[Path | None, option("FILE", JOURNAL)]
+Port = Annotated[int, option("N", PORT, min=0, max=65535)]
+Seed = Annotated[int, option("N", "Seed of the first rows.", min=0, max=2**32 - 1)]
 Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")]
 
 
 def label(
-    data: Annotated[
-        Path, typer.Argument(metavar="POOL", help="Table with a header: .csv, .csv.gz or .parquet.")
-    ],
+    data: Pool,
     classes: ClassNames = None,
     target: LabelColumn = None,
     model: StartModel = None,
@@ -282,9 +257,8 @@ class Work:
                 write(path)
                 return path.read_bytes()
 
-        writers = {"labelled.csv": self.write_table, "model.bpm": self.write_model}
-        if find_spec("pyarrow"):
-            writers["labelled.parquet"] = self.write_table
+        tables = ["labelled.csv", *(["labelled.parquet"] if find_spec("pyarrow") else [])]
+        writers = dict.fromkeys(tables, self.write_table) | {"model.bpm": self.write_model}
         return {
             **{name: partial(written, name, write) for name, write in writers.items()},
             "labelstudio.json": lambda: self.tasks(self.session.final_machine()).encode(

@@ -6,17 +6,11 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
 
-from bayespoint.cli import options
-from bayespoint.cli.guarantees import (
-    check_guarantee,
-    describe_guarantee,
-    fit_guarantee,
-    guarantee_lines,
-)
+from bayespoint.cli import guarantees, options
 from bayespoint.cli.models import Model, model_errors, read_labelled, read_model, read_rows
+from bayespoint.cli.options import option, several
 from bayespoint.cli.output.errors import bad_usage
 from bayespoint.cli.output.messages import Notes, class_words, count
 from bayespoint.cli.output.printing import facts
@@ -25,29 +19,20 @@ from bayespoint.cli.tables.writing import STDOUT, check_output, write_table
 from bayespoint.reject import RejectionCurve, SelectiveClassifier
 from bayespoint.reject import confidence as confidence_of
 
-RejectRate = Annotated[
-    float | None,
-    typer.Option(
-        metavar="R",
-        help="Reject this share of the rows of this table, from 0 to 1: those whose largest "
-        "probability is smallest. Rows of equal probability stay together, so it may be less.",
-    ),
-]
+RATE = (
+    "Reject this share of the rows of this table, from 0 to 1: those whose largest probability is "
+    "smallest. Rows of equal probability stay together, so it may be less."
+)
+TABLE = (
+    "Table with classes that the model was not trained on, to set the threshold for --max-error."
+)
+
+RejectRate = Annotated[float | None, option("R", RATE)]
 RejectBelow = Annotated[
-    float | None,
-    typer.Option(metavar="P", help="Reject every row whose largest probability is below P."),
+    float | None, option("P", "Reject every row whose largest probability is below P.")
 ]
-Calibrate = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Table with classes that the model was not trained on, to set the threshold for "
-        "--max-error.",
-    ),
-]
-Keep = Annotated[
-    list[str] | None, typer.Option(metavar="COL", help="Column of DATA to copy; may be repeated.")
-]
+Calibrate = Annotated[Path | None, option("FILE", TABLE)]
+Keep = Annotated[options.Names, several("COL", "Column of DATA to copy")]
 
 
 def predict(
@@ -76,14 +61,14 @@ def predict(
     Example: bayespoint predict new.csv --model loans.bpm --out answers.csv --reject-rate 0.1
     """
     shares = {"--reject-rate": reject_rate, "--reject-below": reject_below}
-    for option, share in shares.items():
+    for way, share in shares.items():
         if share is not None and not 0 <= share < 1:
-            bad_usage(f"{option} must be at least 0 and less than 1, not {share:g}")
+            bad_usage(f"{way} must be at least 0 and less than 1, not {share:g}")
     ways = {**shares, "--calibrate": calibrate, "--max-error": max_error}
     given = [name for name, value in ways.items() if value is not None]
     if len(given) > 1 and given != ["--calibrate", "--max-error"]:
         bad_usage(f"{' and '.join(given)} exclude each other")
-    check_guarantee(max_error, confidence=confidence)
+    guarantees.check(max_error, confidence=confidence)
     check_output(out, data, model, *([calibrate] if calibrate else []), as_json=as_json)
     notes = Notes(silent=as_json)
     read = read_model(model, notes)
@@ -116,12 +101,12 @@ def predict(
     guarantee = getattr(selective, "guarantee_", None)
     labels = table["label"].value_counts().sort_index().to_dict()
     document = {"out": str(out), "rows": len(table), "labels": labels, "rejected": n_rejected}
-    document["guarantee"] = describe_guarantee(guarantee)
+    document["guarantee"] = guarantees.describe(guarantee)
     lines = [
         ("rows", str(len(table))),
         ("predicted", class_words(labels)),
         ("rejected", "" if n_rejected is None else count(n_rejected, "row")),
-        *guarantee_lines(guarantee),
+        *guarantees.lines(guarantee),
     ]
     notes.end(document, facts(lines), f"Written to {out}.", to_stderr=out == STDOUT)
 
@@ -149,7 +134,7 @@ def calibrated(
         max_error, confidence = before.risk, before.confidence_level
     notes.add(f"{table.name} sets the threshold; the model must not have been trained on its rows")
     _, rows = read_labelled(table, model, model.target or "", encoding, notes)
-    return fit_guarantee(model.pipeline, rows.X, rows.y, max_error, confidence, cv="prefit")
+    return guarantees.fit(model.pipeline, rows.X, rows.y, max_error, confidence, cv="prefit")
 
 
 def rejected(p: NDArray, rate: float | None, below: float | None) -> NDArray[np.bool_]:

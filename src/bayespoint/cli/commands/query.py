@@ -6,13 +6,13 @@ from typing import Annotated
 
 import numpy as np
 import pandas as pd
-import typer
 from numpy.typing import NDArray
 
 from bayespoint import active
 from bayespoint.active.strategies import STRATEGIES
 from bayespoint.cli import options
 from bayespoint.cli.models import Model, model_errors, read_model, read_rows
+from bayespoint.cli.options import option
 from bayespoint.cli.output.errors import bad_data, bad_usage, check_name
 from bayespoint.cli.output.messages import Notes, count
 from bayespoint.cli.output.printing import numbers_table
@@ -27,10 +27,8 @@ N_DRAWS = 200  # classifiers that vote
 def query(
     data: options.Data,
     model: options.ModelFile,
-    n: Annotated[int, typer.Option(metavar="N", min=1, help="How many rows.")] = 10,
-    strategy: Annotated[
-        str, typer.Option(metavar="NAME", help=f"One of {', '.join(STRATEGIES)}.")
-    ] = "entropy",
+    n: Annotated[int, option("N", "How many rows.", min=1)] = 10,
+    strategy: Annotated[str, option("NAME", f"One of {', '.join(STRATEGIES)}.")] = "entropy",
     out: options.OptionalOut = None,
     seed: options.Seed = 0,
     for_spreadsheet: options.ForSpreadsheet = False,

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import numpy as np
 import pandas as pd
-import typer
 
 from bayespoint.cli import options
 from bayespoint.cli.models import Model, model_errors, read_model
+from bayespoint.cli.options import option
 from bayespoint.cli.output.messages import Notes, count
 from bayespoint.cli.output.printing import facts
 from bayespoint.cli.tables.writing import STDOUT, check_output, write_table
@@ -21,7 +21,7 @@ INTERCEPT = "intercept"
 def sample_weights(
     model: options.ModelFile,
     out: options.ArrayOut,
-    n: Annotated[int, typer.Option(metavar="N", min=1, help="Number of draws.")] = 100,
+    n: Annotated[int, option("N", "Number of draws.", min=1)] = 100,
     seed: options.Seed = 0,
     for_spreadsheet: options.ForSpreadsheet = False,
     as_json: options.AsJson = False,

@@ -14,34 +14,17 @@ import typer
 from sklearn.pipeline import Pipeline
 
 from bayespoint import BayesPointClassifier
-from bayespoint.cli import options
-from bayespoint.cli.guarantees import (
-    HELD_OUT,
-    check_guarantee,
-    describe_guarantee,
-    fit_guarantee,
-    guarantee_lines,
-)
+from bayespoint.cli import guarantees, options
 from bayespoint.cli.models import write_model
+from bayespoint.cli.options import option
 from bayespoint.cli.output.errors import bad_data, bad_usage
 from bayespoint.cli.output.messages import FEW, Notes, count, share
 from bayespoint.cli.output.printing import facts
 from bayespoint.cli.pipelines import make_classifier, make_model
 from bayespoint.cli.summaries import count_correct, describe, engine_of, training_lines
-from bayespoint.cli.tables.blocks import (
-    TableBlocks,
-    is_too_large,
-    learn_columns,
-    open_blocks,
-    prepared,
-)
-from bayespoint.cli.tables.reading import reading_errors
-from bayespoint.cli.tables.training import (
-    Roles,
-    TrainingData,
-    TrainingTable,
-    read_training_data,
-)
+from bayespoint.cli.tables.blocks import TableBlocks, is_too_large, learn_columns, prepared
+from bayespoint.cli.tables.reading import open_blocks, reading_errors
+from bayespoint.cli.tables.training import Roles, TrainingData, TrainingTable, read_training_data
 from bayespoint.cli.tables.writing import check_new
 from bayespoint.exceptions import BlockError, BlocksChangedError, CheckpointError, ClusterError
 from bayespoint.reject import Guarantee
@@ -54,31 +37,19 @@ SELDOM = 0.5  # share of its rows below which a class is seldom predicted
 WITHOUT_WEIGHTS = ("billiard", "perceptron")  # engines that do not accept class weights
 PATIENCE = 10  # seconds until a scheduler must have answered
 
+IN_BLOCKS = (
+    "Read the table in blocks, with a linear kernel; the default for tables too large for memory."
+)
+RESUME = "Continue an out-of-core training that was interrupted, from its last round."
+SCHEDULER = (
+    "Train on the Dask cluster of this scheduler, such as tcp://node1:8786. Its workers read the "
+    "table in blocks."
+)
+
 Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing model.")]
-OutOfCore = Annotated[
-    bool,
-    typer.Option(
-        "--out-of-core",
-        help="Read the table in blocks, with a linear kernel; the default for tables too large "
-        "for memory.",
-    ),
-]
-Resume = Annotated[
-    bool,
-    typer.Option(
-        "--resume",
-        help="Continue an out-of-core training that was interrupted, from its last round.",
-    ),
-]
-Scheduler = Annotated[
-    str | None,
-    typer.Option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="Train on the Dask cluster of this scheduler, such as tcp://node1:8786. Its workers "
-        "read the table in blocks.",
-    ),
-]
+OutOfCore = Annotated[bool, typer.Option("--out-of-core", help=IN_BLOCKS)]
+Resume = Annotated[bool, typer.Option("--resume", help=RESUME)]
+Scheduler = Annotated[str | None, option("ADDRESS", SCHEDULER)]
 
 
 def train(
@@ -119,7 +90,7 @@ def train(
     Example: bayespoint train loans.csv --target repaid --model loans.bpm --max-error 0.05
     """
     notes = Notes(silent=as_json)
-    check_guarantee(max_error, confidence=confidence, hold_out=hold_out)
+    guarantees.check(max_error, confidence=confidence, hold_out=hold_out)
     check_new(model, force, data)
     machine = make_classifier(engine, kernel, param or [], seed, jobs, device)
     roles = Roles.of(target, drop, number, category)
@@ -127,7 +98,7 @@ def train(
     why = "" if in_blocks else is_too_large(data)
     if not in_blocks and not why:
         rows = read_training_data(data, roles, encoding, notes)
-        part = {"calibration_size": hold_out or HELD_OUT, "random_state": seed}
+        part = {"calibration_size": hold_out or guarantees.HELD_OUT, "random_state": seed}
         trained = train_in_memory(machine, rows, notes, max_error, confidence, **part)
     elif max_error is not None:
         bad_usage("--max-error needs a table that fits in memory, not --out-of-core")
@@ -137,12 +108,12 @@ def train(
         )
     pipeline, guarantee = trained.pipeline, trained.guarantee
     found = describe(pipeline[-1], trained.table, trained.correct)
-    found |= {"seconds": trained.seconds, "guarantee": describe_guarantee(guarantee)}
+    found |= {"seconds": trained.seconds, "guarantee": guarantees.describe(guarantee)}
     note_rare_classes(found, pipeline[-1], notes)
     found["notes"] = list(notes)
     write_model(trained.estimator, model, trained.table.kinds, found, trained.columns)
     time_line = ("time", f"{trained.seconds:.1f} s")
-    lines = [*training_lines(found), *guarantee_lines(guarantee), time_line]
+    lines = [*training_lines(found), *guarantees.lines(guarantee), time_line]
     notes.end({"model": str(model), **found}, facts(lines), f"Model written to {model}.")
 
 
@@ -186,7 +157,7 @@ def train_in_memory(
         if max_error is None:
             model.fit(rows.X, rows.y)
         else:
-            model = fit_guarantee(model, rows.X, rows.y, max_error, confidence, **part)
+            model = guarantees.fit(model, rows.X, rows.y, max_error, confidence, **part)
     seconds = time.perf_counter() - started
     pipeline = getattr(model, "estimator_", model)
     correct = count_correct(pipeline, trained_on.X, trained_on.y)

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Annotated
 
 import pandas as pd
-import typer
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from bayespoint.cli import options
 from bayespoint.cli.models import Model, read_labelled, read_model, write_model
+from bayespoint.cli.options import option
 from bayespoint.cli.output.errors import bad_usage
 from bayespoint.cli.output.messages import Notes, count
 from bayespoint.cli.output.printing import facts
@@ -27,16 +27,10 @@ from bayespoint.tools.pipelines import split_pipeline
 ABLE = [name for name, engine in sorted(ENGINES.items()) if engine.can_update]
 FIRST = "ep"  # the engine, if none is named
 
-Classes = Annotated[
-    str | None,
-    typer.Option(
-        metavar="A,B,...",
-        help="All classes that may ever occur; by default those of the first table.",
-    ),
-]
-Engine = Annotated[
-    str | None, typer.Option(metavar="NAME", help=f"{' or '.join(ABLE)}; {FIRST} by default.")
-]
+ALL = "All classes that may ever occur; by default those of the first table."
+
+Classes = Annotated[str | None, option("A,B,...", ALL)]
+Engine = Annotated[str | None, option("NAME", f"{' or '.join(ABLE)}; {FIRST} by default.")]
 
 
 def train_incremental(

@@ -11,32 +11,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import StandardScaler
 
-from bayespoint.cli.output.errors import bad_data, bad_usage
+from bayespoint.cli.output.errors import bad_data
 from bayespoint.cli.output.messages import Notes, count
-from bayespoint.cli.pipelines import MISSING, make_columns
-from bayespoint.cli.tables.columns import (
-    CATEGORY,
-    MANY_CATEGORIES,
-    NUMBER,
-    decimal_commas,
-    note_missing,
-    prepare,
-    sort_columns,
-)
+from bayespoint.cli.pipelines import MISSING, example, make_transformer
+from bayespoint.cli.tables.columns import CATEGORY, NUMBER, note_missing, prepare, sort_columns
 from bayespoint.cli.tables.labels import check_classes, read_labels
-from bayespoint.cli.tables.reading import (
-    ALSO_MISSING,
-    look_at,
-    named_columns,
-    opened,
-    reading_errors,
-    text_columns,
-    with_mark,
-)
+from bayespoint.cli.tables.reading import named_columns, reading_errors
 from bayespoint.cli.tables.training import (
     Roles,
     TrainingTable,
@@ -47,15 +30,12 @@ from bayespoint.cli.tables.training import (
 from bayespoint.cli.tables.writing import PARQUET
 from bayespoint.exceptions import in_bytes
 from bayespoint.rows import Block, Blocks
-from bayespoint.rows.csv import CsvBlocks
-from bayespoint.rows.parquet import ParquetBlocks
 from bayespoint.tools.extras import require
 from bayespoint.tools.memory import SMALL, available_memory
 
 # Bytes in memory for a byte of the file, at a fit: a table, its features, and work with them.
 EXPANDS = {"csv": 6.0, "parquet": 4.0}  # of Parquet, a byte before compression
 SHARE = 0.5  # of the free memory, above which a fit reads its table in blocks
-BLOCK_ROWS = 65_536  # rows of a block: some have columns of text
 SPARE = 0.9  # share of the free disk space that prepared rows may take
 SAMPLE = 50_000  # rows by which columns are judged
 DIFFERENT = 200_000  # texts of a column that are counted
@@ -78,23 +58,6 @@ def is_too_large(path: Path) -> str:
     if needed <= SMALL or needed <= SHARE * (free := available_memory()):
         return ""
     return f"it needs about {in_bytes(needed)} in memory, and {in_bytes(free)} are free"
-
-
-def open_blocks(path: Path, encoding: str) -> ParquetBlocks | CsvBlocks:
-    """The rows of a file in blocks, all columns; ends the command if there are none."""
-    if path.suffix.lower() in PARQUET:
-        require("pyarrow", "parquet", str(path))
-        return ParquetBlocks([path], None, None, None, BLOCK_ROWS)
-    if path.suffix.lower() == ".gz":
-        bad_usage(f"{path} is compressed and cannot be read in blocks; decompress it first")
-    known = with_mark(encoding)
-    with opened(path, known) as file:
-        head, delimiter = look_at(path, file)
-    text = [name.strip() for name in text_columns(head, delimiter, ())]
-    try:
-        return CsvBlocks(path, None, None, None, BLOCK_ROWS, delimiter, known, ALSO_MISSING, text)
-    except ValueError as error:
-        bad_data(str(error))
 
 
 @dataclass(frozen=True)
@@ -131,7 +94,7 @@ def learn_columns(source: Any, roles: Roles, notes: Notes) -> BlocksTable:
     features = roles.features(sample)
     kinds = sort_columns(features, notes, roles.numbers, roles.categories)
     formats = column_formats(features, kinds)
-    X = prepare(features, kinds, Notes(silent=True), decimal_commas(formats))
+    X = prepare(features, kinds, Notes(silent=True), formats)
     columns = with_profiles(formats, X)
     medians = X[[name for name, kind in kinds.items() if kind == NUMBER]].median()
     totals = Totals(kinds, medians)
@@ -139,14 +102,14 @@ def learn_columns(source: Any, roles: Roles, notes: Notes) -> BlocksTable:
     for frame, _, _ in labelled_frames(source, roles):
         quiet = Notes(silent=True)
         if len(frame):
-            totals.add(prepare(frame, kinds, quiet, decimal_commas(formats)))
+            totals.add(prepare(frame, kinds, quiet, formats))
         remarks |= dict.fromkeys(quiet)
     for remark in list(remarks)[:MANY_REMARKS]:
         notes.add(remark)
     note_missing(totals.missing, kinds, notes)
     return BlocksTable(
         roles.target, kinds, totals.missing, dict(sorted(counts.items())), is_text,
-        totals.transformer(), columns,
+        make_transformer(kinds, totals.medians, totals.scaler, totals.categories), columns,
     )  # fmt: skip
 
 
@@ -212,48 +175,13 @@ class Totals:
                     "group them into fewer categories"
                 )
 
-    def transformer(self) -> ColumnTransformer:
-        """The transformer that a fit in memory would have found."""
-        columns = make_columns(self.kinds)
-        columns.fit(example(self.kinds, {name: ranked(seen) for name, seen in
-                                         self.categories.items()}))  # fmt: skip
-        if self.numbers:
-            imputer, scaler = (step for _, step in columns.named_transformers_["numbers"].steps)
-            imputer.statistics_ = self.medians.to_numpy(np.float64)
-            for name in ("mean_", "var_", "scale_", "n_samples_seen_"):
-                setattr(scaler, name, getattr(self.scaler, name))
-        return columns
-
-
-def ranked(seen: Counter) -> list[str]:
-    """Categories, of which more frequent ones occur more often, as short as possible.
-
-    An encoder that takes the most frequent ones takes the same of these. Beyond those the order
-    does not matter.
-    """
-    frequent = sorted(set(seen.values()), reverse=True)[: MANY_CATEGORIES + 1]
-    times = {n: len(frequent) - place for place, n in enumerate(frequent)}
-    return [word for word, n in sorted(seen.items()) for _ in range(times.get(n, 1))]
-
-
-def example(kinds: dict[str, str], categories: dict[str, list[str]]) -> pd.DataFrame:
-    """A table with such columns: its categories, and any numbers."""
-    n = max([2, *map(len, categories.values())])
-    columns: dict[str, NDArray] = {}
-    for name, kind in kinds.items():
-        words = categories.get(name, [MISSING])
-        top = Counter(words).most_common(1)[0][0]  # which more of do not change the order
-        of_words = np.array([*words, *[top] * (n - len(words))], dtype=object)
-        columns[name] = of_words if kind == CATEGORY else np.arange(n) % 2.0
-    return pd.DataFrame(columns)
-
 
 class TableBlocks(Blocks):
     """The rows with a label of a table in blocks, as features of numbers."""
 
     def __init__(self, source: Any, table: BlocksTable) -> None:
         self.source, self.table = source, table
-        self.n_features = table.transformer.transform(example(table.kinds, {})).shape[1]
+        self.n_features = table.transformer.transform(example(table.kinds)).shape[1]
 
     def __len__(self) -> int:
         return len(self.source)
@@ -264,7 +192,7 @@ class TableBlocks(Blocks):
         frame, labels = with_labels(with_text_names(self.source.frame(k)), table.target)
         if not len(labels):
             return Block(np.empty((0, self.n_features)), np.empty(0, dtype=np.int64))
-        X = prepare(frame, table.kinds, Notes(silent=True), decimal_commas(table.columns))
+        X = prepare(frame, table.kinds, Notes(silent=True), table.columns)
         kind = str if table.is_text else int
         return Block(table.transformer.transform(X), np.array(list(map(kind, labels)), dtype=kind))
 

@@ -19,6 +19,7 @@ from bayespoint.cli.tables.pictures import pixel_columns
 
 NUMBER, CATEGORY = "number", "category"
 TEXT, IMAGE = "text", "image"  # of models that were made by bayespoint label
+KINDS = (NUMBER, CATEGORY, TEXT, IMAGE)
 FOLDER = "folder"  # attribute of a table: where names of files in it begin
 LARGEST = 1e100  # squares of numbers, and sums of many of them, stay far below 1.8e308
 MOSTLY = 0.9  # share of the values that makes a column of numbers, or of dates
@@ -172,11 +173,11 @@ def prepare(
     frame: pd.DataFrame,
     kinds: Mapping[str, str],
     notes: Notes,
-    decimal_commas: Mapping[str, bool | None] | None = None,
+    formats: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> pd.DataFrame:
     """The columns as the pipeline takes them: floats, and text with NaN where it is missing.
 
-    ``decimal_commas`` says how numbers of known columns are written.
+    ``formats`` says how known columns are written; see ``column_formats``.
     """
     prepared = {}
     for name, kind in kinds.items():
@@ -189,7 +190,7 @@ def prepare(
         if kind == IMAGE:
             prepared |= pixel_columns(frame[name], Path(frame.attrs[FOLDER]), notes).items()
             continue
-        numbers = as_numbers(frame[name], (decimal_commas or {}).get(name))
+        numbers = as_numbers(frame[name], (formats or {}).get(name, {}).get("decimal_comma"))
         check_range(name, numbers.values)
         if numbers.words:
             what = "not numbers" if len(numbers.words) > 1 else "not a number"
@@ -207,11 +208,6 @@ def check_range(name: str, values: pd.Series) -> None:
             f"column {name!r} has {what} ({len(bad)}, first in row {bad.index[0] + 1} below the "
             "header); correct them, or leave their cells empty"
         )
-
-
-def decimal_commas(formats: Mapping[str, Mapping[str, Any]]) -> dict[str, bool | None]:
-    """How the numbers of columns are written, where it is known."""
-    return {name: one.get("decimal_comma") for name, one in formats.items()}
 
 
 def note_missing(

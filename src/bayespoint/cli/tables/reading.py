@@ -22,6 +22,8 @@ from bayespoint.cli.output.messages import Notes, count, listed
 from bayespoint.cli.output.progress import ProgressMonitor
 from bayespoint.cli.tables.columns import FOLDER, is_code
 from bayespoint.cli.tables.writing import PARQUET
+from bayespoint.rows.csv import CsvBlocks
+from bayespoint.rows.parquet import ParquetBlocks
 from bayespoint.tools.extras import require
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -30,6 +32,7 @@ LINES = 20  # lines of them
 ALSO_MISSING = ["?"]  # a missing value in many public data sets, beside those that pandas knows
 SHEETS = {".xls", ".xlsx", ".xlsm", ".ods"}
 UTF16_MARKS = (0xFF, 0xFE)  # first bytes of such files
+BLOCK_ROWS = 65_536  # rows of a block: some have columns of text
 STDIN = Path("-")
 GZIP, MAGIC = b"\x1f\x8b", b"PAR1"  # first bytes of gzip and of Parquet
 OTHERS = {  # first bytes of other formats
@@ -70,6 +73,23 @@ def read_table(path: Path, encoding: str, notes: Notes, text: Collection[str] = 
     frame = named_columns(frame, notes).reset_index(drop=True)
     frame.attrs[FOLDER] = str(path.parent)
     return frame
+
+
+def open_blocks(path: Path, encoding: str) -> ParquetBlocks | CsvBlocks:
+    """The rows of a file in blocks, all columns; ends the command if there are none."""
+    if path.suffix.lower() in PARQUET:
+        require("pyarrow", "parquet", str(path))
+        return ParquetBlocks([path], None, None, None, BLOCK_ROWS)
+    if path.suffix.lower() == ".gz":
+        bad_usage(f"{path} is compressed and cannot be read in blocks; decompress it first")
+    known = with_mark(encoding)
+    with opened(path, known) as file:
+        head, delimiter = look_at(path, file)
+    text = [name.strip() for name in text_columns(head, delimiter, ())]
+    try:
+        return CsvBlocks(path, None, None, None, BLOCK_ROWS, delimiter, known, ALSO_MISSING, text)
+    except ValueError as error:
+        bad_data(str(error))
 
 
 def named_columns(frame: pd.DataFrame, notes: Notes) -> pd.DataFrame:

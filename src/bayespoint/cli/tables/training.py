@@ -15,12 +15,7 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from bayespoint.cli.output.errors import bad_usage
 from bayespoint.cli.output.messages import Notes
 from bayespoint.cli.tables.columns import CATEGORY, note_missing, prepare, sort_columns
-from bayespoint.cli.tables.labels import (
-    check_classes,
-    check_column,
-    class_array,
-    rows_with_labels,
-)
+from bayespoint.cli.tables.labels import check_classes, check_column, class_array, rows_with_labels
 from bayespoint.cli.tables.number_formats import as_numbers
 from bayespoint.cli.tables.reading import read_table
 from bayespoint.reports import profile

@@ -63,9 +63,8 @@ class FactorisedSites:
         variance = (self.Z * self.Z) @ prior.root**2
         self.radius = float(np.sqrt(variance.max(initial=0.0)))
 
-    @property
-    def _rows(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-        return self.Z.indptr, self.Z.indices, self.Z.data, self.y
+    def _rows(self, begin: int, end: int) -> tuple[NDArray, NDArray, NDArray]:
+        return self.Z.indptr[begin : end + 1], self.Z.indices, self.Z.data
 
     def sweep(self, share: float) -> float:
         """Visit all sites, one after another; the largest move."""
@@ -88,11 +87,10 @@ class FactorisedSites:
 
     def _visit(self, begin: int, end: int, share: float) -> float:
         """Visit some points; the largest move."""
-        begins, columns, x, y = self._rows
         own = slice(begin, end)
         return _core.ep.sweep_rows(
-            begins[begin : end + 1], columns, x, y[own], self.weight[own], self._removed[own],
-            self.a, self.b, self.pull, self.precision, self.last[own], *self.likelihood.constants,
+            self._rows(begin, end), self.y[own], self.weight[own], self._removed[own],
+            self.a, self.b, self.pull, self.precision, self.last[own], self.likelihood.constants,
             share,
         )  # fmt: skip
 
@@ -152,7 +150,7 @@ class FactorisedSites:
         """
         *_, b = self._summary
         rate = self.weight * np.maximum(b, 0.0)
-        noise, _ = self.likelihood.constants
+        _, noise, _ = self.likelihood.constants
         which = np.linspace(0, len(self.y) - 1, min(PROBES, len(self.y))).astype(np.intp)
         probes = self.Z[which].toarray()
         diagonal = self.prior.root**-2.0
@@ -171,13 +169,12 @@ class FactorisedSites:
     @cached_property
     def _summary(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
         """Left-out probabilities, constants, and a, b of each output, when all sweeps are done."""
-        begins, columns, x, y = self._rows
         parts = [
             _core.ep.summary_rows(
-                begins[begin : end + 1], columns, x, y[begin:end], self._removed[begin:end],
-                self.a, self.b, self.pull, self.precision, *self.likelihood.constants,
+                self._rows(begin, end), self.y[begin:end], self._removed[begin:end],
+                self.a, self.b, self.pull, self.precision, self.likelihood.constants,
             )
-            for begin, end in self._slices.of(len(y))
+            for begin, end in self._slices.of(len(self.y))
         ]  # fmt: skip
         left_out, constant, a, b = (np.concatenate(column) for column in zip(*parts, strict=True))
         return left_out, constant, a, b

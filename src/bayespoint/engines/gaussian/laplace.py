@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayespoint.engines.base import Engine
-from bayespoint.engines.gaussian.joint.newton import SoftmaxMode
 from bayespoint.engines.gaussian.joint.runs import run_jointly
-from bayespoint.engines.gaussian.newton import LogisticMode, Quadratic
+from bayespoint.engines.gaussian.joint.softmax import SoftmaxMode
+from bayespoint.engines.gaussian.logistic import LogisticMode
 from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior, known_before
 from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
 from bayespoint.engines.gaussian.span import spans
-from bayespoint.engines.gaussian.tasks import EXHAUSTED, STOPPED, Ending, TaskResult, learn_tasks
+from bayespoint.engines.gaussian.tasks import Ending, TaskResult, learn_tasks
 from bayespoint.engines.progress import Progress
 from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
@@ -27,9 +27,6 @@ from bayespoint.likelihoods import LogisticLikelihood, SoftmaxLikelihood
 from bayespoint.posteriors import GaussianPosterior, JointPosterior
 from bayespoint.spaces import BasisSpace, Coordinates, ProcessSpace
 from bayespoint.tools.validation import check_number
-
-REMEDY = "raise max_iter, or scale the features"
-NEAR = 1e-2  # change of outputs f below which curvatures, too, change by no larger share
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -144,8 +141,8 @@ class LaplaceApproximation(Engine):
         def learn(task: int, progress: Progress) -> tuple[TaskResult, Ending]:
             span, prior = in_span[task], before[task]
             mode = LogisticMode(span.space, span.project(prior), targets[:, task], weight)
-            last, changes, reason = self._iterate(mode, progress)
-            return span.lift(mode.result(last), prior), Ending(changes, reason, REMEDY)
+            mode.find(self, progress)
+            return span.lift(mode.result(), prior), mode.ending
 
         size = space.n_coordinates**2
         return learn_tasks(self, learn, n_tasks, "steps", LogisticLikelihood(), request, size)
@@ -157,42 +154,11 @@ class LaplaceApproximation(Engine):
 
         def learn(gaussian: Any, codes: NDArray, weight: NDArray, progress: Progress) -> tuple:
             mode = SoftmaxMode(gaussian, codes, weight)
-            changes: list[float] = []
-            reason = ""
-            while not reason:
-                changes.append(mode.step())
-                should_stop = progress.advance()
-                if changes[-1] <= self.tol:
-                    break
-                if should_stop:
-                    reason = STOPPED
-                elif len(changes) == self.max_iter:
-                    reason = EXHAUSTED
-            mode.finish()
-            return mode, Ending(changes, reason, REMEDY)
+            mode.find(self, progress)
+            return mode, mode.ending
 
         likelihood = SoftmaxLikelihood()
         return run_jointly(self, space, targets, request, likelihood, "steps", learn)
-
-    def _iterate(
-        self, mode: LogisticMode, progress: Progress
-    ) -> tuple[Quadratic, list[float], str]:
-        """Step until the mode is near; the last function, all changes, and what went wrong."""
-        changes: list[float] = []
-        near, decrement = False, np.inf
-        while True:
-            way = mode.quadratic()
-            changes.append(way.largest)
-            should_stop = progress.advance()
-            # Near the mode, the decrement falls by the share of the change, or is rounding.
-            if way.largest <= self.tol or (near and way.decrement > 10 * NEAR * decrement):
-                return way, changes, ""
-            near, decrement = np.abs(way.change).max() < NEAR, way.decrement
-            if should_stop:
-                return way, changes, STOPPED
-            if len(changes) == self.max_iter:
-                return way, changes, EXHAUSTED
-            mode.move(way, 0.1 * self.tol)
 
     def _check_range(self, space: Coordinates, before: list[GaussianPrior]) -> None:
         """Refuse numbers whose fourth powers overflow."""

@@ -1,202 +1,281 @@
-"""The mode of one task of the logistic model by Newton's method, and the Gaussian around it."""
+"""Newton's method to the mode of a posterior: one loop, one line search, one rule to stop.
+
+The objective, to be minimised, is the negative logarithm of likelihood times prior, which is convex
+in the weights. What differs is where its slopes and curvatures come from: the outputs of one task,
+those of all classes together, or sums over blocks of rows.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_solve, cholesky, lapack, qr
 
-from bayespoint.engines.gaussian.prior import GaussianPrior
-from bayespoint.engines.gaussian.tasks import TaskResult
-from bayespoint.likelihoods import LogisticLikelihood
+from bayespoint.engines.gaussian.tasks import ACTIVE, EXHAUSTED, STOPPED, Ending
+from bayespoint.engines.progress import Progress
 from bayespoint.posteriors import Messages
 from bayespoint.spaces import Coordinates
+from bayespoint.tools.numbers import TINY
 
-NEGLIGIBLE = 1e-13  # share of H that is left out, in points that are certain of their label
-CANCELLED = 1e8  # from here on so many digits of a pivot of H are lost that a QR is worth its price
+REMEDY = "raise max_iter, or scale the features"
+NEAR = 1e-2  # change of outputs f below which curvatures, too, change by no larger share
 FLAT = 0.1  # share of the first slope at which a line search is content
 TRIALS = 100  # steps of a line search; far more than ever seen
 CHEAP = 64  # coordinates from which a product with A takes 1, 1/2, 1/3 ... of the time of H
 CONJUGATE = 16  # most conjugate directions after a step
-EPS = np.finfo(np.float64).eps
 
 
-class Quadratic(NamedTuple):
-    """The objective as a quadratic function around u: what its minimum and curvature are."""
+class LineSearch(NamedTuple):
+    """The search for a share t of a step at which the slope is small beside that at t = 0.
 
-    slope: NDArray[np.float64]  # (n,) derivative of the log-likelihood by f
-    rate: NDArray[np.float64]  # (n,) its negative second derivative, k p (1 - p)
-    L: NDArray[np.float64]  # (d, d) Cholesky factor of H = A^T diag(rate) A + I
-    step: NDArray[np.float64]  # (d,) from u to the minimum, -H^-1 gradient
-    change: NDArray[np.float64]  # (n,) of the outputs by this step
-    decrement: float  # sqrt(gradient . H^-1 gradient): the step's length in standard deviations
-    largest: float  # change of an output, as a share of 1 + |f|
-
-
-class LogisticMode:
-    r"""One task on its way to the mode of :math:`\sum_i k_i \log \sigma(y_i f_i) - |u|^2 / 2`.
-
-    The coordinates u are those in which the prior is N(0, I): :math:`w = m + R u` and
-    :math:`f = Z m + A u` with A = Z R, which is never formed: :math:`A u = Z (R u)`.
+    The objective is convex, so it is far enough below its first value there (as Armijo's rule
+    asks). t = 1 is right near the mode, and larger ones save steps where classes can be separated,
+    since curvatures fall as margins grow.
     """
 
-    likelihood = LogisticLikelihood()
+    first_slope: float
+    t: float = 1.0  # the share that is tried
+    low: float = 0.0  # the longest that was too short, and the shortest that was too long
+    high: float = np.inf
+    trials: float = 0
 
-    def __init__(
-        self, space: Coordinates, prior: GaussianPrior, target: NDArray, weight: NDArray
-    ) -> None:
-        self.space, self.prior = space, prior
-        self.y = target.astype(np.float64)
-        self.weight = weight
-        self.u = np.zeros(space.n_coordinates)
-        self.offset = space.outputs(prior.mean)
-        self.f = self.offset.copy()
-        self._squares = prior.output_variances(space)
+    def next(self, slope: float, bend: float, *, may_be_short: bool = False) -> LineSearch | None:
+        """Another share to try, or None if this one will do.
 
-    def quadratic(self) -> Quadratic:
-        """Slope and curvature at u. This is where the time goes: n d^2 operations."""
-        miss, bend = self.likelihood.derivatives(self.y * self.f)
-        slope, rate = self.weight * self.y * miss, self.weight * bend
-        gradient = self.u - self._pull(slope)
-        L = self._curvature(rate)
-        step = -cho_solve((L, True), gradient, check_finite=False)
-        decrement = np.sqrt(max(0.0, -(gradient @ step)))
-        change = self._push(step)
-        largest = np.abs(change / (1 + np.abs(self.f))).max()
-        return Quadratic(slope, rate, L, step, change, float(decrement), float(largest))
+        Parameters
+        ----------
+        slope, bend : float
+            First and second derivative of the objective by t.
+        may_be_short : bool
+            Whether a step that ends before the minimum will do: where a trial is as expensive as a
+            step.
+        """
+        is_flat = abs(slope) <= -FLAT * self.first_slope
+        if is_flat or (may_be_short and slope < 0) or self.trials >= TRIALS:
+            return None
+        low, high = (self.t, self.high) if slope < 0 else (self.low, self.t)
+        t = self.t - slope / bend
+        if not low < t < high:
+            t = 2 * low if np.isinf(high) else (low + high) / 2
+        return LineSearch(self.first_slope, t, low, high, self.trials + 1)
 
-    def _push(self, u: NDArray) -> NDArray:
-        """A u, the change of outputs."""
-        return self.space.outputs(self.prior.rooted(u))
 
-    def _pull(self, forces: NDArray) -> NDArray:
-        """A^T s."""
-        return self.prior.spread(self.space.pull(forces))
+class Local(NamedTuple):
+    """What is known where a step has led.
 
-    def _curvature(self, rate: NDArray) -> NDArray:
-        """The Cholesky factor of H = A^T diag(rate) A + I."""
-        rate = np.where(rate * self._squares > NEGLIGIBLE / len(rate), rate, 0.0)
-        G = self.space.curvature(rate)
-        sizes = np.sqrt(G.diagonal())
-        H = self.prior.spread(self.prior.spread(G).T)
-        H[np.diag_indices_from(H)] += 1.0
-        diagonal = H.diagonal().copy()
-        root = self.prior.root
-        # What is lost where features are combined such that large ones cancel.
-        rounding = EPS * np.square(sizes @ np.abs(root)) if root.ndim == 2 else 0.0
-        try:
-            L = cholesky(H, lower=True, overwrite_a=True, check_finite=False)
-            if (diagonal <= CANCELLED * L.diagonal() ** 2).all() and (
-                CANCELLED * rounding <= diagonal
-            ).all():
-                return L
-        except LinAlgError:
-            pass
-        return self._curvature_without_squares(rate)
+    Attributes
+    ----------
+    largest : float
+        Largest change of an output by a step, as a share of 1 + |f|.
+    decrement : float
+        Length of the step to the minimum of the local quadratic function, in its standard
+        deviations: sqrt(gradient . H^-1 gradient).
+    is_near : bool
+        Whether the last step changed outputs so little that curvatures hardly changed.
+    is_ahead : bool
+        Whether ``largest`` is of the next step; else it is of the last.
+    """
 
-    def _curvature_without_squares(self, rate: NDArray) -> NDArray:
-        """The same: the triangle of a QR decomposition of A has twice the digits."""
-        d = len(self.u)
-        triangle = np.empty((0, d))
-        for own, rows in self.space.parts():
-            told = np.flatnonzero(rate[own])
-            scaled = np.sqrt(rate[own][told])[:, None] * self.prior.spread(rows[told])
-            triangle = qr(np.vstack([triangle, scaled]), mode="r", overwrite_a=True)[0][:d]
-        triangle = qr(np.vstack([triangle, np.eye(d)]), mode="r", overwrite_a=True)[0][:d]
-        return triangle.T * np.sign(triangle.diagonal())
+    largest: float
+    decrement: float
+    is_near: bool
+    is_ahead: bool = True
 
-    def move(self, way: Quadratic, enough: float) -> None:
-        """Take the step, then go on in conjugate directions while that is cheap.
+
+@dataclass
+class Descent:
+    """One task on its way to the mode, and how it went so far."""
+
+    decrement: float = np.inf
+    changes: list[float] = field(default_factory=list)  # the largest of each step
+    reason: str = ACTIVE  # why it ended; empty if it converged
+
+    def settle(self, here: Local | None, engine: Any, should_stop: bool) -> None:
+        """End, or go on; ``here`` is None where no step was made.
+
+        The step from where a search ends is taken, and leads to the mode with about twice the
+        digits.
+        """
+        if here is not None:
+            falls = here.decrement / max(self.decrement, TINY)
+            # The next step changes outputs by about as much less as the decrement is.
+            left = here.largest if here.is_ahead else here.largest * min(1.0, 10 * falls)
+            # Near the mode, the decrement falls by the share of the change, or is rounding.
+            converged = left <= engine.tol or (here.is_near and falls > 10 * NEAR)
+            self.changes.append(here.largest)
+            self.decrement = here.decrement
+            if converged:
+                self.reason = ""
+                return
+        if should_stop:
+            self.reason = STOPPED
+        elif len(self.changes) >= engine.max_iter:
+            self.reason = EXHAUSTED
+
+    @property
+    def ending(self) -> Ending:
+        """How it ended."""
+        return Ending(self.changes, self.reason, REMEDY)
+
+
+def find_modes(
+    descents: Sequence[Any],
+    visit: Callable[[list[Any]], Sequence[Local | None]],
+    engine: Any,
+    advance: Callable[[], bool],
+    keep: Callable[[], None] = lambda: None,
+) -> None:
+    """Step until all tasks are at their modes.
+
+    Parameters
+    ----------
+    descents : sequence of Descent
+        The tasks.
+    visit : callable
+        Lets tasks go along their steps, and says what is there; None for a task whose step is
+        still being searched along.
+    engine : Engine
+        With ``tol`` and ``max_iter``.
+    advance, keep : callable
+        ``advance`` counts a round for the monitor, which may want the run to stop. ``keep`` is
+        called after each round.
+    """
+    while active := [descent for descent in descents if descent.reason == ACTIVE]:
+        found = visit(active)
+        should_stop = advance()
+        for descent, here in zip(active, found, strict=True):
+            descent.settle(here, engine, should_stop)
+        keep()
+
+
+class OutputDescent(Descent, ABC):
+    r"""A task with all outputs in memory, so that a trial of a line search takes few operations.
+
+    The objective is :math:`u^T P u / 2 - \log p(y | f)` with :math:`f = f_0 + A u`: weights u, less
+    the prior's mean, of the precision P before any label is seen.
+
+    Parameters
+    ----------
+    space : Coordinates
+        The training points.
+    mean : ndarray of shape (d,) or (d, C)
+        Of the prior.
+    width : int
+        Of the matrices that are factorised for a step.
+
+    Attributes
+    ----------
+    u, f : ndarray
+        Where the task is.
+    slope, rate : ndarray
+        Derivatives of the log-likelihood by the outputs where the last matrix was factorised.
+    step, change : ndarray
+        The next step from there, and how it changes the outputs.
+    """
+
+    def __init__(self, space: Coordinates, mean: NDArray[np.float64], width: int) -> None:
+        super().__init__()
+        self.space, self.width = space, width
+        self.start = space.outputs(mean)
+        self.u, self.f = np.zeros_like(mean), self.start
+        self.step, self.change = np.zeros_like(mean), np.zeros_like(self.start)
+
+    def find(self, engine: Any, progress: Progress) -> None:
+        """Step until the mode is no more than the last step away."""
+        find_modes([self], lambda _: [self._next(engine.tol)], engine, progress.advance)
+
+    def _next(self, tol: float) -> Local:
+        """Make the last step, and find the next. This is where the time goes."""
+        is_near = False
+        if self.changes:
+            is_near = bool(np.abs(self.change).max() < NEAR)
+            self.go(self.step, self.change, -(self.decrement**2))
+            self._go_on(0.1 * tol)
+        gradient = self._gradient()
+        self.factorise()
+        self.step = self.downhill(gradient)
+        self.change = self.push(self.step)
+        largest = np.abs(self.change / (1 + np.abs(self.f))).max()
+        decrement = np.sqrt(max(0.0, -dot(gradient, self.step)))
+        return Local(float(largest), float(decrement), is_near)
+
+    def _gradient(self) -> NDArray[np.float64]:
+        """Of the objective by u."""
+        self.slope, self.rate = self.derivatives(self.f)
+        return self.hold(self.u) - self.pull(self.slope)
+
+    def go(self, step: NDArray, change: NDArray, first_slope: float) -> None:
+        """Go along a step, which changes outputs so, until the objective falls no more."""
+        force = self.hold(step)
+        along, square = dot(self.u, force), dot(step, force)
+        other: LineSearch | None = LineSearch(first_slope)
+        while other is not None:
+            t = other.t
+            slope, rate = self.derivatives(self.f + t * change)
+            bend = square + dot(change, self.bent(rate, change))
+            other = other.next(along + t * square - dot(slope, change), bend)
+        self.u = self.u + t * step
+        self.f = self.f + t * change
+
+    def _go_on(self, enough: float) -> None:
+        """After a step, go on in conjugate directions while that is cheap.
 
         Curvatures change between steps, H with them. But the last H is a good metric for conjugate
         gradients (Polak and Ribiere's), which need no more than two products with A each and come
         about as far as one or two steps. They end at a decrement of ``enough``.
         """
-        self._go(way.step, way.change, -(way.decrement**2))
         direction = before = np.zeros_like(self.u)
         last = np.inf
-        for _ in range(min(CONJUGATE, len(self.u) // CHEAP)):
-            miss, _ = self.likelihood.derivatives(self.y * self.f)
-            gradient = self.u - self._pull(self.weight * self.y * miss)
-            steepest = -cho_solve((way.L, True), gradient, check_finite=False)
-            square = -(gradient @ steepest)
+        for _ in range(min(CONJUGATE, self.width // CHEAP)):
+            gradient = self._gradient()
+            steepest = self.downhill(gradient)
+            square = -dot(gradient, steepest)
             if square <= enough**2:
                 break
-            direction = steepest + direction * max(0.0, steepest @ (before - gradient) / last)
-            if direction @ gradient >= 0:
+            direction = steepest + direction * max(0.0, dot(steepest, before - gradient) / last)
+            if dot(direction, gradient) >= 0:
                 direction = steepest
-            self._go(direction, self._push(direction), direction @ gradient)
+            self.go(direction, self.push(direction), dot(direction, gradient))
             before, last = gradient, square
-        self.f = self.offset + self._push(self.u)  # without the rounding errors of each move
+        self.f = self.start + self.push(self.u)  # without the rounding errors of each move
 
-    def _go(self, step: NDArray, change: NDArray, slope: float) -> None:
-        """Go along a step, which changes outputs so, until the objective falls no more."""
-        t = self._length(step, change, slope)
-        self.u += t * step
-        self.f += t * change
+    def messages(self) -> Messages:
+        """The last quadratic function, exp(h f - r f^2 / 2) with :math:`h = s + r f`."""
+        return Messages(self.slope + self.bent(self.rate, self.f), self.rate)
 
-    def _length(self, step: NDArray, change: NDArray, first_slope: float) -> float:
-        """A t at which the slope of the objective along the step is small beside that at t = 0.
+    @abstractmethod
+    def derivatives(self, f: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Slopes of the log-likelihood by the outputs, and the rates of its curvature."""
 
-        The objective is convex, so it is far enough below its first value there (as Armijo's rule
-        asks). A trial takes n operations; t = 1 is right near the mode, and larger ones save steps
-        where classes can be separated, since curvatures fall as margins grow.
-        """
-        along, square = self.u @ step, step @ step
-        margin, change = self.y * self.f, self.y * change
-        low, high, t = 0.0, np.inf, 1.0
-        for _ in range(TRIALS):
-            miss, bend = self.likelihood.derivatives(margin + t * change)
-            slope = along + t * square - (self.weight * change) @ miss
-            if abs(slope) <= -FLAT * first_slope:
-                return t
-            low, high = (t, high) if slope < 0 else (low, t)
-            t -= slope / (square + (self.weight * change**2) @ bend)
-            if not low < t < high:
-                t = 2 * low if np.isinf(high) else (low + high) / 2
-        return low
+    @abstractmethod
+    def factorise(self) -> None:
+        """Prepare products with the inverse of H = A^T diag(rate) A + P."""
 
-    def result(self, last: Quadratic) -> TaskResult:
-        r"""The Gaussian around the minimum of the last quadratic function.
+    @abstractmethod
+    def downhill(self, gradient: NDArray) -> NDArray[np.float64]:
+        """-H^-1 gradient, with the last H."""
 
-        It is the prior times the messages exp(h f - r f^2 / 2) with r the rate and
-        :math:`h_i = s_i + r_i f_i`, slope and output where the function was taken. A cavity lacks
-        one copy of a message (all of it, if it weighs less), and the label is predicted as a new
-        one would be.
-        """
-        F = lapack.dtrtri(last.L, lower=1)[0].T
-        factor = self.prior.rooted(F)
-        u, f = self.u + last.step, self.f + last.change
-        log_evidence = self.weight @ self.likelihood.log_likelihood(self.y * f)[0] - 0.5 * (u @ u)
-        log_evidence += np.log(F.diagonal()).sum()
+    def push(self, u: NDArray) -> NDArray[np.float64]:
+        """A u, the change of outputs."""
+        return self.space.outputs(u)
 
-        removed = np.minimum(self.weight, 1.0) / self.weight  # share of its message
-        variance = self.space.variances(factor, is_triangular=self.prior.root.ndim == 1)
-        pull = removed * (last.slope - last.rate * last.change)  # h - r f
-        left_out = left_out_log_probability(
-            self.likelihood, self.y, f, variance, removed * last.rate, pull
-        )
-        return TaskResult(
-            self.prior.mean + self.prior.rooted(u), factor, float(log_evidence), left_out,
-            float((self.y * f <= 0).mean()),
-            Messages(last.slope + last.rate * self.f, last.rate),
-        )  # fmt: skip
+    def pull(self, forces: NDArray) -> NDArray[np.float64]:
+        """A^T s."""
+        return self.space.pull(forces)
+
+    def hold(self, u: NDArray) -> NDArray[np.float64]:
+        """P u."""
+        return u
+
+    def bent(self, rate: NDArray, change: NDArray) -> NDArray[np.float64]:
+        """The curvature of the log-likelihood times a change of outputs."""
+        return rate * change
 
 
-def left_out_log_probability(
-    likelihood: LogisticLikelihood,
-    y: NDArray,
-    f: NDArray,
-    variance: NDArray,
-    rate: NDArray,
-    pull: NDArray,
-) -> NDArray[np.float64]:
-    """Of labels y, without their messages: outputs have means f and variances with them.
-
-    ``rate`` is the precision of what a cavity lacks, and ``pull`` its shift less rate times f.
-    """
-    remaining = np.maximum(1 - rate * variance, EPS)
-    score = likelihood.predictive(f - pull * variance / remaining, variance / remaining)
-    return likelihood.log_predictive(y * score)[0]
+def dot(one: NDArray, two: NDArray) -> float:
+    """The inner product of vectors, or of matrices as vectors."""
+    return float(np.vdot(one, two))

@@ -75,6 +75,12 @@ class GaussianPrior:
         """Z R, rows in coordinates in which the prior is N(0, I)."""
         return rows * self.root if self.root.ndim == 1 else rows @ self.root
 
+    def whitened(self, precision: NDArray) -> NDArray[np.float64]:
+        """R^T G R + I: the precision of u, w = m + R u, if messages to the weights have G."""
+        H = self.spread(self.spread(precision).T)
+        H[np.diag_indices_from(H)] += 1.0
+        return H
+
     def output_variances(self, space: Coordinates) -> NDArray[np.float64]:
         """z.Sigma_0 z of every point."""
         if space.device is not None:

@@ -133,7 +133,7 @@ class Sites:
         square = move @ prior.pull + self.shift @ self._f
         factor = to_host(factor)
         left_out, constant = _core.ep.summary(
-            self.e, self._f, self.y, self.a, self.b, self._removed, *self.likelihood.constants
+            self.e, self._f, self.y, self.a, self.b, self._removed, self.likelihood.constants
         )
         log_det = 2 * np.log(factor.diagonal()).sum() - prior.log_determinant
         return TaskResult(
@@ -187,7 +187,7 @@ class Sites:
         a, b, e = self.a[own], self.b[own], self.e[own]
         U, down, g, moved = _core.ep.sweep_block(
             K.astype(np.float64, copy=False), f, self.y[own], self.weight[own], a, b,
-            self._removed[own], TRUSTED[z.dtype] * self._known[own], *self.likelihood.constants,
+            self._removed[own], TRUSTED[z.dtype] * self._known[own], self.likelihood.constants,
             share, e,
         )  # fmt: skip
         self.a[own], self.b[own], self.e[own] = a, b, e
@@ -228,7 +228,7 @@ class Sites:
     def _expect(self, e: NDArray, f: NDArray) -> None:
         """Steps 1 to 3 for all sites: what each should be, and how far it is from that."""
         *self._wanted, self._moves = _core.ep.all_sites(
-            e, f, self.y, self.a, self.b, self._removed, *self.likelihood.constants
+            e, f, self.y, self.a, self.b, self._removed, self.likelihood.constants
         )
         self._left = largest(self._moves)
 

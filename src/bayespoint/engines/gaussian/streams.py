@@ -248,8 +248,8 @@ def visit(
             judge(posterior, part, y[:, own])
         for k, t in np.ndindex(log_p.shape[:2]):
             _core.filters.learn(
-                *part, y[t, own], posterior.records[k, t], posterior.n_rows, prior_mean[t],
-                kept[k], *posterior.likelihood.constants, log_p[k, t, own],
+                part, y[t, own], posterior.records[k, t], posterior.n_rows, prior_mean[t],
+                kept[k], posterior.likelihood.constants, log_p[k, t, own],
             )  # fmt: skip
         if len(kept) > 1:
             log_p[0, :, own] = logsumexp(log_p[..., own] + share[:, None, None], axis=0)

@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 
-from bayespoint.engines.gaussian.tasks import EXHAUSTED, STOPPED, TaskResult
+from bayespoint.engines.gaussian.tasks import ACTIVE, EXHAUSTED, STOPPED, TaskResult
 from bayespoint.exceptions import FactorisedWarning
 
-ACTIVE = "active"  # the reason of a task that goes on
 COLLAPSE = "the posterior collapsed"
 ROUNDING = 1e-10  # moves below this are rounding errors
 PATIENCE = 20  # sweeps after which moves should be smaller, where sites change one after another

@@ -186,9 +186,7 @@ class PermutedPerceptron(Engine):
         part = join(parts)
         assert visits is not None
         log_odds = learn_log_odds(visits.honest_outputs, training.targets, sample_weight)
-        posterior = SampledPosterior(part.weights, visits, log_odds, part.support)
-        posterior.device_mean = part.mean
-        return posterior, run
+        return SampledPosterior(part.weights, visits, log_odds, part.support, part.mean), run
 
 
 def steps(space: DualSpace, sample_weight: NDArray | None) -> NDArray[np.float64]:

@@ -30,7 +30,7 @@ class Part(NamedTuple):
 
     support: NDArray[np.int64]  # the points that carry weight
     weights: Any  # (points, samples, tasks), or a function that fetches them
-    mean: Any = None  # a tensor (points, tasks), if they are on a device
+    mean: NDArray[np.float64] | None = None  # (points, tasks), if it is known
 
     def array(self) -> NDArray[np.float64]:
         """The weights."""
@@ -223,7 +223,7 @@ class DeviceTrainer:
         """Coefficients of all w / |w|, at the points where there are any; fetched when needed."""
         support = counts.any(dim=0).any(dim=0).nonzero()[:, 0]
         alphas = counts[:, :, support].double() * self._labels[:, support] / length
-        mean = alphas.mean(dim=0).T.contiguous()
+        mean = to_host(alphas.mean(dim=0).T)
         return Part(to_host(support), lambda: to_host(alphas.permute(2, 0, 1)), mean)
 
     def _first_visits(

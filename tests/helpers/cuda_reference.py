@@ -5,6 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from bayespoint import _core
+from bayespoint.gpu import devices, perceptrons
+
+
+def stand_in(monkeypatch: Any) -> Any:
+    """Let torch's CPU take the place of a GPU, and this file that of the CUDA source."""
+    import torch
+
+    def advance_all(self: Any) -> None:
+        self.machines.address = self._rows.address
+        most_work = max(1, perceptrons.SLICE // self._rows.stride)
+        advance(self.machines, self._rows, self._max_epochs, most_work)
+
+    def look(self: Any, scores: Any, reach: int) -> None:
+        look_ahead(self.machines, scores, reach)
+
+    monkeypatch.setattr(devices, "STAND_IN", torch.device("cpu"))
+    monkeypatch.setattr(perceptrons.DeviceRounds, "_advance", advance_all)
+    monkeypatch.setattr(perceptrons.DeviceRounds, "_look_ahead", look)
+    return torch.device("cpu")
 
 
 def advance(machines: Any, rows: Any, max_epochs: int, most_work: int) -> None:

@@ -1,0 +1,112 @@
+"""The mode of one task of the logistic model, and the Gaussian around it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_solve, cholesky, lapack, qr
+
+from bayespoint.engines.gaussian.newton import OutputDescent
+from bayespoint.engines.gaussian.prior import GaussianPrior
+from bayespoint.engines.gaussian.tasks import TaskResult
+from bayespoint.likelihoods import LogisticLikelihood
+from bayespoint.spaces import Coordinates
+from bayespoint.tools.numbers import EPSILON
+
+NEGLIGIBLE = 1e-13  # share of H that is left out, in points that are certain of their label
+CANCELLED = 1e8  # from here on so many digits of a pivot of H are lost that a QR is worth its price
+
+
+class LogisticMode(OutputDescent):
+    r"""One task on its way to the mode of :math:`\sum_i k_i \log \sigma(y_i f_i) - |u|^2 / 2`.
+
+    The coordinates u are those in which the prior is N(0, I): :math:`w = m + R u` and
+    :math:`f = Z m + A u` with A = Z R, which is never formed: :math:`A u = Z (R u)`.
+    """
+
+    likelihood = LogisticLikelihood()
+
+    def __init__(
+        self, space: Coordinates, prior: GaussianPrior, target: NDArray, weight: NDArray
+    ) -> None:
+        super().__init__(space, prior.mean, space.n_coordinates)
+        self.prior, self.weight = prior, weight
+        self.y = target.astype(np.float64)
+        self._squares = prior.output_variances(space)
+
+    def derivatives(self, f: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """By f: the first, k y (1 - p), and the negative second, k p (1 - p)."""
+        miss, bend = self.likelihood.derivatives(self.y * f)
+        return self.weight * self.y * miss, self.weight * bend
+
+    def push(self, u: NDArray) -> NDArray[np.float64]:
+        """Z R u."""
+        return self.space.outputs(self.prior.rooted(u))
+
+    def pull(self, forces: NDArray) -> NDArray[np.float64]:
+        """R^T Z^T s."""
+        return self.prior.spread(self.space.pull(forces))
+
+    def downhill(self, gradient: NDArray) -> NDArray[np.float64]:
+        """-H^-1 gradient."""
+        return -cho_solve((self.L, True), gradient, check_finite=False)
+
+    def factorise(self) -> None:
+        """Find the Cholesky factor L of H, in n d^2 operations."""
+        rate = np.where(self.rate * self._squares > NEGLIGIBLE / len(self.rate), self.rate, 0.0)
+        G, root = self.space.curvature(rate), self.prior.root
+        H = self.prior.whitened(G)
+        diagonal = H.diagonal().copy()
+        # What is lost where features are combined such that large ones cancel.
+        sizes = np.sqrt(G.diagonal())
+        rounding = EPSILON * np.square(sizes @ np.abs(root)) if root.ndim == 2 else 0.0
+        try:
+            self.L = cholesky(H, lower=True, overwrite_a=True, check_finite=False)
+            pivots = self.L.diagonal() ** 2
+            is_lost = (diagonal > CANCELLED * pivots) | (CANCELLED * rounding > diagonal)
+        except LinAlgError:
+            is_lost = np.array(True)
+        if is_lost.any():
+            self.L = self._without_squares(rate)
+
+    def _without_squares(self, rate: NDArray) -> NDArray:
+        """The same: the triangle of a QR decomposition of A has twice the digits."""
+        d = len(self.u)
+        triangle = np.empty((0, d))
+        for own, rows in self.space.parts():
+            told = np.flatnonzero(rate[own])
+            scaled = np.sqrt(rate[own][told])[:, None] * self.prior.spread(rows[told])
+            triangle = qr(np.vstack([triangle, scaled]), mode="r", overwrite_a=True)[0][:d]
+        triangle = qr(np.vstack([triangle, np.eye(d)]), mode="r", overwrite_a=True)[0][:d]
+        return triangle.T * np.sign(triangle.diagonal())
+
+    def result(self) -> TaskResult:
+        """The Gaussian around the end of the last step: the prior times the messages.
+
+        A cavity lacks one copy of a message (all of it, if it weighs less), and the label is
+        predicted as a new one would be.
+        """
+        F = lapack.dtrtri(self.L, lower=1)[0].T
+        factor = self.prior.rooted(F)
+        u, f = self.u + self.step, self.f + self.change
+        log_evidence = self.weight @ self.likelihood.log_likelihood(self.y * f)[0] - 0.5 * (u @ u)
+        log_evidence += np.log(F.diagonal()).sum()
+        removed = np.minimum(self.weight, 1.0) / self.weight  # share of its message
+        variance = self.space.variances(factor, is_triangular=self.prior.root.ndim == 1)
+        pull = removed * (self.slope - self.rate * self.change)
+        left_out = left_out_log_probability(self.y, f, variance, removed * self.rate, pull)
+        mean, error = self.prior.mean + self.prior.rooted(u), float((self.y * f <= 0).mean())
+        return TaskResult(mean, factor, float(log_evidence), left_out, error, self.messages())
+
+
+def left_out_log_probability(
+    y: NDArray, f: NDArray, variance: NDArray, rate: NDArray, pull: NDArray
+) -> NDArray[np.float64]:
+    """Of labels y, without their messages: outputs have means f and variances with them.
+
+    ``rate`` is the precision of what a cavity lacks, and ``pull`` its shift less rate times f.
+    """
+    remaining = np.maximum(1 - rate * variance, EPSILON)
+    likelihood = LogisticMode.likelihood
+    score = likelihood.predictive(f - pull * variance / remaining, variance / remaining)
+    return likelihood.log_predictive(y * score)[0]
