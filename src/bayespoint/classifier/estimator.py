@@ -26,8 +26,7 @@ from bayespoint.classifier.parameters import (
     NamedEngine,
     Parameters,
     can_update,
-    kernel_is,
-    takes_sparse,
+    input_tags,
 )
 from bayespoint.codings import Coding
 from bayespoint.engines import Engine, Run
@@ -387,12 +386,8 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        if not isinstance(self.kernel, str):
-            tags.input_tags.pairwise = kernel_is(self, "is_precomputed")
-            tags.input_tags.sparse = takes_sparse(self)
-        elif self.kernel not in ALWAYS_DENSE:
-            tags.input_tags.pairwise = self.kernel == "precomputed"
-            tags.input_tags.sparse = takes_sparse(self)
+        if not isinstance(self.kernel, str) or self.kernel not in ALWAYS_DENSE:
+            tags.input_tags.pairwise, tags.input_tags.sparse = input_tags(self)
         return tags
 
     def _html_repr(self) -> str:
@@ -401,6 +396,5 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
         if not hasattr(self, "chosen_params_"):
             return diagram
         lines = "".join(f"<li>{escape(line)}</li>" for line in self.run_.choice)
-        return (
-            f"{diagram}<details><summary>Chosen automatically</summary><ul>{lines}</ul></details>"
-        )
+        summary = "<summary>Chosen automatically</summary>"
+        return f"{diagram}<details>{summary}<ul>{lines}</ul></details>"

@@ -114,7 +114,7 @@ def fit(
         return fit_rows(parameters, problem, monitor)
     design = make_design(parameters, engine, whole, problem.blocks.n_features)
     before_all = priors(engine, design.space, design.n_tasks)
-    engine._check_range(Extent(largest_coordinate(design, whole)), before_all)
+    engine.check_outputs_range(Extent(largest_coordinate(design, whole)), before_all)
     check_memory(engine, design, int(whole.positive.sum()))
     task = BlockFit(
         problem.blocks, current_executor(parameters.n_jobs), problem.prints, design, before_all,

@@ -78,6 +78,13 @@ def takes_sparse(classifier: Any) -> bool:
     return isinstance(engine, Engine) and engine.accepts_sparse
 
 
+def input_tags(classifier: Any) -> tuple[bool, bool]:
+    """Whether points are a kernel matrix, and whether they may be sparse."""
+    if isinstance(classifier.kernel, str):
+        return classifier.kernel == "precomputed", takes_sparse(classifier)
+    return kernel_is(classifier, "is_precomputed"), takes_sparse(classifier)
+
+
 @cache
 def has_sparse_form(name: str) -> bool:
     """Whether a named engine has a form for sparse points."""
