@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from bayespoint.classifier.calibration import expected_scores, expected_scores_of_parts
+from bayespoint.classifier.calibration import expected_scores
 from bayespoint.classifier.model import Model
 from bayespoint.classifier.problem import Problem
 from bayespoint.exceptions import TaskWarning, warn_user
-from bayespoint.gpu.arrays import deviations, to_numpy
-from bayespoint.gpu.forecasts import oob_forecasts
+from bayespoint.gpu.arrays import to_numpy
 from bayespoint.posteriors import MixturePosterior
 from bayespoint.spaces import DualSpace
-from bayespoint.tools.arrays import is_tensor, to_host
+from bayespoint.spaces.scaling import Scaling
+from bayespoint.tools.arrays import beside, is_tensor, namespace, to_host
 from bayespoint.tools.numbers import TINY
 
 MOST_SLOPES = 200  # points at which slopes are computed
@@ -132,25 +132,23 @@ def out_of_bag(model: Model, problem: Problem) -> dict[str, Any]:
     """Decisions by classifiers that have not learned from a point, if the posterior has them."""
     posterior: Any = model.posterior
     codes, weight, given = problem.codes, problem.weight, problem.given
-    visits = vars(posterior).pop("device_visits", None)
-    if visits is not None and model.decision == "bayes_point":
-        log_odds = posterior.log_odds(visits.honest_outputs)
-        there, forecasts = oob_forecasts(log_odds, codes, weight, model.coding.temperature)
-        later = {"oob_decision_function": lambda: at_given_points(to_host(there), given)}
-        known = bool(forecasts[-1].any())
-        return later | (with_accuracy(expected_scores_of_parts([forecasts])) if known else {})
     decision = posterior.oob_decision(model.decision)
+    vars(posterior).pop("device_visits", None)
     if decision is None:
         return {}
     log_yes, log_no = posterior.log_probability(decision, model.decision)
     all_scores = model.coding.scores(decision, log_yes, log_no)
-    facts: dict[str, Any] = {"oob_decision_function": at_given_points(all_scores, given)}
-    known = np.isfinite(decision).all(axis=1)
+    facts: dict[str, Any] = {
+        "oob_decision_function": lambda: at_given_points(to_host(all_scores), given)
+    }
+    known = namespace(decision).isfinite(decision).all(axis=1)
     if not known.any():
         return facts
     probabilities = model.coding.probabilities(log_yes[known], log_no[known])
-    copies = None if weight is None else weight[known]
-    return facts | with_accuracy(expected_scores(probabilities, codes[known], copies))
+    copies = None if weight is None else beside(decision, weight)[known]
+    return facts | with_accuracy(
+        expected_scores(probabilities, beside(decision, codes)[known], copies)
+    )
 
 
 def with_accuracy(expected: dict[str, Any]) -> dict[str, Any]:
@@ -208,7 +206,7 @@ def relevance_in(
             return None
     steepest = max(max(float(np.abs(one).max()) for one in slopes), TINY)  # squares do not overflow
     squares = np.mean([np.square(one / steepest).mean(axis=0) for one in slopes], axis=0)
-    share = np.sqrt(squares) * (deviations(X) if spread is None else spread)
+    share = np.sqrt(squares) * (Scaling.deviations(X) if spread is None else spread)
     relevance = np.square(share / max(share.max(), TINY))
     total = relevance.sum()
     return relevance / total if total > 0 else np.full(len(relevance), 1 / len(relevance))

@@ -48,9 +48,9 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
 
     Parameters
     ----------
-    kernel : {"auto", "linear", "poly", "rbf", "matern32", "matern52", "precomputed"}, Kernel or \
-            callable, default="auto"
-        Inner product of the features :math:`\phi`. ``poly`` is
+    kernel : str, Kernel or callable, default="auto"
+        Inner product of the features :math:`\phi`: "auto", "linear", "poly", "rbf", "matern32",
+        "matern52" or "precomputed". ``poly`` is
         :math:`(\gamma x \cdot x' + c_0)^d`, ``rbf`` is :math:`\exp(-\gamma |x - x'|^2)`, and
         ``matern32`` and ``matern52`` are less smooth
         (:class:`~bayespoint.kernels.MaternKernel`). A

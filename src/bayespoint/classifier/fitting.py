@@ -24,7 +24,7 @@ from bayespoint.classifier.parameters import Parameters
 from bayespoint.classifier.problem import Problem
 from bayespoint.codings import TEMPERATURES, Coding
 from bayespoint.engines import Engine, Request, Run
-from bayespoint.gpu.arrays import scaled, to_numpy
+from bayespoint.gpu.arrays import to_numpy
 from bayespoint.gpu.devices import memory_errors_in_words
 from bayespoint.posteriors import MixturePosterior, Posterior, StreamPosterior
 from bayespoint.rows.executor import current_executor
@@ -64,7 +64,7 @@ def pose(
             "features, and sparse ones would become dense. Set standardize=False."
         )
     scaling = Scaling.of(to_numpy(problem.points), problem.weight)
-    return replace(problem, points=scaled(scaling, problem.points), scaling=scaling)
+    return replace(problem, points=scaling.transform(problem.points), scaling=scaling)
 
 
 def with_engine(parameters: Parameters, problem: Problem, engine: Engine) -> Problem:

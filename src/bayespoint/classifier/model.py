@@ -13,7 +13,6 @@ from sklearn.utils import check_random_state
 
 from bayespoint.codings import Coding
 from bayespoint.engines import Run
-from bayespoint.gpu.arrays import scaled
 from bayespoint.gpu.devices import memory_errors_in_words
 from bayespoint.kernels import Kernel
 from bayespoint.posteriors import Posterior
@@ -351,7 +350,7 @@ class Model:
         if self.columns is not None:
             points = points[:, self.columns]
         if self.scaling is not None:
-            points = scaled(self.scaling, points)
+            points = self.scaling.transform(points)
         return self.space.transform(points)
 
     def _apply(self, X: Any, function: Callable[[Any], NDArray]) -> NDArray:
