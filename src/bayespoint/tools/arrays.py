@@ -88,6 +88,11 @@ def softmax(scores: Array) -> Array:
     return scores.softmax(-1) if is_tensor(scores) else special.softmax(scores, axis=-1)
 
 
+def squares(rows: Array) -> Array:
+    """Squared lengths of the rows; torch makes many small products of an einsum."""
+    return rows.square().sum(1) if is_tensor(rows) else np.einsum("nd,nd->n", rows, rows)
+
+
 def largest(values: Array) -> float:
     """The largest absolute value; 0 if there are none."""
     return float(max(values.max(), -values.min())) if min(values.shape) else 0.0
