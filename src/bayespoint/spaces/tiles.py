@@ -4,7 +4,7 @@ Every matrix product here has a fixed shape, ``UNIT`` rows by ``TILE`` columns (
 and runs on one BLAS thread; several tiles run side by side. Apart from speed this makes a kernel
 value depend on its two points alone, to the bit: the rounding of a BLAS product changes with its
 shape and with its number of threads. (Not with every BLAS: the float32 product of OpenBLAS for AVX2
-also rounds by the place in the block.)
+also rounds by the place in the block; see the page on limits.)
 """
 
 from __future__ import annotations

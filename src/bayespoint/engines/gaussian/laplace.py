@@ -118,6 +118,11 @@ class LaplaceApproximation(Engine):
     prior_covariance: ArrayLike | None = None
     intercept_scale: float | None = None
 
+    @property
+    def likelihood(self) -> LogisticLikelihood:
+        """How labels of one task come from its outputs."""
+        return LogisticLikelihood()
+
     def check(self) -> None:
         """Raise a ValueError for a parameter that is not allowed."""
         check_number(self, "tol", low=0, closed="neither")
@@ -134,7 +139,7 @@ class LaplaceApproximation(Engine):
             return self._run_jointly(space, targets, request)
         n_points, n_tasks = targets.shape
         before = known_before(self, space, n_tasks, request.start, LogisticLikelihood)
-        self._check_range(space, before)
+        self.check_outputs_range(space, before)
         weight = request.weights(n_points)
         in_span = spans(space, before)
 
@@ -145,7 +150,7 @@ class LaplaceApproximation(Engine):
             return span.lift(mode.result(), prior), mode.ending
 
         size = space.n_coordinates**2
-        return learn_tasks(self, learn, n_tasks, "steps", LogisticLikelihood(), request, size)
+        return learn_tasks(self, learn, n_tasks, "steps", self.likelihood, request, size)
 
     def _run_jointly(
         self, space: BasisSpace, targets: NDArray[np.int8], request: Request
@@ -160,7 +165,7 @@ class LaplaceApproximation(Engine):
         likelihood = SoftmaxLikelihood()
         return run_jointly(self, space, targets, request, likelihood, "steps", learn)
 
-    def _check_range(self, space: Coordinates, before: list[GaussianPrior]) -> None:
+    def check_outputs_range(self, space: Coordinates, before: list[GaussianPrior]) -> None:
         """Refuse numbers whose fourth powers overflow."""
         feature = space.largest
         scale = max(float(np.abs(prior.root).max()) for prior in before)
