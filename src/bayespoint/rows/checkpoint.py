@@ -71,6 +71,28 @@ class Checkpoint:
         self.path.unlink(missing_ok=True)
 
 
+def packed(key: str, value: Any) -> dict[str, np.ndarray]:
+    """A value as arrays of a checkpoint: one array, or one for each block."""
+    if is_of_blocks(value):
+        return {f"{key}{k}": one for k, one in enumerate(value)}
+    return {key: np.array(value)}
+
+
+def unpacked(key: str, value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+    """What was packed, of the kind that ``value`` is."""
+    if is_of_blocks(value):
+        return [arrays[f"{key}{k}"] for k in range(len(value))]
+    if isinstance(value, np.ndarray):
+        return arrays[key]
+    found = arrays[key].tolist()
+    return type(value)(*found) if isinstance(value, tuple) else found
+
+
+def is_of_blocks(value: Any) -> bool:
+    """Whether a value is a list with an array for each block."""
+    return isinstance(value, list) and any(isinstance(one, np.ndarray) for one in value)
+
+
 def lines(identity: Mapping[str, Any]) -> dict[str, str]:
     """Values as text of one line each."""
     return {name: " ".join(str(value).split()) for name, value in identity.items()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,10 +13,10 @@ from bayespoint.engines import ExpectationPropagation
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.engines.gaussian.sites import COLLAPSED, HALVINGS
 from bayespoint.engines.gaussian.sweeps import Sweeps, iterate
-from bayespoint.engines.gaussian.tasks import ACTIVE, TaskResult, gather, log_evidence, run_of
+from bayespoint.engines.gaussian.tasks import ACTIVE, TaskResult, log_evidence
 from bayespoint.exceptions import ClusterError
 from bayespoint.rows.executor import BlockFunction
-from bayespoint.rows.fit import BlockFit, Learned
+from bayespoint.rows.fit import BlockFit, Learned, State
 from bayespoint.rows.sweeps import STEPS, Belief, Order, SitesOfBlock, summarise, sweep, sweep_rows
 from bayespoint.spaces.coordinates import inverse_root
 
@@ -81,18 +80,18 @@ class BlockSites:
         Whether the cavity of a site of weight k lacks one of k copies, or all if k < 1.
     radius : float
         Standard deviation of the outputs before any label is seen, the largest.
-    sites : list of ndarray or None
-        What is kept of each block.
+    sites : list of ndarray
+        What is kept of each block; empty if nothing is.
     """
 
-    STATE = ("precision", "pull", "mean", "factor", "takes_copies", "radius")
+    STATE = ("precision", "pull", "mean", "factor", "takes_copies", "radius", "sites")
 
     def __init__(self, kind: Kind, task: int, prior: GaussianPrior, sizes: list[int]) -> None:
         self.kind, self.task, self.prior = kind, task, prior
         self.takes_copies, self.radius = False, 0.0
         self.left = np.inf  # the largest move of a site, or of the posterior, as a visit finds it
         d = len(prior.mean)
-        self.sites: list[SitesOfBlock] | None = None
+        self.sites: list[SitesOfBlock] = []
         if kind is not FOUND:
             self.sites = [np.zeros((2, n if kind.keeps_rows else d)) for n in sizes]
         self._new: list[SitesOfBlock] | None = None
@@ -118,7 +117,7 @@ class BlockSites:
         self._is_lost = bool(np.isinf(sums.largest[place]))
         self.left = self._distance() if self.kind is FOUND else float(sums.largest[place])
         self.radius = max(self.radius, float(np.sqrt(sums.widest[place])))
-        if self.sites is not None:
+        if self.sites:
             self._new = [of_block[place] for of_block in new]
 
     def moves_left(self, tol: float) -> float:
@@ -145,7 +144,7 @@ class BlockSites:
                 part /= 2
         else:
             raise LinAlgError("no step leaves a posterior")
-        if self.sites is not None and self._new is not None:
+        if self._new is not None:
             before, after = self.sites, self._new
             if part < 1:
                 pairs = zip(before, after, strict=True)
@@ -201,10 +200,7 @@ def learn(fit: BlockFit, engine: ExpectationPropagation) -> Learned:
     rounds = Rounds(fit, engine)
     with fit.monitor.running(engine.max_iter, "sweeps"):
         iterate(engine, rounds.tasks, rounds, rounds.visit, rounds.keep)
-    result = rounds.result()
-    if result.run.converged:
-        fit.complete()
-    return result
+    return rounds.result()
 
 
 def keeps_sites(engine: ExpectationPropagation, n_rows: int, n_weights: int) -> bool:
@@ -231,11 +227,10 @@ class Rounds:
             )
             for i, prior in enumerate(fit.priors)
         ]  # fmt: skip
-        self.round = 0
         self.should_stop, self.began = False, time.perf_counter()
-        saved = fit.load()
-        if saved is not None:
-            self.restore(saved)
+        self.round = fit.load(self.state())
+        for task in self.tasks:  # what it ended for is forgotten unless it converged
+            task.reason = "" if task.reason == "" else ACTIVE
 
     def visit(self, active: list[Sweeps]) -> None:
         """Read all blocks once, and find where the sites of these tasks should be."""
@@ -243,7 +238,7 @@ class Rounds:
         try:
             new, sums = self.run(self.kind.visit, active)
         except (KeyboardInterrupt, ClusterError):
-            self.save(now=True)
+            self.fit.save(self.round, self.state(), now=True)
             raise
         for place, task in enumerate(active):
             task.sites.see(sums, place, new)
@@ -267,7 +262,7 @@ class Rounds:
     def keep(self) -> None:
         """Write a checkpoint after a round, if it is time, and tell the monitor."""
         if any(task.reason != "" for task in self.tasks):
-            self.save(now=self.should_stop)
+            self.fit.save(self.round, self.state(), now=self.should_stop)
         largest = max(task.sites.left for task in self.tasks)
         self.fit.advance(self.round, self.engine.max_iter, largest, self.began)
 
@@ -280,36 +275,10 @@ class Rounds:
             for task, constant, error in zip(self.tasks, sums.constant, errors, strict=True)
         ]
         endings = [self.engine.ending(*both) for both in zip(self.tasks, errors, strict=True)]
-        return Learned(
-            gather(results, self.engine.likelihood, None),
-            run_of(results, endings, "sweeps", self.engine.tol),
-            left_out,
-            self.fit.thinning.step,
-        )
+        return self.fit.learned(self.engine, results, endings, "sweeps", left_out)
 
-    def save(self, *, now: bool = False) -> None:
-        """Write a checkpoint, if it is time."""
-        if self.fit.checkpoint is None:
-            return
-        arrays: dict[str, Any] = {"round": np.array(self.round)}
-        for i, task in enumerate(self.tasks):
-            for name in ("share", "changes", "reason"):
-                arrays[f"task{i}_{name}"] = np.array(getattr(task, name))
-            for name in BlockSites.STATE:
-                arrays[f"task{i}_{name}"] = np.array(getattr(task.sites, name))
-            arrays |= {f"task{i}_sites{k}": one for k, one in enumerate(task.sites.sites or [])}
-        self.fit.save(arrays, now=now)
-
-    def restore(self, saved: Mapping[str, np.ndarray]) -> None:
-        """Go on from a checkpoint; what it ended for is forgotten unless it converged."""
-        self.round = int(saved["round"])
-        for i, task in enumerate(self.tasks):
-            for name in ("share", "changes", "reason"):
-                setattr(task, name, saved[f"task{i}_{name}"].tolist())
-            task.reason = "" if task.reason == "" else ACTIVE
-            for name in BlockSites.STATE:
-                found = saved[f"task{i}_{name}"]
-                setattr(task.sites, name, found if found.ndim else found.item())
-            if task.sites.sites is not None:
-                count = range(len(task.sites.sites))
-                task.sites.sites = [saved[f"task{i}_sites{k}"] for k in count]
+    def state(self) -> State:
+        """What a checkpoint keeps."""
+        sweeps = [(task, f"task{i}", Sweeps.STATE) for i, task in enumerate(self.tasks)]
+        sites = [(task.sites, f"task{i}", BlockSites.STATE) for i, task in enumerate(self.tasks)]
+        return [*sweeps, *sites]

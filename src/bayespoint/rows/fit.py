@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -13,15 +13,19 @@ import numpy as np
 
 from bayespoint.engines import Run
 from bayespoint.engines.gaussian.prior import GaussianPrior
+from bayespoint.engines.gaussian.tasks import Ending, TaskResult, gather, run_of
 from bayespoint.posteriors import GaussianPosterior
 from bayespoint.rows.base import Blocks
-from bayespoint.rows.checkpoint import Checkpoint
+from bayespoint.rows.checkpoint import Checkpoint, packed, unpacked
 from bayespoint.rows.design import Design
 from bayespoint.rows.executor import BlockFunction, Executor
 from bayespoint.rows.sweeps import LeftOut, Thinning
 from bayespoint.tools.monitor import Monitor
 
 LONG = 1.0  # seconds of a round that is worth a message
+
+# What a checkpoint keeps: objects, the prefix of their names in the file, names of attributes.
+State = Sequence[tuple[Any, str, Sequence[str]]]
 
 
 class Learned(NamedTuple):
@@ -99,21 +103,28 @@ class BlockFit:
             "prior, scaling or set of classes": checksum([one.tolist() for one in model]),
         }
 
-    def load(self) -> Mapping[str, np.ndarray] | None:
-        """The last checkpoint of this fit, if there is one."""
-        if self.checkpoint is None:
-            return None
-        found = self.checkpoint.load(self.identity)
-        if found is not None:
-            self.monitor.tell(
-                f"going on from round {int(found['round'])} of {self.checkpoint.path}"
-            )
-        return found
+    def load(self, state: State) -> int:
+        """Set what the last checkpoint of this fit has, if there is one; its round, or 0."""
+        found = None if self.checkpoint is None else self.checkpoint.load(self.identity)
+        if self.checkpoint is None or found is None:
+            return 0
+        done = int(found["round"])
+        self.monitor.tell(f"going on from round {done} of {self.checkpoint.path}")
+        for owner, prefix, names in state:
+            for name in names:
+                value = unpacked(f"{prefix}_{name}", getattr(owner, name), found)
+                setattr(owner, name, value)
+        return done
 
-    def save(self, arrays: Mapping[str, Any], *, now: bool = False) -> None:
+    def save(self, done: int, state: State, *, now: bool = False) -> None:
         """Save a round, if it is time."""
-        if self.checkpoint is not None:
-            self.checkpoint.save(self.identity, arrays, now=now)
+        if self.checkpoint is None:
+            return
+        arrays = {"round": np.array(done)}
+        for owner, prefix, names in state:
+            for name in names:
+                arrays |= packed(f"{prefix}_{name}", getattr(owner, name))
+        self.checkpoint.save(self.identity, arrays, now=now)
 
     def advance(self, done: int, of: int, change: float, began: float) -> None:
         """Tell the monitor that a round is done, in words if it took long."""
@@ -122,10 +133,20 @@ class BlockFit:
             self.monitor.tell(f"round {done} took {seconds:.0f} s, largest move {change:.1e}")
         self.monitor.update(min(done, of))
 
-    def complete(self) -> None:
-        """Remove the checkpoint of a fit that is complete."""
-        if self.checkpoint is not None:
+    def learned(
+        self,
+        engine: Any,
+        results: Sequence[TaskResult],
+        endings: Sequence[Ending],
+        unit: str,
+        left_out: list[LeftOut],
+    ) -> Learned:
+        """The result of all tasks; the checkpoint of a fit that is complete goes."""
+        run = run_of(results, endings, unit, engine.tol)
+        if run.converged and self.checkpoint is not None:
             self.checkpoint.remove()
+        posterior = gather(results, engine.likelihood, None)
+        return Learned(posterior, run, left_out, self.thinning.step)
 
 
 def checksum(values: Any) -> int:

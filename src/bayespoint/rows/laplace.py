@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,17 +15,15 @@ from bayespoint.engines import LaplaceApproximation
 from bayespoint.engines.gaussian.logistic import left_out_log_probability
 from bayespoint.engines.gaussian.newton import NEAR, Descent, LineSearch, Local, find_modes
 from bayespoint.engines.gaussian.prior import GaussianPrior
-from bayespoint.engines.gaussian.tasks import ACTIVE, TaskResult, gather, run_of
+from bayespoint.engines.gaussian.tasks import ACTIVE, TaskResult
 from bayespoint.likelihoods import LogisticLikelihood
 from bayespoint.rows.base import Block
 from bayespoint.rows.design import Design
 from bayespoint.rows.executor import BlockFunction, Sums
-from bayespoint.rows.fit import BlockFit, Learned
+from bayespoint.rows.fit import BlockFit, Learned, State
 from bayespoint.rows.sweeps import LeftOut, Look, SummarySums, Thinning, summary
 
 AT_FIRST = LineSearch(-np.inf)  # whatever the slope is, it is flat beside this one
-ARRAYS = ("u", "step", "root")
-KEPT = (*ARRAYS, "search", "decrement", "changes", "reason")  # of a task, in a checkpoint
 
 
 class Place(NamedTuple):
@@ -122,6 +120,8 @@ class BlockMode(Descent):
     The coordinates are those in which the prior is N(0, I): w = m + R u.
     """
 
+    STATE = ("u", "step", "root", "search", "decrement", "changes", "reason")
+
     def __init__(self, task: int, prior: GaussianPrior) -> None:
         super().__init__()
         self.task, self.prior, d = task, prior, len(prior.mean)
@@ -180,10 +180,7 @@ def learn(fit: BlockFit, engine: LaplaceApproximation) -> Learned:
     steps = Steps(fit, engine)
     with fit.monitor.running(engine.max_iter, "steps"):
         find_modes(steps.modes, steps.visit, engine, fit.monitor.should_stop, steps.keep)
-    result = steps.result()
-    if result.run.converged:
-        fit.complete()
-    return result
+    return steps.result()
 
 
 class Steps:
@@ -192,11 +189,10 @@ class Steps:
     def __init__(self, fit: BlockFit, engine: LaplaceApproximation) -> None:
         self.fit, self.engine = fit, engine
         self.modes = [BlockMode(task, prior) for task, prior in enumerate(fit.priors)]
-        self.round = 0
         self.began, self.largest = time.perf_counter(), 0.0  # of the current round
-        saved = fit.load()
-        if saved is not None:
-            self.restore(saved)
+        self.round = fit.load(self.state())
+        for mode in self.modes:  # what it ended for is forgotten unless it converged
+            mode.reason = "" if mode.reason == "" else ACTIVE
 
     def run(self, function: BlockFunction, places: list[Place]) -> tuple[list[Any], Any]:
         """One visit of all blocks."""
@@ -213,21 +209,12 @@ class Steps:
     def keep(self) -> None:
         """Write a checkpoint (it is small, so after every round), and tell the monitor."""
         self.round += 1
-        arrays = {"round": np.array(self.round)}
-        for mode in self.modes:
-            arrays |= {f"task{mode.task}_{name}": np.array(getattr(mode, name)) for name in KEPT}
-        self.fit.save(arrays, now=True)
+        self.fit.save(self.round, self.state(), now=True)
         self.fit.advance(self.round, self.engine.max_iter, self.largest, self.began)
 
-    def restore(self, saved: Mapping[str, np.ndarray]) -> None:
-        """Go on from a checkpoint; what it ended for is forgotten unless it converged."""
-        self.round = int(saved["round"])
-        for mode in self.modes:
-            for name in KEPT:
-                found, is_array = saved[f"task{mode.task}_{name}"], name in ARRAYS
-                setattr(mode, name, found if is_array else found.tolist())
-            mode.search = LineSearch(*mode.search)
-            mode.reason = "" if mode.reason == "" else ACTIVE
+    def state(self) -> State:
+        """What a checkpoint keeps."""
+        return [(mode, f"task{mode.task}", BlockMode.STATE) for mode in self.modes]
 
     def result(self) -> Learned:
         """The Gaussians at the ends of the last steps, from one more visit of all blocks."""
@@ -235,6 +222,5 @@ class Steps:
         left_out, sums = self.run(summarise_modes, ends)
         pairs = zip(self.modes, ends, strict=True)
         results = [mode.result(end, sums) for mode, end in pairs]
-        posterior = gather(results, LogisticLikelihood(), None)
-        run = run_of(results, [mode.ending for mode in self.modes], "steps", self.engine.tol)
-        return Learned(posterior, run, left_out, self.fit.thinning.step)
+        endings = [mode.ending for mode in self.modes]
+        return self.fit.learned(self.engine, results, endings, "steps", left_out)

@@ -118,6 +118,11 @@ class LaplaceApproximation(Engine):
     prior_covariance: ArrayLike | None = None
     intercept_scale: float | None = None
 
+    @property
+    def likelihood(self) -> LogisticLikelihood:
+        """How labels of one task come from its outputs."""
+        return LogisticLikelihood()
+
     def check(self) -> None:
         """Raise a ValueError for a parameter that is not allowed."""
         check_number(self, "tol", low=0, closed="neither")
@@ -145,7 +150,7 @@ class LaplaceApproximation(Engine):
             return span.lift(mode.result(), prior), mode.ending
 
         size = space.n_coordinates**2
-        return learn_tasks(self, learn, n_tasks, "steps", LogisticLikelihood(), request, size)
+        return learn_tasks(self, learn, n_tasks, "steps", self.likelihood, request, size)
 
     def _run_jointly(
         self, space: BasisSpace, targets: NDArray[np.int8], request: Request

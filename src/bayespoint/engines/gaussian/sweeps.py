@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,8 @@ class Sweeps:
     reason : str
         Why they ended; empty if they converged.
     """
+
+    STATE: ClassVar = ("share", "changes", "reason")  # what a checkpoint keeps
 
     sites: Any
     share: float
