@@ -124,7 +124,7 @@ def steps(mnist: Mnist) -> None:
     spent: dict[str, list[float]] = {}
     parts = {
         "points: type, NaN": (points, "device_points"),
-        "kernel and points prepared": (DeviceSpace, "fit_on_device"),
+        "kernel and points prepared": (DeviceSpace, "fit"),
         "all kernel rows": (rows.DeviceRows, "load_all"),
         "permutations (beside the rows)": (waves, "permutations"),
         "perceptrons": (perceptrons.DeviceRounds, "_advance"),
@@ -192,7 +192,7 @@ def accuracy(mnist: Mnist) -> None:
     kernel = PolynomialKernel(degree=5, gamma=1.0, coef0=1.0, normalize=True)
     found = []
     for name, some in (("pixels (one product)", X), ("any floats (three products)", noisy)):
-        ready = kernels.fitted(kernel, some)
+        ready = kernels.on_grid(kernel.fitted(some), some)
         prepared = kernels.prepare(ready, some)
         values = kernels.block(ready, prepared.take(slice(0, 1000)), prepared)
         exact = some.double()

@@ -93,7 +93,7 @@ def test_a_basis_of_some_points_is_that_of_the_cpu(name, n_components, device, m
     assert np.array_equal(here.pivots, there.pivots)
     assert np.allclose(here.Z, there.Z.cpu(), atol=1e-6)
     assert np.isclose(here.left, there.left, atol=1e-10)
-    assert np.allclose(here.points.rows, there.points.rows)
+    assert np.allclose(here.points.rows, there.points.rows.cpu())
 
 
 # A basis of some points has no ridge.

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
-from bayespoint.classifier.calibration import expected_scores, expected_scores_of_parts
+from bayespoint.classifier.calibration import expected_scores
+from bayespoint.codings import make_coding
 from bayespoint.gpu import log_odds as on_device
 from bayespoint.gpu import source
-from bayespoint.gpu.forecasts import oob_forecasts
+from bayespoint.posteriors import FirstVisits, SampledPosterior
 from bayespoint.posteriors.log_odds import learn_log_odds
+from bayespoint.tools import arrays
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -50,19 +52,23 @@ def test_what_they_are_expected_to_score(t, device):
     outputs, targets, weight = problem(500, t)
     log_odds = learn_log_odds(outputs, targets, weight)
     codes = (targets[:, 0] > 0).astype(int) if t == 1 else targets.argmax(axis=1)
-    there = log_odds(torch.tensor(outputs, device=device))
-    scores, forecasts = oob_forecasts(there, codes, weight, 1.0)
-    decision = log_odds(outputs)
-    assert np.allclose(scores.cpu(), decision, equal_nan=True)
+    posterior = SampledPosterior(np.zeros((1, 1, t)), FirstVisits.none(500, t), log_odds)
+    coding = make_coding(np.arange(max(2, t)))
+    decision, there = log_odds(outputs), log_odds(torch.tensor(outputs, device=device))
     known = np.isfinite(decision).all(axis=1)
+    found = []
+    for one in (decision, there):
+        answers = posterior.log_probability(one, "bayes_point")
+        scores, p = coding.scores(one, *answers), coding.probabilities(*answers)
+        assert np.allclose(arrays.to_host(scores), decision, equal_nan=True)
+        which, labels, copies = (arrays.beside(one, part) for part in (known, codes, weight))
+        found.append(expected_scores(p[which], labels[which], 1e-200 * copies[which]))
     both = np.concatenate([0 * decision, decision], axis=1) if t == 1 else decision
     p = np.exp(both[known]) / np.exp(both[known]).sum(axis=1, keepdims=True)
     expected = expected_scores(p, codes[known], weight[known])
-    found = expected_scores_of_parts([forecasts])
     for name in ("error", "log_loss"):
-        assert np.allclose(found[name], expected[name])
-    light = oob_forecasts(there, codes, 1e-200 * weight, 1.0)[1]
-    assert np.allclose(expected_scores_of_parts([light])["error"], expected["error"])
+        assert np.allclose(found[0][name], expected[name])
+        assert np.allclose(found[1][name], expected[name])
 
 
 def logistic_problem(t, device, n=1200):

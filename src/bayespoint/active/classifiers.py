@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.tools.pipelines import n_rows, split_pipeline
 
 CHUNK = 1024  # points at a time, for outputs of all samples of the posterior
 
 
-def unwrap(clf: Any, X: Any) -> tuple[Any, Any]:
+def unwrap(clf: Any, X: Any) -> tuple[BayesPointClassifier, Any]:
     """The fitted classifier, and the points transformed by the pipeline before it."""
     check_classifier(clf)
     check_is_fitted(clf)
@@ -45,20 +46,22 @@ def in_chunks(X: Any) -> Iterator[Any]:
         yield X[begin : begin + CHUNK]
 
 
-def probabilities(classifier: Any, outputs: NDArray) -> NDArray[np.float64]:
+def probabilities(classifier: BayesPointClassifier, outputs: NDArray) -> NDArray[np.float64]:
     """p(y | x, w) of classifiers w from their outputs, (n_classifiers, n_points, n_classes)."""
     log_yes, log_no = classifier.posterior_.likelihood.log_likelihood(outputs)
     single = classifier.coding_.probabilities(log_yes, log_no, temperature=1.0)
     return np.moveaxis(single, 1, 0)
 
 
-def votes(classifier: Any, outputs: NDArray) -> NDArray[np.bool_]:
+def votes(classifier: BayesPointClassifier, outputs: NDArray) -> NDArray[np.bool_]:
     """Whether each classifier predicts each class, (n_classifiers, n_points, n_classes)."""
     decided = classifier.coding_.decide(np.moveaxis(outputs, 1, 0))
     return decided[..., None] == np.arange(len(classifier.classes_))
 
 
-def drawn_outputs(classifier: Any, X: Any, n_draws: int, seed: int) -> NDArray[np.float64]:
+def drawn_outputs(
+    classifier: BayesPointClassifier, X: Any, n_draws: int, seed: int
+) -> NDArray[np.float64]:
     """Outputs of ``n_draws`` classifiers, shape (n_points, n_draws, n_tasks).
 
     If the posterior has no more samples than that, all of them are used.

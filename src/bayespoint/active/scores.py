@@ -10,6 +10,7 @@ from scipy.special import entr
 from sklearn.utils import check_random_state
 
 from bayespoint.active.classifiers import drawn_outputs, in_chunks, probabilities, unwrap
+from bayespoint.classifier.estimator import BayesPointClassifier
 
 
 def entropy(clf: Any, X: Any) -> NDArray[np.float64]:
@@ -53,7 +54,7 @@ def entropy(clf: Any, X: Any) -> NDArray[np.float64]:
     return entr(vote_shares(classifier, X)).sum(axis=1)
 
 
-def vote_shares(classifier: Any, X: Any) -> NDArray[np.float64]:
+def vote_shares(classifier: BayesPointClassifier, X: Any) -> NDArray[np.float64]:
     """Share of classifiers that predict each class; rows sum to 1."""
     return np.concatenate([classifier.class_shares(part) for part in in_chunks(X)])
 

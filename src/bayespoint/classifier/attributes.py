@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import partial, wraps
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.utils.validation import check_is_fitted
 
-from bayespoint.classifier.calibration import expected_scores, expected_scores_of_parts
-from bayespoint.classifier.inputs import new_points
+from bayespoint.classifier.calibration import expected_scores
 from bayespoint.classifier.model import Model
 from bayespoint.classifier.problem import Problem
-from bayespoint.gpu.arrays import deviations, like, to_numpy
-from bayespoint.gpu.forecasts import oob_forecasts
+from bayespoint.exceptions import TaskWarning, warn_user
+from bayespoint.gpu.arrays import to_numpy
 from bayespoint.posteriors import MixturePosterior
 from bayespoint.spaces import DualSpace
-from bayespoint.tools.arrays import is_tensor, to_host
+from bayespoint.spaces.scaling import Scaling
+from bayespoint.tools.arrays import beside, is_tensor, namespace, to_host
 from bayespoint.tools.numbers import TINY
 
 MOST_SLOPES = 200  # points at which slopes are computed
@@ -66,11 +64,8 @@ WHEN = {
 
 
 def attribute(classifier: Any, name: str) -> Any:
-    """The value of a classifier's fitted attribute; an AttributeError says when it is there."""
-    model = vars(classifier).get("model_")
-    if model is None or name not in ATTRIBUTES:
-        return object.__getattribute__(classifier, name)  # its error says why it is not there
-    value = ATTRIBUTES[name](model)
+    """A fitted attribute of a classifier; an AttributeError says when it is there."""
+    value = ATTRIBUTES[name](classifier.model_)
     if value is None:
         owner = type(classifier).__name__
         raise AttributeError(f"{owner!r} object has no attribute {name!r}: {WHEN[name]}")
@@ -89,28 +84,13 @@ def unchanged_on_failure(estimator: Any) -> Iterator[None]:
         raise
 
 
-def is_fitted(classifier: Any) -> bool:
-    """Whether a classifier has a model."""
-    return "model_" in vars(classifier)
-
-
-def has_samples(classifier: Any) -> bool:
-    """Whether the posterior of a classifier consists of samples."""
-    return classifier.posterior_.n_samples is not None
-
-
-def answer(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of models as one of classifiers: points are checked, and answers lie where X is."""
-
-    @wraps(method)
-    def of_classifier(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
-        check_is_fitted(self)
-        model = self.model_
-        if model.decision != self.decision:  # it was set after the fit
-            model = replace(model, decision=self.decision)
-        return like(X, method(model, new_points(self, X), *args, **kwargs))
-
-    return of_classifier
+def warn_of(model: Model) -> None:
+    """Warn of what went wrong in a fit, with the names of the tasks."""
+    names = model.coding.task_names
+    for warning in model.run.warnings:
+        if isinstance(warning, TaskWarning):
+            warning.name = names[warning.task] if len(names) > 1 else None
+        warn_user(warning)
 
 
 def facts_of(model: Model, problem: Problem, choice: Any = None) -> dict[str, Any]:
@@ -152,25 +132,23 @@ def out_of_bag(model: Model, problem: Problem) -> dict[str, Any]:
     """Decisions by classifiers that have not learned from a point, if the posterior has them."""
     posterior: Any = model.posterior
     codes, weight, given = problem.codes, problem.weight, problem.given
-    visits = vars(posterior).pop("device_visits", None)
-    if visits is not None and model.decision == "bayes_point":
-        log_odds = posterior.log_odds(visits.honest_outputs)
-        there, forecasts = oob_forecasts(log_odds, codes, weight, model.coding.temperature)
-        later = {"oob_decision_function": lambda: at_given_points(to_host(there), given)}
-        known = bool(forecasts[-1].any())
-        return later | (with_accuracy(expected_scores_of_parts([forecasts])) if known else {})
     decision = posterior.oob_decision(model.decision)
+    vars(posterior).pop("device_visits", None)
     if decision is None:
         return {}
     log_yes, log_no = posterior.log_probability(decision, model.decision)
     all_scores = model.coding.scores(decision, log_yes, log_no)
-    facts: dict[str, Any] = {"oob_decision_function": at_given_points(all_scores, given)}
-    known = np.isfinite(decision).all(axis=1)
+    facts: dict[str, Any] = {
+        "oob_decision_function": lambda: at_given_points(to_host(all_scores), given)
+    }
+    known = namespace(decision).isfinite(decision).all(axis=1)
     if not known.any():
         return facts
     probabilities = model.coding.probabilities(log_yes[known], log_no[known])
-    copies = None if weight is None else weight[known]
-    return facts | with_accuracy(expected_scores(probabilities, codes[known], copies))
+    copies = None if weight is None else beside(decision, weight)[known]
+    return facts | with_accuracy(
+        expected_scores(probabilities, beside(decision, codes)[known], copies)
+    )
 
 
 def with_accuracy(expected: dict[str, Any]) -> dict[str, Any]:
@@ -228,7 +206,7 @@ def relevance_in(
             return None
     steepest = max(max(float(np.abs(one).max()) for one in slopes), TINY)  # squares do not overflow
     squares = np.mean([np.square(one / steepest).mean(axis=0) for one in slopes], axis=0)
-    share = np.sqrt(squares) * (deviations(X) if spread is None else spread)
+    share = np.sqrt(squares) * (Scaling.deviations(X) if spread is None else spread)
     relevance = np.square(share / max(share.max(), TINY))
     total = relevance.sum()
     return relevance / total if total > 0 else np.full(len(relevance), 1 / len(relevance))

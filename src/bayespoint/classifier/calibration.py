@@ -13,6 +13,7 @@ from scipy.special import betaincinv, log_softmax, ndtri
 
 from bayespoint.codings import Coding
 from bayespoint.rows.sweeps import LeftOut
+from bayespoint.tools.arrays import Array, beside, namespace
 from bayespoint.tools.numbers import TINY
 
 WIDEST = 2.0  # bound on |log T|
@@ -206,7 +207,7 @@ def expected_scores(
     >>> print(scores["error"], "|", scores["log_loss"])
     0.2 (0.127 to 0.292) | 0.5 (0.359 to 0.642)
     """
-    copies = np.ones(len(codes)) if weight is None else weight
+    copies = beside(probabilities, np.ones(len(codes))) if weight is None else weight
     copies = copies / copies.max()  # squares of tiny weights are 0
     return expected_scores_of_parts([(probabilities, codes, copies)])
 
@@ -218,11 +219,11 @@ def expected_scores_of_parts(parts: Iterable[Part]) -> dict[str, Estimate]:
     """
     sums: Any = 0.0
     for p, codes, copies in parts:
-        losses = log_losses(p)
-        ones, seen = 0 * copies + 1, of_classes(losses, codes)
+        xp, losses = namespace(p), log_losses(p)
+        ones, seen = 0 * copies + 1, losses[xp.arange(len(codes), device=codes.device), codes]
         wrong = ones * (p.argmax(1) != codes)
         mean, square = (p * losses).sum(1), (p * losses**2).sum(1)  # if labels came from p
-        sums = sums + copies @ side_by_side(ones, copies, wrong, seen, seen**2, mean, square)
+        sums = sums + copies @ xp.column_stack((ones, copies, wrong, seen, seen**2, mean, square))
     total, squares, *means = sums.tolist()
     wrong, seen, seen_square, mean, square = np.divide(means, total).tolist()
     n = total**2 / squares  # points of equal weight that say as much
@@ -230,26 +231,9 @@ def expected_scores_of_parts(parts: Iterable[Part]) -> dict[str, Estimate]:
     return estimates(n, wrong, seen, float(spread))
 
 
-def log_losses(p: Any) -> Any:
-    """-log p, which is finite, of an array or a tensor."""
-    p = p.clip(TINY)
-    return -(np.log(p) if isinstance(p, np.ndarray) else p.log())
-
-
-def of_classes(losses: Any, codes: Any) -> Any:
-    """The loss of each point's class."""
-    if isinstance(losses, np.ndarray):
-        return losses[np.arange(len(codes)), codes]
-    return losses.gather(1, codes[:, None])[:, 0]
-
-
-def side_by_side(*columns: Any) -> Any:
-    """Arrays or tensors as the columns of a matrix."""
-    if isinstance(columns[0], np.ndarray):
-        return np.column_stack(columns)
-    import torch
-
-    return torch.column_stack(columns)
+def log_losses(p: Array) -> Array:
+    """-log p, which is finite."""
+    return -namespace(p).log(p.clip(TINY))
 
 
 def estimates(n: float, wrong: float, loss: float, spread: float) -> dict[str, Estimate]:

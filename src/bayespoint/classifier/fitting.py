@@ -24,7 +24,7 @@ from bayespoint.classifier.parameters import Parameters
 from bayespoint.classifier.problem import Problem
 from bayespoint.codings import TEMPERATURES, Coding
 from bayespoint.engines import Engine, Request, Run
-from bayespoint.gpu.arrays import scaled, to_numpy
+from bayespoint.gpu.arrays import to_numpy
 from bayespoint.gpu.devices import memory_errors_in_words
 from bayespoint.posteriors import MixturePosterior, Posterior, StreamPosterior
 from bayespoint.rows.executor import current_executor
@@ -64,7 +64,7 @@ def pose(
             "features, and sparse ones would become dense. Set standardize=False."
         )
     scaling = Scaling.of(to_numpy(problem.points), problem.weight)
-    return replace(problem, points=scaled(scaling, problem.points), scaling=scaling)
+    return replace(problem, points=scaling.transform(problem.points), scaling=scaling)
 
 
 def with_engine(parameters: Parameters, problem: Problem, engine: Engine) -> Problem:
@@ -229,7 +229,10 @@ def solve(
     seed: int,
     start: Posterior | None = None,
 ) -> tuple[Posterior, Run]:
-    """Run the engine."""
+    """Run the engine, here or, if it can be, by the executor of the fit."""
+    trainer = None
+    if problem.engine.trains_elsewhere:
+        trainer = current_executor().trainer(problem.given, problem.scaling, space)
     request = Request(
         np.random.default_rng(seed),
         monitor,
@@ -238,7 +241,7 @@ def solve(
         parameters.n_jobs,
         problem.coding.name,
         problem.device,
-        current_executor().trainer(problem.given, problem.scaling, space),
+        trainer,
     )
     with memory_errors_in_words(problem.device):
         return problem.engine.run(space, problem.targets, request)
@@ -280,7 +283,7 @@ def with_losses(
     is_stream = isinstance(posterior, StreamPosterior)
     if parameters.temperature != "auto" or is_stream or parameters.decision == "vote":
         return model
-    if posterior.left_out_log_probability is None or not model.kernel.is_linear:
+    if posterior.left_out_log_probability is None or not model.space.kernel.is_linear:
         return model  # no batch comes after a fit with another kernel
     answers = coding.left_out(posterior.left_out_log_probability, problem.codes)
     losses = temperature_losses(coding.log_odds(*answers), problem.codes, problem.weight)

@@ -13,7 +13,6 @@ from sklearn.utils import check_random_state
 
 from bayespoint.codings import Coding
 from bayespoint.engines import Run
-from bayespoint.gpu.arrays import scaled
 from bayespoint.gpu.devices import memory_errors_in_words
 from bayespoint.kernels import Kernel
 from bayespoint.posteriors import Posterior
@@ -351,7 +350,7 @@ class Model:
         if self.columns is not None:
             points = points[:, self.columns]
         if self.scaling is not None:
-            points = scaled(self.scaling, points)
+            points = self.scaling.transform(points)
         return self.space.transform(points)
 
     def _apply(self, X: Any, function: Callable[[Any], NDArray]) -> NDArray:
@@ -360,8 +359,11 @@ class Model:
         found = []
         with np.errstate(over="ignore", invalid="ignore"):  # what becomes NaN is an error
             for points in parts:
-                with memory_errors_in_words(getattr(points, "device", None)):
+                try:
                     found.append(function(self.transform(points)))
+                except RuntimeError:
+                    with memory_errors_in_words(getattr(points, "device", None)):
+                        raise
         answers = np.concatenate(found, dtype=np.float64)
         lost: NDArray[np.bool_] = np.isnan(answers).reshape(len(answers), -1).max(axis=1)
         if lost.any():

@@ -7,9 +7,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_expit, log_softmax, softmax
+from scipy.special import log_expit, log_softmax
 
 from bayespoint.likelihoods.quadrature import log_rest
+from bayespoint.tools.arrays import Array, softmax
 from bayespoint.tools.attributes import need, number, shaped
 from bayespoint.tools.numbers import TINY
 
@@ -86,11 +87,11 @@ class Coding(ABC):
         """Scores of all classes, shape (n, n_classes); their softmax at temperature 1 is p."""
 
     def probabilities(
-        self, log_yes: NDArray, log_no: NDArray, *, temperature: float | None = None
-    ) -> NDArray[np.float64]:
+        self, log_yes: Array, log_no: Array, *, temperature: float | None = None
+    ) -> Array:
         """Probabilities of the classes, from the log-probabilities of each task."""
         log_odds = self.log_odds(log_yes, log_no)
-        return softmax(log_odds / (temperature or self.temperature), axis=-1)
+        return softmax(log_odds / (temperature or self.temperature))
 
     def log_probabilities(self, log_yes: NDArray, log_no: NDArray) -> NDArray[np.float64]:
         """Their logarithms."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from bayespoint.codings.base import LARGEST, Coding
+from bayespoint.tools.arrays import Array, namespace
 from bayespoint.tools.numbers import TINY
 
 
@@ -53,9 +54,10 @@ class BinaryCoding(Coding):
         """The second class where the score is positive."""
         return (scores[..., 0] > 0).astype(np.intp)
 
-    def log_odds(self, log_yes: NDArray, log_no: NDArray) -> NDArray[np.float64]:
+    def log_odds(self, log_yes: Array, log_no: Array) -> Array:
         """The logarithms of p(no) and p(yes)."""
-        return np.maximum(np.concatenate([log_no, log_yes], axis=-1), -LARGEST)
+        xp = namespace(log_yes)
+        return xp.clip(xp.concatenate([log_no, log_yes], axis=-1), -LARGEST, None)
 
     def vote_shares(self, yes: NDArray) -> NDArray:
         """The shares of "no" and "yes"."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from bayespoint.codings.base import LARGEST, Coding
 from bayespoint.likelihoods.quadrature import share_of_largest
+from bayespoint.tools.arrays import Array, namespace
 
 
 class OneVersusRest(Coding):
@@ -53,13 +54,13 @@ class OneVersusRest(Coding):
         """+1 in the task of the point's class, -1 in all others."""
         return np.take(2 * np.eye(self.n_tasks, dtype=np.int8) - 1, codes, axis=0)
 
-    def scores(self, decision: NDArray, log_yes: NDArray, log_no: NDArray) -> NDArray:
+    def scores(self, decision: Array, log_yes: Array, log_no: Array) -> Array:
         """Log-odds of each class against the rest, comparable between tasks of different scales."""
         return self.log_odds(log_yes, log_no) / self.temperature
 
-    def log_odds(self, log_yes: NDArray, log_no: NDArray) -> NDArray[np.float64]:
+    def log_odds(self, log_yes: Array, log_no: Array) -> Array:
         """Log-odds of each class against the rest."""
-        return np.clip(log_yes - log_no, -LARGEST, LARGEST)
+        return namespace(log_yes).clip(log_yes - log_no, -LARGEST, LARGEST)
 
     def decide(self, scores: NDArray) -> NDArray[np.intp]:
         """The class of the largest score."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.gpu.devices import is_device_array
-from bayespoint.tools.arrays import Array, is_tensor, to_host
+from bayespoint.tools.arrays import Array, is_tensor
 
 SMALL = 1 << 16  # bytes of an array that is copied at once
 STAGE = 1 << 22  # bytes of a piece that is copied through page-locked memory
@@ -144,20 +144,3 @@ def checksum(X: Any) -> tuple[int, int]:
         weighted = weighted + ((bits * factor).sum(dim=1) * places).sum()
     first, second = torch.stack([plain, weighted]).tolist()
     return first, second
-
-
-def scaled(scaling: Any, X: Any) -> Any:
-    """Features less their mean, over their scale, of an array or a tensor."""
-    if not is_tensor(X):
-        return scaling.transform(X)
-    mean, scale = (to_device(array, X.device) for array in (scaling.mean, scaling.scale))
-    return ((X - mean) / scale).to(X.dtype)
-
-
-def deviations(X: Any) -> NDArray[np.float64]:
-    """Standard deviation of each feature, of an array or a tensor; squares do not overflow."""
-    if not is_tensor(X):
-        size = np.maximum(np.abs(X).max(axis=0), np.finfo(np.float64).tiny).astype(np.float64)
-        return size * np.std(X / size, axis=0, dtype=np.float64)
-    size = X.abs().amax(dim=0).double().clamp(min=np.finfo(np.float64).tiny)
-    return to_host(size * (X / size).std(dim=0, correction=0))

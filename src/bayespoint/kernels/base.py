@@ -30,7 +30,7 @@ class Kernel(BaseEstimator, ABC):
     ``normalize`` to this constructor.
 
     Formulas of the package are written for NumPy arrays and torch tensors alike
-    (:func:`~bayespoint.tools.arrays.namespace`), so that kernels work on a GPU as they are.
+    (``namespace`` of ``bayespoint.tools.arrays``), so that kernels work on a GPU as they are.
 
     Parameters
     ----------

@@ -20,6 +20,7 @@ from bayespoint.tools.arrays import (
     is_tensor,
     largest,
     namespace,
+    squares,
 )
 from bayespoint.tools.attributes import finite, need, number, shaped
 from bayespoint.tools.numbers import TINY
@@ -128,8 +129,10 @@ def in_plain_units(values: Array, left_unit: float, right_unit: float) -> Array:
     array([2., 4.])
     """
     log_unit = (left_unit + right_unit) / 2
-    with np.errstate(over="ignore", invalid="ignore"):
-        plain = values * cast(beside(values, np.exp2(log_unit)), values.dtype)
+    plain = values
+    if log_unit:
+        with np.errstate(over="ignore", invalid="ignore"):
+            plain = values * cast(beside(values, np.exp2(log_unit)), values.dtype)
     if not namespace(plain).isfinite(plain).all():
         raise KernelError(
             f"Kernel values of about 1e{log_unit * np.log10(2):.0f} overflow {values.dtype}. "
@@ -208,7 +211,7 @@ def lengths(z: Array) -> Array:
     length = xp.empty(len(z), dtype=xp.float64, device=z.device)
     for part in chunks(z):
         rows = float64(z[part]) / peak
-        length[part] = xp.sqrt(xp.einsum("ij,ij->i", rows, rows))
+        length[part] = xp.sqrt(squares(rows))
     length *= peak
     length[length < TINY] = 0.0  # 1 / length would overflow
     return length

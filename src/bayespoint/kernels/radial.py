@@ -95,7 +95,7 @@ class DistanceKernel(Kernel):
         return Points(z, norm, 0.0, positions(z), largest_exponent / 4)
 
     def block(self, left: Points, right: Points) -> Array:
-        """h(z.z' - |z|^2 / 2 - |z'|^2 / 2)."""
+        """``h(z.z' - |z|^2 / 2 - |z'|^2 / 2)``."""
         return self.profile(exponent(left, right))
 
     def derivative(self, left: Points, right: Points, name: str) -> Array | None:

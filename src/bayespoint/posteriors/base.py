@@ -100,6 +100,6 @@ class Posterior(ABC):
         """Decisions on the training points by classifiers that have not learned from them.
 
         Shape (n_points, n_tasks), NaN where there is no such classifier; None if the engine does
-        not compute them.
+        not compute them. A tensor right after a fit on a device.
         """
         return None

@@ -16,7 +16,7 @@ from bayespoint.gpu.matrix import DeviceKernelMatrix
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors.log_odds import LogOdds
 from bayespoint.posteriors.samples import Samples
-from bayespoint.tools.arrays import is_tensor, kept, to_host
+from bayespoint.tools.arrays import Array, is_tensor, kept, namespace, to_host
 from bayespoint.tools.attributes import finite, need, number, shaped
 
 
@@ -176,9 +176,10 @@ class SampledPosterior(Samples):
         """Probit with the label noise of the ridge; without a ridge the sign decides."""
         return ProbitLikelihood(np.sqrt(self.visits.noise / self.n_samples))
 
-    def oob_decision(self, rule: str) -> NDArray[np.float64] | None:
+    def oob_decision(self, rule: str) -> Array | None:
         """Log-odds of the training points by samples that have not learned from them."""
-        return self.log_odds(self.visits.honest_outputs) if rule == "bayes_point" else None
+        visits = vars(self).get("device_visits") or self.visits
+        return self.log_odds(visits.honest_outputs) if rule == "bayes_point" else None
 
     def decision(self, Z: Any, rule: str) -> NDArray:
         """Log-odds of the mean output, or mean vote."""
@@ -192,11 +193,12 @@ class SampledPosterior(Samples):
         tie_break = np.clip(outputs, -1, 1).mean(axis=1) / self.n_samples
         return np.sign(outputs).mean(axis=1) + tie_break
 
-    def log_probability(self, decision: NDArray, rule: str) -> tuple[NDArray, NDArray]:
+    def log_probability(self, decision: Array, rule: str) -> tuple[Array, Array]:
         """Logistic of the log-odds, or share of the votes."""
         if rule == "bayes_point":
-            soft = np.log1p(np.exp(-np.abs(decision)))
-            return np.minimum(decision, 0.0) - soft, np.minimum(-decision, 0.0) - soft
+            xp = namespace(decision)
+            soft = xp.log1p(xp.exp(-abs(decision)))
+            return xp.clip(decision, None, 0.0) - soft, xp.clip(-decision, None, 0.0) - soft
         return self.log_vote_shares(decision)
 
     def scores(self, decision: NDArray, rule: str, coding: Coding) -> NDArray:

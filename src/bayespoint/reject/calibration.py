@@ -18,7 +18,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from bayespoint.reject.curve import RejectionCurve
 from bayespoint.reject.labels import encode
 from bayespoint.reject.scores import SCORES, estimator_outputs
-from bayespoint.tools.meta_estimators import Delegates
+from bayespoint.tools.meta_estimators import MetaClassifier
 
 # How a threshold was set, as shown to people.
 SOURCES = {
@@ -30,7 +30,7 @@ SOURCES = {
 }
 
 
-class WrapsClassifier(Delegates):
+class WrapsClassifier(MetaClassifier):
     """An estimator that wraps the classifier `estimator` and passes metadata to it."""
 
     _fitted = "estimator_"

@@ -22,7 +22,7 @@ from bayespoint.classifier.attributes import unchanged_on_failure
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
 from bayespoint.selection.jobs import run_jobs
-from bayespoint.tools.meta_estimators import Delegates
+from bayespoint.tools.meta_estimators import MetaClassifier
 from bayespoint.tools.pipelines import split_pipeline
 from bayespoint.tools.validation import check_choice, parameter_error
 
@@ -32,7 +32,7 @@ RULES = ("smoothed", "best")
 
 
 @dataclass(eq=False, repr=False)
-class KnapsackCV(Delegates):
+class KnapsackCV(MetaClassifier):
     """Bayes point machine by knapsacks whose C and beta are chosen by cross-validation.
 
     Messages are passed once for each C and fold. Every beta is then read off the max-marginals
@@ -135,7 +135,7 @@ class KnapsackCV(Delegates):
         inner = super()._inner()
         return BayesPointClassifier(engine=KnapsackPropagation()) if inner is None else inner
 
-    def _machine(self) -> Any:
+    def _machine(self) -> BaseEstimator:
         """The estimator to be cloned, checked: its last step has the engine of this class."""
         if self.estimator is None:
             return BayesPointClassifier(engine=KnapsackPropagation())

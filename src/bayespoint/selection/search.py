@@ -20,11 +20,11 @@ from bayespoint.selection.continuous import Search, search
 from bayespoint.selection.jobs import run_jobs
 from bayespoint.selection.objective import Data, Evaluation, split, with_params
 from bayespoint.selection.ranking import as_table, warn_of_bounds, warn_of_failures
-from bayespoint.tools.meta_estimators import Delegates
+from bayespoint.tools.meta_estimators import MetaClassifier
 
 
 @dataclass(eq=False, repr=False)
-class EvidenceSearch(Delegates):
+class EvidenceSearch(MetaClassifier):
     r"""Search for the parameters under which the labels were most probable.
 
     The evidence :math:`p(y | X, \theta) = \int p(y | X, w, \theta)\, p(w | \theta)\, dw` is how

@@ -24,7 +24,16 @@ from bayespoint.spaces.pivoted_cholesky import (
     partial_cholesky,
     tolerances,
 )
-from bayespoint.tools.arrays import Array, float64, is_tensor, kept, largest, namespace, to_host
+from bayespoint.tools.arrays import (
+    Array,
+    float64,
+    is_tensor,
+    kept,
+    largest,
+    namespace,
+    squares,
+    to_host,
+)
 from bayespoint.tools.attributes import finite, need, number
 from bayespoint.tools.threads import useful_threads
 
@@ -379,7 +388,7 @@ class ProcessSpace(BasisSpace):
         if not self._has_rest:
             return Z
         xp, square = namespace(Z), in_plain_units(new.norm**2, new.log_unit, new.log_unit)
-        rest = square - self.left - xp.einsum("nd,nd->n", Z, Z)
+        rest = square - self.left - squares(Z)
         return with_column(Z, xp.sqrt(xp.clip(rest, 0, None)))
 
 

@@ -13,7 +13,7 @@ from scipy.linalg import LinAlgError, blas, cholesky, lapack
 from bayespoint.gpu import linear_algebra as on_device
 from bayespoint.gpu.arrays import there
 from bayespoint.kernels import Kernel
-from bayespoint.tools.arrays import Array, is_tensor, namespace, to_host
+from bayespoint.tools.arrays import Array, is_tensor, namespace, squares, to_host
 from bayespoint.tools.attributes import integer, need, number
 
 ALL = slice(None)
@@ -131,11 +131,11 @@ class Coordinates:
         variances = np.empty(self.n_points)
         F = there(self.Z_, factor)
         for own, rows in self._parts():
-            if is_triangular and self.device is None:
-                spread = blas.dtrmm(1.0, F.T, rows.T, lower=1)
-            else:
-                spread = F.T @ rows.T
-            variances[own] = to_host(namespace(spread).einsum("dn,dn->n", spread, spread))
+            if self.device is not None:
+                variances[own] = to_host(squares(rows @ F))
+                continue
+            spread = blas.dtrmm(1.0, F.T, rows.T, lower=1) if is_triangular else F.T @ rows.T
+            variances[own] = np.einsum("dn,dn->n", spread, spread)
         return variances
 
     def posterior_root(self, rate: NDArray, prior: NDArray) -> Any:

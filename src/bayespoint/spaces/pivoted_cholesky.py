@@ -18,7 +18,7 @@ from bayespoint.gpu import linear_algebra as on_device
 from bayespoint.gpu.arrays import there
 from bayespoint.kernels import Kernel, Points, in_plain_units
 from bayespoint.spaces.coordinates import DEVICE_PART
-from bayespoint.tools.arrays import Array, float64, is_tensor, namespace, to_host
+from bayespoint.tools.arrays import Array, float64, is_tensor, namespace, squares, to_host
 from bayespoint.tools.memory import check_fits
 from bayespoint.tools.monitor import current_monitor
 from bayespoint.tools.threads import ThreadPool, stop_if_cancelled, thread_pool
@@ -178,8 +178,7 @@ class Decomposition:
         else:  # the rows z = L^-1 k, as columns of a matrix in Fortran's order
             values = blas.dtrsm(1.0, factor, values.T, lower=1, overwrite_b=1).T
         self.Z[own, n_before : n_before + values.shape[1]] = values
-        squares = namespace(values).einsum("nd,nd->n", values, values)
-        self.remainder[own] -= to_host(squares)
+        self.remainder[own] -= to_host(squares(values))
 
     def _values(self, left: Points, right: Points) -> Array:
         values = float64(self.kernel.block(left, right))

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bayespoint.tools.arrays import Array, beside, cast, float64, namespace, to_host
 from bayespoint.tools.attributes import finite, need
+from bayespoint.tools.numbers import TINY
 
 SMALLEST = 1e-250  # scale; weights of features divide by it
 
@@ -43,10 +45,17 @@ class Scaling:
         constant = (scale <= 10 * np.finfo(X.dtype).eps) | (scale * largest < SMALLEST)
         return cls(mean * largest, np.where(constant, 1.0, scale * largest))
 
-    def transform(self, X: NDArray) -> NDArray:
+    def transform(self, X: Array) -> Array:
         """Features less their mean, over their scale."""
-        half = X * 0.5 - self.mean * 0.5  # the difference of two large numbers may overflow
-        return (half / (0.5 * self.scale)).astype(X.dtype, copy=False)
+        half = X * 0.5 - beside(X, self.mean) * 0.5  # a difference of large numbers may overflow
+        return cast(half / (0.5 * beside(X, self.scale)), X.dtype)
+
+    @staticmethod
+    def deviations(X: Array) -> NDArray[np.float64]:
+        """Standard deviation of each feature; squares do not overflow."""
+        xp = namespace(X)
+        size = xp.clip(float64(xp.amax(abs(X), axis=0)), TINY, None)
+        return to_host(size * xp.std(X / size, axis=0, correction=0))
 
     def weights(self, coef: NDArray, intercept: NDArray) -> tuple[NDArray, NDArray]:
         """Weights of the given features, from those of the scaled ones."""

@@ -14,6 +14,7 @@ from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 Array: TypeAlias = Any  # an ndarray, or a tensor: torch has no types that mypy could read
 
@@ -80,6 +81,16 @@ def product(Z: Any, weights: NDArray) -> NDArray:
     if is_tensor(Z):
         return to_host(Z @ cast(beside(Z, weights), Z.dtype))
     return Z @ weights.astype(Z.dtype, copy=False)
+
+
+def softmax(scores: Array) -> Array:
+    """Exponentials of the scores in each row, over their sum."""
+    return scores.softmax(-1) if is_tensor(scores) else special.softmax(scores, axis=-1)
+
+
+def squares(rows: Array) -> Array:
+    """Squared lengths of the rows; torch makes many small products of an einsum."""
+    return rows.square().sum(1) if is_tensor(rows) else np.einsum("nd,nd->n", rows, rows)
 
 
 def largest(values: Array) -> float:

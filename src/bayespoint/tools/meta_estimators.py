@@ -11,14 +11,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 
-def handed_on(name: str, words: str) -> Any:
+def delegated(name: str, words: str) -> Any:
     """A method that calls that of the inner classifier; it exists if the inner one has it."""
 
-    def is_there(self: Delegates) -> bool:
+    def is_there(self: MetaClassifier) -> bool:
         self._check_method(name)
         return True
 
-    def method(self: Delegates, X: Any) -> NDArray:
+    def method(self: MetaClassifier, X: Any) -> NDArray:
         check_is_fitted(self)
         return getattr(self._inner(), name)(X)
 
@@ -26,7 +26,7 @@ def handed_on(name: str, words: str) -> Any:
     return available_if(is_there)(method)
 
 
-class Delegates(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class MetaClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """A classifier around another one, its parameter ``estimator``."""
 
     estimator: Any
@@ -50,10 +50,10 @@ class Delegates(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """Names of the features, where the fitted classifier knows them."""
         return getattr(self, self._fitted).feature_names_in_
 
-    predict = handed_on("predict", "Labels, from the fitted classifier.")
-    predict_proba = handed_on("predict_proba", "Class probabilities, from the fitted classifier.")
-    decision_function = handed_on("decision_function", "Scores, from the fitted classifier.")
-    vote_shares = handed_on("vote_shares", "Vote shares, from the fitted classifier.")
+    predict = delegated("predict", "Labels, from the fitted classifier.")
+    predict_proba = delegated("predict_proba", "Class probabilities, from the fitted classifier.")
+    decision_function = delegated("decision_function", "Scores, from the fitted classifier.")
+    vote_shares = delegated("vote_shares", "Vote shares, from the fitted classifier.")
 
     def __sklearn_tags__(self) -> Any:
         tags, inner = super().__sklearn_tags__(), get_tags(self._inner())

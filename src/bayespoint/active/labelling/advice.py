@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.active.classifiers import drawn_outputs, probabilities
+from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.tools.numbers import TINY
 
 N_DRAWS = 300  # classifiers of the committee
@@ -18,7 +17,9 @@ LITTLE = 0.001  # a fall of the error that is not worth HORIZON labels
 LITTLE_SHARE = 0.02  # the same as a share of the error
 
 
-def left_out_probabilities(machine: Any, codes: NDArray[np.intp]) -> NDArray[np.float64] | None:
+def left_out_probabilities(
+    machine: BayesPointClassifier, codes: NDArray[np.intp]
+) -> NDArray[np.float64] | None:
     """Class probabilities of every training point given all other labels, if known."""
     log_probability = machine.posterior_.left_out_log_probability
     if log_probability is None:
@@ -44,7 +45,7 @@ def suspects(
 
 
 def expected_fall(
-    machine: Any, asked: NDArray, rest: NDArray, seed: int
+    machine: BayesPointClassifier, asked: NDArray, rest: NDArray, seed: int
 ) -> tuple[float, NDArray[np.float64]]:
     r"""The expected error on the rest, and its expected decrease by one more label.
 

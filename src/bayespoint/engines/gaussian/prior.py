@@ -57,8 +57,8 @@ class GaussianPrior:
         return self.hold(self.mean)
 
     def hold(self, weights: NDArray) -> NDArray[np.float64]:
-        """Sigma_0^-1 w."""
-        return weights / self.root**2 if self.root.ndim == 1 else self.precision @ weights
+        """Sigma_0^-1 w, for a vector or for each column of a matrix."""
+        return (weights.T / self.root**2).T if self.root.ndim == 1 else self.precision @ weights
 
     @property
     def log_determinant(self) -> float:
@@ -66,6 +66,11 @@ class GaussianPrior:
         if self.root.ndim == 1:
             return float(2 * np.log(self.root).sum())
         return float(2 * np.linalg.slogdet(self.root)[1])
+
+    @property
+    def matrix(self) -> NDArray[np.float64]:
+        """R, also of independent weights."""
+        return np.diag(self.root) if self.root.ndim == 1 else self.root
 
     def rooted(self, u: NDArray) -> NDArray[np.float64]:
         """R u, for a vector or for each column of a matrix."""
@@ -84,8 +89,7 @@ class GaussianPrior:
     def output_variances(self, space: Coordinates) -> NDArray[np.float64]:
         """z.Sigma_0 z of every point."""
         if space.device is not None:
-            root = np.diag(self.root) if self.root.ndim == 1 else self.root
-            return space.variances(root, is_triangular=False)
+            return space.variances(self.matrix, is_triangular=False)
         spreads = (self.spread(rows) for _, rows in space.parts())
         return np.concatenate([np.einsum("nd,nd->n", spread, spread) for spread in spreads])
 

@@ -57,11 +57,17 @@ class Span:
         """A result in the old coordinates; the prior remains outside the span."""
         if self.basis is None:
             return result
-        Q = self.basis
-        F = Q @ (result.factor - np.eye(len(result.factor))) @ Q.T
+        move = self.basis @ (result.mean - self.project(prior).mean)
+        factor = self.lift_factor(result.factor, prior)
+        return result._replace(mean=prior.mean + prior.rooted(move), factor=factor)
+
+    def lift_factor(self, factor: NDArray, prior: GaussianPrior) -> NDArray[np.float64]:
+        """A factor of a covariance in the old coordinates."""
+        if self.basis is None:
+            return factor
+        F = self.basis @ (factor - np.eye(len(factor))) @ self.basis.T
         F[np.diag_indices_from(F)] += 1.0
-        move = Q @ (result.mean - self.project(prior).mean)
-        return result._replace(mean=prior.mean + prior.rooted(move), factor=prior.rooted(F))
+        return prior.rooted(F)
 
 
 def spans(space: Coordinates, priors: Sequence[GaussianPrior]) -> list[Span]:

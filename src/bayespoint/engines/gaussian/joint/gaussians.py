@@ -319,12 +319,9 @@ class OutputJoint(JointGaussian):
     def times_covariance(self, pull: NDArray) -> NDArray[np.float64]:
         """R (I - A^T (E - E M^-1 E) A) R^T v with A = Z R."""
         prior = self.prior.one
-        inner = prior.rooted(pull) if prior.root.ndim == 1 else prior.root.T @ pull
-        outputs = self.space.outputs(prior.rooted(inner))
-        held = self._held(outputs)
-        back = self.space.pull(held)
-        inner = inner - (prior.rooted(back) if prior.root.ndim == 1 else prior.root.T @ back)
-        return prior.rooted(inner)
+        inner = prior.spread(pull.T)
+        held = self._held(self.space.outputs(prior.rooted(inner.T)))
+        return prior.rooted((inner - prior.spread(self.space.pull(held).T)).T)
 
     def _held(self, outputs: NDArray) -> NDArray[np.float64]:
         """(E - E M^-1 E) f."""

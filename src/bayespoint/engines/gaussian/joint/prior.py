@@ -30,9 +30,7 @@ class IndependentPrior:
 
     def hold(self, weights: NDArray) -> NDArray[np.float64]:
         """The precision times weights, shape (d, C)."""
-        root = self.one.root
-        held = weights / (root**2)[:, None] if root.ndim == 1 else self.one.precision @ weights
-        return np.asarray(held)
+        return self.one.hold(weights)
 
     @property
     def contrast_log_determinant(self) -> float:
@@ -49,7 +47,7 @@ class IndependentPrior:
 
     def common_root(self) -> NDArray[np.float64]:
         """F of the covariance F F^T of the sum of all classes, over the root of their number."""
-        return np.diag(self.one.root) if self.one.root.ndim == 1 else self.one.root
+        return self.one.matrix
 
     def output_covariances(self, space: Coordinates) -> NDArray[np.float64]:
         """Covariances of the outputs of each point, (n, C, C)."""

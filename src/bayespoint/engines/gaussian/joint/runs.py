@@ -42,12 +42,11 @@ class Place(NamedTuple):
         if Q is None:
             return mean, own, shared
         prior = self.priors[0]
-        parts = [Q @ (part - np.eye(len(part))) @ Q.T + np.eye(len(Q)) for part in own]
         move = Q @ (mean - self.gaussian.prior.mean)
         before = np.stack([one.mean for one in self.priors], axis=1)
         return (
             before + prior.rooted(move),
-            np.stack([prior.rooted(part) for part in parts]),
+            np.stack([self.span.lift_factor(part, prior) for part in own]),
             np.stack([prior.rooted(Q @ part) for part in shared]),
         )
 
@@ -59,18 +58,17 @@ def place(
     n, d = space.n_points, space.n_coordinates
     if start is not None:
         check_start(engine, start, kind, space)
-        check_size(3 * (n_classes * d) ** 2, n_classes)
-        return Place(WeightJoint(space, DependentPrior(start)), Span(space), [])
-    before = priors(engine, space, n_classes)
-    if space.device is not None:
-        check_size(3 * (n_classes * d) ** 2, n_classes)
-        return Place(DeviceJoint(space, IndependentPrior(before)), Span(space), before)
-    width = min(n, d)  # of the span
     by_weights = n_classes**3 * d**3 + 2 * n_classes**2 * n * d**2
-    if d <= n + 1 and by_weights < 4 * n_classes * n**3:
+    is_cheaper = d <= n + 1 and by_weights < 4 * n_classes * n**3
+    if start is not None or space.device is not None or is_cheaper:
         check_size(3 * (n_classes * d) ** 2, n_classes)
-        return Place(WeightJoint(space, IndependentPrior(before)), Span(space), before)
-    check_size(n_classes * (3 * n * n + d * d + d * width), n_classes)
+        if start is not None:
+            return Place(WeightJoint(space, DependentPrior(start)), Span(space), [])
+        before = priors(engine, space, n_classes)
+        joint = WeightJoint if space.device is None else DeviceJoint
+        return Place(joint(space, IndependentPrior(before)), Span(space), before)
+    check_size(n_classes * (3 * n * n + d * d + d * min(n, d)), n_classes)
+    before = priors(engine, space, n_classes)
     span = Span(space, before[0].root if d > n + 1 else None)
     prior = IndependentPrior([span.project(one) for one in before])
     return Place(OutputJoint(span.space, prior), span, before)
