@@ -17,11 +17,10 @@ from bayespoint.classifier.calibration import expected_scores
 from bayespoint.classifier.inputs import new_points
 from bayespoint.classifier.model import Model
 from bayespoint.classifier.problem import Problem
-from bayespoint.gpu.arrays import like, to_numpy
 from bayespoint.posteriors import MixturePosterior
 from bayespoint.spaces import DualSpace
 from bayespoint.spaces.scaling import Scaling
-from bayespoint.tools.arrays import beside, is_tensor, namespace, to_host
+from bayespoint.tools.arrays import beside, is_tensor, like, namespace, to_host, to_numpy
 from bayespoint.tools.numbers import TINY
 
 MOST_SLOPES = 200  # points at which slopes are computed

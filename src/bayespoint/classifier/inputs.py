@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length
 
-from bayespoint.gpu.arrays import check_points, to_device, to_numpy
-from bayespoint.gpu.devices import find_device, is_device_array, prediction_device
+from bayespoint.gpu.arrays import check_points, to_device
+from bayespoint.gpu.devices import find_device, prediction_device
 from bayespoint.rows import Blocks
-from bayespoint.tools.arrays import is_tensor
+from bayespoint.tools.arrays import is_device_array, is_tensor, to_numpy
 from bayespoint.tools.checks import check_array, column_or_1d, validate_data
 from bayespoint.tools.validation import missing_labels
 
@@ -46,7 +46,8 @@ def new_points(estimator: Any, X: Any) -> Iterator[Any]:
     if isinstance(X, Blocks):
         yield from points_of_blocks(estimator, X)
         return
-    device = prediction_device(estimator.device, X)
+    plain = estimator.device is None and not is_device_array(X)
+    device = None if plain else prediction_device(estimator.device, X)
     if device is not None and model.has_device_form:
         size = model.space.device_chunk(model.n_features)
         for begin in range(0, max(1, len(X)), size):
