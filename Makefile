@@ -96,6 +96,7 @@ lint: $(DEV)  ## Style, format, types, import directions, length of files, workf
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
 	$(BIN)/python tools/check_imports.py src/bayespoint
+	$(BIN)/python tools/check_private.py src/bayespoint
 	$(BIN)/python tools/check_length.py src papers tests tools benchmarks examples
 	$(BIN)/python tools/check_workflows.py
 

@@ -16,27 +16,20 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from bayespoint.classifier import fitting, out_of_core
-from bayespoint.classifier.attributes import (
-    ATTRIBUTES,
-    answer,
-    attribute,
-    has_samples,
-    is_fitted,
-    unchanged_on_failure,
-)
-from bayespoint.classifier.batches import learn_batch
+from bayespoint.classifier.attributes import ATTRIBUTES, attribute, unchanged_on_failure, warn_of
+from bayespoint.classifier.batches import learn_batch, learn_from_stream
 from bayespoint.classifier.calibration import Estimate
+from bayespoint.classifier.inputs import answer, has_samples, is_out_of_core
 from bayespoint.classifier.model import Model, Seed
 from bayespoint.classifier.parameters import (
+    ALWAYS_DENSE,
     NamedEngine,
     Parameters,
     can_update,
-    kernel_is,
-    takes_sparse,
+    input_tags,
 )
 from bayespoint.codings import Coding
 from bayespoint.engines import Engine, Run
-from bayespoint.exceptions import TaskWarning, warn_user
 from bayespoint.kernels import Kernel
 from bayespoint.posteriors import Posterior
 from bayespoint.rows import Blocks
@@ -310,8 +303,8 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
         began = time.perf_counter()
         with unchanged_on_failure(self):
             parameters, monitor = Parameters.of(self), monitor_for(self)
-            before = self.model_ if self.warm_start and is_fitted(self) else None
-            way = out_of_core if out_of_core.is_out_of_core(parameters, X) else fitting
+            before = vars(self).get("model_") if self.warm_start else None
+            way = out_of_core if is_out_of_core(parameters, X) else fitting
             problem = way.pose(self, parameters, X, y, sample_weight, reset=before is None)
             self._publish(way.fit(parameters, problem, monitor, before), began)
         return self
@@ -348,9 +341,12 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
         -------
         self : BayesPointClassifier
         """
-        began = time.perf_counter()
+        began, before = time.perf_counter(), vars(self).get("model_")
+        model = learn_from_stream(self, before, X, y, classes, sample_weight)
+        if model is not None:
+            self.model_ = model
+            return self
         with unchanged_on_failure(self):
-            before = self.model_ if is_fitted(self) else None
             self._publish(learn_batch(self, before, X, y, classes, sample_weight), began)
         return self
 
@@ -373,26 +369,25 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
 
     def _publish(self, model: Model, began: float) -> None:
         """Show what a fit has learned, and warn."""
-        self.model_ = replace(model, run=replace(model.run, seconds=time.perf_counter() - began))
-        for warning in model.run.warnings:
-            if isinstance(warning, TaskWarning):
-                names = model.coding.task_names
-                warning.name = names[warning.task] if len(names) > 1 else None
-            warn_user(warning)
+        run = replace(model.run, seconds=time.perf_counter() - began)
+        self.model_ = replace(model, run=run)
+        warn_of(model)
 
     def __getattr__(self, name: str) -> Any:
+        if name not in ATTRIBUTES or "model_" not in vars(self):
+            return object.__getattribute__(self, name)  # its error says why it is not there
         return attribute(self, name)
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *(name for name in ATTRIBUTES if hasattr(self, name))]
 
     def __sklearn_is_fitted__(self) -> bool:
-        return is_fitted(self)
+        return "model_" in vars(self)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = kernel_is(self, "is_precomputed")
-        tags.input_tags.sparse = takes_sparse(self)
+        if not isinstance(self.kernel, str) or self.kernel not in ALWAYS_DENSE:
+            tags.input_tags.pairwise, tags.input_tags.sparse = input_tags(self)
         return tags
 
     def _html_repr(self) -> str:
@@ -401,6 +396,5 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
         if not hasattr(self, "chosen_params_"):
             return diagram
         lines = "".join(f"<li>{escape(line)}</li>" for line in self.run_.choice)
-        return (
-            f"{diagram}<details><summary>Chosen automatically</summary><ul>{lines}</ul></details>"
-        )
+        summary = "<summary>Chosen automatically</summary>"
+        return f"{diagram}<details>{summary}<ul>{lines}</ul></details>"

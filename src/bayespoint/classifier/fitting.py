@@ -229,7 +229,10 @@ def solve(
     seed: int,
     start: Posterior | None = None,
 ) -> tuple[Posterior, Run]:
-    """Run the engine."""
+    """Run the engine, here or, if it can be, by the executor of the fit."""
+    trainer = None
+    if problem.engine.trains_elsewhere:
+        trainer = current_executor().trainer(problem.given, problem.scaling, space)
     request = Request(
         np.random.default_rng(seed),
         monitor,
@@ -238,7 +241,7 @@ def solve(
         parameters.n_jobs,
         problem.coding.name,
         problem.device,
-        current_executor().trainer(problem.given, problem.scaling, space),
+        trainer,
     )
     with memory_errors_in_words(problem.device):
         return problem.engine.run(space, problem.targets, request)
@@ -280,7 +283,7 @@ def with_losses(
     is_stream = isinstance(posterior, StreamPosterior)
     if parameters.temperature != "auto" or is_stream or parameters.decision == "vote":
         return model
-    if posterior.left_out_log_probability is None or not model.kernel.is_linear:
+    if posterior.left_out_log_probability is None or not model.space.kernel.is_linear:
         return model  # no batch comes after a fit with another kernel
     answers = coding.left_out(posterior.left_out_log_probability, problem.codes)
     losses = temperature_losses(coding.log_odds(*answers), problem.codes, problem.weight)

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import wraps
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_consistent_length
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from bayespoint.gpu.arrays import check_points, to_device, to_numpy
+from bayespoint.gpu.arrays import check_points, like, to_device, to_numpy
 from bayespoint.gpu.devices import find_device, is_device_array, prediction_device
 from bayespoint.rows import Blocks
+from bayespoint.rows.arrays import file_array
 from bayespoint.tools.arrays import is_tensor
 from bayespoint.tools.checks import check_array, column_or_1d, validate_data
+from bayespoint.tools.memory import SMALL, available_memory
 from bayespoint.tools.validation import missing_labels
 
+COPIES = 2  # of the features in float64, that a fit in memory takes at least
 CHUNK = 8192  # points transformed at a time
 CONVERSION = re.compile(r"could not convert|[Cc]annot (cast|convert)")  # of NumPy and pandas
 
@@ -40,22 +45,55 @@ def validated(
         )  # fmt: skip
 
 
+def is_out_of_core(parameters: Any, X: Any) -> bool:
+    """Whether X are blocks, or an array in a file that is too large for a fit in memory."""
+    if isinstance(X, Blocks):
+        return True
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or COPIES * X.nbytes <= SMALL:
+        return False
+    if file_array(X) is None or not parameters.kernel_is_linear or parameters.ridge != 0:
+        return False
+    return COPIES * 8.0 * X.size > available_memory()
+
+
+def has_samples(classifier: Any) -> bool:
+    """Whether the posterior of a classifier consists of samples."""
+    return classifier.model_.posterior.n_samples is not None
+
+
+def answer(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of models as one of classifiers: points are checked, and answers lie where X is."""
+
+    @wraps(method)
+    def of_classifier(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        check_is_fitted(self)
+        model = self.model_
+        if model.decision != self.decision:  # it was set after the fit
+            model = replace(model, decision=self.decision)
+        result = method(model, new_points(self, X), *args, **kwargs)
+        return result if isinstance(X, np.ndarray) else like(X, result)
+
+    return of_classifier
+
+
 def new_points(estimator: Any, X: Any) -> Iterator[Any]:
     """Points to predict, some at a time, of arrays, tensors or blocks."""
     model = estimator.model_
-    if isinstance(X, Blocks):
-        yield from points_of_blocks(estimator, X)
-        return
-    device = prediction_device(estimator.device, X)
-    if device is not None and model.has_device_form:
-        size = model.space.device_chunk(model.n_features)
-        for begin in range(0, max(1, len(X)), size):
-            chunk = X[begin : begin + size]
-            yield device_points(estimator, chunk, device, model.space.device_dtype, reset=False)
-        return
+    if not isinstance(X, np.ndarray) or estimator.device is not None:
+        if isinstance(X, Blocks):
+            yield from points_of_blocks(estimator, X)
+            return
+        device = prediction_device(estimator.device, X)
+        if device is not None and model.has_device_form:
+            size = model.space.device_chunk(model.n_features)
+            for begin in range(0, max(1, len(X)), size):
+                chunk = X[begin : begin + size]
+                yield device_points(estimator, chunk, device, model.space.device_dtype, reset=False)
+            return
+        X = to_numpy(X)
     with np.errstate(over="ignore", invalid="ignore"):  # of a sum that looks for infinity
         points: Any = validate_data(
-            estimator, to_numpy(X), dtype=(np.float64, np.float32), order="C", reset=False,
+            estimator, X, dtype=(np.float64, np.float32), order="C", reset=False,
             accept_sparse="csr" if model.accepts_sparse else False,
         )  # fmt: skip
     for begin in range(0, points.shape[0], CHUNK):

@@ -359,8 +359,11 @@ class Model:
         found = []
         with np.errstate(over="ignore", invalid="ignore"):  # what becomes NaN is an error
             for points in parts:
-                with memory_errors_in_words(getattr(points, "device", None)):
+                try:
                     found.append(function(self.transform(points)))
+                except RuntimeError:
+                    with memory_errors_in_words(getattr(points, "device", None)):
+                        raise
         answers = np.concatenate(found, dtype=np.float64)
         lost: NDArray[np.bool_] = np.isnan(answers).reshape(len(answers), -1).max(axis=1)
         if lost.any():

@@ -47,6 +47,9 @@ class Engine(BaseEstimator):
     codings : tuple of str
         Names of the codings whose labels it can learn from (``request.coding``).
 
+    trains_elsewhere : bool
+        Whether samples can be trained by workers of a cluster (``request.trainer``).
+
     See Also
     --------
     bayespoint.BayesPointClassifier : Runs it.
@@ -68,6 +71,7 @@ class Engine(BaseEstimator):
     weights_are_copies: ClassVar[bool] = True
     can_extend: ClassVar[bool] = False
     can_update: ClassVar[bool] = False
+    trains_elsewhere: ClassVar[bool] = False
     codings: ClassVar[tuple[str, ...]] = (BinaryCoding.name, OneVersusRest.name)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

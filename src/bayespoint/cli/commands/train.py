@@ -211,10 +211,9 @@ def fit_blocks(
         from bayespoint.rows.dask.inputs import held
 
         params = machine.get_params(deep=False)
-        able = DaskBayesPointClassifier._get_param_names()
-        classifier = DaskBayesPointClassifier(
-            client=client, **{name: params[name] for name in able if name != "client"}
-        )
+        classifier = DaskBayesPointClassifier(client=client)
+        able = classifier.get_params(deep=False).keys() - {"client"}
+        classifier.set_params(**{name: params[name] for name in able})
         return classifier.fit(held(Cluster(client), rows)).to_local()
 
 

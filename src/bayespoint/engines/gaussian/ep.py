@@ -239,7 +239,7 @@ class ExpectationPropagation(Engine):
         if request.device is not None and self.schedule == "sequential":
             return clone(self).set_params(schedule="parallel").run(space, targets, request)
         before = known_before(self, space, targets.shape[1], request.start, ProbitLikelihood)
-        self._check_range(space, before)
+        self.check_outputs_range(space, before)
         return self._run_tasks(space, targets, request, before)
 
     def _run_tasks(
@@ -325,7 +325,7 @@ class ExpectationPropagation(Engine):
         gaussian = OutputGaussian if many else WeightGaussian
         return Sites(gaussian(space, prior), *data, at_once=self.schedule == "parallel")
 
-    def _check_range(self, space: Coordinates, before: list[GaussianPrior]) -> None:
+    def check_outputs_range(self, space: Coordinates, before: list[GaussianPrior]) -> None:
         """Refuse numbers whose squares overflow."""
         feature = space.largest
         scale = max(float(np.abs(prior.root).max()) for prior in before)

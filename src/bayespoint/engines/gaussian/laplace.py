@@ -139,7 +139,7 @@ class LaplaceApproximation(Engine):
             return self._run_jointly(space, targets, request)
         n_points, n_tasks = targets.shape
         before = known_before(self, space, n_tasks, request.start, LogisticLikelihood)
-        self._check_range(space, before)
+        self.check_outputs_range(space, before)
         weight = request.weights(n_points)
         in_span = spans(space, before)
 
@@ -165,7 +165,7 @@ class LaplaceApproximation(Engine):
         likelihood = SoftmaxLikelihood()
         return run_jointly(self, space, targets, request, likelihood, "steps", learn)
 
-    def _check_range(self, space: Coordinates, before: list[GaussianPrior]) -> None:
+    def check_outputs_range(self, space: Coordinates, before: list[GaussianPrior]) -> None:
         """Refuse numbers whose fourth powers overflow."""
         feature = space.largest
         scale = max(float(np.abs(prior.root).max()) for prior in before)

@@ -103,6 +103,7 @@ class PermutedPerceptron(Engine):
     is_random = True
     weights_are_copies = False  # copies err one by one
     can_extend = True
+    trains_elsewhere = True
 
     n_samples: int = 10
     max_epochs: int = 100
