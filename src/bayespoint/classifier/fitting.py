@@ -24,12 +24,12 @@ from bayespoint.classifier.parameters import Parameters
 from bayespoint.classifier.problem import Problem
 from bayespoint.codings import TEMPERATURES, Coding
 from bayespoint.engines import Engine, Request, Run
-from bayespoint.gpu.arrays import to_numpy
 from bayespoint.gpu.devices import memory_errors_in_words
 from bayespoint.posteriors import MixturePosterior, Posterior, StreamPosterior
 from bayespoint.rows.executor import current_executor
 from bayespoint.spaces import StackedSpace
 from bayespoint.spaces.scaling import Scaling
+from bayespoint.tools.arrays import to_numpy
 from bayespoint.tools.monitor import Monitor, watch
 
 

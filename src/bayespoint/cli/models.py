@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 
 from bayespoint import BayesPointClassifier
 from bayespoint.cli.output.errors import bad_data, did_you_mean, printable
-from bayespoint.cli.output.messages import Notes, collect_warnings, count, listed, plain
+from bayespoint.cli.output.messages import Notes, collect_warnings, count, joined, listed, plain
 from bayespoint.cli.pipelines import MISSING
 from bayespoint.cli.tables.columns import CATEGORY, KINDS, NUMBER, note_missing, prepare
 from bayespoint.cli.tables.labels import check_column, known_labels, rows_with_labels
@@ -92,10 +92,9 @@ class Model:
         shifts = compare(self.columns, X)
         names = [f"{one.column!r} ({one.distance:.0%})" for one in shifts if one.is_shifted]
         if names:
-            more = f" and {len(names) - SHOWN} more" if names[SHOWN:] else ""
             notes.add(
                 "columns that differ from the training, with the share of rows that would have to "
-                f"change: {', '.join(names[:SHOWN])}{more}"
+                f"change: {joined(names, SHOWN)}"
             )
         return shifts
 
@@ -174,18 +173,16 @@ def read_model(path: Path, notes: Notes, needs_table: bool = True) -> Model:
 
 def check_about(about: Any, path: Path) -> None:
     """End the command if what the file says of its table is not what ``write_model`` writes."""
-    kinds = about.get("kinds", {}) if isinstance(about, dict) else None
-    summary = about.get("summary", {}) if isinstance(about, dict) else None
+    whole = isinstance(about, dict) and isinstance(about.get("target"), str | None)
+    names = ("kinds", "summary", "columns")
+    parts: list[Any] = [about.get(name, {}) for name in names] if whole else [None]
     counts = ("batches", "rows", "rows_of_all_batches")
     if not (
-        isinstance(kinds, dict)
-        and all(kind in KINDS for kind in kinds.values())
-        and isinstance(about.get("target"), str | None)
-        and isinstance(summary, dict)
-        and all(isinstance(summary.get(name, 0), int) for name in counts)
-        and isinstance(summary.get("notes", []), list)
-        and isinstance(about.get("columns", {}), dict)
-        and all(isinstance(one, dict) for one in about.get("columns", {}).values())
+        all(isinstance(part, dict) for part in parts)
+        and all(kind in KINDS for kind in parts[0].values())
+        and all(isinstance(parts[1].get(name, 0), int) for name in counts)
+        and isinstance(parts[1].get("notes", []), list)
+        and all(isinstance(one, dict) for one in parts[2].values())
     ):
         bad_data(f"cannot read --model {path}: its description of the table is invalid")
 

@@ -239,7 +239,7 @@ class ExpectationPropagation(Engine):
         if request.device is not None and self.schedule == "sequential":
             return clone(self).set_params(schedule="parallel").run(space, targets, request)
         before = known_before(self, space, targets.shape[1], request.start, ProbitLikelihood)
-        self.check_outputs_range(space, before)
+        self.check_range(space.largest, before)
         return self._run_tasks(space, targets, request, before)
 
     def _run_tasks(
@@ -308,7 +308,7 @@ class ExpectationPropagation(Engine):
     def _sweep(self, sites: Sweeping, progress: Progress) -> Sweeps:
         """Sweep over the sites of one task, or of all classes together, until they are at rest."""
         sweeps = Sweeps.of(self, sites, in_turn=self.schedule == "sequential")
-        iterate(self, [sweeps], progress)
+        iterate(self, [sweeps], progress.advance)
         return sweeps
 
     def _with_check(self, run: Run, ratios: NDArray[np.float64]) -> Run:
@@ -325,9 +325,8 @@ class ExpectationPropagation(Engine):
         gaussian = OutputGaussian if many else WeightGaussian
         return Sites(gaussian(space, prior), *data, at_once=self.schedule == "parallel")
 
-    def check_outputs_range(self, space: Coordinates, before: list[GaussianPrior]) -> None:
-        """Refuse numbers whose squares overflow."""
-        feature = space.largest
+    def check_range(self, feature: float, before: list[GaussianPrior]) -> None:
+        """Refuse numbers whose squares overflow; ``feature`` is the largest coordinate."""
         scale = max(float(np.abs(prior.root).max()) for prior in before)
         mean = max(float(np.abs(prior.mean).max(initial=0.0)) for prior in before)
         narrow = min(float(prior.scales.min(initial=1.0)) for prior in before)

@@ -25,7 +25,7 @@ from bayespoint.engines.request import Request
 from bayespoint.engines.run import Run
 from bayespoint.likelihoods import LogisticLikelihood, SoftmaxLikelihood
 from bayespoint.posteriors import GaussianPosterior, JointPosterior
-from bayespoint.spaces import BasisSpace, Coordinates, ProcessSpace
+from bayespoint.spaces import BasisSpace, ProcessSpace
 from bayespoint.tools.validation import check_number
 
 
@@ -139,7 +139,7 @@ class LaplaceApproximation(Engine):
             return self._run_jointly(space, targets, request)
         n_points, n_tasks = targets.shape
         before = known_before(self, space, n_tasks, request.start, LogisticLikelihood)
-        self.check_outputs_range(space, before)
+        self.check_range(space.largest, before)
         weight = request.weights(n_points)
         in_span = spans(space, before)
 
@@ -165,9 +165,8 @@ class LaplaceApproximation(Engine):
         likelihood = SoftmaxLikelihood()
         return run_jointly(self, space, targets, request, likelihood, "steps", learn)
 
-    def check_outputs_range(self, space: Coordinates, before: list[GaussianPrior]) -> None:
-        """Refuse numbers whose fourth powers overflow."""
-        feature = space.largest
+    def check_range(self, feature: float, before: list[GaussianPrior]) -> None:
+        """Refuse numbers whose fourth powers overflow; ``feature`` is the largest coordinate."""
         scale = max(float(np.abs(prior.root).max()) for prior in before)
         if max(feature, scale * feature) > np.sqrt(LARGE):
             raise ValueError(
