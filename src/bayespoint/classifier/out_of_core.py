@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,12 +42,6 @@ SAMPLE = 10_000  # rows by which a kernel chooses its gamma and its centre
 KEPT = 1_000_000  # left-out probabilities that a posterior keeps; more would fill model files
 MATRICES = 12  # of all pairs of weights, for a task: posterior, sums, those of blocks in work
 SITE_BYTES = 40  # of a row and task: two sites, as they were and as they become, and a probability
-
-
-class Extent(NamedTuple):
-    """The largest absolute value of a coordinate."""
-
-    largest: float
 
 
 @dataclass(frozen=True)
@@ -114,7 +108,7 @@ def fit(
         return fit_rows(parameters, problem, monitor)
     design = make_design(parameters, engine, whole, problem.blocks.n_features)
     before_all = priors(engine, design.space, design.n_tasks)
-    engine.check_outputs_range(Extent(largest_coordinate(design, whole)), before_all)
+    engine.check_range(largest_coordinate(design, whole), before_all)
     check_memory(engine, design, int(whole.positive.sum()))
     task = BlockFit(
         problem.blocks, current_executor(parameters.n_jobs), problem.prints, design, before_all,

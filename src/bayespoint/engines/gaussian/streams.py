@@ -185,7 +185,7 @@ def copied(posterior: StreamPosterior) -> StreamPosterior:
 def check_numbers(engine: Any, space: Coordinates, posterior: StreamPosterior) -> None:
     """Refuse numbers whose squares overflow."""
     known = [GaussianPrior(one[:, MEAN], np.sqrt(one[:, VARIANCE])) for one in posterior.records[0]]
-    engine.check_outputs_range(space, known)
+    engine.check_range(space.largest, known)
 
 
 def broadcast_prior(posterior: StreamPosterior) -> NDArray[np.float64]:
