@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from bayespoint.gpu.arrays import check_points, like, to_device, to_numpy
-from bayespoint.gpu.devices import find_device, is_device_array, prediction_device
+from bayespoint.gpu.arrays import check_points, to_device
+from bayespoint.gpu.devices import find_device, prediction_device
 from bayespoint.rows import Blocks
 from bayespoint.rows.arrays import file_array
-from bayespoint.tools.arrays import is_tensor
+from bayespoint.tools.arrays import is_device_array, is_tensor, like, to_numpy
 from bayespoint.tools.checks import check_array, column_or_1d, validate_data
 from bayespoint.tools.memory import SMALL, available_memory
 from bayespoint.tools.validation import missing_labels

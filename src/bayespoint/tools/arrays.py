@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any, TypeAlias
 from weakref import finalize
 
@@ -26,6 +27,13 @@ def is_tensor(X: Any) -> bool:
     """Whether X is a torch tensor; does not import torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(X, torch.Tensor)
+
+
+def is_device_array(X: Any) -> bool:
+    """Whether X is an array in the memory of a GPU: a torch tensor, or one of CuPy."""
+    if is_tensor(X):
+        return X.device.type == "cuda"
+    return not isinstance(X, np.ndarray) and hasattr(X, "__cuda_array_interface__")
 
 
 def namespace(X: Any) -> Any:
@@ -102,3 +110,23 @@ def chunks(X: Array) -> Iterator[slice]:
     """Consecutive rows, few enough for a temporary copy in float64."""
     size = DEVICE_CHUNK if is_tensor(X) else CHUNK
     return (slice(begin, begin + size) for begin in range(0, len(X), size))
+
+
+def to_numpy(array: Any) -> Any:
+    """A NumPy array of a tensor or a CuPy array; anything else as it is."""
+    if is_tensor(array):
+        return array.detach().cpu().numpy()
+    return array.get() if is_device_array(array) and hasattr(array, "get") else array
+
+
+def like(X: Any, result: Any) -> Any:
+    """A NumPy result as an array of the kind of X, where X lies; text stays NumPy."""
+    if isinstance(result, tuple):
+        return tuple(like(X, one) for one in result)
+    if result.dtype.kind not in "biuf":
+        return result
+    if is_tensor(X):
+        return beside(X, result)
+    if is_device_array(X):
+        return import_module(type(X).__module__.split(".")[0]).asarray(result)
+    return result
