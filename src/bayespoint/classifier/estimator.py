@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import wraps
 from html import escape
 from typing import Any
 
@@ -18,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayespoint.classifier import fitting, out_of_core
 from bayespoint.classifier.attributes import ATTRIBUTES, attribute, unchanged_on_failure, warn_of
 from bayespoint.classifier.batches import learn_batch, learn_from_stream
-from bayespoint.classifier.inputs import answer, has_samples, is_out_of_core
+from bayespoint.classifier.inputs import is_out_of_core, points_elsewhere
 from bayespoint.classifier.model import Model, Seed
 from bayespoint.classifier.parameters import (
     ALWAYS_DENSE,
@@ -30,7 +31,31 @@ from bayespoint.classifier.parameters import (
 from bayespoint.engines import Engine
 from bayespoint.kernels import Kernel
 from bayespoint.rows import Blocks
+from bayespoint.tools.arrays import like
 from bayespoint.tools.callbacks import CallbackSupport, monitor_for, with_callbacks
+from bayespoint.tools.checks import new_points
+
+
+def answer(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of models as one of classifiers: points are checked, and answers lie where X is."""
+
+    @wraps(method)
+    def of_classifier(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        check_is_fitted(self)
+        model = self.model_
+        if model.decision != self.decision:  # it was set after the fit
+            model = replace(model, decision=self.decision)
+        if not isinstance(X, np.ndarray) or self.device is not None:
+            return like(X, method(model, points_elsewhere(self, X), *args, **kwargs))
+        points = new_points(self, X, accepts_sparse=model.accepts_sparse)
+        return method(model, points, *args, **kwargs)
+
+    return of_classifier
+
+
+def has_samples(classifier: Any) -> bool:
+    """Whether the posterior of a classifier consists of samples."""
+    return classifier.model_.posterior.n_samples is not None
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

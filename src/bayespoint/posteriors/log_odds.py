@@ -16,7 +16,7 @@ from bayespoint.tools.attributes import finite
 
 MOST_POINTS = 60_000  # to learn from
 MOST_NUMBERS = 200  # to learn: a Newton step takes at most half a second
-ENOUGH = {"classes": 5, "matrix": 100}  # points for each number that is learned
+POINTS_PER_NUMBER = {"classes": 5, "matrix": 100}  # that is learned
 SPREAD = 0.1  # of terms of other classes, in units of lambda: the best on held-out digits
 CLEARLY = 2.0  # standard errors by which more numbers must be better on held-out points
 
@@ -138,7 +138,7 @@ def learnable(n_tasks: int, n_points: int) -> list[NDArray[np.bool_]]:
     """The forms that so many points are enough for, from the simplest on."""
     masks = []
     for form, mask in forms(n_tasks).items():
-        if mask.sum() > min(MOST_NUMBERS, n_points / ENOUGH[form]):
+        if mask.sum() > min(MOST_NUMBERS, n_points / POINTS_PER_NUMBER[form]):
             break
         masks.append(mask)
     return masks
