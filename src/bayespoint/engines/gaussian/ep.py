@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from bayespoint.engines.base import Engine
+from bayespoint.engines.base import Engine, Progress, Request, Run
 from bayespoint.engines.gaussian.factorised import FactorisedSites, sparse_rows
 from bayespoint.engines.gaussian.gaussians import OutputGaussian, WeightGaussian
 from bayespoint.engines.gaussian.joint.gaussians import WeightJoint
@@ -40,9 +40,6 @@ from bayespoint.engines.gaussian.sweeps import (
     iterate,
 )
 from bayespoint.engines.gaussian.tasks import Ending, TaskResult, learn_tasks
-from bayespoint.engines.progress import Progress
-from bayespoint.engines.request import Request
-from bayespoint.engines.run import Run
 from bayespoint.likelihoods import ProbitLikelihood, make_likelihood
 from bayespoint.posteriors import GaussianPosterior, JointPosterior, StreamPosterior
 from bayespoint.spaces import BasisSpace, Coordinates, ProcessSpace

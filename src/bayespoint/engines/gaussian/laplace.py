@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayespoint.engines.base import Engine
+from bayespoint.engines.base import Engine, Progress, Request, Run
 from bayespoint.engines.gaussian.joint.runs import run_jointly
 from bayespoint.engines.gaussian.joint.softmax import SoftmaxMode
 from bayespoint.engines.gaussian.logistic import LogisticMode
@@ -20,9 +20,6 @@ from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior,
 from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
 from bayespoint.engines.gaussian.span import spans
 from bayespoint.engines.gaussian.tasks import Ending, TaskResult, learn_tasks
-from bayespoint.engines.progress import Progress
-from bayespoint.engines.request import Request
-from bayespoint.engines.run import Run
 from bayespoint.likelihoods import LogisticLikelihood, make_likelihood
 from bayespoint.posteriors import GaussianPosterior, JointPosterior
 from bayespoint.spaces import BasisSpace, ProcessSpace
