@@ -46,7 +46,7 @@ $(DEMO) $(DEV) $(DOCS): pyproject.toml constraints.txt
 venv: $(DOCS)  ## Create .venv with the locked versions of everything
 
 demo: $(DEMO)  ## Reproduce the papers in small; writes results/index.html
-	$(BIN)/python -m papers all --quick --jobs -1 --out results
+	$(BIN)/python -m papers all --quick --jobs 2 --out results
 
 test: $(DOCS) lint  ## Lint, then all tests and doctests; ends with the twenty slowest
 	$(TESTS) --durations=20

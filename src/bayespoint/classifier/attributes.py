@@ -15,11 +15,10 @@ from bayespoint.classifier.calibration import expected_scores
 from bayespoint.classifier.model import Model
 from bayespoint.classifier.problem import Problem
 from bayespoint.exceptions import TaskWarning, warn_user
-from bayespoint.gpu.arrays import to_numpy
 from bayespoint.posteriors import MixturePosterior
 from bayespoint.spaces import DualSpace
 from bayespoint.spaces.scaling import Scaling
-from bayespoint.tools.arrays import beside, is_tensor, namespace, to_host
+from bayespoint.tools.arrays import beside, is_tensor, namespace, to_host, to_numpy
 from bayespoint.tools.numbers import TINY
 
 MOST_SLOPES = 200  # points at which slopes are computed

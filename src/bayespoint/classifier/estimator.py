@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import wraps
 from html import escape
 from typing import Any
 
@@ -18,8 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayespoint.classifier import fitting, out_of_core
 from bayespoint.classifier.attributes import ATTRIBUTES, attribute, unchanged_on_failure, warn_of
 from bayespoint.classifier.batches import learn_batch, learn_from_stream
-from bayespoint.classifier.calibration import Estimate
-from bayespoint.classifier.inputs import answer, has_samples, is_out_of_core
+from bayespoint.classifier.inputs import is_out_of_core, points_elsewhere
 from bayespoint.classifier.model import Model, Seed
 from bayespoint.classifier.parameters import (
     ALWAYS_DENSE,
@@ -28,14 +28,37 @@ from bayespoint.classifier.parameters import (
     can_update,
     input_tags,
 )
-from bayespoint.codings import Coding
-from bayespoint.engines import Engine, Run
+from bayespoint.engines import Engine
 from bayespoint.kernels import Kernel
-from bayespoint.posteriors import Posterior
 from bayespoint.rows import Blocks
+from bayespoint.tools.arrays import like
 from bayespoint.tools.callbacks import CallbackSupport, monitor_for, with_callbacks
+from bayespoint.tools.checks import new_points
 
 
+def answer(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of models as one of classifiers: points are checked, and answers lie where X is."""
+
+    @wraps(method)
+    def of_classifier(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        check_is_fitted(self)
+        model = self.model_
+        if model.decision != self.decision:  # it was set after the fit
+            model = replace(model, decision=self.decision)
+        if not isinstance(X, np.ndarray) or self.device is not None:
+            return like(X, method(model, points_elsewhere(self, X), *args, **kwargs))
+        points = new_points(self, X, accepts_sparse=model.accepts_sparse)
+        return method(model, points, *args, **kwargs)
+
+    return of_classifier
+
+
+def has_samples(classifier: Any) -> bool:
+    """Whether the posterior of a classifier consists of samples."""
+    return classifier.model_.posterior.n_samples is not None
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
     r"""Bayes point machine: predicts with the mean of all classifiers that fit the data.
 
@@ -208,68 +231,27 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
     0.951
     """
 
-    model_: Model
-    posterior_: Posterior
-    coding_: Coding
-    run_: Run
-    classes_: NDArray
-    kernel_: Kernel
-    n_iter_: int
-    n_features_in_: int
-    log_evidence_: NDArray[np.float64]
-    left_out_error_: float
-    expected_scores_: dict[str, Estimate]
-    coef_: NDArray
-    intercept_: NDArray
-    feature_relevance_: NDArray[np.float64]
-    chosen_params_: dict[str, Any]
-
-    def __init__(
-        self,
-        *,
-        kernel: str | Kernel | Callable[[NDArray, NDArray], NDArray] = "auto",
-        standardize: bool | str = "auto",
-        degree: int = 3,
-        gamma: ArrayLike | str = "auto",
-        coef0: float = 1.0,
-        normalize: bool = False,
-        ridge: float | str = 0.0,
-        n_components: int | str | None = "auto",
-        engine: Engine | str = "auto",
-        temperature: float | str = "auto",
-        mixture: Sequence[tuple[float, dict[str, Any]]] | None = None,
-        decision: str = "bayes_point",
-        multi_class: str = "auto",
-        fit_intercept: bool = True,
-        class_weight: dict | str | None = None,
-        warm_start: bool = False,
-        device: str | None = None,
-        max_time: float | None = None,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.standardize = standardize
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.normalize = normalize
-        self.ridge = ridge
-        self.n_components = n_components
-        self.engine = engine
-        self.temperature = temperature
-        self.mixture = mixture
-        self.decision = decision
-        self.multi_class = multi_class
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.device = device
-        self.max_time = max_time
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    kernel: str | Kernel | Callable[[NDArray, NDArray], NDArray] = "auto"
+    standardize: bool | str = "auto"
+    degree: int = 3
+    gamma: ArrayLike | str = "auto"
+    coef0: float = 1.0
+    normalize: bool = False
+    ridge: float | str = 0.0
+    n_components: int | str | None = "auto"
+    engine: Engine | str = "auto"
+    temperature: float | str = "auto"
+    mixture: Sequence[tuple[float, dict[str, Any]]] | None = None
+    decision: str = "bayes_point"
+    multi_class: str = "auto"
+    fit_intercept: bool = True
+    class_weight: dict | str | None = None
+    warm_start: bool = False
+    device: str | None = None
+    max_time: float | None = None
+    n_jobs: int | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
     @with_callbacks
     def fit(

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import wraps
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_consistent_length
 
-from bayespoint.gpu.arrays import check_points, like, to_device, to_numpy
-from bayespoint.gpu.devices import find_device, is_device_array, prediction_device
+from bayespoint.classifier.model import chunks
+from bayespoint.gpu.arrays import check_points, to_device
+from bayespoint.gpu.devices import find_device, prediction_device
 from bayespoint.rows import Blocks
 from bayespoint.rows.arrays import file_array
-from bayespoint.tools.arrays import is_tensor
-from bayespoint.tools.checks import check_array, column_or_1d, validate_data
+from bayespoint.tools.arrays import is_device_array, is_tensor, to_numpy
+from bayespoint.tools.checks import check_array, column_or_1d, new_points, validate_data
 from bayespoint.tools.memory import SMALL, available_memory
 from bayespoint.tools.validation import missing_labels
 
 COPIES = 2  # of the features in float64, that a fit in memory takes at least
-CHUNK = 8192  # points transformed at a time
 CONVERSION = re.compile(r"could not convert|[Cc]annot (cast|convert)")  # of NumPy and pandas
 
 
@@ -56,48 +54,20 @@ def is_out_of_core(parameters: Any, X: Any) -> bool:
     return COPIES * 8.0 * X.size > available_memory()
 
 
-def has_samples(classifier: Any) -> bool:
-    """Whether the posterior of a classifier consists of samples."""
-    return classifier.model_.posterior.n_samples is not None
-
-
-def answer(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of models as one of classifiers: points are checked, and answers lie where X is."""
-
-    @wraps(method)
-    def of_classifier(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
-        check_is_fitted(self)
-        model = self.model_
-        if model.decision != self.decision:  # it was set after the fit
-            model = replace(model, decision=self.decision)
-        result = method(model, new_points(self, X), *args, **kwargs)
-        return result if isinstance(X, np.ndarray) else like(X, result)
-
-    return of_classifier
-
-
-def new_points(estimator: Any, X: Any) -> Iterator[Any]:
-    """Points to predict, some at a time, of arrays, tensors or blocks."""
+def points_elsewhere(estimator: Any, X: Any) -> Iterator[Any]:
+    """Points to predict that are not a NumPy array, or go to a device, some at a time."""
     model = estimator.model_
-    if not isinstance(X, np.ndarray) or estimator.device is not None:
-        if isinstance(X, Blocks):
-            yield from points_of_blocks(estimator, X)
-            return
-        device = prediction_device(estimator.device, X)
-        if device is not None and model.has_device_form:
-            size = model.space.device_chunk(model.n_features)
-            for begin in range(0, max(1, len(X)), size):
-                chunk = X[begin : begin + size]
-                yield device_points(estimator, chunk, device, model.space.device_dtype, reset=False)
-            return
-        X = to_numpy(X)
-    with np.errstate(over="ignore", invalid="ignore"):  # of a sum that looks for infinity
-        points: Any = validate_data(
-            estimator, X, dtype=(np.float64, np.float32), order="C", reset=False,
-            accept_sparse="csr" if model.accepts_sparse else False,
-        )  # fmt: skip
-    for begin in range(0, points.shape[0], CHUNK):
-        yield points[begin : begin + CHUNK]
+    if isinstance(X, Blocks):
+        yield from points_of_blocks(estimator, X)
+        return
+    device = prediction_device(estimator.device, X)
+    if device is None or not model.has_device_form:
+        yield from chunks(new_points(estimator, to_numpy(X), accepts_sparse=model.accepts_sparse))
+        return
+    size = model.space.device_chunk(model.n_features)
+    for begin in range(0, max(1, len(X)), size):
+        chunk = X[begin : begin + size]
+        yield device_points(estimator, chunk, device, model.space.device_dtype, reset=False)
 
 
 def points_of_blocks(estimator: Any, blocks: Blocks) -> Iterator[Any]:
@@ -112,7 +82,7 @@ def points_of_blocks(estimator: Any, blocks: Blocks) -> Iterator[Any]:
         if block.X.shape[0]:
             with warnings.catch_warnings():  # arrays of blocks have no names
                 warnings.filterwarnings("ignore", "X does not have valid feature names")
-                parts = list(new_points(estimator, block.X))
+                parts = list(points_elsewhere(estimator, block.X))
             yield from parts
 
 

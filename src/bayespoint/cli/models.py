@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from bayespoint import BayesPointClassifier
-from bayespoint.cli.output.errors import bad_data, did_you_mean, printable
+from bayespoint.cli.output.errors import bad_data, bad_usage, did_you_mean, printable
 from bayespoint.cli.output.messages import Notes, collect_warnings, count, joined, listed, plain
 from bayespoint.cli.pipelines import MISSING
 from bayespoint.cli.tables.columns import CATEGORY, KINDS, NUMBER, note_missing, prepare
@@ -65,6 +65,14 @@ class Model:
     def classes(self) -> NDArray:
         """The labels that it knows."""
         return self.machine.classes_
+
+    def check_same(self, target: str | None, classes: Collection[str] | None) -> None:
+        """End the command if options name another column or other classes than the model has."""
+        if target not in (None, self.target):
+            bad_usage(f"the model predicts {self.target!r}, not {target!r} (--target)")
+        known = [str(label) for label in self.classes]
+        if classes is not None and sorted(classes) != sorted(known):
+            bad_usage(f"the classes of the model are {', '.join(known)}; omit --classes")
 
     def predict_on(self, device: str | None, notes: Notes) -> None:
         """Let the classifier predict on another device than that of its training."""
