@@ -34,7 +34,7 @@ from bayespoint.rows.fit import BlockFit
 from bayespoint.rows.points import scaled_rows, stored_points
 from bayespoint.rows.survey import Survey, survey
 from bayespoint.spaces import DualSpace
-from bayespoint.spaces.basis import check_range
+from bayespoint.tools.arrays import check_range
 from bayespoint.tools.memory import check_fits
 from bayespoint.tools.monitor import Monitor, current_monitor
 

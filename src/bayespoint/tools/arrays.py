@@ -17,9 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from bayespoint.exceptions import KernelError
+
 Array: TypeAlias = Any  # an ndarray, or a tensor: torch has no types that mypy could read
 
 CHUNK, DEVICE_CHUNK = 1024, 65_536  # rows at a time, where a temporary copy of all would be large
+LARGEST = 1e100  # coordinate: squares of outputs, and their sums, must not overflow
 _copies: dict[tuple[int, Any], Array] = {}  # of arrays that are alive, on devices
 
 
@@ -104,6 +107,21 @@ def squares(rows: Array) -> Array:
 def largest(values: Array) -> float:
     """The largest absolute value; 0 if there are none."""
     return float(max(values.max(), -values.min())) if min(values.shape) else 0.0
+
+
+def with_column(Z: Array, column: Array) -> Array:
+    """Z with one more column."""
+    return namespace(Z).concatenate([Z, column[:, None]], axis=1)
+
+
+def check_range(Z: Any) -> None:
+    """Raise an error if squares of outputs would overflow."""
+    size = largest(Z)
+    if not size <= LARGEST:
+        raise KernelError(
+            f"Features in the space of the kernel are as large as {size:.3g}, and their squares "
+            "overflow. Scale the features, or use normalize=True."
+        )
 
 
 def chunks(X: Array) -> Iterator[slice]:
