@@ -8,7 +8,8 @@ endif
 
 VENV  := .venv
 BIN    = $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
-PIP_INSTALL = -m pip install --quiet --disable-pip-version-check --no-input
+# What is imported is compiled then; compiling all that is installed takes longer.
+PIP_INSTALL = -m pip install --quiet --disable-pip-version-check --no-input --no-compile
 
 # Tests share the cores between processes, so each process keeps its linear algebra on one thread.
 WORKERS ?= 2
@@ -45,7 +46,7 @@ $(DEMO) $(DEV) $(DOCS): pyproject.toml constraints.txt
 venv: $(DOCS)  ## Create .venv with the locked versions of everything
 
 demo: $(DEMO)  ## Reproduce the papers in small; writes results/index.html
-	$(BIN)/python -m papers all --quick --out results
+	$(BIN)/python -m papers all --quick --jobs 2 --out results
 
 test: $(DOCS) lint  ## Lint, then all tests and doctests; ends with the twenty slowest
 	$(TESTS) --durations=20
@@ -96,6 +97,7 @@ lint: $(DEV)  ## Style, format, types, import directions, length of files, workf
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
 	$(BIN)/python tools/check_imports.py src/bayespoint
+	$(BIN)/python tools/check_private.py src/bayespoint
 	$(BIN)/python tools/check_length.py src papers tests tools benchmarks examples
 	$(BIN)/python tools/check_workflows.py
 	$(BIN)/python tools/check_size.py src/bayespoint

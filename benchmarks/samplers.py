@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import GibbsSampler
-from bayespoint.engines.progress import StepProgress
+from bayespoint.engines.base import StepProgress
 from bayespoint.engines.sampling.billiard import Billiard
 from bayespoint.engines.sampling.halfspaces import Halfspaces
 from bayespoint.engines.sampling.moves import Circles, Lines, Record

@@ -182,7 +182,7 @@ def find(tables: Sequence[Table], beginning: str) -> Table:
     return next(table for table in tables if table.title.startswith(beginning))
 
 
-HOLDS, PARTLY, REFUTED, OPEN = "holds", "holds in part", "does not hold", "cannot be told"
+HOLDS, PARTLY, REFUTED, OPEN = "holds", "holds in part", "does not hold", "undecided"
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ class Finding:
         What the paper says.
     found : str
         What was measured.
-    verdict : {"holds", "holds in part", "does not hold", "cannot be told"}
+    verdict : {"holds", "holds in part", "does not hold", "undecided"}
         Whether the claim holds here.
 
     Examples

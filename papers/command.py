@@ -24,7 +24,7 @@ from bayespoint.cli.output.errors import (
     say_error,
 )
 from bayespoint.cli.output.messages import print_json
-from bayespoint.cli.output.printing import NumbersTable, facts, numbers_table, show
+from bayespoint.cli.output.printing import NumbersTable, facts, show
 from bayespoint.cli.output.progress import ProgressMonitor
 from bayespoint.exceptions import one_line
 from bayespoint.tools.extras import require
@@ -193,7 +193,7 @@ def result_table(content: Mapping[str, Any]) -> NumbersTable:
         for *cells, verdict in table_rows(content)
     ]
     about = {"title": content["title"], "caption": content["caption"]}
-    return numbers_table(table_heads(content), rows, words_last=True, **about)
+    return NumbersTable(table_heads(content), rows, words_last=True, **about)
 
 
 app = single(reproduce)

@@ -93,7 +93,7 @@ def machine(width: float, seed: int, **parameters: object) -> BayesPointClassifi
     """The Gibbs sampler with a kernel of this width."""
     return BayesPointClassifier(
         kernel="rbf", gamma=1 / (2 * width**2), engine=GibbsSampler(**parameters),  # type: ignore[arg-type]
-        temperature=1.0, random_state=seed,
+        temperature=1.0, random_state=seed, n_jobs=-1,
     )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayespoint.gpu.arrays import like
+from bayespoint.tools.arrays import like
 
 TINY = 1e-12  # instead of 0, in quotients
 LEVELS = 255  # of grey: values are rounded to these, and kernels of such points are cheap on a GPU

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.engines import PermutedPerceptron
-from bayespoint.gpu.arrays import like, to_device, to_numpy
+from bayespoint.gpu.arrays import to_device
 from bayespoint.gpu.devices import find_device
 from bayespoint.reject import rejection_curve
+from bayespoint.tools.arrays import like, to_numpy
 from papers.base import Column, Context, Result, Row, Table
 from papers.large_scale.images import deformed, deskewed, gradients, library, rounded, shifted
 from papers.large_scale.problem import Problem

@@ -130,7 +130,7 @@ def test_many_points_are_predicted_as_few(classes, monkeypatch):
     X, y, new = blobs(classes)
     clf = machine().fit(X, y)
     scores = clf.decision_function(new)
-    monkeypatch.setattr("bayespoint.classifier.inputs.CHUNK", 7)
+    monkeypatch.setattr("bayespoint.classifier.model.CHUNK", 7)
     np.testing.assert_allclose(clf.decision_function(new), scores, atol=1e-13)
     np.testing.assert_allclose([clf.decision_function(x[None])[0] for x in new], scores, atol=1e-13)
 

@@ -9,7 +9,7 @@ from scipy import sparse
 from tests.helpers.blocks import assert_equal_fits, machine, noisy, same_bits
 
 from bayespoint import BayesPointClassifier
-from bayespoint.classifier import out_of_core
+from bayespoint.classifier import inputs, out_of_core
 from bayespoint.classifier.parameters import Parameters
 from bayespoint.engines import ExpectationPropagation, GibbsSampler, LaplaceApproximation
 from bayespoint.exceptions import BlockError, NotConvergedWarning
@@ -163,12 +163,12 @@ def test_a_memory_map_that_is_too_large(tmp_path, monkeypatch):
     X, y = noisy()
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    assert not out_of_core.is_out_of_core(Parameters.of(machine()), mapped)
-    monkeypatch.setattr(out_of_core, "SMALL", 100)
-    monkeypatch.setattr(out_of_core, "available_memory", lambda: 1000.0)
+    assert not inputs.is_out_of_core(Parameters.of(machine()), mapped)
+    monkeypatch.setattr(inputs, "SMALL", 100)
+    monkeypatch.setattr(inputs, "available_memory", lambda: 1000.0)
     monkeypatch.setattr(out_of_core, "check_fits", lambda *_: None)
-    assert not out_of_core.is_out_of_core(Parameters.of(machine()), X)  # it is in memory already
-    assert not out_of_core.is_out_of_core(Parameters.of(machine(kernel="rbf")), mapped)
+    assert not inputs.is_out_of_core(Parameters.of(machine()), X)  # it is in memory already
+    assert not inputs.is_out_of_core(Parameters.of(machine(kernel="rbf")), mapped)
     inside, outside = machine().fit(X, y), machine().fit(mapped, y)
     assert outside.posterior_.messages is None  # of blocks
     assert_equal_fits(inside, outside)

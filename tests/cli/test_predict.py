@@ -8,7 +8,7 @@ import pytest
 from tests.helpers.running import ask_json, error_line, invoke, loans, succeed, write
 
 import bayespoint
-from bayespoint import BayesPointClassifier
+from bayespoint.classifier import inputs
 from bayespoint.cli.commands import predict as module
 from bayespoint.gpu import devices
 
@@ -182,9 +182,7 @@ def test_a_device(trained, tmp_path, monkeypatch):
     torch = pytest.importorskip("torch", reason="torch is not installed")
     monkeypatch.setattr(devices, "STAND_IN", torch.device("cpu"))
     taken = []
-    monkeypatch.setattr(
-        BayesPointClassifier, "_on_device", spied(BayesPointClassifier._on_device, taken)
-    )
+    monkeypatch.setattr(inputs, "device_points", spied(inputs.device_points, taken))
     table, ep, gibbs = trained / "loans.csv", tmp_path / "ep.bpm", tmp_path / "gibbs.bpm"
     for engine, model in (("ep", ep), ("gibbs", gibbs)):
         succeed("train", table, "--target", "repaid", "--model", model, "--engine", engine,
@@ -203,9 +201,9 @@ def test_a_device(trained, tmp_path, monkeypatch):
 
 
 def spied(method, calls):
-    def spy(*args):
+    def spy(*args, **kwargs):
         calls.append(args)
-        return method(*args)
+        return method(*args, **kwargs)
 
     return spy
 

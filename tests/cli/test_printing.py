@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 from tests.helpers.running import succeed
 
-from bayespoint.cli.output.printing import facts, numbers_table, show
+from bayespoint.cli.output.printing import NumbersTable, facts, show
 
 NAMES = ["knapsack, l2, averaged", "knapsack, l2, averaged, no folds", "SVM"]
 HEADS = ["", "printed", "measured", "interval", "standard error of the mean", "verdict"]
@@ -26,7 +26,7 @@ def printed(table, width):
 
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 200])
 def test_no_cell_is_cut(width):
-    table = numbers_table(HEADS, ROWS, words_last=True, title="A title", caption="A caption.")
+    table = NumbersTable(HEADS, ROWS, words_last=True, title="A title", caption="A caption.")
     shown = printed(table, width)
     assert "…" not in shown
     for number in NUMBERS:
@@ -43,7 +43,7 @@ def test_no_cell_is_cut(width):
 
 
 def test_columns_that_do_not_fit_go_below():
-    table = numbers_table(["name", *(f"column {j}" for j in range(9))], [["row", *"123456789"]])
+    table = NumbersTable(["name", *(f"column {j}" for j in range(9))], [["row", *"123456789"]])
     assert len(list(table.parts(200))) == 1
     parts = list(table.parts(30))
     assert len(parts) > 1
@@ -53,7 +53,7 @@ def test_columns_that_do_not_fit_go_below():
 
 def test_in_a_pipe_lines_are_as_long_as_needed(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
-    show(facts([("engine", "many words " * 20)]), numbers_table(HEADS, ROWS, words_last=True))
+    show(facts([("engine", "many words " * 20)]), NumbersTable(HEADS, ROWS, words_last=True))
     lines = capsys.readouterr().out.splitlines()
     assert ("many words " * 20).strip() in lines[0]
     assert sum("16.93 ± 0.02" in line and "comparable" in line for line in lines) == len(ROWS)

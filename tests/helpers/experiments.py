@@ -9,20 +9,17 @@ import pytest
 
 from papers import EXPERIMENTS, Context, perform
 from papers.gibbs import curves, plane, sphere, votes
-from papers.knapsack import splits
 from papers.report import Run
 
 
 @contextmanager
 def smaller() -> Iterator[None]:
-    """Fewer data sets and labels than in a quick run."""
+    """Fewer data sets and labels of the Gibbs sampler than in a quick run."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (sphere, votes, curves):
             patch.setitem(module.N_SETS, "quick", 2)
         patch.setitem(curves.N_LABELS, "quick", 5)
         patch.setitem(plane.EVIDENCE_THIN, "quick", 2)
-        load_sets = splits.load_sets
-        patch.setattr(splits, "load_sets", lambda context: load_sets(context)[:2])
         yield
 
 

@@ -75,3 +75,10 @@ def run_python(script, *arguments, **environment):
         text=True,
         check=False,
     )
+
+
+def train(folder, *options, table=None):
+    """The path of a model of loans, or of another table."""
+    data = write(loans() if table is None else table, folder / "data.csv")
+    succeed("train", data, "--target", "repaid", "--model", folder / "m.bpm", *options)
+    return folder / "m.bpm"

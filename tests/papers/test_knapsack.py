@@ -6,14 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
+from tests.helpers.experiments import small_run
 
-from papers import Context, perform, write_run
-from papers.knapsack import EXPERIMENT, sparse, splits, tables, toy
+from papers import Context, Result, write_run
+from papers.knapsack import EXPERIMENT, marginals, sparse, splits, tables, toy
+
+pytestmark = pytest.mark.xdist_group("knapsack")  # one run for all
 
 
 @pytest.fixture(scope="module")
 def run():
-    return perform(EXPERIMENT, Context())
+    return small_run("knapsack")[0]
 
 
 def made_up(n_splits=3, names=("a", "b"), seed=0):
@@ -157,6 +160,8 @@ def test_interrupted_runs_go_on(tmp_path, monkeypatch):
 def test_number_of_splits_and_state_come_from_the_context(tmp_path, monkeypatch):
     sets = splits.load_sets(Context())[:1]
     monkeypatch.setattr(splits, "load_sets", lambda context: sets)
+    for part in (toy, sparse, marginals):  # they have no splits
+        monkeypatch.setattr(part, "run", lambda *arguments: Result())
     context = Context(n_splits=2, out=tmp_path)
     result = EXPERIMENT.run(context)
     assert "2 splits" in result.tables[0].caption
@@ -198,7 +203,7 @@ def test_exact_bayes_point_by_importance_sampling():
     assert np.abs(solved.weights["MAP"] - mean).max() > 0.08  # the mode is not the mean
 
 
-def test_map_is_the_largest(run):
+def test_map_is_the_largest():
     solved = toy.solve_toy(0)
     best = toy.log_posterior(solved.weights["MAP"], solved.X, solved.y)
     assert best == solved.log_posterior.max()

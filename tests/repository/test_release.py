@@ -108,6 +108,23 @@ def test_lowest_versions(tools):
     assert len(tools.lowest(PROJECT)) > 10
 
 
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (ModuleNotFoundError("No module named 'rich'", name="rich.table"), True),
+        (ImportError("A plot needs matplotlib: pip install 'bayespoint[plot]'"), True),
+        (ImportError("load_iris with as_frame=True requires pandas."), True),
+        (ModuleNotFoundError("No module named 'papers'", name="papers"), False),
+        (ImportError("cannot import name 'dask' from 'bayespoint'", name="bayespoint"), False),
+        (ValueError("pandas"), False),
+    ],
+)
+@pytest.mark.usefixtures("tools")
+def test_imports_that_may_fail(error, expected):
+    """In a bare environment: those of extras, and not those of files that the wheel lacks."""
+    assert importlib.import_module("check_wheel").needs_extra(error) == expected
+
+
 # Files that say the same -----------------------------------------------------------------------
 
 

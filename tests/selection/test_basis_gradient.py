@@ -8,7 +8,7 @@ from tests.helpers.gradients import STEP, assert_gradient
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
 from bayespoint.kernels import ConstantKernel, PolynomialKernel, RadialKernel, SumKernel
-from bayespoint.selection import EvidenceSearch, log_evidence_gradient
+from bayespoint.selection import EvidenceSearch, log_evidence_gradient, objective
 
 SUM = SumKernel(
     [RadialKernel(gamma=0.8), PolynomialKernel(gamma=0.3), ConstantKernel()], weights=[2, 0.5, 0.3]
@@ -116,9 +116,7 @@ def test_a_search_keeps_its_basis_so_that_the_evidence_is_smooth(monkeypatch):
     )
     search = EvidenceSearch(clf, param_bounds=bounds).fit(X, y)
     assert len(search.cv_results_["params"]) < 25
-    make_space = BayesPointClassifier._make_space
-    monkeypatch.setattr(
-        BayesPointClassifier, "_make_space", lambda self, *args: make_space(self, *args[:2])
-    )
+    make_space = objective.make_space
+    monkeypatch.setattr(objective, "make_space", lambda *arguments: make_space(*arguments[:2]))
     search = EvidenceSearch(clf, param_bounds=bounds).fit(X, y)
     assert len(search.cv_results_["params"]) > 25

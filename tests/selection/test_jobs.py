@@ -118,7 +118,9 @@ def test_the_monitor_can_stop_a_search(n_jobs):
     n_fits = len(search().fit(X, y).cv_results_["params"])
     with (
         watch(Count(stop_after=2)),
-        pytest.warns(ConvergenceWarning, match="climbing when the monitor stopped it") as caught,
+        pytest.warns(
+            ConvergenceWarning, match="had not converged when the monitor stopped it"
+        ) as caught,
     ):
         stopped = search(n_jobs=n_jobs).fit(X, y)
     assert 3 <= len(stopped.cv_results_["params"]) <= 5 < n_fits

@@ -69,6 +69,7 @@ def states(node, name):
         ("RadialKernel", "gamma", "scale", "depends on the training points"),
         ("RadialKernel", "centre_", 3, "instead of an array"),
         ("RadialKernel", "is_precomputed", True, "'is_precomputed', which is not allowed"),
+        ("RadialKernel", "works_on_devices", False, "which is not allowed"),
         ("PolynomialKernel", "degree", 0, "'degree' parameter of PolynomialKernel"),
         ("PolynomialKernel", "columns_", 3, "instead of an array"),
         ("ConstantKernel", "normalize", 3, "'normalize' parameter of ConstantKernel"),

@@ -93,6 +93,9 @@ for name, (kernel, ridge, engine, labels) in fits.items():
         print(json.dumps([name, raised, n_calls]), flush=True)
 unit = 1 if sys.platform == "darwin" else 1024
 memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+if sys.platform == "linux":  # there, ru_maxrss is at least the memory of the process that forked
+    words = open("/proc/self/status").read().split()
+    memory = 1024 * int(words[words.index("VmHWM:") + 1])
 print(json.dumps(["memory", "", memory]))
 """
 

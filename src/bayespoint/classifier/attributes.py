@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import partial, wraps
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.utils.validation import check_is_fitted
 
 from bayespoint.classifier.calibration import expected_scores
-from bayespoint.classifier.inputs import new_points
 from bayespoint.classifier.model import Model
 from bayespoint.classifier.problem import Problem
-from bayespoint.gpu.arrays import like, to_numpy
+from bayespoint.exceptions import TaskWarning, warn_user
 from bayespoint.posteriors import MixturePosterior
 from bayespoint.spaces import DualSpace
 from bayespoint.spaces.scaling import Scaling
-from bayespoint.tools.arrays import beside, is_tensor, namespace, to_host
+from bayespoint.tools.arrays import beside, is_tensor, namespace, to_host, to_numpy
 from bayespoint.tools.numbers import TINY
 
 MOST_SLOPES = 200  # points at which slopes are computed
@@ -66,11 +63,8 @@ WHEN = {
 
 
 def attribute(classifier: Any, name: str) -> Any:
-    """The value of a classifier's fitted attribute; an AttributeError says when it is there."""
-    model = vars(classifier).get("model_")
-    if model is None or name not in ATTRIBUTES:
-        return object.__getattribute__(classifier, name)  # its error says why it is not there
-    value = ATTRIBUTES[name](model)
+    """A fitted attribute of a classifier; an AttributeError says when it is there."""
+    value = ATTRIBUTES[name](classifier.model_)
     if value is None:
         owner = type(classifier).__name__
         raise AttributeError(f"{owner!r} object has no attribute {name!r}: {WHEN[name]}")
@@ -89,28 +83,13 @@ def unchanged_on_failure(estimator: Any) -> Iterator[None]:
         raise
 
 
-def is_fitted(classifier: Any) -> bool:
-    """Whether a classifier has a model."""
-    return "model_" in vars(classifier)
-
-
-def has_samples(classifier: Any) -> bool:
-    """Whether the posterior of a classifier consists of samples."""
-    return classifier.posterior_.n_samples is not None
-
-
-def answer(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of models as one of classifiers: points are checked, and answers lie where X is."""
-
-    @wraps(method)
-    def of_classifier(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
-        check_is_fitted(self)
-        model = self.model_
-        if model.decision != self.decision:  # it was set after the fit
-            model = replace(model, decision=self.decision)
-        return like(X, method(model, new_points(self, X), *args, **kwargs))
-
-    return of_classifier
+def warn_of(model: Model) -> None:
+    """Warn of what went wrong in a fit, with the names of the tasks."""
+    names = model.coding.task_names
+    for warning in model.run.warnings:
+        if isinstance(warning, TaskWarning):
+            warning.name = names[warning.task] if len(names) > 1 else None
+        warn_user(warning)
 
 
 def facts_of(model: Model, problem: Problem, choice: Any = None) -> dict[str, Any]:

@@ -6,6 +6,7 @@ change the posterior in place, and attributes that take long are computed when t
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -45,21 +46,6 @@ def learn_batch(
     sample_weight: ArrayLike | None,
 ) -> Model:
     """The model after one more batch; ``before`` is that of all earlier ones."""
-    model = None
-    if before is not None and before.stream is not None and sample_weight is None:
-        model = learn_from_stream(classifier, before, X, y, classes)
-    return model or learn_any(classifier, before, X, y, classes, sample_weight)
-
-
-def learn_any(
-    classifier: Any,
-    before: Model | None,
-    X: Any,
-    y: Any,
-    classes: ArrayLike | None,
-    sample_weight: ArrayLike | None,
-) -> Model:
-    """The model after a batch of any kind."""
     parameters = Parameters.of(classifier)
     check_batches(parameters, before)
     engine, first = parameters.make_engine(X), before is None
@@ -117,10 +103,17 @@ def stream_of(classifier: Any, engine: Engine, model: Model) -> Stream | None:
 
 
 def learn_from_stream(
-    classifier: Any, before: Model, X: Any, y: Any, classes: ArrayLike | None
+    classifier: Any,
+    before: Model | None,
+    X: Any,
+    y: Any,
+    classes: ArrayLike | None,
+    sample_weight: ArrayLike | None,
 ) -> Model | None:
     """The model after a batch like the last one; None, and nothing is done, if it is unlike it."""
-    stream = before.stream
+    if before is None or before.stream is None or sample_weight is not None:
+        return None
+    stream, began = before.stream, time.perf_counter()
     if not is_plain(X, stream.largest):
         return None
     now = parameters_of(classifier)
@@ -145,7 +138,7 @@ def learn_from_stream(
         ),
         "left_out_error": lambda: model.fact("expected_scores")["error"].value,
     }
-    run = Run("sweeps", 1, "a single pass, as asked")
+    run = Run("sweeps", 1, "a single pass, as asked", seconds=time.perf_counter() - began)
     model: Model = replace(before, posterior=posterior, run=run, facts=facts)
     return model
 

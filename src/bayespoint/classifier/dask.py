@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 ABLE = ExpectationPropagation, LaplaceApproximation, PermutedPerceptron
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DaskBayesPointClassifier(ClassifierMixin, NamedEngine):
     r"""Bayes point machine that is trained on a Dask cluster.
 
@@ -95,46 +97,29 @@ class DaskBayesPointClassifier(ClassifierMixin, NamedEngine):
     """
 
     # Parameters of the local classifier that have no meaning here.
-    mixture = device = max_time = n_jobs = None
-    warm_start = False
-    n_components = "auto"
+    mixture: ClassVar = None
+    device: ClassVar = None
+    max_time: ClassVar = None
+    n_jobs: ClassVar = None
+    warm_start: ClassVar = False
+    n_components: ClassVar = "auto"
 
-    def __init__(
-        self,
-        *,
-        client: Client | None = None,
-        kernel: str | Kernel = "auto",
-        standardize: bool | str = "auto",
-        degree: int = 3,
-        gamma: ArrayLike | str = "auto",
-        coef0: float = 1.0,
-        normalize: bool = False,
-        ridge: float | str = 0.0,
-        engine: Engine | str = "auto",
-        temperature: float | str = "auto",
-        decision: str = "bayes_point",
-        multi_class: str = "auto",
-        fit_intercept: bool = True,
-        class_weight: dict | str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.client = client
-        self.kernel = kernel
-        self.standardize = standardize
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.normalize = normalize
-        self.ridge = ridge
-        self.engine = engine
-        self.temperature = temperature
-        self.decision = decision
-        self.multi_class = multi_class
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.verbose = verbose
+    client: Client | None = None
+    kernel: str | Kernel = "auto"
+    standardize: bool | str = "auto"
+    degree: int = 3
+    gamma: ArrayLike | str = "auto"
+    coef0: float = 1.0
+    normalize: bool = False
+    ridge: float | str = 0.0
+    engine: Engine | str = "auto"
+    temperature: float | str = "auto"
+    decision: str = "bayes_point"
+    multi_class: str = "auto"
+    fit_intercept: bool = True
+    class_weight: dict | str | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DaskBayesPointClassifier:
         """Fit the classifier; returns when the cluster has done its work.

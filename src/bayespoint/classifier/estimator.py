@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import wraps
 from html import escape
 from typing import Any
 
@@ -16,33 +17,48 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from bayespoint.classifier import fitting, out_of_core
-from bayespoint.classifier.attributes import (
-    ATTRIBUTES,
-    answer,
-    attribute,
-    has_samples,
-    is_fitted,
-    unchanged_on_failure,
-)
-from bayespoint.classifier.batches import learn_batch
-from bayespoint.classifier.calibration import Estimate
+from bayespoint.classifier.attributes import ATTRIBUTES, attribute, unchanged_on_failure, warn_of
+from bayespoint.classifier.batches import learn_batch, learn_from_stream
+from bayespoint.classifier.inputs import is_out_of_core, points_elsewhere
 from bayespoint.classifier.model import Model, Seed
 from bayespoint.classifier.parameters import (
+    ALWAYS_DENSE,
     NamedEngine,
     Parameters,
     can_update,
-    kernel_is,
-    takes_sparse,
+    input_tags,
 )
-from bayespoint.codings import Coding
-from bayespoint.engines import Engine, Run
-from bayespoint.exceptions import TaskWarning, warn_user
+from bayespoint.engines import Engine
 from bayespoint.kernels import Kernel
-from bayespoint.posteriors import Posterior
 from bayespoint.rows import Blocks
+from bayespoint.tools.arrays import like
 from bayespoint.tools.callbacks import CallbackSupport, monitor_for, with_callbacks
+from bayespoint.tools.checks import new_points
 
 
+def answer(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of models as one of classifiers: points are checked, and answers lie where X is."""
+
+    @wraps(method)
+    def of_classifier(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        check_is_fitted(self)
+        model = self.model_
+        if model.decision != self.decision:  # it was set after the fit
+            model = replace(model, decision=self.decision)
+        if not isinstance(X, np.ndarray) or self.device is not None:
+            return like(X, method(model, points_elsewhere(self, X), *args, **kwargs))
+        points = new_points(self, X, accepts_sparse=model.accepts_sparse)
+        return method(model, points, *args, **kwargs)
+
+    return of_classifier
+
+
+def has_samples(classifier: Any) -> bool:
+    """Whether the posterior of a classifier consists of samples."""
+    return classifier.model_.posterior.n_samples is not None
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
     r"""Bayes point machine: predicts with the mean of all classifiers that fit the data.
 
@@ -215,68 +231,27 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
     0.951
     """
 
-    model_: Model
-    posterior_: Posterior
-    coding_: Coding
-    run_: Run
-    classes_: NDArray
-    kernel_: Kernel
-    n_iter_: int
-    n_features_in_: int
-    log_evidence_: NDArray[np.float64]
-    left_out_error_: float
-    expected_scores_: dict[str, Estimate]
-    coef_: NDArray
-    intercept_: NDArray
-    feature_relevance_: NDArray[np.float64]
-    chosen_params_: dict[str, Any]
-
-    def __init__(
-        self,
-        *,
-        kernel: str | Kernel | Callable[[NDArray, NDArray], NDArray] = "auto",
-        standardize: bool | str = "auto",
-        degree: int = 3,
-        gamma: ArrayLike | str = "auto",
-        coef0: float = 1.0,
-        normalize: bool = False,
-        ridge: float | str = 0.0,
-        n_components: int | str | None = "auto",
-        engine: Engine | str = "auto",
-        temperature: float | str = "auto",
-        mixture: Sequence[tuple[float, dict[str, Any]]] | None = None,
-        decision: str = "bayes_point",
-        multi_class: str = "auto",
-        fit_intercept: bool = True,
-        class_weight: dict | str | None = None,
-        warm_start: bool = False,
-        device: str | None = None,
-        max_time: float | None = None,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.standardize = standardize
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.normalize = normalize
-        self.ridge = ridge
-        self.n_components = n_components
-        self.engine = engine
-        self.temperature = temperature
-        self.mixture = mixture
-        self.decision = decision
-        self.multi_class = multi_class
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.device = device
-        self.max_time = max_time
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    kernel: str | Kernel | Callable[[NDArray, NDArray], NDArray] = "auto"
+    standardize: bool | str = "auto"
+    degree: int = 3
+    gamma: ArrayLike | str = "auto"
+    coef0: float = 1.0
+    normalize: bool = False
+    ridge: float | str = 0.0
+    n_components: int | str | None = "auto"
+    engine: Engine | str = "auto"
+    temperature: float | str = "auto"
+    mixture: Sequence[tuple[float, dict[str, Any]]] | None = None
+    decision: str = "bayes_point"
+    multi_class: str = "auto"
+    fit_intercept: bool = True
+    class_weight: dict | str | None = None
+    warm_start: bool = False
+    device: str | None = None
+    max_time: float | None = None
+    n_jobs: int | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
     @with_callbacks
     def fit(
@@ -310,8 +285,8 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
         began = time.perf_counter()
         with unchanged_on_failure(self):
             parameters, monitor = Parameters.of(self), monitor_for(self)
-            before = self.model_ if self.warm_start and is_fitted(self) else None
-            way = out_of_core if out_of_core.is_out_of_core(parameters, X) else fitting
+            before = vars(self).get("model_") if self.warm_start else None
+            way = out_of_core if is_out_of_core(parameters, X) else fitting
             problem = way.pose(self, parameters, X, y, sample_weight, reset=before is None)
             self._publish(way.fit(parameters, problem, monitor, before), began)
         return self
@@ -348,9 +323,12 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
         -------
         self : BayesPointClassifier
         """
-        began = time.perf_counter()
+        began, before = time.perf_counter(), vars(self).get("model_")
+        model = learn_from_stream(self, before, X, y, classes, sample_weight)
+        if model is not None:
+            self.model_ = model
+            return self
         with unchanged_on_failure(self):
-            before = self.model_ if is_fitted(self) else None
             self._publish(learn_batch(self, before, X, y, classes, sample_weight), began)
         return self
 
@@ -373,26 +351,25 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
 
     def _publish(self, model: Model, began: float) -> None:
         """Show what a fit has learned, and warn."""
-        self.model_ = replace(model, run=replace(model.run, seconds=time.perf_counter() - began))
-        for warning in model.run.warnings:
-            if isinstance(warning, TaskWarning):
-                names = model.coding.task_names
-                warning.name = names[warning.task] if len(names) > 1 else None
-            warn_user(warning)
+        run = replace(model.run, seconds=time.perf_counter() - began)
+        self.model_ = replace(model, run=run)
+        warn_of(model)
 
     def __getattr__(self, name: str) -> Any:
+        if name not in ATTRIBUTES or "model_" not in vars(self):
+            return object.__getattribute__(self, name)  # its error says why it is not there
         return attribute(self, name)
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *(name for name in ATTRIBUTES if hasattr(self, name))]
 
     def __sklearn_is_fitted__(self) -> bool:
-        return is_fitted(self)
+        return "model_" in vars(self)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = kernel_is(self, "is_precomputed")
-        tags.input_tags.sparse = takes_sparse(self)
+        if not isinstance(self.kernel, str) or self.kernel not in ALWAYS_DENSE:
+            tags.input_tags.pairwise, tags.input_tags.sparse = input_tags(self)
         return tags
 
     def _html_repr(self) -> str:
@@ -401,6 +378,5 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
         if not hasattr(self, "chosen_params_"):
             return diagram
         lines = "".join(f"<li>{escape(line)}</li>" for line in self.run_.choice)
-        return (
-            f"{diagram}<details><summary>Chosen automatically</summary><ul>{lines}</ul></details>"
-        )
+        summary = "<summary>Chosen automatically</summary>"
+        return f"{diagram}<details>{summary}<ul>{lines}</ul></details>"

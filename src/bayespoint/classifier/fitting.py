@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,18 +19,18 @@ from bayespoint.classifier.calibration import (
     temperature_of_losses,
 )
 from bayespoint.classifier.inputs import validated
-from bayespoint.classifier.kernel_choice.choice import Choice, Given, choose
+from bayespoint.classifier.kernel_choice.choice import choose
 from bayespoint.classifier.model import Model
 from bayespoint.classifier.parameters import Parameters
 from bayespoint.classifier.problem import Problem
 from bayespoint.codings import TEMPERATURES, Coding
 from bayespoint.engines import Engine, Request, Run
-from bayespoint.gpu.arrays import to_numpy
 from bayespoint.gpu.devices import memory_errors_in_words
 from bayespoint.posteriors import MixturePosterior, Posterior, StreamPosterior
 from bayespoint.rows.executor import current_executor
 from bayespoint.spaces import StackedSpace
 from bayespoint.spaces.scaling import Scaling
+from bayespoint.tools.arrays import to_numpy
 from bayespoint.tools.monitor import Monitor, watch
 
 
@@ -83,8 +84,11 @@ def fit(
     seed = new_seed(parameters) if before is None else before.seed
     choice = None
     if parameters.chooses(problem.engine):
-        choice = choose_kernels(parameters, problem, monitor, seed)
-        model = at_temperature(mixed(choice.mixture, choice.trained, problem), choice.temperature)
+        of_halves = 0 if parameters.random_state is None else seed
+        train_one = partial(train_member, parameters, problem, Monitor(), seed)
+        with watch(monitor):
+            choice = choose(parameters, problem, of_halves, train_one)
+        model = at_temperature(mixed(choice.mixture, choice.models, problem), choice.temperature)
         model = replace(model, run=replace(model.run, choice=choice.reasons))
     else:
         model = train(parameters, problem, monitor, seed, before)
@@ -119,30 +123,8 @@ def check_extends(engine: Engine, fingerprint: tuple | None, before: Model) -> N
         )
 
 
-def choose_kernels(parameters: Parameters, problem: Problem, monitor: Monitor, seed: int) -> Choice:
-    """Choose what is "auto"."""
-    given = Given(
-        problem.engine,
-        gamma=None if isinstance(parameters.gamma, str) else parameters.gamma,
-        n_components=parameters.n_components,
-        temperature=parameters.temperature,
-        constant=parameters.fit_intercept,
-        any_engine=(parameters.engine, parameters.ridge, parameters.temperature)
-        == ("auto", 0, "auto"),
-        seed=0 if parameters.random_state is None else seed,
-        n_jobs=parameters.n_jobs,
-        max_time=parameters.max_time,
-    )
-
-    def train_one(params: dict[str, Any]) -> Model:
-        return train_member(parameters, params, problem, Monitor(), seed)
-
-    with watch(monitor):
-        return choose(problem, given, train_one)
-
-
 def train_member(
-    parameters: Parameters, params: dict[str, Any], problem: Problem, monitor: Monitor, seed: int
+    parameters: Parameters, problem: Problem, monitor: Monitor, seed: int, params: dict[str, Any]
 ) -> Model:
     """One machine of a mixture, with some parameters of its own."""
     parameters = replace(parameters, mixture=None, **params)
@@ -161,7 +143,7 @@ def train(
     """Train as the parameters say; ``before`` is an earlier result to extend or to update."""
     if parameters.mixture is not None:
         members = [
-            train_member(parameters, {"temperature": 1.0} | params, problem, monitor, seed)
+            train_member(parameters, problem, monitor, seed, {"temperature": 1.0} | params)
             for _, params in parameters.mixture
         ]
         whole = mixed(parameters.mixture, members, problem)
@@ -229,7 +211,10 @@ def solve(
     seed: int,
     start: Posterior | None = None,
 ) -> tuple[Posterior, Run]:
-    """Run the engine."""
+    """Run the engine, here or, if it can be, by the executor of the fit."""
+    trainer = None
+    if problem.engine.trains_elsewhere:
+        trainer = current_executor().trainer(problem.given, problem.scaling, space)
     request = Request(
         np.random.default_rng(seed),
         monitor,
@@ -238,7 +223,7 @@ def solve(
         parameters.n_jobs,
         problem.coding.name,
         problem.device,
-        current_executor().trainer(problem.given, problem.scaling, space),
+        trainer,
     )
     with memory_errors_in_words(problem.device):
         return problem.engine.run(space, problem.targets, request)
@@ -280,7 +265,7 @@ def with_losses(
     is_stream = isinstance(posterior, StreamPosterior)
     if parameters.temperature != "auto" or is_stream or parameters.decision == "vote":
         return model
-    if posterior.left_out_log_probability is None or not model.kernel.is_linear:
+    if posterior.left_out_log_probability is None or not model.space.kernel.is_linear:
         return model  # no batch comes after a fit with another kernel
     answers = coding.left_out(posterior.left_out_log_probability, problem.codes)
     losses = temperature_losses(coding.log_odds(*answers), problem.codes, problem.weight)

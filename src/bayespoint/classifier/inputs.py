@@ -12,14 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length
 
-from bayespoint.gpu.arrays import check_points, to_device, to_numpy
-from bayespoint.gpu.devices import find_device, is_device_array, prediction_device
+from bayespoint.classifier.model import chunks
+from bayespoint.gpu.arrays import check_points, to_device
+from bayespoint.gpu.devices import find_device, prediction_device
 from bayespoint.rows import Blocks
-from bayespoint.tools.arrays import is_tensor
-from bayespoint.tools.checks import check_array, column_or_1d, validate_data
+from bayespoint.rows.arrays import file_array
+from bayespoint.tools.arrays import is_device_array, is_tensor, to_numpy
+from bayespoint.tools.checks import check_array, column_or_1d, new_points, validate_data
+from bayespoint.tools.memory import SMALL, available_memory
 from bayespoint.tools.validation import missing_labels
 
-CHUNK = 8192  # points transformed at a time
+COPIES = 2  # of the features in float64, that a fit in memory takes at least
 CONVERSION = re.compile(r"could not convert|[Cc]annot (cast|convert)")  # of NumPy and pandas
 
 
@@ -40,26 +43,31 @@ def validated(
         )  # fmt: skip
 
 
-def new_points(estimator: Any, X: Any) -> Iterator[Any]:
-    """Points to predict, some at a time, of arrays, tensors or blocks."""
+def is_out_of_core(parameters: Any, X: Any) -> bool:
+    """Whether X are blocks, or an array in a file that is too large for a fit in memory."""
+    if isinstance(X, Blocks):
+        return True
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or COPIES * X.nbytes <= SMALL:
+        return False
+    if file_array(X) is None or not parameters.kernel_is_linear or parameters.ridge != 0:
+        return False
+    return COPIES * 8.0 * X.size > available_memory()
+
+
+def points_elsewhere(estimator: Any, X: Any) -> Iterator[Any]:
+    """Points to predict that are not a NumPy array, or go to a device, some at a time."""
     model = estimator.model_
     if isinstance(X, Blocks):
         yield from points_of_blocks(estimator, X)
         return
     device = prediction_device(estimator.device, X)
-    if device is not None and model.has_device_form:
-        size = model.space.device_chunk(model.n_features)
-        for begin in range(0, max(1, len(X)), size):
-            chunk = X[begin : begin + size]
-            yield device_points(estimator, chunk, device, model.space.device_dtype, reset=False)
+    if device is None or not model.has_device_form:
+        yield from chunks(new_points(estimator, to_numpy(X), accepts_sparse=model.accepts_sparse))
         return
-    with np.errstate(over="ignore", invalid="ignore"):  # of a sum that looks for infinity
-        points: Any = validate_data(
-            estimator, to_numpy(X), dtype=(np.float64, np.float32), order="C", reset=False,
-            accept_sparse="csr" if model.accepts_sparse else False,
-        )  # fmt: skip
-    for begin in range(0, points.shape[0], CHUNK):
-        yield points[begin : begin + CHUNK]
+    size = model.space.device_chunk(model.n_features)
+    for begin in range(0, max(1, len(X)), size):
+        chunk = X[begin : begin + size]
+        yield device_points(estimator, chunk, device, model.space.device_dtype, reset=False)
 
 
 def points_of_blocks(estimator: Any, blocks: Blocks) -> Iterator[Any]:
@@ -74,7 +82,7 @@ def points_of_blocks(estimator: Any, blocks: Blocks) -> Iterator[Any]:
         if block.X.shape[0]:
             with warnings.catch_warnings():  # arrays of blocks have no names
                 warnings.filterwarnings("ignore", "X does not have valid feature names")
-                parts = list(new_points(estimator, block.X))
+                parts = list(points_elsewhere(estimator, block.X))
             yield from parts
 
 

@@ -19,6 +19,8 @@ from bayespoint.posteriors import Posterior
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.arrays import product
 
+CHUNK = 8192  # points transformed at a time
+
 Seed = int | np.random.RandomState | None
 
 
@@ -163,8 +165,7 @@ class Model:
         ndarray of shape (n_samples,)
             Predicted labels, from ``classes_``.
         """
-        scores = self._scores(X)
-        return self.classes[self.coding.decide(scores)]
+        return self.classes[self.coding.decide(self._scores(X))]
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         r"""Probabilities of the classes, in the order of ``classes_``.
@@ -185,8 +186,7 @@ class Model:
         ndarray of shape (n_samples, n_classes)
             Rows sum to 1.
         """
-        log_yes, log_no = self._log_probability(X)
-        return self.coding.probabilities(log_yes, log_no)
+        return self.coding.probabilities(*self._log_probability(X))
 
     def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Logarithms of the probabilities of the classes, finite also where these round to 0.
@@ -201,8 +201,7 @@ class Model:
         ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        log_yes, log_no = self._log_probability(X)
-        return self.coding.log_probabilities(log_yes, log_no)
+        return self.coding.log_probabilities(*self._log_probability(X))
 
     def vote_shares(self, X: ArrayLike) -> NDArray[np.float64]:
         """Share of the posterior's classifiers that say yes to each class against the rest.
@@ -355,12 +354,15 @@ class Model:
 
     def _apply(self, X: Any, function: Callable[[Any], NDArray]) -> NDArray:
         """Apply a function of coordinates to points, part by part."""
-        parts: Iterable[Any] = [X] if hasattr(X, "shape") else X
+        parts: Iterable[Any] = chunks(X) if hasattr(X, "shape") else X
         found = []
         with np.errstate(over="ignore", invalid="ignore"):  # what becomes NaN is an error
             for points in parts:
-                with memory_errors_in_words(getattr(points, "device", None)):
+                try:
                     found.append(function(self.transform(points)))
+                except RuntimeError:
+                    with memory_errors_in_words(getattr(points, "device", None)):
+                        raise
         answers = np.concatenate(found, dtype=np.float64)
         lost: NDArray[np.bool_] = np.isnan(answers).reshape(len(answers), -1).max(axis=1)
         if lost.any():
@@ -391,3 +393,8 @@ class Model:
             )
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
         return self.posterior.draw(int(n_samples), rng)
+
+
+def chunks(X: Any) -> list[Any]:
+    """Some points at a time."""
+    return [X[begin : begin + CHUNK] for begin in range(0, X.shape[0], CHUNK)]

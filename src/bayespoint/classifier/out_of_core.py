@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from bayespoint.engines import (
 from bayespoint.engines.gaussian.prior import priors
 from bayespoint.engines.gaussian.prior_scale import with_scale
 from bayespoint.rows import Blocks, ep, from_arrays, laplace
-from bayespoint.rows.arrays import ArrayBlocks, file_array
+from bayespoint.rows.arrays import ArrayBlocks
 from bayespoint.rows.checkpoint import current_checkpoint
 from bayespoint.rows.design import Design
 from bayespoint.rows.executor import current_executor
@@ -34,21 +34,14 @@ from bayespoint.rows.fit import BlockFit
 from bayespoint.rows.points import scaled_rows, stored_points
 from bayespoint.rows.survey import Survey, survey
 from bayespoint.spaces import DualSpace
-from bayespoint.spaces.basis import check_range
-from bayespoint.tools.memory import SMALL, available_memory, check_fits
+from bayespoint.tools.arrays import check_range
+from bayespoint.tools.memory import check_fits
 from bayespoint.tools.monitor import Monitor, current_monitor
 
-COPIES = 2  # of the features in float64, that a fit in memory takes at least
 SAMPLE = 10_000  # rows by which a kernel chooses its gamma and its centre
 KEPT = 1_000_000  # left-out probabilities that a posterior keeps; more would fill model files
 MATRICES = 12  # of all pairs of weights, for a task: posterior, sums, those of blocks in work
 SITE_BYTES = 40  # of a row and task: two sites, as they were and as they become, and a probability
-
-
-class Extent(NamedTuple):
-    """The largest absolute value of a coordinate."""
-
-    largest: float
 
 
 @dataclass(frozen=True)
@@ -72,17 +65,6 @@ class BlockProblem:
     each: list[Survey]
     whole: Survey
     engine: Engine
-
-
-def is_out_of_core(parameters: Parameters, X: Any) -> bool:
-    """Whether X are blocks, or an array in a file that is too large for a fit in memory."""
-    if isinstance(X, Blocks):
-        return True
-    if not isinstance(X, np.ndarray) or X.ndim != 2 or COPIES * X.nbytes <= SMALL:
-        return False
-    if file_array(X) is None or not parameters.kernel_is_linear or parameters.ridge != 0:
-        return False
-    return COPIES * 8.0 * X.size > available_memory()
 
 
 def pose(
@@ -126,7 +108,7 @@ def fit(
         return fit_rows(parameters, problem, monitor)
     design = make_design(parameters, engine, whole, problem.blocks.n_features)
     before_all = priors(engine, design.space, design.n_tasks)
-    engine._check_range(Extent(largest_coordinate(design, whole)), before_all)
+    engine.check_range(largest_coordinate(design, whole), before_all)
     check_memory(engine, design, int(whole.positive.sum()))
     task = BlockFit(
         problem.blocks, current_executor(parameters.n_jobs), problem.prints, design, before_all,

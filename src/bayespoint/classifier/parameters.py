@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 from numbers import Real
 from typing import Any, Self
 
@@ -18,11 +19,14 @@ from bayespoint.engines.base import ENGINES
 from bayespoint.engines.gaussian.evidence_gradient import has_gradient
 from bayespoint.exceptions import SparseInputWarning, warn_user
 from bayespoint.gpu.devices import ALLOWED, find_device, is_device_name
+from bayespoint.kernels import NAMES as KERNELS
 from bayespoint.kernels import Kernel, make_kernel
 from bayespoint.kernels.points import NAMED, check_gamma
 from bayespoint.tools.validation import check_choice, check_flag, check_number, parameter_error
 
 KERNEL_PARAMETERS = ("kernel", "degree", "gamma", "coef0", "normalize", "fit_intercept")
+# Named kernels that are neither linear nor a matrix, whatever their parameters are.
+ALWAYS_DENSE = frozenset(KERNELS) - {"linear", "poly", "precomputed"}
 WIDEST_JOINT = 1e4  # prior scale up to which a joint posterior keeps enough digits
 MOST_JOINT_WEIGHTS = 1000  # of all classes, up to which a joint posterior takes seconds
 MACHINE_PARAMETERS = (*KERNEL_PARAMETERS, "ridge", "n_components", "engine", "temperature")
@@ -66,12 +70,27 @@ def can_update(classifier: Any) -> bool:
 
 def takes_sparse(classifier: Any) -> bool:
     """Whether a classifier with these parameters may get sparse points."""
-    is_radial = isinstance(classifier.kernel, str) and classifier.kernel == "rbf"
-    if is_radial or not kernel_is(classifier, "is_linear"):
+    if not kernel_is(classifier, "is_linear"):
         return False
-    named = named_engine(classifier.engine)
-    engine = classifier.engine if named is None else named().for_sparse()
+    engine = classifier.engine
+    if isinstance(engine, str):
+        return has_sparse_form(engine)
     return isinstance(engine, Engine) and engine.accepts_sparse
+
+
+def input_tags(classifier: Any) -> tuple[bool, bool]:
+    """Whether points are a kernel matrix, and whether they may be sparse."""
+    if isinstance(classifier.kernel, str):
+        return classifier.kernel == "precomputed", takes_sparse(classifier)
+    return kernel_is(classifier, "is_precomputed"), takes_sparse(classifier)
+
+
+@cache
+def has_sparse_form(name: str) -> bool:
+    """Whether a named engine has a form for sparse points."""
+    engine = named_engine(name)
+    form = None if engine is None else engine().for_sparse()
+    return form is not None and form.accepts_sparse
 
 
 class NamedEngine(BaseEstimator):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from bayespoint import BayesPointClassifier
-from bayespoint.cli.output.errors import bad_data, did_you_mean, printable
-from bayespoint.cli.output.messages import Notes, collect_warnings, count, listed, plain
+from bayespoint.cli.output.errors import bad_data, bad_usage, did_you_mean, printable
+from bayespoint.cli.output.messages import Notes, collect_warnings, count, joined, listed, plain
 from bayespoint.cli.pipelines import MISSING
 from bayespoint.cli.tables.columns import CATEGORY, KINDS, NUMBER, note_missing, prepare
 from bayespoint.cli.tables.labels import check_column, known_labels, rows_with_labels
@@ -66,6 +66,14 @@ class Model:
         """The labels that it knows."""
         return self.machine.classes_
 
+    def check_same(self, target: str | None, classes: Collection[str] | None) -> None:
+        """End the command if options name another column or other classes than the model has."""
+        if target not in (None, self.target):
+            bad_usage(f"the model predicts {self.target!r}, not {target!r} (--target)")
+        known = [str(label) for label in self.classes]
+        if classes is not None and sorted(classes) != sorted(known):
+            bad_usage(f"the classes of the model are {', '.join(known)}; omit --classes")
+
     def predict_on(self, device: str | None, notes: Notes) -> None:
         """Let the classifier predict on another device than that of its training."""
         if device is None:
@@ -92,10 +100,9 @@ class Model:
         shifts = compare(self.columns, X)
         names = [f"{one.column!r} ({one.distance:.0%})" for one in shifts if one.is_shifted]
         if names:
-            more = f" and {len(names) - SHOWN} more" if names[SHOWN:] else ""
             notes.add(
                 "columns that differ from the training, with the share of rows that would have to "
-                f"change: {', '.join(names[:SHOWN])}{more}"
+                f"change: {joined(names, SHOWN)}"
             )
         return shifts
 
@@ -174,18 +181,16 @@ def read_model(path: Path, notes: Notes, needs_table: bool = True) -> Model:
 
 def check_about(about: Any, path: Path) -> None:
     """End the command if what the file says of its table is not what ``write_model`` writes."""
-    kinds = about.get("kinds", {}) if isinstance(about, dict) else None
-    summary = about.get("summary", {}) if isinstance(about, dict) else None
+    whole = isinstance(about, dict) and isinstance(about.get("target"), str | None)
+    names = ("kinds", "summary", "columns")
+    parts: list[Any] = [about.get(name, {}) for name in names] if whole else [None]
     counts = ("batches", "rows", "rows_of_all_batches")
     if not (
-        isinstance(kinds, dict)
-        and all(kind in KINDS for kind in kinds.values())
-        and isinstance(about.get("target"), str | None)
-        and isinstance(summary, dict)
-        and all(isinstance(summary.get(name, 0), int) for name in counts)
-        and isinstance(summary.get("notes", []), list)
-        and isinstance(about.get("columns", {}), dict)
-        and all(isinstance(one, dict) for one in about.get("columns", {}).values())
+        all(isinstance(part, dict) for part in parts)
+        and all(kind in KINDS for kind in parts[0].values())
+        and all(isinstance(parts[1].get(name, 0), int) for name in counts)
+        and isinstance(parts[1].get("notes", []), list)
+        and all(isinstance(one, dict) for one in parts[2].values())
     ):
         bad_data(f"cannot read --model {path}: its description of the table is invalid")
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from numpy.typing import NDArray
 
-from bayespoint.codings.base import LARGEST, TEMPERATURES, Coding
-from bayespoint.codings.binary import BinaryCoding
+from bayespoint.codings.base import LARGEST, TEMPERATURES, BinaryCoding, Coding
 from bayespoint.codings.joint import JointCoding
 from bayespoint.codings.one_vs_rest import OneVersusRest
 

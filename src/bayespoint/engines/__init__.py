@@ -1,11 +1,9 @@
 """One published algorithm each: labels in, posterior out."""
 
-from bayespoint.engines.base import Engine, get_engine
+from bayespoint.engines.base import Engine, Request, Run, get_engine
 from bayespoint.engines.gaussian.ep import ExpectationPropagation
 from bayespoint.engines.gaussian.laplace import LaplaceApproximation
 from bayespoint.engines.knapsack.propagation import KnapsackPropagation
-from bayespoint.engines.request import Request
-from bayespoint.engines.run import Run
 from bayespoint.engines.sampling.billiard import BilliardSampler
 from bayespoint.engines.sampling.gibbs import GibbsSampler
 from bayespoint.engines.sampling.perceptron import PermutedPerceptron

@@ -1,8 +1,15 @@
-"""What an engine declares and does."""
+"""The contract of engines: what one declares and does, what it is asked for and tells.
+
+An :class:`Engine` gets a :class:`Request`, and returns a posterior and the :class:`Run` that found
+it. While it runs it tells the monitor of its progress (:class:`Progress`, :class:`StepProgress`).
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,11 +17,165 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
 from bayespoint.codings import BinaryCoding, OneVersusRest
-from bayespoint.engines.request import Request
-from bayespoint.engines.run import Run
 from bayespoint.posteriors import Posterior
+from bayespoint.tools.attributes import integer, need
+from bayespoint.tools.monitor import Monitor
+from bayespoint.tools.threads import stop_if_cancelled
 
 ENGINES: dict[str, type[Engine]] = {}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What an engine gets for a run besides points and labels.
+
+    Attributes
+    ----------
+    rng : numpy.random.Generator
+        The only source of randomness. One child is spawned for each independent part, so the
+        result does not depend on ``n_jobs``.
+    monitor : Monitor
+        Told about progress; may end the run.
+    sample_weight : ndarray of shape (n_points,) or None
+        Positive weights. An engine that cannot use them raises an error that says so.
+    start : Posterior or None
+        An earlier result to extend, or to update, if the engine can.
+    n_jobs : int or None
+        Threads, as in joblib.
+    coding : str
+        Name of the coding of the labels, one of the engine's ``codings``.
+    device : torch.device or None
+        The GPU to work on, where the points are already.
+    trainer : callable or None
+        What trains perceptrons elsewhere, such as on a cluster, with the parameters and methods of
+        ``HostTrainer``; None is this process.
+
+    Examples
+    --------
+    >>> from bayespoint.engines import Request
+    >>> Request(n_jobs=2).weights(3)
+    array([1., 1., 1.])
+    """
+
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+    monitor: Monitor = field(default_factory=Monitor)
+    sample_weight: NDArray[np.float64] | None = None
+    start: Any = None
+    n_jobs: int | None = None
+    coding: str = "one_vs_rest"
+    device: Any = None
+    trainer: Any = None
+
+    def weights(self, n_points: int) -> NDArray[np.float64]:
+        """The weights of all points, 1 where none are given."""
+        if self.sample_weight is None:
+            return np.ones(n_points)
+        return self.sample_weight.astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What happened while an engine searched: how long, how it ended, and what to do about it.
+
+    Attributes
+    ----------
+    unit : str
+        What an iteration is called, in the plural: "sweeps", "steps", "epochs".
+    n_iter : int
+        Most iterations of a task.
+    summary : str
+        How it ended, in a few words.
+    converged : bool, default=True
+        Whether the result is what the engine was asked for. If not, there is a warning.
+    remedy : str, default=""
+        What would make the result better.
+    history : sequence of sequences of float, optional
+        For each task the largest change in each of its iterations, as ``tol`` measures it.
+    measures : mapping of str to ndarray, optional
+        What is known of each task, by name: arrays of shape (n_tasks,), or (n_tasks, n) where there
+        are several numbers of a task, such as one for each chain.
+    warnings : sequence of Warning, optional
+        What the classifier warns of. They are not kept in model files.
+    seconds : float
+        Time of the run; measured by the classifier.
+    choice : sequence of str, optional
+        What was chosen automatically, and why.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bayespoint import BayesPointClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = BayesPointClassifier(kernel="linear", engine="laplace", multi_class="one_vs_rest")
+    >>> run = clf.fit(X, y).run_
+    >>> run.converged, run.summary
+    (True, 'converged after 6 steps')
+    >>> [len(changes) for changes in run.history]  # of each class against the rest
+    [6, 5, 6]
+    """
+
+    not_stored: ClassVar = ("warnings",)
+
+    unit: str
+    n_iter: int
+    summary: str
+    converged: bool = True
+    remedy: str = ""
+    history: Sequence[Sequence[float]] = ()
+    measures: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    warnings: Sequence[Warning] = ()
+    seconds: float = np.nan
+    choice: Sequence[str] = ()
+
+    def check_state(self) -> None:
+        """Raise an error if the stored attributes make no sense."""
+        integer(self.n_iter, 0)
+        need(type(self.converged) is bool, "converged is not a bool")
+        for words in (self.unit, self.summary, self.remedy):
+            need(isinstance(words, str), "its words are not text")
+        need(all(isinstance(line, str) for line in self.choice), "its choice is not text")
+        need(isinstance(self.history, (list, tuple)), "its history is not a sequence")
+        need(isinstance(self.measures, dict), "its measures are not a dict")
+
+
+class Progress:
+    """Counts the iterations of all tasks for the monitor."""
+
+    def __init__(self, monitor: Monitor) -> None:
+        self._monitor, self._lock, self._done = monitor, Lock(), 0
+
+    def advance(self) -> bool:
+        """Count one more iteration; whether the monitor wants the run to stop."""
+        stop_if_cancelled()
+        with self._lock:
+            self._done += 1
+            self._monitor.update(self._done)
+            return self._monitor.should_stop()
+
+
+class StepProgress:
+    """Tells the monitor how much of the planned steps is done, and hears when it wants to stop.
+
+    Progress is counted in hundredths: steps are too many and too short to be told one by one.
+
+    Attributes
+    ----------
+    planned : int
+        Steps of all tasks.
+    """
+
+    TOTAL = 100
+
+    def __init__(self, monitor: Monitor, planned: int = 1) -> None:
+        self._monitor, self.planned = monitor, planned
+        self._done = 0
+        self.stopped = False
+
+    def add(self, steps: int) -> None:
+        """Say that so many more steps are done."""
+        self._done += steps
+        self._monitor.update(self.TOTAL * min(self._done / self.planned, 1.0))
+        self.stopped = self.stopped or self._monitor.should_stop()
 
 
 class Engine(BaseEstimator):
@@ -47,6 +208,9 @@ class Engine(BaseEstimator):
     codings : tuple of str
         Names of the codings whose labels it can learn from (``request.coding``).
 
+    trains_elsewhere : bool
+        Whether samples can be trained by workers of a cluster (``request.trainer``).
+
     See Also
     --------
     bayespoint.BayesPointClassifier : Runs it.
@@ -68,6 +232,7 @@ class Engine(BaseEstimator):
     weights_are_copies: ClassVar[bool] = True
     can_extend: ClassVar[bool] = False
     can_update: ClassVar[bool] = False
+    trains_elsewhere: ClassVar[bool] = False
     codings: ClassVar[tuple[str, ...]] = (BinaryCoding.name, OneVersusRest.name)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.gpu.devices import is_device_array
-from bayespoint.tools.arrays import Array, is_tensor
+from bayespoint.tools.arrays import is_device_array, is_tensor
 
 SMALL = 1 << 16  # bytes of an array that is copied at once
 STAGE = 1 << 22  # bytes of a piece that is copied through page-locked memory
@@ -64,11 +63,6 @@ def fill(stage: tuple, piece: NDArray) -> int:
     return len(piece)
 
 
-def there(X: Array, values: NDArray) -> Array:
-    """Numbers as an array of the kind and type of X, where X is."""
-    return to_device(values, X.device, X.dtype) if is_tensor(X) else values
-
-
 @cache
 def threads() -> ThreadPoolExecutor:
     """The threads that fill page-locked buffers."""
@@ -88,28 +82,6 @@ def stages(device: Any) -> Iterator[tuple]:
             ]
         )
     return of_devices[device]
-
-
-def to_numpy(array: Any) -> Any:
-    """A NumPy array of a tensor or a CuPy array; anything else as it is."""
-    if is_tensor(array):
-        return array.detach().cpu().numpy()
-    return array.get() if is_device_array(array) and hasattr(array, "get") else array
-
-
-def like(X: Any, result: Any) -> Any:
-    """A NumPy result as an array of the kind of X, where X lies; text stays NumPy."""
-    if isinstance(result, tuple):
-        return tuple(like(X, one) for one in result)
-    if result.dtype.kind not in "biuf":
-        return result
-    if is_tensor(X):
-        return to_device(result, X.device)
-    if is_device_array(X):
-        from importlib import import_module
-
-        return import_module(type(X).__module__.split(".")[0]).asarray(result)
-    return result
 
 
 def check_points(X: Any, owner: str) -> None:

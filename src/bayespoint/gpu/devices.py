@@ -8,21 +8,12 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
-import numpy as np
-
 from bayespoint.exceptions import DeviceError
-from bayespoint.tools.arrays import is_tensor
+from bayespoint.tools.arrays import is_device_array, is_tensor
 
 ALLOWED = 'None, "cpu", "cuda", "cuda:0" (or another number) or "auto"'
 STAND_IN: Any = None  # a device that takes the place of a GPU in tests
 INSTALL = 'Install the extra: pip install "bayespoint[gpu]"'
-
-
-def is_device_array(X: Any) -> bool:
-    """Whether X is an array in the memory of a GPU: a torch tensor, or one of CuPy."""
-    if is_tensor(X):
-        return X.device.type == "cuda"
-    return not isinstance(X, np.ndarray) and hasattr(X, "__cuda_array_interface__")
 
 
 def is_device_name(name: Any) -> bool:

@@ -62,11 +62,11 @@ class Kernel(BaseEstimator, ABC):
     array([[4.]])
     """
 
-    positive_parameters: tuple[str, ...] = ()
-    linear_form: LinearForm | None = None
-    is_linear: bool = False
-    is_precomputed: bool = False
-    works_on_devices: bool = False
+    positive_parameters: ClassVar[tuple[str, ...]] = ()
+    linear_form: ClassVar[LinearForm | None] = None
+    is_linear: ClassVar[bool] = False
+    is_precomputed: ClassVar[bool] = False
+    works_on_devices: ClassVar[bool] = False
     sum_kernel: ClassVar[Any]  # SumKernel, the kind of a sum of kernels
 
     def __init__(self, *, normalize: bool = False) -> None:

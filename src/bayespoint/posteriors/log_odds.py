@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import expit, log_expit, log_softmax, softmax
+from scipy.special import expit, log_expit, log_softmax
 
-from bayespoint.gpu import log_odds as on_device
-from bayespoint.tools.arrays import is_tensor, kept
+from bayespoint.tools.arrays import (
+    Array,
+    beside,
+    float64,
+    is_tensor,
+    kept,
+    namespace,
+    softmax,
+    to_host,
+)
 from bayespoint.tools.attributes import finite
 
 MOST_POINTS = 60_000  # to learn from
 MOST_NUMBERS = 200  # to learn: a Newton step takes at most half a second
-ENOUGH = {"classes": 5, "matrix": 100}  # points for each number that is learned
+POINTS_PER_NUMBER = {"classes": 5, "matrix": 100}  # that is learned
 SPREAD = 0.1  # of terms of other classes, in units of lambda: the best on held-out digits
 CLEARLY = 2.0  # standard errors by which more numbers must be better on held-out points
 
@@ -93,35 +100,36 @@ def learn_log_odds(
     >>> learn_log_odds(outputs, labels).matrix.round(1)
     array([[3.]])
     """
-    n_tasks = outputs.shape[1]
-    if is_tensor(outputs):
-        allowed = partial(learnable, n_tasks)
-        return LogOdds(
-            *on_device.learn(
-                outputs, targets, weight, MOST_POINTS, allowed, prior(n_tasks), CLEARLY
-            )
-        )
-    known = np.flatnonzero(np.isfinite(outputs).all(axis=1))
+    known = np.flatnonzero(to_host(namespace(outputs).isfinite(outputs).all(axis=1)))
     known = known[:: max(1, -(-len(known) // MOST_POINTS))]
-    # Sums over the few tasks are four times as fast if the many points are contiguous.
-    outputs, is_yes = np.asfortranarray(outputs[known]), np.asfortranarray(targets[known] > 0)
-    copies = np.ones(len(known)) if weight is None else weight[known]
-    scale = learn_scale(outputs, is_yes, copies)
-    coefficients, features = np.eye(n_tasks, n_tasks + 1), with_constant(scale * outputs)
-    losses = log_loss(linear(features, coefficients), is_yes)
+    outputs, is_yes = by_columns(float64(outputs[known])), by_columns(targets[known] > 0)
+    copies = beside(outputs, np.ones(len(known)) if weight is None else weight[known])
+    scale, n_tasks = learn_scale(outputs, is_yes, copies), outputs.shape[1]
+    features = with_constant(scale * outputs)
+    losses = log_loss(features[:, :-1], is_yes)
+    best = None
     for mask in learnable(n_tasks, len(known)):
         others = held_out_losses(features, is_yes, copies, mask)
         if is_clearly_better(others, losses, copies):
-            coefficients, losses = logistic(features, is_yes, copies, mask), others
+            best, losses = mask, others
+    coefficients = np.eye(n_tasks, n_tasks + 1)
+    if best is not None:
+        coefficients = to_host(logistic(features, is_yes, copies, best))
     return LogOdds(scale * coefficients[:, :-1], coefficients[:, -1].copy())
 
 
-def with_constant(outputs: NDArray) -> NDArray[np.float64]:
+def by_columns(values: Array) -> Array:
+    """The same with many points contiguous: sums over few tasks are four times as fast."""
+    return values.T.contiguous().T if is_tensor(values) else np.asfortranarray(values)
+
+
+def with_constant(outputs: Array) -> Array:
     """The outputs and a column of ones."""
-    return np.vstack([outputs.T, np.ones(len(outputs))]).T
+    xp = namespace(outputs)
+    return xp.vstack([outputs.T, xp.ones_like(outputs[:, 0])]).T
 
 
-def linear(features: NDArray, coefficients: NDArray) -> NDArray[np.float64]:
+def linear(features: Array, coefficients: Array) -> Array:
     """Scores of all points, (n_points, n_tasks), with the points contiguous."""
     return (coefficients @ features.T).T
 
@@ -138,7 +146,7 @@ def learnable(n_tasks: int, n_points: int) -> list[NDArray[np.bool_]]:
     """The forms that so many points are enough for, from the simplest on."""
     masks = []
     for form, mask in forms(n_tasks).items():
-        if mask.sum() > min(MOST_NUMBERS, n_points / ENOUGH[form]):
+        if mask.sum() > min(MOST_NUMBERS, n_points / POINTS_PER_NUMBER[form]):
             break
         masks.append(mask)
     return masks
@@ -152,33 +160,48 @@ def prior(n_tasks: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return centre, precision
 
 
-def log_loss(scores: NDArray, is_yes: NDArray[np.bool_]) -> NDArray[np.float64]:
+def log_loss(scores: Array, is_yes: Array) -> Array:
     """Minus the log-probability of each point's class."""
     if scores.shape[1] == 1:
-        return -log_expit(np.where(is_yes, scores, -scores)[:, 0])
+        margins = namespace(scores).where(is_yes, scores, -scores)[:, 0]
+        return -(
+            namespace(scores).nn.functional.logsigmoid(margins)
+            if is_tensor(scores)
+            else log_expit(margins)
+        )
+    if is_tensor(scores):
+        return -scores.log_softmax(1)[is_yes]
     return -log_softmax(scores, axis=1)[is_yes]
 
 
-def probabilities(scores: NDArray) -> NDArray[np.float64]:
+def probabilities(scores: Array) -> Array:
     """Probability of "yes" of the only task, or of each class."""
-    return expit(scores) if scores.shape[1] == 1 else softmax(scores, axis=1)
+    if scores.shape[1] > 1:
+        return softmax(scores)
+    return scores.sigmoid() if is_tensor(scores) else expit(scores)
 
 
-def learn_scale(outputs: NDArray, is_yes: NDArray[np.bool_], copies: NDArray) -> float:
+def average(values: Array, copies: Array) -> float:
+    """The mean over all copies of the points."""
+    return float((values * copies).sum() / copies.sum())
+
+
+def learn_scale(outputs: Array, is_yes: Array, copies: Array) -> float:
     """The lambda that minimises the log-loss of the points and of one typical error."""
+    xp, yes = namespace(outputs), float64(is_yes)
     if outputs.shape[1] == 1:
         margins = outputs[:, 0]
     else:
-        margins = outputs[is_yes] - np.where(is_yes, -np.inf, outputs).max(axis=1)
-    size = float(np.sqrt(np.average(margins**2, weights=copies))) if len(margins) else 0.0
+        margins = outputs[is_yes] - xp.amax(xp.where(is_yes, -np.inf, outputs), axis=1)
+    size = float(np.sqrt(average(margins**2, copies))) if len(margins) else 0.0
     if size == 0:
         return 1.0
     unit = outputs / size
 
     def slope(log_scale: float) -> float:
-        scale = np.exp(log_scale)
-        errors = probabilities(scale * unit) - is_yes
-        return float(copies @ (errors * unit).sum(axis=1) + expit(scale))
+        scale = float(np.exp(log_scale))
+        errors = probabilities(scale * unit) - yes
+        return float(copies @ (errors * unit).sum(axis=1)) + float(expit(scale))
 
     low, high = -6.0, 6.0
     if slope(low) >= 0:  # outputs say nothing, or the opposite
@@ -186,35 +209,35 @@ def learn_scale(outputs: NDArray, is_yes: NDArray[np.bool_], copies: NDArray) ->
     return float(np.exp(brentq(slope, low, high, xtol=1e-10)) / size)
 
 
-def logistic(
-    features: NDArray, is_yes: NDArray[np.bool_], copies: NDArray, mask: NDArray[np.bool_]
-) -> NDArray[np.float64]:
+def logistic(features: Array, is_yes: Array, copies: Array, mask: NDArray[np.bool_]) -> Array:
     """Coefficients, by Newton steps; those outside the mask stay as they are.
 
     The Hessian is sum_i (diag(p_i) - p_i p_i^T) (x) x_i x_i^T and the precision of the prior.
     """
-    rows, columns = np.nonzero(mask)
-    centre, precision = prior(len(mask))
-    coefficients = centre.copy()
+    xp, yes = namespace(features), float64(is_yes)
+    rows, columns, chosen = (beside(features, one) for one in (*np.nonzero(mask), mask))
+    centre, precision = (beside(features, one) for one in prior(len(mask)))
+    ends = np.cumsum(mask.sum(axis=1)).tolist()  # of the chosen numbers of each row
+    coefficients = centre
 
-    def loss(values: NDArray) -> float:
+    def loss(values: Array) -> float:
         errors = log_loss(linear(features, values), is_yes)
         return float(copies @ errors + (precision * (values - centre) ** 2).sum() / 2)
 
     before = loss(coefficients)
     for _ in range(50):
         p = probabilities(linear(features, coefficients))
-        slope = (copies[:, None] * (p - is_yes)).T @ features + precision * (coefficients - centre)
-        spread = np.sqrt(copies)[:, None] * p[:, rows] * features[:, columns]
-        curvature = np.diag(precision[mask]) - spread.T @ spread
-        for row, used in enumerate(mask):
-            here, own = np.flatnonzero(rows == row), features[:, used]
-            curvature[np.ix_(here, here)] += ((copies * p[:, row])[:, None] * own).T @ own
-        step = np.zeros_like(centre)
-        step[mask] = np.linalg.solve(curvature, slope[mask])
+        slope = (copies[:, None] * (p - yes)).T @ features + precision * (coefficients - centre)
+        spread = xp.sqrt(copies)[:, None] * p[:, rows] * features[:, columns]
+        curvature = xp.diag(precision[chosen]) - spread.T @ spread
+        for row, (begin, end) in enumerate(zip([0, *ends], ends, strict=False)):
+            own = features[:, columns[begin:end]]
+            curvature[begin:end, begin:end] += ((copies * p[:, row])[:, None] * own).T @ own
+        step = xp.zeros_like(centre)
+        step[chosen] = xp.linalg.solve(curvature, slope[chosen])
         while (after := loss(coefficients - step)) > before:
             step /= 2  # the loss is convex: a step that is short enough makes it smaller
-            if np.abs(step).max() < 1e-12:
+            if float(abs(step).max()) < 1e-12:
                 return coefficients
         coefficients = coefficients - step
         if before - after < 1e-3:  # of a sum over all points; the next step would be far smaller
@@ -224,10 +247,10 @@ def logistic(
 
 
 def held_out_losses(
-    features: NDArray, is_yes: NDArray[np.bool_], copies: NDArray, mask: NDArray[np.bool_]
-) -> NDArray[np.float64]:
+    features: Array, is_yes: Array, copies: Array, mask: NDArray[np.bool_]
+) -> Array:
     """Losses of each half of the points with what was learned from the other."""
-    losses = np.empty(len(features))
+    losses = namespace(features).empty_like(features[:, 0])
     for fold in (0, 1):
         here, there = slice(fold, None, 2), slice(1 - fold, None, 2)
         learned = logistic(features[there], is_yes[there], copies[there], mask)
@@ -235,9 +258,9 @@ def held_out_losses(
     return losses
 
 
-def is_clearly_better(losses: NDArray, others: NDArray, copies: NDArray) -> bool:
+def is_clearly_better(losses: Array, others: Array, copies: Array) -> bool:
     """Whether the mean of some losses is smaller than that of others, by two standard errors."""
     gain = others - losses
-    mean = np.average(gain, weights=copies)
-    error = np.sqrt(np.average((gain - mean) ** 2, weights=copies) / copies.sum())
+    mean = average(gain, copies)
+    error = np.sqrt(average((gain - mean) ** 2, copies) / float(copies.sum()))
     return bool(mean > CLEARLY * error)

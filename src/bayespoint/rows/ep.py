@@ -199,7 +199,7 @@ def learn(fit: BlockFit, engine: ExpectationPropagation) -> Learned:
     """
     rounds = Rounds(fit, engine)
     with fit.monitor.running(engine.max_iter, "sweeps"):
-        iterate(engine, rounds.tasks, rounds, rounds.visit, rounds.keep)
+        iterate(engine, rounds.tasks, rounds.advance, rounds.visit, rounds.keep)
     return rounds.result()
 
 

@@ -26,18 +26,18 @@ from bayespoint.spaces.pivoted_cholesky import (
 )
 from bayespoint.tools.arrays import (
     Array,
+    check_range,
     float64,
     is_tensor,
     kept,
-    largest,
     namespace,
     squares,
     to_host,
+    with_column,
 )
 from bayespoint.tools.attributes import finite, need, number
 from bayespoint.tools.threads import useful_threads
 
-LARGEST = 1e100  # coordinate: squares of outputs, and their sums, must not overflow
 DEVICE_BYTES, DEVICE_POINTS = 2**30, 65_536  # of coordinates on a device at a time, and points
 AUTO_NUMBERS, FEWEST = 10**8, 100  # 0.8 GB; but at least so many components
 
@@ -390,18 +390,3 @@ class ProcessSpace(BasisSpace):
         xp, square = namespace(Z), in_plain_units(new.norm**2, new.log_unit, new.log_unit)
         rest = square - self.left - squares(Z)
         return with_column(Z, xp.sqrt(xp.clip(rest, 0, None)))
-
-
-def with_column(Z: Array, column: Array) -> Array:
-    """Z with one more column."""
-    return namespace(Z).concatenate([Z, column[:, None]], axis=1)
-
-
-def check_range(Z: Any) -> None:
-    """Raise an error if squares of outputs would overflow."""
-    size = largest(Z)
-    if not size <= LARGEST:
-        raise KernelError(
-            f"Features in the space of the kernel are as large as {size:.3g}, and their squares "
-            "overflow. Scale the features, or use normalize=True."
-        )

@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.linalg import LinAlgError, blas, cholesky, lapack
 
 from bayespoint.gpu import linear_algebra as on_device
-from bayespoint.gpu.arrays import there
+from bayespoint.gpu.arrays import to_device
 from bayespoint.kernels import Kernel
 from bayespoint.tools.arrays import Array, is_tensor, namespace, squares, to_host
 from bayespoint.tools.attributes import integer, need, number
@@ -90,10 +90,14 @@ class Coordinates:
         """The same where they are."""
         return self.Z_[which]
 
+    def _there(self, values: Any) -> Array:
+        """Numbers where the rows are."""
+        return values if self.device is None else to_device(values, self.device, self.Z_.dtype)
+
     def outputs(self, weights: NDArray) -> NDArray[np.float64]:
         """Z w of all points, for one vector of weights or for each column of a matrix."""
         outputs = np.empty((self.n_points, *weights.shape[1:]))
-        moved = there(self.Z_, weights)
+        moved = self._there(weights)
         for own, rows in self._parts():
             outputs[own] = to_host(rows @ moved)
         return outputs
@@ -103,8 +107,8 @@ class Coordinates:
         return to_host(self._pull(forces))
 
     def _pull(self, forces: NDArray) -> Array:
-        pull = there(self.Z_, np.zeros((self.n_coordinates, *forces.shape[1:])))
-        moved = there(self.Z_, forces)
+        pull = self._there(np.zeros((self.n_coordinates, *forces.shape[1:])))
+        moved = self._there(forces)
         for own, rows in self._parts():
             pull += rows.T @ moved[own]
         return pull
@@ -114,12 +118,12 @@ class Coordinates:
         return to_host(self._curvature(rate))
 
     def _curvature(self, rate: NDArray) -> Array:
-        total = there(self.Z_, np.zeros((self.n_coordinates, self.n_coordinates)))
+        total = self._there(np.zeros((self.n_coordinates, self.n_coordinates)))
         for own, rows in self._parts():
             for told, sign in ((rate[own] > 0, 1.0), (rate[own] < 0, -1.0)):
                 if told.any():
                     some = rows if told.all() else rows[np.flatnonzero(told)]
-                    scaled = some * there(rows, np.sqrt(np.abs(rate[own][told])))[:, None]
+                    scaled = some * self._there(np.sqrt(np.abs(rate[own][told])))[:, None]
                     # A product of a matrix with its own transpose takes half the time of others.
                     product = dense(scaled.T @ scaled)
                     product *= sign
@@ -129,7 +133,7 @@ class Coordinates:
     def variances(self, factor: Any, *, is_triangular: bool) -> NDArray[np.float64]:
         """Squared length of F^T z for every point; an upper triangular F takes half the time."""
         variances = np.empty(self.n_points)
-        F = there(self.Z_, factor)
+        F = self._there(factor)
         for own, rows in self._parts():
             if self.device is not None:
                 variances[own] = to_host(squares(rows @ F))
@@ -145,7 +149,7 @@ class Coordinates:
         LinAlgError if the sum is not positive definite.
         """
         precision = self._curvature(rate)
-        xp, added = namespace(precision), there(precision, prior)
+        xp, added = namespace(precision), self._there(prior)
         changed = xp.einsum("ii->i", precision) if prior.ndim == 1 else precision
         changed += added
         if not xp.isfinite(precision).all():

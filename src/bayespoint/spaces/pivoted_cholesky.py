@@ -15,10 +15,9 @@ from scipy.linalg import blas, cholesky, eigvalsh, lapack
 
 from bayespoint.exceptions import KernelError, in_bytes
 from bayespoint.gpu import linear_algebra as on_device
-from bayespoint.gpu.arrays import there
 from bayespoint.kernels import Kernel, Points, in_plain_units
 from bayespoint.spaces.coordinates import DEVICE_PART
-from bayespoint.tools.arrays import Array, float64, is_tensor, namespace, squares, to_host
+from bayespoint.tools.arrays import Array, beside, float64, is_tensor, namespace, squares, to_host
 from bayespoint.tools.memory import check_fits
 from bayespoint.tools.monitor import current_monitor
 from bayespoint.tools.threads import ThreadPool, stop_if_cancelled, thread_pool
@@ -121,7 +120,7 @@ class Decomposition:
         known = self.Z[chosen, : len(self.pivots)]
         apply = map if is_tensor(self.X) else pool.map
         starts = range(0, len(self.X), self._part)
-        arguments = self._take(chosen), known, there(self.Z, factor)
+        arguments = self._take(chosen), known, beside(self.Z, factor)
         list(apply(lambda start: self._extend(start, *arguments), starts))
         self.pivots = np.append(self.pivots, chosen)
         self.remainder[chosen] = 0.0

@@ -38,7 +38,7 @@ class Scaling:
     @classmethod
     def of(cls, X: NDArray, weight: NDArray[np.float64] | None = None) -> Scaling:
         """The scaling of these points, of which some may count for several."""
-        largest = np.maximum(np.abs(X).max(axis=0), np.finfo(np.float64).tiny).astype(np.float64)
+        largest = np.maximum(np.abs(X).max(axis=0), TINY).astype(np.float64)
         part = X / largest  # squares of this do not overflow
         mean = np.average(part, axis=0, weights=weight)
         scale = np.sqrt(np.average((part - mean) ** 2, axis=0, weights=weight))

@@ -63,8 +63,8 @@ def one_hot(value: OneHotEncoder) -> None:
     need(isinstance(n_columns, list) and len(value.categories_) == n, "its columns are invalid")
     nothing = [None] * n
     is_grouped = state.get("_infrequent_enabled", False)
-    rare: Any = value._infrequent_indices if is_grouped else nothing
-    groups: Any = value._default_to_infrequent_mappings if is_grouped else nothing
+    rare: Any = state["_infrequent_indices"] if is_grouped else nothing
+    groups: Any = state["_default_to_infrequent_mappings"] if is_grouped else nothing
     dropped: Any = state.get("_drop_idx_after_grouping")
     dropped = nothing if dropped is None else dropped
     need(len(rare) == len(groups) == len(dropped) == n, "its groups are invalid")

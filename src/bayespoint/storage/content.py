@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable
 from functools import cached_property
 
@@ -18,7 +19,8 @@ SINGLE = (bool, int, float, str, type(None), np.generic)  # allowed entries of o
 def check_names(cls: type, names: Iterable[str], place: str) -> None:
     """Raise an error unless objects of the class may have these attributes.
 
-    No attribute may hide code of the class: only new names, and names with a plain default.
+    No attribute may hide code or a constant (``ClassVar``) of the class: only new names, and names
+    with a plain default.
     """
     fields = getattr(cls, "_fields", ())  # of a NamedTuple, which takes no other names
     for name in names:
@@ -28,8 +30,15 @@ def check_names(cls: type, names: Iterable[str], place: str) -> None:
             raise ContentError(f"{place} has an attribute with a name of {len(name)} characters")
         default = of_class(cls, name)
         is_fine = name.isidentifier() and not name.startswith("__")
+        is_fine = is_fine and not is_constant(cls, name)
         if not is_fine or not isinstance(default, (bool, int, float, str, tuple, type(None))):
             raise ContentError(f"{place} has the attribute {name!r:.80}, which is not allowed")
+
+
+def is_constant(cls: type, name: str) -> bool:
+    """Whether the attribute is declared as one of the class, the same for all objects."""
+    declared = (inspect.get_annotations(base).get(name, "") for base in cls.__mro__)
+    return any(str(kind).startswith("ClassVar") for kind in declared)
 
 
 def is_cached(cls: type, name: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any, TypeAlias
 from weakref import finalize
 
@@ -16,9 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from bayespoint.exceptions import KernelError
+
 Array: TypeAlias = Any  # an ndarray, or a tensor: torch has no types that mypy could read
 
 CHUNK, DEVICE_CHUNK = 1024, 65_536  # rows at a time, where a temporary copy of all would be large
+LARGEST = 1e100  # coordinate: squares of outputs, and their sums, must not overflow
 _copies: dict[tuple[int, Any], Array] = {}  # of arrays that are alive, on devices
 
 
@@ -26,6 +30,13 @@ def is_tensor(X: Any) -> bool:
     """Whether X is a torch tensor; does not import torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(X, torch.Tensor)
+
+
+def is_device_array(X: Any) -> bool:
+    """Whether X is an array in the memory of a GPU: a torch tensor, or one of CuPy."""
+    if is_tensor(X):
+        return X.device.type == "cuda"
+    return not isinstance(X, np.ndarray) and hasattr(X, "__cuda_array_interface__")
 
 
 def namespace(X: Any) -> Any:
@@ -98,7 +109,42 @@ def largest(values: Array) -> float:
     return float(max(values.max(), -values.min())) if min(values.shape) else 0.0
 
 
+def with_column(Z: Array, column: Array) -> Array:
+    """Z with one more column."""
+    return namespace(Z).concatenate([Z, column[:, None]], axis=1)
+
+
+def check_range(Z: Any) -> None:
+    """Raise an error if squares of outputs would overflow."""
+    size = largest(Z)
+    if not size <= LARGEST:
+        raise KernelError(
+            f"Features in the space of the kernel are as large as {size:.3g}, and their squares "
+            "overflow. Scale the features, or use normalize=True."
+        )
+
+
 def chunks(X: Array) -> Iterator[slice]:
     """Consecutive rows, few enough for a temporary copy in float64."""
     size = DEVICE_CHUNK if is_tensor(X) else CHUNK
     return (slice(begin, begin + size) for begin in range(0, len(X), size))
+
+
+def to_numpy(array: Any) -> Any:
+    """A NumPy array of a tensor or a CuPy array; anything else as it is."""
+    if is_tensor(array):
+        return array.detach().cpu().numpy()
+    return array.get() if is_device_array(array) and hasattr(array, "get") else array
+
+
+def like(X: Any, result: Any) -> Any:
+    """A NumPy result as an array of the kind of X, where X lies; text stays NumPy."""
+    if isinstance(result, tuple):
+        return tuple(like(X, one) for one in result)
+    if result.dtype.kind not in "biuf":
+        return result
+    if is_tensor(X):
+        return beside(X, result)
+    if is_device_array(X):
+        return import_module(type(X).__module__.split(".")[0]).asarray(result)
+    return result

@@ -13,6 +13,7 @@ from functools import wraps
 from threading import RLock
 from typing import Any, ParamSpec, TypeVar
 
+import numpy as np
 from sklearn.utils import check_array as sklearn_check_array
 from sklearn.utils import column_or_1d as sklearn_column_or_1d
 from sklearn.utils.multiclass import check_classification_targets as sklearn_check_targets
@@ -58,3 +59,12 @@ check_array: Callable[..., Any] = _one_at_a_time(sklearn_check_array)
 check_classification_targets: Callable[..., None] = _one_at_a_time(sklearn_check_targets)
 column_or_1d: Callable[..., Any] = _one_at_a_time(sklearn_column_or_1d)
 validate_data: Callable[..., Any] = _one_at_a_time(sklearn_validate_data)
+
+
+def new_points(estimator: Any, X: Any, *, accepts_sparse: bool) -> Any:
+    """Points to predict, as an array of float32 or float64 with the features that are known."""
+    with np.errstate(over="ignore", invalid="ignore"):  # of a sum that looks for infinity
+        return validate_data(
+            estimator, X, dtype=(np.float64, np.float32), order="C", reset=False,
+            accept_sparse="csr" if accepts_sparse else False,
+        )  # fmt: skip

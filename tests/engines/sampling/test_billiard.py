@@ -6,7 +6,7 @@ from tests.helpers.sphere import integrate, problem
 
 from bayespoint import BayesPointClassifier, _core
 from bayespoint.engines import BilliardSampler, GibbsSampler
-from bayespoint.engines.progress import StepProgress
+from bayespoint.engines.base import StepProgress
 from bayespoint.engines.sampling.billiard import ENDLESS, Billiard
 from bayespoint.engines.sampling.halfspaces import Halfspaces
 from bayespoint.exceptions import EmptyVersionSpaceError

@@ -10,7 +10,7 @@ from bayespoint import BayesPointClassifier
 from bayespoint._core import calls
 from bayespoint._core.calls import Slices
 from bayespoint.engines import BilliardSampler, ExpectationPropagation, GibbsSampler
-from bayespoint.engines.progress import StepProgress
+from bayespoint.engines.base import StepProgress
 from bayespoint.engines.sampling import rounds
 from bayespoint.engines.sampling.billiard import Billiard
 from bayespoint.engines.sampling.halfspaces import Halfspaces

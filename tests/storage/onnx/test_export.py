@@ -171,7 +171,7 @@ def test_what_is_refused():
         to_onnx(BayesPointClassifier(kernel="linear").fit(X, y))
     with pytest.raises(ValueError, match="the kernel is precomputed"):
         to_onnx(BayesPointClassifier(kernel="precomputed").fit(X @ X.T, y))
-    with pytest.raises(ValueError, match="not FunctionKernel"):
+    with pytest.raises(ValueError, match="cannot write a FunctionKernel"):
         to_onnx(BayesPointClassifier(kernel=lambda A, B: A @ B.T).fit(X, y))
     with pytest.raises(ValueError, match=r"the step PCA\(\).*skl2onnx"):
         to_onnx(make_pipeline(PCA(), BayesPointClassifier(kernel="rbf")).fit(X, y))

@@ -148,20 +148,11 @@ class Handler(BaseHTTPRequestHandler):
         status = HTTPStatus.OK
         try:
             kind, content = handle(*self._checked())
-        except Refused as error:
-            status, (kind, content) = error.status, as_json({"error": str(error)})
-            self.close_connection = True  # what is left of the request is not read
-        except (RequestError, PictureError) as error:
-            status, (kind, content) = HTTPStatus.BAD_REQUEST, as_json({"error": str(error)})
-        except OSError as error:  # of the journal: the page says so and keeps the row
-            words = f"the answer could not be written: {error.strerror}"
-            status, (kind, content) = HTTPStatus.INSUFFICIENT_STORAGE, as_json({"error": words})
-        except Exception as error:  # of a download, say: every request gets an answer
-            words = str(error) if isinstance(error, ValueError) else one_line(error)
-            status, (kind, content) = (
-                HTTPStatus.INTERNAL_SERVER_ERROR,
-                as_json({"error": words}),
-            )
+        except Exception as error:  # every request gets an answer
+            status, words = failure(error)
+            kind, content = as_json({"error": words})
+            if isinstance(error, Refused):
+                self.close_connection = True  # what is left of the request is not read
         self.send_response(status)
         for name, value in HEADERS.items():
             self.send_header(name, value)
@@ -208,6 +199,18 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Requests are not reported."""
+
+
+def failure(error: Exception) -> tuple[HTTPStatus, str]:
+    """The status and the message of a request that failed."""
+    if isinstance(error, Refused):
+        return error.status, str(error)
+    if isinstance(error, (RequestError, PictureError)):
+        return HTTPStatus.BAD_REQUEST, str(error)
+    if isinstance(error, OSError):  # of the journal: the page says so and keeps the row
+        return HTTPStatus.INSUFFICIENT_STORAGE, f"the answer was not saved: {error.strerror}"
+    words = str(error) if isinstance(error, ValueError) else one_line(error)
+    return HTTPStatus.INTERNAL_SERVER_ERROR, words
 
 
 def tab_of(values: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,8 @@ from bayespoint.classifier.kernel_choice.candidates import Candidate, basis_size
 from bayespoint.classifier.kernel_choice.clock import Clock
 from bayespoint.classifier.kernel_choice.halves import split
 from bayespoint.classifier.kernel_choice.perceptrons import best_perceptron
+from bayespoint.classifier.model import Model
+from bayespoint.classifier.parameters import Parameters
 from bayespoint.classifier.problem import Problem
 from bayespoint.tools.monitor import current_monitor
 from bayespoint.tools.numbers import TINY
@@ -25,48 +28,14 @@ POINTS_A_HALF = 500  # at most, from which the evidence learns
 TOLERANCE = 1e-4  # of sites: a sixth of the time for the fifth digit of probabilities
 LEAST = 0.02  # smallest weight of a candidate in the mixture
 
-
-class Given(NamedTuple):
-    """What the user has decided, within which the choice is made.
-
-    Attributes
-    ----------
-    engine : ExpectationPropagation or LaplaceApproximation
-        The engine; with ``prior_scale="auto"`` the scales of kernels may be learned.
-    gamma : float, array or None
-        The gamma that was asked for, or None.
-    n_components : int, "auto" or None
-        Points of the basis of kernels.
-    temperature : float or "auto"
-        The temperature of the mixture, or that it is learned.
-    constant : bool
-        Whether there is a constant feature.
-    any_engine : bool
-        Whether perceptrons may be chosen instead, where points are many.
-    seed : int
-        Of the halves.
-    n_jobs : int or None
-        Threads.
-    max_time : float or None
-        Seconds after which nothing more is tried.
-    """
-
-    engine: Any
-    gamma: Any
-    n_components: Any
-    temperature: Any
-    constant: bool
-    any_engine: bool
-    seed: int
-    n_jobs: int | None
-    max_time: float | None
+Train = Callable[[dict[str, Any]], Model]  # trains with these parameters on the problem
 
 
 class Member(NamedTuple):
     """One machine of the mixture."""
 
     params: dict[str, Any]
-    trained: Any
+    model: Model
 
 
 class Tried(NamedTuple):
@@ -87,7 +56,7 @@ class Choice(NamedTuple):
     ----------
     mixture : list of (float, dict)
         Weights and parameters of the machines.
-    trained : list
+    models : list of Model
         The machines, trained on all points.
     temperature : float
         The temperature of the mixture.
@@ -100,7 +69,7 @@ class Choice(NamedTuple):
     """
 
     mixture: list[tuple[float, dict[str, Any]]]
-    trained: list[Any]
+    models: list[Model]
     temperature: float
     left_out: NDArray[np.float64] | None
     reasons: list[str]
@@ -113,7 +82,7 @@ class Choice(NamedTuple):
         return one | {"temperature": self.temperature}
 
 
-def choose(problem: Problem, given: Given, train: Callable[[dict[str, Any]], Any]) -> Choice:
+def choose(parameters: Parameters, problem: Problem, seed: int, train: Train) -> Choice:
     r"""Choose kernels, their parameters and weights, and a temperature by the training data.
 
     1. The points are split into two halves. For each candidate, the evidence of each half (of at
@@ -126,10 +95,12 @@ def choose(problem: Problem, given: Given, train: Callable[[dict[str, Any]], Any
 
     Parameters
     ----------
+    parameters : Parameters
+        What was decided; the rest is chosen.
     problem : Problem
         Points of unit variance, and their classes.
-    given : Given
-        What is not to be chosen.
+    seed : int
+        Of the halves.
     train : callable
         Trains a machine with given parameters on the problem.
 
@@ -138,42 +109,44 @@ def choose(problem: Problem, given: Given, train: Callable[[dict[str, Any]], Any
     Choice
         What was chosen.
     """
-    clock = Clock(given.max_time)
-    learns = isinstance(given.engine.prior_scale, str)
+    clock = Clock(parameters.max_time)
+    learns = isinstance(problem.engine.prior_scale, str)
     n_points, n_features = problem.points.shape
+    gamma = None if isinstance(parameters.gamma, str) else parameters.gamma
     considered = candidates(
-        n_points, n_features, given.gamma, learns=learns, constant=given.constant
+        n_points, n_features, gamma, learns=learns, constant=parameters.fit_intercept
     )
-    given = with_numbers(given, problem)
-    halves = split(problem.points, problem.codes, given.seed)
+    temperature = parameters.temperature
+    any_engine = (parameters.engine, parameters.ridge, temperature) == ("auto", 0, "auto")
+    parameters = with_numbers(parameters, problem, any_engine=any_engine)
+    halves = split(problem.points, problem.codes, seed)
     tried: list[Tried] = []
     reasons = []
     for candidate in considered:
         if tried and not clock.has_time_for(candidate):
             reasons.append(f"not tried, max_time is over: {candidate.name}")
             continue
-        tried.append(try_out(candidate, problem, given, halves, train, clock))
+        tried.append(try_out(candidate, problem, parameters, halves, train, clock))
         current_monitor().tell(tried[-1].words)
     own = np.array([one.left_out[np.arange(n_points), problem.codes] for one in tried])
     share = mixture_weights(np.log(np.maximum(own, TINY)), problem.weight)
     share = np.where(share < LEAST, 0.0, share)
     share /= share.sum()
-    mixture, trained = [], []
+    mixture, models = [], []
     for part, one in zip(share, tried, strict=True):
         for member in one.members if part > 0 else ():
             mixture.append((float(part / len(one.members)), member.params))
-            trained.append(member.trained)
+            models.append(member.model)
     left_out = np.einsum("k,knc->nc", share, [one.left_out for one in tried])
     log_odds = np.log(np.maximum(left_out, TINY))
-    temperature = given.temperature
-    if temperature == "auto":
+    if isinstance(temperature, str):
         temperature = best_temperature(log_odds, problem.codes, problem.weight)
     left_out = softmax(log_odds / temperature, axis=1)
     weighed = [f"{part:4.0%} {one.words}" for part, one in zip(share, tried, strict=True)]
     reasons = [*weighed, f"temperature {temperature:.2f}", *reasons]
-    if given.any_engine and clock.left > 0:
+    if any_engine and clock.left > 0:
         loss = expected_scores(left_out, problem.codes, problem.weight)["log_loss"].value
-        found = best_perceptron(problem, given.gamma, train)
+        found = best_perceptron(problem, gamma, train)
         if found is not None:
             is_better = found[2] < loss
             rest = "instead" if is_better else "not"
@@ -182,28 +155,28 @@ def choose(problem: Problem, given: Given, train: Callable[[dict[str, Any]], Any
             )
             if is_better:
                 return Choice([(1.0, found[0])], [found[1]], 1.0, None, reasons)
-    return Choice(mixture, trained, temperature, left_out, reasons)
+    return Choice(mixture, models, temperature, left_out, reasons)
 
 
-def with_numbers(given: Given, problem: Problem) -> Given:
+def with_numbers(parameters: Parameters, problem: Problem, *, any_engine: bool) -> Parameters:
     """The same with numbers for the scale and the tolerance of the engine, and for the basis."""
-    engine = clone(given.engine)
+    engine = clone(problem.engine)
     if isinstance(engine.prior_scale, str):
         engine.set_params(prior_scale=1.0)
-    if given.any_engine:
+    if any_engine:
         engine.set_params(tol=TOLERANCE)
-    size = given.n_components
+    size = parameters.n_components
     if size == "auto":
         size = basis_size(len(problem.points), problem.coding.n_tasks)
-    return given._replace(engine=engine, n_components=size)
+    return replace(parameters, engine=engine, n_components=size)
 
 
 def try_out(
     candidate: Candidate,
     problem: Problem,
-    given: Given,
+    parameters: Parameters,
     halves: list[NDArray[np.intp]],
-    train: Callable[[dict[str, Any]], Any],
+    train: Train,
     clock: Clock,
 ) -> Tried:
     """Learn a candidate from each half of the points, and predict those of the other half.
@@ -225,22 +198,23 @@ def try_out(
             weight = None if problem.weight is None else problem.weight[some]
             data = problem.points[some], problem.targets[some], weight
             until = clock.end_of_search(len(parts) - number)
-            kernel = most_evident(candidate, given.engine, *data, given.n_jobs, until)
+            kernel = most_evident(candidate, parameters.engine, *data, parameters.n_jobs, until)
         kernels.append(kernel)
     is_cut = time.monotonic() > until
     members = []
     for kernel, (_, others) in zip(kernels, parts, strict=True):
         params = {
             "kernel": kernel,
-            "engine": given.engine,
-            "n_components": None if kernel.is_linear else given.n_components,
+            "engine": parameters.engine,
+            "n_components": None if kernel.is_linear else parameters.n_components,
             "temperature": 1.0,
         }
         with clock.training():
-            trained = train(params)
-        answers = coding.left_out(trained.posterior.left_out_log_probability, problem.codes)
+            model = train(params)
+        log_probability: Any = model.posterior.left_out_log_probability
+        answers = coding.left_out(log_probability, problem.codes)
         scores[others] = coding.log_odds(*answers)[others]
-        members.append(Member(params, trained))
+        members.append(Member(params, model))
     left_out = softmax(scores, axis=1)
     loss = expected_scores(left_out, problem.codes, problem.weight)["log_loss"].value
     words = f"{candidate.name}: leave-one-out log-loss {loss:.4f}"

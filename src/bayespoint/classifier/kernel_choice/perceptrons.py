@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax
 
+from bayespoint.classifier.model import Model
 from bayespoint.classifier.problem import Problem
 from bayespoint.engines import PermutedPerceptron
 from bayespoint.kernels import RadialKernel
@@ -50,19 +51,19 @@ def best_perceptron(
             "n_components": None,
             "temperature": 1.0,
         }
-        trained = train(params)
-        loss = first_visit_loss(trained, problem)
+        model = train(params)
+        loss = first_visit_loss(model, problem)
         if best is None or loss < best[2]:
-            best = params, trained, loss
+            best = params, model, loss
     return best
 
 
-def first_visit_loss(trained: Any, problem: Problem) -> float:
+def first_visit_loss(model: Model, problem: Problem) -> float:
     """Log-loss of training points by perceptrons that have not learned from them."""
-    decision = trained.posterior.oob_decision("bayes_point")
+    decision: Any = model.posterior.oob_decision("bayes_point")
     known = np.isfinite(decision).all(axis=1)
-    answers = trained.posterior.log_probability(decision[known], "bayes_point")
-    log_p = log_softmax(trained.coding.log_odds(*answers), axis=1)
+    answers = model.posterior.log_probability(decision[known], "bayes_point")
+    log_p = log_softmax(model.coding.log_odds(*answers), axis=1)
     own = log_p[np.arange(len(log_p)), problem.codes[known]]
     weight = None if problem.weight is None else problem.weight[known]
     return float(np.average(-own, weights=weight))

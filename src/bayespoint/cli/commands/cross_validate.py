@@ -14,7 +14,7 @@ from bayespoint.cli import options
 from bayespoint.cli.options import option
 from bayespoint.cli.output.errors import bad_data
 from bayespoint.cli.output.messages import Notes, class_words, collect_warnings, count
-from bayespoint.cli.output.printing import facts, numbers_table
+from bayespoint.cli.output.printing import NumbersTable, facts
 from bayespoint.cli.pipelines import make_classifier, make_model
 from bayespoint.cli.summaries import describe_classifier, engine_words
 from bayespoint.cli.tables.training import Roles, read_training_data
@@ -114,5 +114,5 @@ def tables(found: dict[str, Any]) -> list[RenderableType]:
         ("engine", engine_words(found)),
         ("folds", f"{found['folds']}, {count(found['repeats'], 'time')}"),
     ]
-    table = numbers_table(["", "mean", "± standard error", "baseline"], lines)
+    table = NumbersTable(["", "mean", "± standard error", "baseline"], lines)
     return [facts(about), table, facts([("time", f"{found['seconds']:.1f} s")])]

@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from bayespoint.cli import guarantees, options, summaries
 from bayespoint.cli.models import model_errors, read_model
 from bayespoint.cli.output.messages import Notes
-from bayespoint.cli.output.printing import facts, numbers_table
+from bayespoint.cli.output.printing import NumbersTable, facts
 
 SHOWN = 12  # iterations that are shown of a long run: the first and the last
 
@@ -68,7 +68,7 @@ def tables(found: dict[str, Any]) -> list[RenderableType]:
         columns["log evidence"] = [f"{value:.1f}" for value in found["log_evidence"]]
     shown: list[RenderableType] = []
     if columns:
-        shown.append(numbers_table(["task", *columns], zip(tasks, *columns.values(), strict=True)))
+        shown.append(NumbersTable(["task", *columns], zip(tasks, *columns.values(), strict=True)))
     if run["changes"]:
         # The largest change in every iteration, of the task that took longest.
         changes, task = max(zip(run["changes"], tasks, strict=True), key=lambda one: len(one[0]))
@@ -76,11 +76,11 @@ def tables(found: dict[str, Any]) -> list[RenderableType]:
         if len(lines) > SHOWN:
             lines = [*lines[: SHOWN // 2], ("...", ""), *lines[-SHOWN // 2 :]]
         of = f", {task}" if len(tasks) > 1 else ""
-        shown.append(numbers_table([run["unit"], f"largest change{of}"], lines))
+        shown.append(NumbersTable([run["unit"], f"largest change{of}"], lines))
     for name, rows in several.items():
         numbered = [
             [str(number), *(f"{value:.4f}" for value in values)]
             for number, values in enumerate(zip(*rows, strict=True), start=1)
         ]
-        shown.append(numbers_table([name.replace("_", " "), *tasks], numbered))
+        shown.append(NumbersTable([name.replace("_", " "), *tasks], numbered))
     return shown

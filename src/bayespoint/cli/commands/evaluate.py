@@ -15,7 +15,7 @@ from bayespoint.cli.models import model_errors, read_labelled, read_model
 from bayespoint.cli.options import option, several
 from bayespoint.cli.output.errors import bad_usage, printable
 from bayespoint.cli.output.messages import Notes, listed
-from bayespoint.cli.output.printing import facts, numbers_table
+from bayespoint.cli.output.printing import NumbersTable, facts
 from bayespoint.cli.tables.reading import name_of
 from bayespoint.cli.tables.writing import check_place
 from bayespoint.reports import METRICS, Evaluation, measure, write_evaluation
@@ -121,9 +121,9 @@ def tables(found: Evaluation) -> list[RenderableType]:
     rates = zip(RATES, found.rejection.error_at(RATES), strict=True)
     parts: list[RenderableType] = [
         facts([("rows", str(found.n))]),
-        numbers_table(["", "", "95 % interval", "baseline"], metrics),
-        numbers_table(["true class \\ predicted", *labels], confusion),
-        numbers_table(
+        NumbersTable(["", "", "95 % interval", "baseline"], metrics),
+        NumbersTable(["true class \\ predicted", *labels], confusion),
+        NumbersTable(
             ["rejected", "error on the rest"], [(f"{rate:.0%}", f"{e:.1%}") for rate, e in rates]
         ),
     ]
@@ -152,4 +152,4 @@ def cost_table(found: Evaluation) -> list[RenderableType]:
         for way in found.expected_costs
     ]
     heads = ["answers", "mean cost", "95 % interval"]
-    return [numbers_table(heads, rows, caption=cost_words(found))]
+    return [NumbersTable(heads, rows, caption=cost_words(found))]

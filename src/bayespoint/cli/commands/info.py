@@ -12,7 +12,7 @@ from bayespoint import _core
 from bayespoint.cli import guarantees, options, summaries
 from bayespoint.cli.models import Model, model_errors, read_model
 from bayespoint.cli.output.messages import Notes, class_words, count
-from bayespoint.cli.output.printing import facts, numbers_table
+from bayespoint.cli.output.printing import NumbersTable, facts
 from bayespoint.exceptions import in_bytes
 from bayespoint.reports.drift import words
 from bayespoint.reports.environment import describe_environment, environment_words
@@ -99,4 +99,4 @@ def tables(found: dict[str, Any], model: Model) -> list[RenderableType]:
     ]
     rows = [(name, one["kind"], one["training"]) for name, one in found["columns"].items()]
     heads = ["column", "used as", "in training"]
-    return [facts(lines), *([numbers_table(heads, rows, words_last=True)] if rows else [])]
+    return [facts(lines), *([NumbersTable(heads, rows, words_last=True)] if rows else [])]

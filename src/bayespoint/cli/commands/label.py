@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import webbrowser
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -24,7 +23,7 @@ from bayespoint.active.labelling.journal import Journal, JournalError
 from bayespoint.active.labelling.server import LabelServer
 from bayespoint.active.labelling.session import Session
 from bayespoint.cli import options
-from bayespoint.cli.models import Model, read_model, read_rows, write_model
+from bayespoint.cli.models import read_model, read_rows, write_model
 from bayespoint.cli.options import option
 from bayespoint.cli.output.errors import bad_data, bad_usage
 from bayespoint.cli.output.messages import Notes, count
@@ -110,7 +109,8 @@ def label(
     else:
         start = read_model(model, notes)
         frame = read_rows(data, start, encoding, notes)
-        target, named = check_start(start, target, named)
+        start.check_same(target, named)
+        target, named = start.target or "label", named or [str(one) for one in start.classes]
     if named is None and target is None:
         bad_usage("name the classes with --classes A,B,..., or their column with --target COL")
     found = find_classes(frame, target, named)
@@ -126,12 +126,14 @@ def label(
     stem = data.with_name(data.name.removesuffix(".gz").rpartition(".")[0] or data.name)
     path = journal or Path(f"{stem}.labels.jsonl")
     first = None if start is None else start.machine
-    with journal_errors(""):
-        kept = open_journal(path, pool, found)
-    with journal_errors(f"{path}: ", kept):
+    kept = open_journal(path, pool, found)
+    try:
         session = Session(
             items, points.values, found.values, found.given, kept, start=first, seed=seed
         )
+    except JournalError as error:
+        kept.close()
+        bad_data(f"{path}: {error}")
     if n_before := len(session.answers.standing):
         notes.add(f"{path} has {count(n_before, 'answer')} already; continuing")
     if len(found.values) > KEYS:
@@ -142,27 +144,6 @@ def label(
     show(facts(work.end(notes)))
 
 
-def check_start(start: Model, target: str | None, named: list[str] | None) -> tuple[str, list[str]]:
-    """Column and classes of a model, which options may repeat but not change."""
-    classes = [str(one) for one in start.classes]
-    if target not in (None, start.target):
-        bad_usage(f"the model predicts {start.target!r}, not {target!r} (--target)")
-    if named is not None and sorted(named) != sorted(classes):
-        bad_usage(f"the classes of the model are {', '.join(classes)}; omit --classes")
-    return start.target or "label", named or classes
-
-
-@contextmanager
-def journal_errors(where: str, journal: Journal | None = None) -> Iterator[None]:
-    """End the command if the journal cannot be used."""
-    try:
-        yield
-    except JournalError as error:
-        if journal is not None:
-            journal.close()
-        bad_data(f"{where}{error}")
-
-
 def open_journal(path: Path, pool: pd.DataFrame, classes: Classes) -> Journal:
     """The journal of this pool, which may have got more rows since."""
     about = {
@@ -171,12 +152,15 @@ def open_journal(path: Path, pool: pd.DataFrame, classes: Classes) -> Journal:
         "target": classes.target,
         "classes": [str(one) for one in classes.values],
     }
-    journal = Journal(path, about)
+    try:
+        journal = Journal(path, about)
+    except JournalError as error:
+        bad_data(str(error))
     n_rows = journal.about.get("rows")
     known = type(n_rows) is int and 0 < n_rows <= len(pool)
     if not known or fingerprint(pool.head(n_rows)) != journal.about.get("pool"):
         journal.close()
-        raise JournalError(
+        bad_data(
             f"the journal {path} belongs to another pool, or the rows of this one have changed. "
             "Restore the table, or name another journal with --journal FILE"
         )

@@ -15,7 +15,7 @@ from bayespoint.cli.output.errors import bad_usage
 from bayespoint.cli.output.messages import Notes, class_words, count
 from bayespoint.cli.output.printing import facts
 from bayespoint.cli.tables.labels import check_column
-from bayespoint.cli.tables.writing import STDOUT, check_output, write_table
+from bayespoint.cli.tables.writing import STDOUT, check_output, write_table, written_to
 from bayespoint.reject import RejectionCurve, SelectiveClassifier
 from bayespoint.reject import confidence as confidence_of
 
@@ -108,7 +108,7 @@ def predict(
         ("rejected", "" if n_rejected is None else count(n_rejected, "row")),
         *guarantees.lines(guarantee),
     ]
-    notes.end(document, facts(lines), f"Written to {out}.", to_stderr=out == STDOUT)
+    notes.end(document, facts(lines), written_to(out), to_stderr=out == STDOUT)
 
 
 def calibrated(

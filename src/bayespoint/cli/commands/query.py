@@ -15,9 +15,9 @@ from bayespoint.cli.models import Model, model_errors, read_model, read_rows
 from bayespoint.cli.options import option
 from bayespoint.cli.output.errors import bad_data, bad_usage, check_name
 from bayespoint.cli.output.messages import Notes, count
-from bayespoint.cli.output.printing import numbers_table
+from bayespoint.cli.output.printing import NumbersTable
 from bayespoint.cli.tables.labels import read_labels
-from bayespoint.cli.tables.writing import STDOUT, check_output, write_table
+from bayespoint.cli.tables.writing import STDOUT, check_output, write_table, written_to
 from bayespoint.tools.pipelines import split_pipeline
 
 SHOWN = 20  # rows that the terminal shows
@@ -70,8 +70,8 @@ def query(
         (str(row), f"{score:.3f}") for row, score in answer.head(SHOWN).itertuples(index=False)
     ]
     more = [f"{n - SHOWN} more."] if n > SHOWN else []
-    end = [] if out is None else [f"Written to {out}."]
-    table = numbers_table(["row", strategy], lines)
+    end = [] if out is None else [written_to(out)]
+    table = NumbersTable(["row", strategy], lines)
     notes.end(document, table, *more, *end, to_stderr=out == STDOUT)
 
 

@@ -12,7 +12,7 @@ from bayespoint.cli.models import Model, model_errors, read_model
 from bayespoint.cli.options import option
 from bayespoint.cli.output.messages import Notes, count
 from bayespoint.cli.output.printing import facts
-from bayespoint.cli.tables.writing import STDOUT, check_output, write_table
+from bayespoint.cli.tables.writing import STDOUT, check_output, write_table, written_to
 from bayespoint.reports.features import feature_names
 
 INTERCEPT = "intercept"
@@ -51,7 +51,7 @@ def sample_weights(
     write_table(table, out, for_spreadsheet=for_spreadsheet)
     document = {"out": str(out), "draws": n, "rows": len(table), "weights": names}
     drawn = facts([("drawn", f"{count(n, 'draw')} of {count(len(names), 'weight')}")])
-    notes.end(document, drawn, f"Written to {out}.", to_stderr=out == STDOUT)
+    notes.end(document, drawn, written_to(out), to_stderr=out == STDOUT)
 
 
 def weight_names(model: Model, n_weights: int, notes: Notes) -> list[str]:

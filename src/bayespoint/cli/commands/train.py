@@ -18,16 +18,15 @@ from bayespoint.cli import guarantees, options
 from bayespoint.cli.models import write_model
 from bayespoint.cli.options import option
 from bayespoint.cli.output.errors import bad_data, bad_usage
-from bayespoint.cli.output.messages import FEW, Notes, count, share
+from bayespoint.cli.output.messages import Notes, count, joined, share
 from bayespoint.cli.output.printing import facts
 from bayespoint.cli.pipelines import make_classifier, make_model
 from bayespoint.cli.summaries import count_correct, describe, engine_of, training_lines
 from bayespoint.cli.tables.blocks import TableBlocks, is_too_large, learn_columns, prepared
 from bayespoint.cli.tables.reading import open_blocks, reading_errors
 from bayespoint.cli.tables.training import Roles, TrainingData, TrainingTable, read_training_data
-from bayespoint.cli.tables.writing import check_new
+from bayespoint.cli.tables.writing import check_place
 from bayespoint.exceptions import BlockError, BlocksChangedError, CheckpointError, ClusterError
-from bayespoint.reject import Guarantee
 from bayespoint.reject.calibration import hold_out as hold_out_rows
 from bayespoint.rows import Blocks, checkpoints
 from bayespoint.tools.extras import require
@@ -91,7 +90,9 @@ def train(
     """
     notes = Notes(silent=as_json)
     guarantees.check(max_error, confidence=confidence, hold_out=hold_out)
-    check_new(model, force, data)
+    check_place(model, "--model", data)
+    if model.exists() and not force:
+        bad_usage(f"{model} exists already; --force overwrites it")
     machine = make_classifier(engine, kernel, param or [], seed, jobs, device)
     roles = Roles.of(target, drop, number, category)
     in_blocks = out_of_core or resume or scheduler is not None
@@ -106,7 +107,8 @@ def train(
         trained = train_in_blocks(
             machine, data, roles, model, encoding, notes, why, scheduler, resume
         )
-    pipeline, guarantee = trained.pipeline, trained.guarantee
+    pipeline = pipeline_of(trained.estimator)
+    guarantee = getattr(trained.estimator, "guarantee_", None)
     found = describe(pipeline[-1], trained.table, trained.correct)
     found |= {"seconds": trained.seconds, "guarantee": guarantees.describe(guarantee)}
     note_rare_classes(found, pipeline[-1], notes)
@@ -126,15 +128,10 @@ class Trained(NamedTuple):
     correct: Counter
     seconds: float
 
-    @property
-    def pipeline(self) -> Pipeline:
-        """Columns and classifier."""
-        return getattr(self.estimator, "estimator_", self.estimator)
 
-    @property
-    def guarantee(self) -> Guarantee | None:
-        """The guaranteed error, if there is one."""
-        return getattr(self.estimator, "guarantee_", None)
+def pipeline_of(estimator: Any) -> Pipeline:
+    """Columns and classifier."""
+    return getattr(estimator, "estimator_", estimator)
 
 
 def train_in_memory(
@@ -159,8 +156,7 @@ def train_in_memory(
         else:
             model = guarantees.fit(model, rows.X, rows.y, max_error, confidence, **part)
     seconds = time.perf_counter() - started
-    pipeline = getattr(model, "estimator_", model)
-    correct = count_correct(pipeline, trained_on.X, trained_on.y)
+    correct = count_correct(pipeline_of(model), trained_on.X, trained_on.y)
     return Trained(model, trained_on, trained_on.columns(), correct, seconds)
 
 
@@ -211,10 +207,9 @@ def fit_blocks(
         from bayespoint.rows.dask.inputs import held
 
         params = machine.get_params(deep=False)
-        able = DaskBayesPointClassifier._get_param_names()
-        classifier = DaskBayesPointClassifier(
-            client=client, **{name: params[name] for name in able if name != "client"}
-        )
+        classifier = DaskBayesPointClassifier(client=client)
+        able = classifier.get_params(deep=False).keys() - {"client"}
+        classifier.set_params(**{name: params[name] for name in able})
         return classifier.fit(held(Cluster(client), rows)).to_local()
 
 
@@ -247,9 +242,8 @@ def note_rare_classes(found: dict[str, Any], machine: BayesPointClassifier, note
         if 0 < n / total < RARE * fair and found["training_recall"][label] < SELDOM
     ]
     if rare:
-        more = f" and {len(rare) - FEW} more" if rare[FEW:] else ""
         notes.add(
-            f"rare classes are seldom predicted: {', '.join(rare[:FEW])}{more}; --param "
+            f"rare classes are seldom predicted: {joined(rare)}; --param "
             "class_weight=balanced recognises more of them, with more mistakes in other classes, "
             "and probabilities as if all classes were equally frequent"
         )

@@ -115,8 +115,7 @@ def proceed(
     data: Path, target: str, model: Model, classes: str | None, encoding: str, notes: Notes
 ) -> tuple[Pipeline, TrainingData]:
     """The model, after one more table."""
-    if target != model.target:
-        bad_usage(f"the model predicts {model.target!r}, not {target!r} (--target)")
+    model.check_same(target, None if classes is None else list(map(str, parse_classes(classes))))
     if model.selective is not None:
         bad_usage(
             f"{model.path} guarantees an error, which would not hold after further training; start "
@@ -127,9 +126,6 @@ def proceed(
             f"{model.path} cannot learn from further tables: this needs --kernel linear and "
             f"--engine {' or '.join(ABLE)}"
         )
-    known = list(map(str, model.classes))
-    if classes is not None and set(map(str, parse_classes(classes))) != set(known):
-        bad_usage(f"the classes of the model are {', '.join(known)}; omit --classes")
     _, rows = read_labelled(data, model, target, encoding, notes)
     points = split_pipeline(model.pipeline).transform(rows.X)
     with notes.training():

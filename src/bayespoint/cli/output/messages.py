@@ -6,7 +6,7 @@ import json
 import math
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -107,16 +107,17 @@ def count(n: int, noun: str, plural: str = "") -> str:
 def class_words(counts: Mapping[Any, int]) -> str:
     """Classes, how many rows each has, and their share."""
     total = sum(counts.values())
-    words = [f"{label} ({n}, {share(n / total)})" for label, n in counts.items()]
-    more = f" and {len(words) - MANY} more" if len(words) > MANY else ""
-    return ", ".join(words[:MANY]) + more
+    return joined([f"{label} ({n}, {share(n / total)})" for label, n in counts.items()], MANY)
 
 
 def listed(names: Iterable[Any], few: int = FEW) -> str:
     """The first few names, quoted, and how many more there are."""
-    names = list(names)
-    words = ", ".join(repr(str(name)) for name in names[:few])
-    return words + (f" and {len(names) - few} more" if len(names) > few else "")
+    return joined([repr(str(name)) for name in names], few)
+
+
+def joined(words: Sequence[str], few: int = FEW) -> str:
+    """The first few words with commas, and how many more there are."""
+    return ", ".join(words[:few]) + (f" and {len(words) - few} more" if words[few:] else "")
 
 
 def share(part: float) -> str:

@@ -7,7 +7,6 @@ terminal, text is wrapped, and columns of numbers that do not fit go below the o
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from rich import box
 from rich.cells import cell_len
@@ -57,30 +56,24 @@ def facts(rows: Iterable[tuple[str, str]]) -> Table:
     return grid
 
 
-def numbers_table(
-    heads: Sequence[str],
-    rows: Iterable[Sequence[str | Text]],
-    *,
-    words_last: bool = False,
-    title: str = "",
-    caption: str = "",
-) -> NumbersTable:
-    """A table whose first column is text, as may be the last, and whose others are numbers."""
-    cells = [[cell if isinstance(cell, Text) else Text(printable(cell)) for cell in row]
-             for row in rows]  # fmt: skip
-    texts = [printable(text) for text in (title, caption)]
-    return NumbersTable([printable(head) for head in heads], cells, words_last, *texts)
-
-
-@dataclass
 class NumbersTable:
-    """Text at the side, numbers in columns, and perhaps text at the end; see numbers_table."""
+    """A table whose first column is text, as may be the last, and whose others are numbers."""
 
-    heads: list[str]
-    rows: list[list[Text]]
-    words_last: bool
-    title: str
-    caption: str
+    def __init__(
+        self,
+        heads: Sequence[str],
+        rows: Iterable[Sequence[str | Text]],
+        *,
+        words_last: bool = False,
+        title: str = "",
+        caption: str = "",
+    ) -> None:
+        self.heads, self.words_last = [printable(head) for head in heads], words_last
+        self.rows = [
+            [cell if isinstance(cell, Text) else Text(printable(cell)) for cell in row]
+            for row in rows
+        ]
+        self.title, self.caption = printable(title), printable(caption)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The parts that fit, below each other."""

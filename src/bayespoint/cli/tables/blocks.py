@@ -233,5 +233,5 @@ class PreparedBlocks(Blocks):
         return Block(np.array(np.load(self._path, mmap_mode="r")[begin:end]), self._labels[k])
 
     def fingerprint(self, k: int) -> tuple:
-        """That of the table: the same for the next command, which goes on from a checkpoint."""
+        """That of the table: the same for the next command, which continues from a checkpoint."""
         return self._rows.fingerprint(k)

@@ -76,7 +76,9 @@ def find_classes(frame: pd.DataFrame, target: str | None, named: list[str] | Non
         bad_data(f"column {name!r} has {listed(unknown)}, which --classes does not name")
     if len(order) < 2:
         found = f"got {order[0]!r} only" if order else "got none"
-        bad_usage(f"labelling needs at least two classes, {found}: --classes no,yes")
+        bad_usage(
+            f"labelling needs at least two classes, {found}; name them as in --classes no,yes"
+        )
     given = {int(row): str(label) for row, label in labels.dropna().items()}
     if len(given) == len(frame):
         bad_data(f"every row has a value in {name!r} already")

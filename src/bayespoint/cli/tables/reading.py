@@ -101,7 +101,7 @@ def named_columns(frame: pd.DataFrame, notes: Notes) -> pd.DataFrame:
 
 
 def name_of(path: Path) -> str:
-    """What is read, in words."""
+    """The name of what is read."""
     return "standard input" if path == STDIN else path.name
 
 
@@ -214,7 +214,7 @@ def find_delimiter(head: str) -> str:
 
 
 def check_names(path: Path, names: list[str]) -> None:
-    """End the command if columns cannot be told apart by their names."""
+    """End the command if columns have the same name."""
     twice = [name for name, times in Counter(names).items() if times > 1 and name]
     if twice:
         broken(path, f"several columns have the same name, {listed(twice)}{header_hint(names)}")

@@ -48,11 +48,9 @@ def check_place(path: Path, option: str, *inputs: Path) -> None:
         bad_usage(f"cannot write {option} {path}: no permission")
 
 
-def check_new(model: Path, force: bool, data: Path) -> None:
-    """End the command now if the model cannot be written later."""
-    check_place(model, "--model", data)
-    if model.exists() and not force:
-        bad_usage(f"{model} exists already; --force overwrites it")
+def written_to(path: Path) -> str:
+    """A sentence that says where a table was written."""
+    return f"Written to {'standard output' if path == STDOUT else path}."
 
 
 def is_csv(path: Path) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from bayespoint.engines.base import Engine
+from bayespoint.engines.base import Engine, Progress, Request, Run
 from bayespoint.engines.gaussian.factorised import FactorisedSites, sparse_rows
 from bayespoint.engines.gaussian.gaussians import OutputGaussian, WeightGaussian
 from bayespoint.engines.gaussian.joint.gaussians import WeightJoint
@@ -40,10 +40,7 @@ from bayespoint.engines.gaussian.sweeps import (
     iterate,
 )
 from bayespoint.engines.gaussian.tasks import Ending, TaskResult, learn_tasks
-from bayespoint.engines.progress import Progress
-from bayespoint.engines.request import Request
-from bayespoint.engines.run import Run
-from bayespoint.likelihoods import ArgmaxLikelihood, ProbitLikelihood
+from bayespoint.likelihoods import ProbitLikelihood, make_likelihood
 from bayespoint.posteriors import GaussianPosterior, JointPosterior, StreamPosterior
 from bayespoint.spaces import BasisSpace, Coordinates, ProcessSpace
 from bayespoint.tools.validation import check_choice, check_number, parameter_error
@@ -173,6 +170,7 @@ class ExpectationPropagation(Engine):
     device_space = ProcessSpace
     can_update = True
     codings = ("binary", "one_vs_rest", "joint")
+    link = "probit"  # of its likelihoods
 
     noise: float = 1.0
     prior_scale: float | ArrayLike | str = "auto"
@@ -190,7 +188,7 @@ class ExpectationPropagation(Engine):
     @property
     def likelihood(self) -> ProbitLikelihood:
         """How labels of one task come from its outputs."""
-        return ProbitLikelihood(float(self.noise), float(self.label_noise))
+        return make_likelihood(self.link, "binary", noise=self.noise, label_noise=self.label_noise)
 
     def check(self) -> None:
         """Raise a ValueError for a parameter that is not allowed."""
@@ -238,8 +236,8 @@ class ExpectationPropagation(Engine):
             return self._run_jointly(space, targets, request)
         if request.device is not None and self.schedule == "sequential":
             return clone(self).set_params(schedule="parallel").run(space, targets, request)
-        before = known_before(self, space, targets.shape[1], request.start, ProbitLikelihood)
-        self._check_range(space, before)
+        before = known_before(self, space, targets.shape[1], request.start, type(self.likelihood))
+        self.check_range(space.largest, before)
         return self._run_tasks(space, targets, request, before)
 
     def _run_tasks(
@@ -293,7 +291,7 @@ class ExpectationPropagation(Engine):
         self, space: BasisSpace, targets: NDArray[np.int8], request: Request
     ) -> tuple[JointPosterior, Run]:
         """Find the sites of all classes together."""
-        likelihood = ArgmaxLikelihood(float(self.noise))
+        likelihood = make_likelihood(self.link, request.coding, noise=self.noise)
 
         def learn(gaussian: Any, codes: NDArray, weight: NDArray, progress: Progress) -> tuple:
             few = isinstance(gaussian, WeightJoint) and gaussian.mean.size <= FEW_WEIGHTS
@@ -308,7 +306,7 @@ class ExpectationPropagation(Engine):
     def _sweep(self, sites: Sweeping, progress: Progress) -> Sweeps:
         """Sweep over the sites of one task, or of all classes together, until they are at rest."""
         sweeps = Sweeps.of(self, sites, in_turn=self.schedule == "sequential")
-        iterate(self, [sweeps], progress)
+        iterate(self, [sweeps], progress.advance)
         return sweeps
 
     def _with_check(self, run: Run, ratios: NDArray[np.float64]) -> Run:
@@ -325,9 +323,8 @@ class ExpectationPropagation(Engine):
         gaussian = OutputGaussian if many else WeightGaussian
         return Sites(gaussian(space, prior), *data, at_once=self.schedule == "parallel")
 
-    def _check_range(self, space: Coordinates, before: list[GaussianPrior]) -> None:
-        """Refuse numbers whose squares overflow."""
-        feature = space.largest
+    def check_range(self, feature: float, before: list[GaussianPrior]) -> None:
+        """Refuse numbers whose squares overflow; ``feature`` is the largest coordinate."""
         scale = max(float(np.abs(prior.root).max()) for prior in before)
         mean = max(float(np.abs(prior.mean).max(initial=0.0)) for prior in before)
         narrow = min(float(prior.scales.min(initial=1.0)) for prior in before)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayespoint.engines.base import Engine
+from bayespoint.engines.base import Engine, Progress, Request, Run
 from bayespoint.engines.gaussian.joint.runs import run_jointly
 from bayespoint.engines.gaussian.joint.softmax import SoftmaxMode
 from bayespoint.engines.gaussian.logistic import LogisticMode
@@ -20,12 +20,9 @@ from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior,
 from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
 from bayespoint.engines.gaussian.span import spans
 from bayespoint.engines.gaussian.tasks import Ending, TaskResult, learn_tasks
-from bayespoint.engines.progress import Progress
-from bayespoint.engines.request import Request
-from bayespoint.engines.run import Run
-from bayespoint.likelihoods import LogisticLikelihood, SoftmaxLikelihood
+from bayespoint.likelihoods import LogisticLikelihood, make_likelihood
 from bayespoint.posteriors import GaussianPosterior, JointPosterior
-from bayespoint.spaces import BasisSpace, Coordinates, ProcessSpace
+from bayespoint.spaces import BasisSpace, ProcessSpace
 from bayespoint.tools.validation import check_number
 
 
@@ -110,6 +107,7 @@ class LaplaceApproximation(Engine):
     device_space = ProcessSpace
     can_update = True
     codings = ("binary", "one_vs_rest", "joint")
+    link = "logistic"  # of its likelihoods
 
     prior_scale: float | ArrayLike | str = "auto"
     tol: float = 1e-6
@@ -121,7 +119,7 @@ class LaplaceApproximation(Engine):
     @property
     def likelihood(self) -> LogisticLikelihood:
         """How labels of one task come from its outputs."""
-        return LogisticLikelihood()
+        return make_likelihood(self.link, "binary")
 
     def check(self) -> None:
         """Raise a ValueError for a parameter that is not allowed."""
@@ -138,8 +136,8 @@ class LaplaceApproximation(Engine):
         if request.coding == "joint":
             return self._run_jointly(space, targets, request)
         n_points, n_tasks = targets.shape
-        before = known_before(self, space, n_tasks, request.start, LogisticLikelihood)
-        self._check_range(space, before)
+        before = known_before(self, space, n_tasks, request.start, type(self.likelihood))
+        self.check_range(space.largest, before)
         weight = request.weights(n_points)
         in_span = spans(space, before)
 
@@ -162,12 +160,11 @@ class LaplaceApproximation(Engine):
             mode.find(self, progress)
             return mode, mode.ending
 
-        likelihood = SoftmaxLikelihood()
+        likelihood = make_likelihood(self.link, request.coding)
         return run_jointly(self, space, targets, request, likelihood, "steps", learn)
 
-    def _check_range(self, space: Coordinates, before: list[GaussianPrior]) -> None:
-        """Refuse numbers whose fourth powers overflow."""
-        feature = space.largest
+    def check_range(self, feature: float, before: list[GaussianPrior]) -> None:
+        """Refuse numbers whose fourth powers overflow; ``feature`` is the largest coordinate."""
         scale = max(float(np.abs(prior.root).max()) for prior in before)
         if max(feature, scale * feature) > np.sqrt(LARGE):
             raise ValueError(

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bayespoint.engines.base import Progress
 from bayespoint.engines.gaussian.tasks import ACTIVE, EXHAUSTED, STOPPED, Ending
-from bayespoint.engines.progress import Progress
 from bayespoint.posteriors import Messages
 from bayespoint.spaces import Coordinates
 from bayespoint.tools.numbers import TINY

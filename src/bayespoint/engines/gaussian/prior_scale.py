@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from bayespoint.engines.base import Request, Run
 from bayespoint.engines.gaussian.evidence_gradient import evidence_gradient, has_gradient
-from bayespoint.engines.request import Request
-from bayespoint.engines.run import Run
 from bayespoint.posteriors import GaussianPosterior
 from bayespoint.spaces import BasisSpace, Coordinates
 from bayespoint.tools.maximize import climb

@@ -18,6 +18,7 @@ from scipy.special import log_softmax, logsumexp
 
 from bayespoint import _core
 from bayespoint._core.calls import Slices, interrupts_later
+from bayespoint.engines.base import Request, Run
 from bayespoint.engines.gaussian.factorised import sparse_rows
 from bayespoint.engines.gaussian.prior import (
     LARGE,
@@ -27,8 +28,6 @@ from bayespoint.engines.gaussian.prior import (
     priors,
 )
 from bayespoint.engines.gaussian.prior_scale import with_scale
-from bayespoint.engines.request import Request
-from bayespoint.engines.run import Run
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors import StreamPosterior
 from bayespoint.posteriors.stream import MEAN, PRIOR, STEEPEST, VARIANCE, VISITED
@@ -185,7 +184,7 @@ def copied(posterior: StreamPosterior) -> StreamPosterior:
 def check_numbers(engine: Any, space: Coordinates, posterior: StreamPosterior) -> None:
     """Refuse numbers whose squares overflow."""
     known = [GaussianPrior(one[:, MEAN], np.sqrt(one[:, VARIANCE])) for one in posterior.records[0]]
-    engine._check_range(space, known)
+    engine.check_range(space.largest, known)
 
 
 def broadcast_prior(posterior: StreamPosterior) -> NDArray[np.float64]:

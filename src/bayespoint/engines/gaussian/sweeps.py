@@ -49,13 +49,6 @@ class SiteKeeper(Sweeping, Protocol):
         """Predictive variance over that of a full covariance, the one furthest from 1."""
 
 
-class Advancing(Protocol):
-    """Counts sweeps for the monitor."""
-
-    def advance(self) -> bool:
-        """Count one more sweep; whether the monitor wants the run to stop."""
-
-
 @dataclass
 class Sweeps:
     """The sweeps of one task, or of all classes together.
@@ -120,7 +113,7 @@ class Sweeps:
 def iterate(
     engine: Any,
     tasks: Sequence[Sweeps],
-    progress: Advancing,
+    advance: Callable[[], bool],
     visit: Callable[[list[Sweeps]], None] = lambda active: None,
     keep: Callable[[], None] = lambda: None,
 ) -> None:
@@ -141,8 +134,8 @@ def iterate(
         Its ``tol`` and ``max_iter``.
     tasks : sequence of Sweeps
         What goes on side by side.
-    progress : Advancing
-        Told of every sweep.
+    advance : callable
+        Called after every sweep; whether the monitor wants the run to stop.
     visit : callable, optional
         Reads what tasks need for their next sweep, for all of them at once.
     keep : callable, optional
@@ -153,7 +146,7 @@ def iterate(
         begun = any(task.changes for task in active)
         if engine.max_iter > 1 or not begun:
             visit(active)
-        should_stop = begun and progress.advance()
+        should_stop = begun and advance()
         for task in active:
             task.go_on(tol, engine.max_iter, should_stop)
         keep()

@@ -8,9 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.engines.progress import Progress
-from bayespoint.engines.request import Request
-from bayespoint.engines.run import Run
+from bayespoint.engines.base import Progress, Request, Run
 from bayespoint.exceptions import NotConvergedWarning
 from bayespoint.likelihoods import Likelihood
 from bayespoint.posteriors import GaussianPosterior, Messages

@@ -12,12 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.engines.base import Engine
+from bayespoint.engines.base import Engine, Progress, Request, Run
 from bayespoint.engines.knapsack.beliefs import Beliefs
 from bayespoint.engines.knapsack.priors import PRIORS, get_prior
-from bayespoint.engines.progress import Progress
-from bayespoint.engines.request import Request
-from bayespoint.engines.run import Run
 from bayespoint.exceptions import StoppedEarlyWarning
 from bayespoint.posteriors import MarginalPosterior
 from bayespoint.spaces import BasisSpace, PrincipalSpace

@@ -15,10 +15,7 @@ from numpy.typing import NDArray
 
 from bayespoint import _core
 from bayespoint._core.calls import Slices
-from bayespoint.engines.base import Engine
-from bayespoint.engines.progress import StepProgress
-from bayespoint.engines.request import Request
-from bayespoint.engines.run import Run
+from bayespoint.engines.base import Engine, Request, Run, StepProgress
 from bayespoint.engines.sampling.chains import Chains
 from bayespoint.engines.sampling.convergence import Task, agreement, chain_run, check_sizes, gather
 from bayespoint.engines.sampling.halfspaces import Halfspaces

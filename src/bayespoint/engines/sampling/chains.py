@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint._core.calls import Slices
-from bayespoint.engines.progress import StepProgress
+from bayespoint.engines.base import StepProgress
 from bayespoint.engines.sampling.moves import Moves, Record
 from bayespoint.tools.memory import check_fits
 from bayespoint.tools.threads import ThreadPool

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.engines.run import Run
+from bayespoint.engines.base import Run
 from bayespoint.exceptions import ChainsDisagreeWarning, StoppedEarlyWarning
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors import ChainPosterior, FlipEvidence

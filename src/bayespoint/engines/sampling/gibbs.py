@@ -12,10 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.engines.base import Engine
-from bayespoint.engines.progress import StepProgress
-from bayespoint.engines.request import Request
-from bayespoint.engines.run import Run
+from bayespoint.engines.base import Engine, Request, Run, StepProgress
 from bayespoint.engines.sampling.chains import Chains
 from bayespoint.engines.sampling.convergence import (
     AGREE,

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from bayespoint import _core
+from bayespoint.engines.base import Request
 from bayespoint.engines.gaussian.ep import ExpectationPropagation
-from bayespoint.engines.request import Request
 from bayespoint.engines.sampling.halfspaces import Halfspaces
 from bayespoint.spaces import BasisSpace
 

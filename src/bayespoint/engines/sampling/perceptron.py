@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.engines.base import Engine
-from bayespoint.engines.request import Request
-from bayespoint.engines.run import Run
+from bayespoint.engines.base import Engine, Request, Run
 from bayespoint.engines.sampling.rounds import Clock
 from bayespoint.engines.sampling.waves import LARGEST, DeviceTrainer, HostTrainer, Part
 from bayespoint.exceptions import NotSeparableWarning, StoppedEarlyWarning
@@ -103,6 +101,7 @@ class PermutedPerceptron(Engine):
     is_random = True
     weights_are_copies = False  # copies err one by one
     can_extend = True
+    trains_elsewhere = True
 
     n_samples: int = 10
     max_epochs: int = 100

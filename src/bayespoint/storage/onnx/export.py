@@ -31,8 +31,8 @@ def to_onnx(model: Any, *, dtype: str = "float32") -> ModelProto:
     the names of skl2onnx without its ``ZipMap``. All is computed in float64, by operators of
     ONNX's standard set. Input that overflows is not refused, unlike in Python.
 
-    All engines and decisions are written, with linear, polynomial and Gaussian kernels and their
-    sums, scaled features, temperatures, and the mixture of the automatic choice.
+    All engines and decisions are written, with linear, polynomial, Gaussian and Matern kernels,
+    their sums, scaled features, temperatures, and the mixture of the automatic choice.
 
     Parameters
     ----------

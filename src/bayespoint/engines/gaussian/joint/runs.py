@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 
+from bayespoint.engines.base import Progress, Request, Run
 from bayespoint.engines.gaussian.joint.gaussians import (
     DeviceJoint,
     JointGaussian,
@@ -19,9 +20,6 @@ from bayespoint.engines.gaussian.joint.prior import DependentPrior, IndependentP
 from bayespoint.engines.gaussian.prior import GaussianPrior, check_same_weights, priors
 from bayespoint.engines.gaussian.span import Span
 from bayespoint.engines.gaussian.tasks import Ending, TaskResult, run_of
-from bayespoint.engines.progress import Progress
-from bayespoint.engines.request import Request
-from bayespoint.engines.run import Run
 from bayespoint.likelihoods import JointLikelihood
 from bayespoint.posteriors import JointPosterior
 from bayespoint.spaces import BasisSpace

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
+from bayespoint.engines.base import Progress
 from bayespoint.engines.gaussian.joint.gaussians import JointGaussian, coupled
 from bayespoint.engines.gaussian.joint.sites import cavities
 from bayespoint.engines.gaussian.newton import OutputDescent
-from bayespoint.engines.progress import Progress
 
 
 class SoftmaxMode(OutputDescent):

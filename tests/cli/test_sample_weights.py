@@ -1,66 +1,18 @@
-"""bayespoint diagnose and sample-weights."""
+"""bayespoint sample-weights."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from tests.helpers.running import ask_json, error_line, invoke, loans, succeed, write
+from tests.helpers.running import ask_json, error_line, invoke, loans, succeed, train
 
 import bayespoint
-
-
-def train(folder, *options, table=None):
-    data = write(loans() if table is None else table, folder / "data.csv")
-    succeed("train", data, "--target", "repaid", "--model", folder / "m.bpm", *options)
-    return folder / "m.bpm"
-
-
-@pytest.mark.parametrize(
-    ("options", "unit", "good", "words"),
-    [
-        (["--engine", "laplace", "--kernel", "linear"], "steps", True, "converged after"),
-        (["--param", "max_iter=1"], "sweeps", True, "a single pass, as asked"),
-        (["--kernel", "linear", "--param", "max_iter=2"], "sweeps", False, "damping=0.5"),
-        (["--engine", "knapsack", "--param", "n_iter=20"], "passes", True, "20 passes, as asked"),
-        (["--engine", "perceptron"], "epochs", False, "ridge='mean'"),
-        (["--engine", "perceptron", "--kernel", "rbf", "--param", "ridge=mean"],
-         "epochs", True, "10 of 10 perceptrons separate"),
-        (["--engine", "gibbs", "--param", "n_samples=40", "--param", "burn_in=0",
-          "--param", "thin=1"], "steps", False, "target_ess=40"),
-    ],
-)  # fmt: skip
-def test_diagnosis_of_every_engine(tmp_path, options, unit, good, words):
-    model = train(tmp_path, *options)
-    run = ask_json("diagnose", "--model", model)["run"]
-    assert (run["unit"], run["converged"]) == (unit, good)
-    assert words in f"{run['summary']}. {run['remedy']}"
-    shown = " ".join(succeed("diagnose", "--model", model).stdout.split())
-    assert f"{'good' if good else 'not yet'}: {run['summary']}." in shown
-    assert ("chain cosine" in shown) == ("gibbs" in options)
-    if unit == "passes":
-        assert "..." in shown
-
-
-def test_numbers_of_a_diagnosis(tmp_path):
-    table = loans()
-    table.loc[::3, "repaid"] = "partly"
-    model = train(tmp_path, "--kernel", "linear", table=table)
-    found = ask_json("diagnose", "--model", model)
-    machine = bayespoint.load(model)[-1]
-    assert found["run"]["changes"] == [list(changes) for changes in machine.run_.history]
-    assert found["log_evidence"] == machine.log_evidence_.tolist()
-    assert found["expected"]["error"]["value"] == machine.left_out_error_
-    assert found["classes"] == ["no", "partly", "yes"]
 
 
 def test_a_model_from_python(tmp_path):
     machine = bayespoint.BayesPointClassifier(kernel="linear").fit([[0.0], [1.0]], [0, 1])
     bayespoint.save(machine, tmp_path / "m.bpm")
-    assert ask_json("diagnose", "--model", tmp_path / "m.bpm")["run"]["converged"]
     options = ["--model", tmp_path / "m.bpm", "--out", tmp_path / "w.csv", "--n", 2]
     assert ask_json("sample-weights", *options)["weights"] == ["x0", "intercept"]
-
-
-# sample-weights --------------------------------------------------------------------------------
 
 
 def test_weights_have_names(trained, tmp_path):

@@ -1,11 +1,17 @@
-"""One rule drives ``predict``, ``decision_function`` and ``predict_proba``, for every engine."""
+"""One rule drives ``predict``, ``decision_function`` and ``predict_proba``, for every engine.
 
+A model does so without its classifier.
+"""
+
+import pickle
 import warnings
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 from bayespoint import BayesPointClassifier
@@ -49,16 +55,18 @@ def assert_one_rule(clf, X):
         assert np.array_equal(labels, clf.classes_[scores.argmax(axis=1)])
 
 
-@pytest.mark.parametrize("decision", ["bayes_point", "vote"])
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.alias)
-def test_the_label_is_the_most_probable_class(engine, n_classes, kernel, decision):
+def test_the_label_is_the_most_probable_class(engine, n_classes, kernel):
+    """A fit for either decision; predictions of both from each of them."""
     X, y = load_iris(return_X_y=True)
     X, y = X[::2], np.minimum(y[::2], n_classes - 1)
     ridge = 1.0 if isinstance(engine, BilliardSampler) else 0.0
-    clf = fitted(X, y, engine=engine, kernel=kernel, decision=decision, ridge=ridge)
-    assert_one_rule(clf, load_iris().data[1::2])
+    first = ("bayes_point", "vote")[n_classes % 2]
+    clf = fitted(X, y, engine=engine, kernel=kernel, decision=first, ridge=ridge)
+    for decision in ("bayes_point", "vote"):
+        assert_one_rule(clf.set_params(decision=decision), load_iris().data[1::2])
 
 
 @settings(max_examples=20, deadline=None)
@@ -78,3 +86,30 @@ def test_the_largest_output_of_perceptrons_is_another_rule():
     clf = fitted(X[::2], y[::2], engine="perceptron")
     mean, _ = clf.latent_mean_and_variance(X[1::2])
     assert (mean.argmax(axis=1) != clf.predict(X[1::2])).sum() > 3
+
+
+def test_a_model_predicts_without_its_classifier():
+    X, y = load_iris(return_X_y=True)
+    clf = BayesPointClassifier(kernel="rbf", standardize=True).fit(X, y)
+    model = pickle.loads(pickle.dumps(clf.model_))
+    for name in ("predict", "predict_proba", "decision_function", "vote_shares", "class_shares"):
+        assert np.array_equal(getattr(model, name)(X), getattr(clf, name)(X)), name
+    with pytest.raises(FrozenInstanceError):
+        model.coding = None
+
+
+def test_a_decision_that_is_set_after_the_fit():
+    X, y = load_iris(return_X_y=True)
+    clf = BayesPointClassifier(kernel="linear").fit(X, y)
+    votes = clone(clf).set_params(decision="vote", temperature=1.0).fit(X, y)
+    clf.set_params(decision="vote", temperature=1.0)
+    assert np.array_equal(clf.predict(X), votes.predict(X))
+    assert clf.model_.decision == "bayes_point"
+
+
+def test_facts_are_computed_when_they_are_read():
+    model, calls = BayesPointClassifier(kernel="rbf").fit(*load_iris(return_X_y=True)).model_, []
+    late = replace(model, facts={"oob_score": lambda: calls.append(1) or 0.5})
+    assert not calls and late.fact("expected_scores") is None
+    assert [late.fact("oob_score"), late.fact("oob_score")] == [0.5, 0.5] and calls == [1]
+    assert pickle.loads(pickle.dumps(late)).facts == {"oob_score": 0.5}

@@ -1,0 +1,31 @@
+"""Model files of earlier formats predict what they predicted when they were written."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bayespoint
+from bayespoint.storage import describe
+
+FILES = sorted(Path(__file__).with_name("format_3").glob("*.bpm"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_format_3(path, tmp_path):
+    file = describe(path)
+    assert file.format_version == 3
+    clf, X = bayespoint.load(path), np.array(file.metadata["X"])
+    expected = file.metadata["probabilities"]
+    np.testing.assert_allclose(clf.predict_proba(X), expected, rtol=1e-9, atol=1e-12)
+    assert getattr(clf, "left_out_error_", -1) == file.metadata["left_out"]
+    assert clf.n_features_in_ == X.shape[1] == clf.model_.n_features
+    assert not {"posterior_", "coef_", "_space"} & vars(clf).keys()
+    bayespoint.save(clf, tmp_path / "new.bpm")
+    assert describe(tmp_path / "new.bpm").format_version == 4
+    again = bayespoint.load(tmp_path / "new.bpm")
+    assert np.array_equal(again.predict_proba(X), clf.predict_proba(X))
+
+
+def test_there_are_such_files():
+    assert len(FILES) == 5
