@@ -5,6 +5,8 @@ import pytest
 
 from bayespoint.classifier.calibration import expected_scores
 from bayespoint.codings import make_coding
+from bayespoint.gpu import log_odds as on_device
+from bayespoint.gpu import source
 from bayespoint.posteriors import FirstVisits, SampledPosterior
 from bayespoint.posteriors.log_odds import learn_log_odds
 from bayespoint.tools import arrays
@@ -67,3 +69,50 @@ def test_what_they_are_expected_to_score(t, device):
     for name in ("error", "log_loss"):
         assert np.allclose(found[0][name], expected[name])
         assert np.allclose(found[1][name], expected[name])
+
+
+def logistic_problem(t, device, n=1200):
+    """Two problems of multinomial logistic regression, somewhere on their way."""
+    outputs, targets, weight = (np.nan_to_num(one) for one in problem(2 * n, t))
+    features = np.concatenate([outputs, np.ones((2 * n, 1))], axis=1).reshape(2, n, t + 1)
+    at = np.eye(t, t + 1) + 0.1 * np.random.default_rng(1).normal(size=(2, t, t + 1))
+    yes, copies = (targets > 0).astype(float).reshape(2, n, t), weight.reshape(2, n)
+    return [torch.tensor(one, device=device) for one in (features, yes, copies, at)]
+
+
+@pytest.mark.parametrize("t", [1, 4])
+def test_sums_are_slopes_and_curvatures_of_the_loss(t, device):
+    features, yes, copies, at = logistic_problem(t, device, n=on_device.PIECES)
+
+    def loss(at, one):
+        return copies[one] @ on_device.log_loss(features[one] @ at.T, yes[one])
+
+    sums = on_device.sum_up(features, yes, copies, at)
+    for one in (0, 1):
+        there = at[one].clone().requires_grad_(True)
+        (slope,) = torch.autograd.grad(loss(there, one), there)
+        curvature = torch.autograd.functional.hessian(lambda a, one=one: loss(a, one), at[one])
+        size = slope.numel()
+        total, found_slope, found_curvature = sums[one].split([1, size, size**2])
+        assert torch.isclose(total[0], loss(at[one], one))
+        assert torch.allclose(found_slope, slope.flatten())
+        assert torch.allclose(found_curvature, curvature.flatten(), rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("t", [2, 3, 10])
+def test_the_source_of_a_newton_step(t, gpu):
+    features, yes, copies, at = logistic_problem(t, gpu)
+    prior = (
+        torch.eye(t, t + 1, device=gpu).double(),
+        torch.full((t, t + 1), 3.0, device=gpu).double(),
+    )
+    sums = source.logistic_sums(features, yes.argmax(dim=-1), copies, at)
+    expected = on_device.sums_by_products(features, yes, copies, at)
+    assert torch.allclose(sums, expected, rtol=1e-5, atol=1e-3)
+    for chosen in (torch.arange(t * (t + 1)), torch.arange(0, t * (t + 1), 3)):
+        ahead, numbers = source.newton_step(expected, at, chosen.int().to(gpu), prior)
+        there, others = on_device.step_by_factors(expected, at, chosen.to(gpu), prior)
+        assert torch.allclose(ahead, there, rtol=1e-9) and torch.allclose(numbers, others)
+    outputs, scale = features[0, :, :-1].contiguous(), 3.0
+    on_cpu = on_device.under_softmax(outputs.cpu(), copies[0].cpu(), scale)
+    assert np.allclose(source.scale_sums(outputs, copies[0], scale), on_cpu)

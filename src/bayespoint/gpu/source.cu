@@ -1,4 +1,4 @@
-// The kernels that torch has not: perceptrons, kernel values, and their sums.
+// The kernels that torch has not: perceptrons, kernel values, and two sums.
 //
 // Kernel perceptrons on permutations are those of bayespoint/_core/perceptron.py. Labels are folded
 // into the state: margins are t_i o_i, and counts are t_i alpha_i >= 0, so that a point is wrong
@@ -528,4 +528,241 @@ extern "C" __global__ void to_grid(const float* __restrict__ X, unsigned short* 
             high[(size_t)row * k + j] = half;
         }
     if (is_off) *off = 1;
+}
+
+// For scores s = scale * outputs, (n, t), of a softmax: sums over a block's points of the mean
+// output under p, and of its variance. A single task has a second class, whose output is 0.
+extern "C" __global__ void __launch_bounds__(256)
+scale_sums(const double* __restrict__ outputs, const double* __restrict__ copies, double* sums,
+           double scale, int n, int t) {
+    __shared__ double of_warps[8][2];
+    const int tid = threadIdx.x;
+    double along = 0.0, spread = 0.0;
+    for (int i = blockIdx.x * 256 + tid; i < n; i += gridDim.x * 256) {
+        const double* own = outputs + (size_t)i * t;
+        double top = t == 1 ? 0.0 : -1e300;
+        for (int r = 0; r < t; r++) top = fmax(top, scale * own[r]);
+        double total = t == 1 ? exp(-top) : 0.0, mean = 0.0, square = 0.0;
+        for (int r = 0; r < t; r++) {
+            const double p = exp(scale * own[r] - top);
+            total += p;
+            mean += p * own[r];
+            square += p * own[r] * own[r];
+        }
+        mean /= total;
+        along += copies[i] * mean;
+        spread += copies[i] * (square / total - mean * mean);
+    }
+    for (int step = 16; step; step /= 2) {
+        along += __shfl_xor_sync(~0u, along, step);
+        spread += __shfl_xor_sync(~0u, spread, step);
+    }
+    if (tid % 32 == 0) {
+        of_warps[tid / 32][0] = along;
+        of_warps[tid / 32][1] = spread;
+    }
+    __syncthreads();
+    if (tid < 2) {
+        double sum = 0.0;
+        for (int warp = 0; warp < 8; warp++) sum += of_warps[warp][tid];
+        sums[2 * blockIdx.x + tid] = sum;
+    }
+}
+
+// Loss of multinomial logistic regression, its slope and its curvature, summed over a piece of the
+// points: blocks are pieces x problems. Coefficients are (t, k), points (n, k) with t k <= 112 and
+// t k + k <= 128. With v = sqrt(c) p (x) x and w = sqrt(c) x, `squares` becomes sum v (v, w)^T.
+// Eight threads prepare a point; then all threads add up products of 32 points.
+#define POINTS 32
+#define LANES 8
+#define LEFT 112
+#define RIGHT 128
+
+extern "C" __global__ void __launch_bounds__(256)
+logistic_sums(const double* __restrict__ features, const long long* __restrict__ codes,
+              const double* __restrict__ copies, const double* __restrict__ coefficients,
+              double* losses, double* slopes, float* squares, int n, int n_pieces, int t, int k) {
+    __shared__ float both[POINTS][RIGHT];
+    __shared__ double wrong[POINTS][16], x[POINTS][16], at[LEFT], of_warps[8];
+    const int piece = blockIdx.x, problem = blockIdx.y, tid = threadIdx.x;
+    const int tk = t * k, point = tid / LANES, lane = tid % LANES;
+    const int size = (n + n_pieces - 1) / n_pieces, begin = piece * size;
+    const int end = min(begin + size, n);
+    const int row = 7 * (tid / 16), column = tid % 16;
+    float sums[7][8] = {};
+    double slope = 0.0, loss = 0.0;
+    for (int j = tid; j < POINTS * RIGHT; j += 256) ((float*)both)[j] = 0.0f;
+    if (tid < tk) at[tid] = coefficients[(size_t)problem * tk + tid];
+    __syncthreads();
+    for (int first = begin; first < end; first += POINTS) {
+        const bool is_there = first + point < end;
+        const size_t place = (size_t)problem * n + (is_there ? first + point : begin);
+        const double c = is_there ? copies[place] : 0.0;
+        const float root = sqrtf((float)c);
+        const int code = (int)codes[place];
+        for (int j = lane; j < k; j += LANES) {
+            x[point][j] = features[place * k + j];
+            both[point][tk + j] = root * (float)x[point][j];
+        }
+        __syncwarp();
+        double scores[2] = {}, top = -1e300, total = 0.0, own = 0.0;
+        for (int q = 0, r = lane; r < t; q++, r += LANES) {
+            for (int j = 0; j < k; j++) scores[q] += at[r * k + j] * x[point][j];
+            top = fmax(top, scores[q]);
+            if (r == code) own = scores[q];
+        }
+        for (int step = LANES / 2; step; step /= 2) {
+            top = fmax(top, __shfl_xor_sync(~0u, top, step));
+            own += __shfl_xor_sync(~0u, own, step);
+        }
+        for (int q = 0, r = lane; r < t; q++, r += LANES) total += scores[q] = exp(scores[q] - top);
+        for (int step = LANES / 2; step; step /= 2) total += __shfl_xor_sync(~0u, total, step);
+        if (lane == 0) loss += c * (log(total) + top - own);
+        for (int q = 0, r = lane; r < t; q++, r += LANES) {
+            const double p = scores[q] / total;
+            wrong[point][r] = c * (p - (r == code));
+            for (int j = 0; j < k; j++) both[point][r * k + j] = (float)p * both[point][tk + j];
+        }
+        __syncthreads();
+        if (tid < tk)
+            for (int p = 0; p < POINTS; p++) slope += wrong[p][tid / k] * x[p][tid % k];
+        for (int p = 0; p < POINTS; p++) {
+            float left[7];
+#pragma unroll
+            for (int i = 0; i < 7; i++) left[i] = both[p][row + i];
+#pragma unroll
+            for (int j = 0; j < 8; j++) {
+                const float right = both[p][column + 16 * j];
+#pragma unroll
+                for (int i = 0; i < 7; i++) sums[i][j] += left[i] * right;
+            }
+        }
+        __syncthreads();
+    }
+    const size_t place = (size_t)problem * n_pieces + piece;
+    if (tid < tk) slopes[place * tk + tid] = slope;
+    for (int step = 16; step; step /= 2) loss += __shfl_xor_sync(~0u, loss, step);
+    if (tid % 32 == 0) of_warps[tid / 32] = loss;
+    __syncthreads();
+    if (tid == 0) {
+        double sum = 0.0;
+        for (int warp = 0; warp < 8; warp++) sum += of_warps[warp];
+        losses[place] = sum;
+    }
+#pragma unroll
+    for (int i = 0; i < 7; i++)
+#pragma unroll
+        for (int j = 0; j < 8; j++)
+            squares[(place * LEFT + row + i) * RIGHT + column + 16 * j] = sums[i][j];
+}
+
+// The sums of all pieces of each problem: loss, slope (t k) and curvature (t k, t k), which is
+// sum c (diag(p) - p p^T) (x) x x^T. Eight warps share the pieces of 32 entries.
+extern "C" __global__ void __launch_bounds__(256)
+logistic_total(const double* __restrict__ losses, const double* __restrict__ slopes,
+               const float* __restrict__ squares, double* out, int n_pieces, int t, int k) {
+    __shared__ double of_warps[8][32];
+    const int tk = t * k, size = 1 + tk + tk * tk, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int entry = blockIdx.x * 32 + lane, problem = blockIdx.y;
+    const int i = (entry - 1 - tk) / tk, j = (entry - 1 - tk) % tk;
+    double total = 0.0;
+    if (entry < size)
+        for (int piece = warp; piece < n_pieces; piece += 8) {
+            const size_t place = (size_t)problem * n_pieces + piece;
+            const float* sums = squares + (place * LEFT + i) * RIGHT;
+            if (entry == 0)
+                total += losses[place];
+            else if (entry <= tk)
+                total += slopes[place * tk + entry - 1];
+            else
+                total += (i / k == j / k ? sums[tk + j % k] : 0.0f) - (double)sums[j];
+        }
+    of_warps[warp][lane] = total;
+    __syncthreads();
+    if (warp > 0 || entry >= size) return;
+    for (int other = 1; other < 8; other++) total += of_warps[other][lane];
+    out[(size_t)problem * size + entry] = total;
+}
+
+// A Newton step for the n chosen coefficients of each problem, a block each: `sums` are those of
+// logistic_total, `prior` centres and precisions. Writes the coefficients after the step, the loss
+// before it, and what the step would gain if the loss were quadratic.
+//
+// Thread (y, x) holds the entries (y + 16 u, x + 16 v) of the curvature, of which only those in the
+// lower triangle are right, and row n, the slope. Column after column of the Cholesky factor goes
+// to all threads through shared memory; the slope is divided by the factor on the way.
+#define TILES (LEFT / 16)
+
+extern "C" __global__ void __launch_bounds__(256)
+newton_step(const double* __restrict__ sums, const double* __restrict__ at,
+            const double* __restrict__ centre, const double* __restrict__ precision,
+            const int* __restrict__ chosen, double* ahead, double* numbers, int size, int n) {
+    extern __shared__ double factor[];  // lower triangle, with inverse pivots; row n: the slope
+    __shared__ double column[2][LEFT], least[LEFT];  // without rounding, pivots are not smaller
+    const int tid = threadIdx.x, y = tid / 16, x = tid % 16, problem = blockIdx.x, stride = n | 1;
+    const double* own = sums + (size_t)problem * (1 + size + size * size);
+    const double* curvature = own + 1 + size;
+    double* slope = factor + n * stride;
+    at += (size_t)problem * size;
+    ahead += (size_t)problem * size;
+    double entry[TILES][TILES];
+#pragma unroll
+    for (int u = 0; u < TILES; u++)
+#pragma unroll
+        for (int v = 0; v <= u; v++) {
+            const int i = y + 16 * u, j = x + 16 * v;
+            entry[u][v] = 0.0;
+            if (i > n || j >= n) continue;
+            const int c = chosen[j];
+            if (i == n)
+                entry[u][v] = own[1 + c] + precision[c] * (at[c] - centre[c]);
+            else
+                entry[u][v] = curvature[(size_t)chosen[i] * size + c] +
+                              (i == j ? precision[c] : 0.0);
+        }
+    for (int j = tid; j < size; j += 256) ahead[j] = at[j];
+    for (int j = tid; j < n; j += 256) least[j] = precision[chosen[j]];
+#pragma unroll
+    for (int w = 0; w < TILES; w++)
+        for (int k = 16 * w; k < min(16 * w + 16, n); k++) {
+            double* here = column[k % 2];  // the other one may still be read
+            if (x == k % 16)
+#pragma unroll
+                for (int u = w; u < TILES; u++) here[y + 16 * u] = entry[u][w];
+            __syncthreads();
+            const double inverse = rsqrt(fmax(here[k], least[k]));
+            double across[TILES];
+#pragma unroll
+            for (int v = w; v < TILES; v++) across[v] = here[x + 16 * v] * inverse;
+#pragma unroll
+            for (int u = w; u < TILES; u++) {
+                const int i = y + 16 * u;
+                const double down = here[i] * inverse;
+                if (x == 0 && i >= k && i <= n) factor[i * stride + k] = i == k ? inverse : down;
+#pragma unroll
+                for (int v = w; v <= u; v++) entry[u][v] -= down * across[v];
+            }
+        }
+    __syncthreads();
+    if (tid >= 32) return;
+    double gain = 0.0, loss = 0.0;
+    for (int j = tid; j < n; j += 32) gain += slope[j] * slope[j];
+    for (int j = tid; j < size; j += 32)
+        loss += precision[j] * (at[j] - centre[j]) * (at[j] - centre[j]);
+    for (int step = 16; step; step /= 2) {
+        gain += __shfl_xor_sync(~0u, gain, step);
+        loss += __shfl_xor_sync(~0u, loss, step);
+    }
+    for (int k = n - 1; k >= 0; k--) {  // divided by the transposed factor
+        const double found = slope[k] * factor[k * stride + k];
+        __syncwarp();
+        if (tid == 0) slope[k] = found;
+        for (int j = tid; j < k; j += 32) slope[j] -= factor[k * stride + j] * found;
+        __syncwarp();
+    }
+    for (int j = tid; j < n; j += 32) ahead[chosen[j]] -= slope[j];
+    if (tid == 0) {
+        numbers[2 * problem] = own[0] + loss / 2;
+        numbers[2 * problem + 1] = gain / 2;
+    }
 }

@@ -12,6 +12,8 @@ import numpy as np
 CLUSTER, THREADS, WIDE = 8, 128, 1024  # as in source.cu
 SUM_ROWS, SUM_COLUMNS, SUM_POINTS = 32, 16, 128
 ENOUGH_BLOCKS = 1024  # to keep all multiprocessors busy
+LEFT, RIGHT = 112, 128  # sizes of the sums of logistic regression
+SUM_BLOCKS = 240  # that add them up
 TILE = 32  # rows and columns of a tile of a symmetric matrix
 _compiling = Lock()
 
@@ -167,3 +169,47 @@ def to_grid(X: Any, step: float, near: float, largest: float, high: Any) -> bool
         high.shape[1],
     )  # fmt: skip
     return not bool(off)
+
+
+def scale_sums(outputs: Any, copies: Any, scale: float) -> tuple[float, float]:
+    """Sums over points of the mean of their outputs under a softmax, and of its variance."""
+    n_blocks = max(1, min(-(-len(outputs) // 256), 240))
+    sums = outputs.new_empty((n_blocks, 2))
+    launch(
+        "scale_sums", outputs.device, n_blocks, 256, outputs, copies, sums, np.float64(scale),
+        *outputs.shape,
+    )  # fmt: skip
+    along, spread = sums.cpu().numpy().sum(axis=0)
+    return float(along), float(spread)
+
+
+def logistic_sums(features: Any, codes: Any, copies: Any, at: Any) -> Any:
+    """Loss, slope and curvature of each problem, in a row; see the source."""
+    import torch
+
+    n_batch, n, k = features.shape
+    t, device, new = at.shape[1], features.device, features.new_empty
+    n_pieces = SUM_BLOCKS // n_batch
+    losses, slopes = new((n_batch, n_pieces)), new((n_batch, n_pieces, t, k))
+    squares = torch.empty((n_batch, n_pieces, LEFT, RIGHT), device=device)
+    launch(
+        "logistic_sums", device, (n_pieces, n_batch), 256, features, codes, copies, at, losses,
+        slopes, squares, n, n_pieces, t, k,
+    )  # fmt: skip
+    total = new((n_batch, 1 + t * k + (t * k) ** 2))
+    grid = (-(-total.shape[1] // 32), n_batch)
+    launch("logistic_total", device, grid, 256, losses, slopes, squares, total, n_pieces, t, k)
+    return total
+
+
+def newton_step(sums: Any, at: Any, chosen: Any, prior: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Coefficients after a Newton step, and losses before it beside gains; see the source."""
+    import torch
+
+    n_batch, n, (centre, precision) = len(at), len(chosen), prior
+    ahead, numbers = torch.empty_like(at), at.new_empty((n_batch, 2))
+    launch(
+        "newton_step", at.device, n_batch, 256, sums, at, centre, precision, chosen, ahead,
+        numbers, centre.numel(), n, shared=8 * (n + 1) * (n | 1),
+    )  # fmt: skip
+    return ahead, numbers

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import expit, log_expit, log_softmax
+from scipy.special import expit, log_expit, log_softmax, softmax
 
-from bayespoint.tools.arrays import (
-    Array,
-    beside,
-    float64,
-    is_tensor,
-    kept,
-    namespace,
-    softmax,
-    to_host,
-)
+from bayespoint.gpu import log_odds as on_device
+from bayespoint.tools.arrays import is_tensor, kept
 from bayespoint.tools.attributes import finite
 
 MOST_POINTS = 60_000  # to learn from
@@ -100,36 +93,35 @@ def learn_log_odds(
     >>> learn_log_odds(outputs, labels).matrix.round(1)
     array([[3.]])
     """
-    known = np.flatnonzero(to_host(namespace(outputs).isfinite(outputs).all(axis=1)))
+    n_tasks = outputs.shape[1]
+    if is_tensor(outputs):
+        allowed = partial(learnable, n_tasks)
+        return LogOdds(
+            *on_device.learn(
+                outputs, targets, weight, MOST_POINTS, allowed, prior(n_tasks), CLEARLY
+            )
+        )
+    known = np.flatnonzero(np.isfinite(outputs).all(axis=1))
     known = known[:: max(1, -(-len(known) // MOST_POINTS))]
-    outputs, is_yes = by_columns(float64(outputs[known])), by_columns(targets[known] > 0)
-    copies = beside(outputs, np.ones(len(known)) if weight is None else weight[known])
-    scale, n_tasks = learn_scale(outputs, is_yes, copies), outputs.shape[1]
-    features = with_constant(scale * outputs)
-    losses = log_loss(features[:, :-1], is_yes)
-    best = None
+    # Sums over the few tasks are four times as fast if the many points are contiguous.
+    outputs, is_yes = np.asfortranarray(outputs[known]), np.asfortranarray(targets[known] > 0)
+    copies = np.ones(len(known)) if weight is None else weight[known]
+    scale = learn_scale(outputs, is_yes, copies)
+    coefficients, features = np.eye(n_tasks, n_tasks + 1), with_constant(scale * outputs)
+    losses = log_loss(linear(features, coefficients), is_yes)
     for mask in learnable(n_tasks, len(known)):
         others = held_out_losses(features, is_yes, copies, mask)
         if is_clearly_better(others, losses, copies):
-            best, losses = mask, others
-    coefficients = np.eye(n_tasks, n_tasks + 1)
-    if best is not None:
-        coefficients = to_host(logistic(features, is_yes, copies, best))
+            coefficients, losses = logistic(features, is_yes, copies, mask), others
     return LogOdds(scale * coefficients[:, :-1], coefficients[:, -1].copy())
 
 
-def by_columns(values: Array) -> Array:
-    """The same with many points contiguous: sums over few tasks are four times as fast."""
-    return values.T.contiguous().T if is_tensor(values) else np.asfortranarray(values)
-
-
-def with_constant(outputs: Array) -> Array:
+def with_constant(outputs: NDArray) -> NDArray[np.float64]:
     """The outputs and a column of ones."""
-    xp = namespace(outputs)
-    return xp.vstack([outputs.T, xp.ones_like(outputs[:, 0])]).T
+    return np.vstack([outputs.T, np.ones(len(outputs))]).T
 
 
-def linear(features: Array, coefficients: Array) -> Array:
+def linear(features: NDArray, coefficients: NDArray) -> NDArray[np.float64]:
     """Scores of all points, (n_points, n_tasks), with the points contiguous."""
     return (coefficients @ features.T).T
 
@@ -160,48 +152,33 @@ def prior(n_tasks: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return centre, precision
 
 
-def log_loss(scores: Array, is_yes: Array) -> Array:
+def log_loss(scores: NDArray, is_yes: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Minus the log-probability of each point's class."""
     if scores.shape[1] == 1:
-        margins = namespace(scores).where(is_yes, scores, -scores)[:, 0]
-        return -(
-            namespace(scores).nn.functional.logsigmoid(margins)
-            if is_tensor(scores)
-            else log_expit(margins)
-        )
-    if is_tensor(scores):
-        return -scores.log_softmax(1)[is_yes]
+        return -log_expit(np.where(is_yes, scores, -scores)[:, 0])
     return -log_softmax(scores, axis=1)[is_yes]
 
 
-def probabilities(scores: Array) -> Array:
+def probabilities(scores: NDArray) -> NDArray[np.float64]:
     """Probability of "yes" of the only task, or of each class."""
-    if scores.shape[1] > 1:
-        return softmax(scores)
-    return scores.sigmoid() if is_tensor(scores) else expit(scores)
+    return expit(scores) if scores.shape[1] == 1 else softmax(scores, axis=1)
 
 
-def average(values: Array, copies: Array) -> float:
-    """The mean over all copies of the points."""
-    return float((values * copies).sum() / copies.sum())
-
-
-def learn_scale(outputs: Array, is_yes: Array, copies: Array) -> float:
+def learn_scale(outputs: NDArray, is_yes: NDArray[np.bool_], copies: NDArray) -> float:
     """The lambda that minimises the log-loss of the points and of one typical error."""
-    xp, yes = namespace(outputs), float64(is_yes)
     if outputs.shape[1] == 1:
         margins = outputs[:, 0]
     else:
-        margins = outputs[is_yes] - xp.amax(xp.where(is_yes, -np.inf, outputs), axis=1)
-    size = float(np.sqrt(average(margins**2, copies))) if len(margins) else 0.0
+        margins = outputs[is_yes] - np.where(is_yes, -np.inf, outputs).max(axis=1)
+    size = float(np.sqrt(np.average(margins**2, weights=copies))) if len(margins) else 0.0
     if size == 0:
         return 1.0
     unit = outputs / size
 
     def slope(log_scale: float) -> float:
-        scale = float(np.exp(log_scale))
-        errors = probabilities(scale * unit) - yes
-        return float(copies @ (errors * unit).sum(axis=1)) + float(expit(scale))
+        scale = np.exp(log_scale)
+        errors = probabilities(scale * unit) - is_yes
+        return float(copies @ (errors * unit).sum(axis=1) + expit(scale))
 
     low, high = -6.0, 6.0
     if slope(low) >= 0:  # outputs say nothing, or the opposite
@@ -209,35 +186,35 @@ def learn_scale(outputs: Array, is_yes: Array, copies: Array) -> float:
     return float(np.exp(brentq(slope, low, high, xtol=1e-10)) / size)
 
 
-def logistic(features: Array, is_yes: Array, copies: Array, mask: NDArray[np.bool_]) -> Array:
+def logistic(
+    features: NDArray, is_yes: NDArray[np.bool_], copies: NDArray, mask: NDArray[np.bool_]
+) -> NDArray[np.float64]:
     """Coefficients, by Newton steps; those outside the mask stay as they are.
 
     The Hessian is sum_i (diag(p_i) - p_i p_i^T) (x) x_i x_i^T and the precision of the prior.
     """
-    xp, yes = namespace(features), float64(is_yes)
-    rows, columns, chosen = (beside(features, one) for one in (*np.nonzero(mask), mask))
-    centre, precision = (beside(features, one) for one in prior(len(mask)))
-    ends = np.cumsum(mask.sum(axis=1)).tolist()  # of the chosen numbers of each row
-    coefficients = centre
+    rows, columns = np.nonzero(mask)
+    centre, precision = prior(len(mask))
+    coefficients = centre.copy()
 
-    def loss(values: Array) -> float:
+    def loss(values: NDArray) -> float:
         errors = log_loss(linear(features, values), is_yes)
         return float(copies @ errors + (precision * (values - centre) ** 2).sum() / 2)
 
     before = loss(coefficients)
     for _ in range(50):
         p = probabilities(linear(features, coefficients))
-        slope = (copies[:, None] * (p - yes)).T @ features + precision * (coefficients - centre)
-        spread = xp.sqrt(copies)[:, None] * p[:, rows] * features[:, columns]
-        curvature = xp.diag(precision[chosen]) - spread.T @ spread
-        for row, (begin, end) in enumerate(zip([0, *ends], ends, strict=False)):
-            own = features[:, columns[begin:end]]
-            curvature[begin:end, begin:end] += ((copies * p[:, row])[:, None] * own).T @ own
-        step = xp.zeros_like(centre)
-        step[chosen] = xp.linalg.solve(curvature, slope[chosen])
+        slope = (copies[:, None] * (p - is_yes)).T @ features + precision * (coefficients - centre)
+        spread = np.sqrt(copies)[:, None] * p[:, rows] * features[:, columns]
+        curvature = np.diag(precision[mask]) - spread.T @ spread
+        for row, used in enumerate(mask):
+            here, own = np.flatnonzero(rows == row), features[:, used]
+            curvature[np.ix_(here, here)] += ((copies * p[:, row])[:, None] * own).T @ own
+        step = np.zeros_like(centre)
+        step[mask] = np.linalg.solve(curvature, slope[mask])
         while (after := loss(coefficients - step)) > before:
             step /= 2  # the loss is convex: a step that is short enough makes it smaller
-            if float(abs(step).max()) < 1e-12:
+            if np.abs(step).max() < 1e-12:
                 return coefficients
         coefficients = coefficients - step
         if before - after < 1e-3:  # of a sum over all points; the next step would be far smaller
@@ -247,10 +224,10 @@ def logistic(features: Array, is_yes: Array, copies: Array, mask: NDArray[np.boo
 
 
 def held_out_losses(
-    features: Array, is_yes: Array, copies: Array, mask: NDArray[np.bool_]
-) -> Array:
+    features: NDArray, is_yes: NDArray[np.bool_], copies: NDArray, mask: NDArray[np.bool_]
+) -> NDArray[np.float64]:
     """Losses of each half of the points with what was learned from the other."""
-    losses = namespace(features).empty_like(features[:, 0])
+    losses = np.empty(len(features))
     for fold in (0, 1):
         here, there = slice(fold, None, 2), slice(1 - fold, None, 2)
         learned = logistic(features[there], is_yes[there], copies[there], mask)
@@ -258,9 +235,9 @@ def held_out_losses(
     return losses
 
 
-def is_clearly_better(losses: Array, others: Array, copies: Array) -> bool:
+def is_clearly_better(losses: NDArray, others: NDArray, copies: NDArray) -> bool:
     """Whether the mean of some losses is smaller than that of others, by two standard errors."""
     gain = others - losses
-    mean = average(gain, copies)
-    error = np.sqrt(average((gain - mean) ** 2, copies) / float(copies.sum()))
+    mean = np.average(gain, weights=copies)
+    error = np.sqrt(np.average((gain - mean) ** 2, weights=copies) / copies.sum())
     return bool(mean > CLEARLY * error)

@@ -1,0 +1,275 @@
+"""Log-odds from outputs, learned on a device; see ``bayespoint.posteriors.log_odds``.
+
+The steps are those of the CPU. All numbers stay on the device, but for a few by which the host
+decides whether to go on. Both halves of the points, which test each other, are one batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint.gpu import source
+from bayespoint.gpu.arrays import to_device
+from bayespoint.tools.arrays import to_host
+
+PIECES = 60  # of the points: sums over many points are sums of pieces, on all multiprocessors
+ENOUGH = {1: 0.01, 2: 0.1}  # gain of a last step in a sum of losses; halves only choose a form
+SMALL_STEP = 1e-6  # of a logarithm: the next step of Newton's iteration would be far smaller
+
+
+def learn(
+    outputs: Any,
+    targets: Any,
+    weight: NDArray[np.float64] | None,
+    most: int,
+    allowed: Callable[[int], list[NDArray[np.bool_]]],
+    prior: tuple[NDArray, NDArray],
+    clearly: float,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Matrix and offset of the log-odds.
+
+    Parameters
+    ----------
+    outputs, targets : tensor of shape (n_points, n_tasks)
+        Honest outputs, and labels -1 and +1.
+    weight : ndarray of shape (n_points,) or None
+        Weights of the points.
+    most : int
+        Points to learn from.
+    allowed : callable
+        Takes the number of points; returns the numbers of (A, b) that each form learns, from the
+        simplest on.
+    prior : tuple of ndarray
+        Centre and precision of (A, b).
+    clearly : float
+        Standard errors by which a form must be better.
+    """
+    import torch
+
+    known = outputs.isfinite().all(dim=1).nonzero()[:, 0]
+    known = known[:: max(1, -(-len(known) // most))]
+    f, yes = outputs[known].double(), (targets[known] > 0).double()
+    copies = torch.ones_like(f[:, 0])
+    if weight is not None:
+        copies = to_device(weight, f.device, torch.float64)[known]
+    n_more = -len(known) % (2 * PIECES)  # points of weight 0 make halves and pieces equal
+    f, yes = (torch.nn.functional.pad(one, (0, 0, 0, n_more)) for one in (f, yes))
+    copies = torch.nn.functional.pad(copies, (0, n_more))
+    scale = learn_scale(f, yes, copies)
+    features = torch.cat([scale * f, torch.ones_like(f[:, :1])], dim=1)
+    losses = log_loss(features[:, :-1], yes)
+    halves = in_halves(features, yes, copies)
+    centre, precision = (to_device(one, f.device) for one in prior)
+    coefficients, start, sums = centre, torch.stack([centre, centre]), None
+    best = None
+    for mask in allowed(len(known)):
+        chosen = to_device(np.flatnonzero(mask).astype(np.int32), f.device)
+        start, sums = newton(*halves, chosen, (centre, precision), start, sums)
+        scores = halves[0] @ start.flip(0).transpose(1, 2)  # each half is tested by the other
+        others = log_loss(scores, halves[1]).T.reshape(-1)
+        if is_clearly_better(others, losses, copies, clearly):
+            best, losses, coefficients = chosen, others, start.mean(dim=0)
+    if best is not None:
+        whole = (features[None], yes[None], copies[None])
+        coefficients = newton(*whole, best, (centre, precision), coefficients[None])[0][0]
+    found = to_host(coefficients)
+    return scale * found[:, :-1], found[:, -1].copy()
+
+
+def is_clearly_better(losses: Any, others: Any, copies: Any, clearly: float) -> bool:
+    """Whether the mean of some losses is smaller than that of others, by some standard errors."""
+    import torch
+
+    gain = others - losses
+    total, first, second = (copies @ torch.stack([gain**0, gain, gain**2], dim=1)).tolist()
+    mean = first / total
+    return mean > clearly * np.sqrt(max(0.0, second / total - mean**2) / total)
+
+
+def in_halves(features: Any, yes: Any, copies: Any) -> tuple[Any, Any, Any]:
+    """Points of even and of odd number as a batch of two."""
+    n = len(copies) // 2
+    return (
+        features.reshape(n, 2, -1).transpose(0, 1).contiguous(),
+        yes.reshape(n, 2, -1).transpose(0, 1).contiguous(),
+        copies.view(n, 2).T.contiguous(),
+    )
+
+
+def log_loss(scores: Any, yes: Any) -> Any:
+    """Minus the log-probability of each point's class."""
+    import torch
+
+    if scores.shape[-1] == 1:
+        return -torch.nn.functional.logsigmoid(scores * (2 * yes - 1))[..., 0]
+    return -(scores.log_softmax(dim=-1) * yes).sum(dim=-1)
+
+
+def probabilities(scores: Any) -> Any:
+    """Probability of "yes" of the only task, or of each class."""
+    return scores.sigmoid() if scores.shape[-1] == 1 else scores.softmax(dim=-1)
+
+
+def learn_scale(outputs: Any, yes: Any, copies: Any) -> float:
+    """The lambda that minimises the log-loss of the points and of one typical error.
+
+    Newton's iteration for the slope, in the logarithm of lambda, within a bracket that shrinks.
+    """
+    import torch
+
+    if outputs.shape[1] == 1:
+        margins = outputs[:, 0]
+    else:
+        margins = (outputs * yes).sum(1) - outputs.masked_fill(yes > 0, -torch.inf).amax(1)
+    sums = torch.stack([copies @ margins**2, copies.sum(), copies @ (yes * outputs).sum(dim=1)])
+    square, total, right = sums.tolist()
+    size = np.sqrt(square / total)
+    if size == 0:
+        return 1.0
+    unit, right = outputs / size, right / size
+    low, high, x = -6.0, 6.0, 1.0
+    for _ in range(100):
+        scale, wrong = np.exp(x), 1 / (1 + np.exp(-np.exp(x)))
+        along, spread = under_softmax(unit, copies, float(scale))
+        slope = along - right + wrong
+        low, high = (x, high) if slope < 0 else (low, x)
+        step = slope / (scale * (spread + wrong * (1 - wrong)))
+        x = x - step if low <= x - step <= high else (low + high) / 2
+        if abs(step) < SMALL_STEP or high - low < SMALL_STEP:
+            break
+    return float(np.exp(x) / size)
+
+
+def under_softmax(outputs: Any, copies: Any, scale: float) -> tuple[float, float]:
+    """Sums over the points of the mean of their outputs under p, and of its variance."""
+    if outputs.device.type == "cuda":
+        return source.scale_sums(outputs, copies, scale)
+    p = probabilities(scale * outputs)
+    along = (p * outputs).sum(dim=1)
+    spread = (p * outputs**2).sum(dim=1) - along**2
+    return float(copies @ along), float(copies @ spread)
+
+
+def newton(
+    features: Any,
+    yes: Any,
+    copies: Any,
+    chosen: Any,
+    prior: tuple[Any, Any],
+    start: Any,
+    sums: Any = None,
+) -> tuple[Any, Any]:
+    """Coefficients of a batch of problems; those that are not chosen are those of the prior.
+
+    ``sums`` are those at the start, if they are known. Returns the sums of the last step as well;
+    what this changes is below the rounding of the loss.
+    """
+    import torch
+
+    at, index = prior[0].repeat(len(start), 1, 1), chosen.long()
+    at.flatten(1)[:, index] = start.flatten(1)[:, index]
+    sums = sum_up(features, yes, copies, at) if sums is None else sums
+    ahead, loss, gain = step_from(sums, at, chosen, prior)
+    for _ in range(50):
+        if gain.max() < ENOUGH[len(at)]:
+            return ahead, sums
+        there = sum_up(features, yes, copies, ahead)
+        further, after, next_gain = step_from(there, ahead, chosen, prior)
+        worse = after > loss + 1e-9 * np.abs(loss)
+        if worse.any():  # the loss is convex: a step that is short enough makes it smaller
+            halfway = torch.as_tensor(worse, device=at.device)[:, None, None]
+            ahead = torch.where(halfway, (at + ahead) / 2, ahead)
+            continue
+        at, ahead, sums, loss, gain = ahead, further, there, after, next_gain
+    return at, sums
+
+
+def step_from(
+    sums: Any, at: Any, chosen: Any, prior: tuple[Any, Any]
+) -> tuple[Any, NDArray[np.float64], NDArray[np.float64]]:
+    """Where a Newton step leads, the losses before it, and what it gains of a quadratic one."""
+    if uses_source(at):
+        ahead, numbers = source.newton_step(sums, at, chosen, prior)
+    else:
+        ahead, numbers = step_by_factors(sums, at, chosen.long(), prior)
+    loss, gain = to_host(numbers).T  # the only wait for the device
+    return ahead, loss, gain
+
+
+def step_by_factors(sums: Any, at: Any, chosen: Any, prior: tuple[Any, Any]) -> tuple[Any, Any]:
+    """What ``newton_step`` of the source gives, by functions of torch."""
+    import torch
+
+    centre, precision = prior
+    size = centre.numel()
+    loss, slope, curvature = sums.split([1, size, size**2], dim=1)
+    pull = precision * (at - centre)
+    slope = (slope + pull.flatten(1))[:, chosen]
+    curvature = curvature.view(-1, size, size)[:, chosen][:, :, chosen]
+    factor, _ = torch.linalg.cholesky_ex(curvature + torch.diag(precision.flatten()[chosen]))
+    steps = torch.cholesky_solve(slope[:, :, None], factor)[:, :, 0]
+    ahead = at.clone()
+    ahead.flatten(1)[:, chosen] -= steps
+    of_prior = (pull * (at - centre)).sum(dim=(1, 2))
+    gain = torch.linalg.vecdot(slope, steps)
+    return ahead, torch.stack([loss[:, 0] + of_prior / 2, gain / 2], dim=1)
+
+
+def sum_up(features: Any, yes: Any, copies: Any, at: Any) -> Any:
+    """Loss, its slope and its curvature at some coefficients: a row for each problem.
+
+    Curvatures, which only decide how fast the steps converge, are sums of float32 products.
+    """
+    if uses_source(at):
+        return source.logistic_sums(features, codes_of(yes), copies, at)
+    return sums_by_products(features, yes, copies, at)
+
+
+def uses_source(at: Any) -> bool:
+    """Whether the CUDA source is made for coefficients of this shape."""
+    _, t, k = at.shape
+    fits = t > 1 and t * k < source.LEFT and (t + 1) * k <= source.RIGHT
+    return at.device.type == "cuda" and fits
+
+
+def codes_of(yes: Any) -> Any:
+    """Index of the class of each point; kept with the labels, since all steps want it."""
+    if not hasattr(yes, "codes"):
+        yes.codes = yes.argmax(dim=-1)
+    return yes.codes
+
+
+def sums_by_products(features: Any, yes: Any, copies: Any, at: Any) -> Any:
+    """What ``logistic_sums`` of the source gives, by matrix products."""
+    import torch
+
+    n_batch, n, k = features.shape
+    t = yes.shape[2]
+    scores = features @ at.transpose(1, 2)
+    if t == 1:
+        p, losses = scores.sigmoid(), log_loss(scores, yes)
+    else:
+        log_p = scores.log_softmax(dim=-1)
+        p, losses = log_p.exp(), -(log_p * yes).sum(dim=-1)
+    loss = torch.linalg.vecdot(copies, losses)
+    slope = in_pieces(copies[..., None] * (p - yes), features)
+    rows = (copies.sqrt()[..., None] * features).float()
+    products = (p.float()[..., None] * rows[:, :, None, :]).view(n_batch, n, t * k)
+    both = in_pieces(products, torch.cat([products, rows], dim=2)).double()
+    curvature = -both[:, :, : t * k].reshape(n_batch, t, k, t, k)
+    own = both[:, :, t * k :].reshape(n_batch, t, k, k)
+    torch.diagonal(curvature, dim1=1, dim2=3).add_(own.permute(0, 2, 3, 1))
+    flat = [loss[:, None], slope.reshape(n_batch, -1), curvature.view(n_batch, -1)]
+    return torch.cat(flat, dim=1)
+
+
+def in_pieces(left: Any, right: Any) -> Any:
+    """left^T right for each problem, as a sum of products of pieces of the points."""
+    n_batch = len(left)
+    left, right = (one.reshape(n_batch * PIECES, -1, one.shape[-1]) for one in (left, right))
+    product = left.transpose(1, 2) @ right
+    return product.view(n_batch, PIECES, *product.shape[1:]).sum(dim=1)
