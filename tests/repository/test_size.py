@@ -35,9 +35,9 @@ def test_what_counts_as_code(tmp_path):
 
 
 def test_too_much(tmp_path):
-    status, output = run(package(tmp_path / "long", "x = 1\n" * 23_001))
-    assert status == 1 and "  23001 room0.py\n" in output
-    assert run(package(tmp_path / "fits", "x = 1\n" * 23_000))[0] == 0
+    status, output = run(package(tmp_path / "long", "x = 1\n" * 25_501))
+    assert status == 1 and "  25501 room0.py\n" in output
+    assert run(package(tmp_path / "fits", "x = 1\n" * 25_500))[0] == 0
     assert run(package(tmp_path / "wide", "", n_rooms=21))[0] == 1
     assert run(package(tmp_path / "narrow", "", n_rooms=20))[0] == 0
 
