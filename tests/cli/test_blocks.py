@@ -113,7 +113,7 @@ def test_resume_after_a_crash(tmp_path, monkeypatch):
 
     def crash(self, active):
         rounds.append(self.round)
-        self.save(now=True)
+        self.fit.save(self.round, self.state(), now=True)
         if len(rounds) == 4:
             raise KeyboardInterrupt
         once_more(self, active)

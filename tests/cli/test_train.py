@@ -169,9 +169,9 @@ def test_truth_values_as_labels_keep_their_names(tmp_path):
     ("options", "message"),
     [
         (["--engine", "lap"], "there is no engine 'lap'. Did you mean laplace? Choose from"),
-        (["--kernel", "rfb"], "no kernel is named 'rfb'. Did you mean rbf?"),
-        (["--param", "nois=1"], "ep has no parameter 'nois'. Did you mean noise? There are"),
-        (["--param", "noise"], "--param wants NAME=VALUE, not 'noise'"),
+        (["--kernel", "rfb"], "there is no kernel 'rfb'. Did you mean rbf?"),
+        (["--param", "nois=1"], "ep has no parameter 'nois'. Did you mean noise? Choose from"),
+        (["--param", "noise"], "--param needs NAME=VALUE, not 'noise'"),
         (["--param", "noise=-1"], "The 'noise' parameter of ExpectationPropagation must be"),
         (["--param", "engine__noise=x"], "a float in the range [0, inf). Got 'x' instead."),
         (["--param", "degree=0"], "The 'degree' parameter of BayesPointClassifier must be"),

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import LinAlgError
 from scipy.special import log_softmax
 
 from bayespoint.engines.base import Progress
 from bayespoint.engines.gaussian.joint.gaussians import JointGaussian, coupled
 from bayespoint.engines.gaussian.joint.sites import cavities
 from bayespoint.engines.gaussian.newton import OutputDescent
+from bayespoint.tools.numbers import EPSILON
 
 
 class SoftmaxMode(OutputDescent):
@@ -38,6 +40,8 @@ class SoftmaxMode(OutputDescent):
     def find(self, engine: Any, progress: Progress) -> None:
         """Step to the mode, and find the Gaussian around it."""
         super().find(engine, progress)
+        if self.decrement > 1 / EPSILON:  # along what all classes have in common, where no slope is
+            raise LinAlgError("the step is lost in rounding errors")
         if self.reason:
             self.go(self.step, self.change, -(self.decrement**2))
         else:  # slopes are rounding errors by now
