@@ -1,7 +1,7 @@
 """Settings of all tests."""
 
 from hypothesis import settings
-from tests.helpers.timing import is_slow, slow_functions
+from tests.helpers.timing import is_slow, slow_tests
 
 # The same examples in every run: a failure then belongs to a change, and can be repeated.
 settings.register_profile("fixed", derandomize=True, deadline=None)  # nor does a busy machine fail
@@ -10,7 +10,7 @@ settings.load_profile("fixed")
 
 def pytest_collection_modifyitems(items):
     """Mark what takes long, for ``make test-fast``."""
-    slow = slow_functions()
+    slow = slow_tests()
     for item in items:
         if is_slow(item.nodeid, slow):
             item.add_marker("slow")

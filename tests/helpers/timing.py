@@ -1,5 +1,7 @@
 """Which tests are slow: those listed in ``tests/slow.txt``.
 
+It names functions, and files or folders whose tests wait for a browser, a cluster or an experiment.
+
 As a plugin of pytest, ``-p tests.helpers.timing`` (``make time-tests``), it measures the tests of a
 run and writes that list. It measures the processor's time, which does not depend on what else the
 machine does.
@@ -27,14 +29,15 @@ def function_of(nodeid: str) -> str:
     return f"{Path(path).name}::{name.split('::')[-1].rpartition('.')[2]}"
 
 
-def slow_functions() -> frozenset[str]:
-    """The functions of the list."""
+def slow_tests() -> frozenset[str]:
+    """The list."""
     return frozenset(LIST.read_text(encoding="utf-8").splitlines())
 
 
 def is_slow(nodeid: str, slow: frozenset[str]) -> bool:
-    """Whether a test is one of them."""
-    return function_of(nodeid) in slow
+    """Whether a test is one of them, or in one of the files."""
+    path = nodeid.partition("::")[0]
+    return function_of(nodeid) in slow or any(part in path for part in slow if "::" not in part)
 
 
 # The plugin --------------------------------------------------------------------------------------
@@ -72,5 +75,6 @@ def pytest_runtest_logreport(report):
 def pytest_sessionfinish(session):
     """Write the list, in the process that has heard of all tests."""
     if not hasattr(session.config, "workerinput"):
-        slow = sorted(name for name, seconds in _seconds.items() if seconds > LONG)
-        LIST.write_text("\n".join([*slow, ""]), encoding="utf-8")
+        files = [name for name in slow_tests() if "::" not in name]
+        slow = [name for name, seconds in _seconds.items() if seconds > LONG]
+        LIST.write_text("\n".join([*sorted(files), *sorted(slow), ""]), encoding="utf-8")
