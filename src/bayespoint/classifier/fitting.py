@@ -20,6 +20,7 @@ from bayespoint.classifier.calibration import (
 )
 from bayespoint.classifier.inputs import validated
 from bayespoint.classifier.kernel_choice.choice import choose
+from bayespoint.classifier.label_sets import rows_of
 from bayespoint.classifier.model import Model
 from bayespoint.classifier.parameters import Parameters
 from bayespoint.classifier.problem import Problem
@@ -92,7 +93,8 @@ def fit(
         model = replace(model, run=replace(model.run, choice=choice.reasons))
     else:
         model = train(parameters, problem, monitor, seed, before)
-    return replace(model, fingerprint=fingerprint, facts=facts_of(model, problem, choice))
+    facts, rows = facts_of(model, problem, choice), rows_of(model, parameters, problem)
+    return replace(model, fingerprint=fingerprint, facts=facts, training=rows)
 
 
 def new_seed(parameters: Parameters) -> int:

@@ -63,6 +63,8 @@ class Model:
         underscore. A function stands for a value that is computed when it is first read.
     stream : object
         What the next batch of a stream need not compute again; it is not stored.
+    training : TrainingRows or None
+        The rows of a small fit by EP, which sets of labels add new rows to; they are not stored.
 
     Examples
     --------
@@ -74,7 +76,7 @@ class Model:
     array([0, 0])
     """
 
-    not_stored: ClassVar = ("stream",)
+    not_stored: ClassVar = ("stream", "training")
 
     space: Any
     posterior: Posterior
@@ -90,6 +92,7 @@ class Model:
     losses: NDArray[np.float64] | None = None
     facts: dict[str, Any] = field(default_factory=dict)
     stream: Any = None
+    training: Any = None
 
     @property
     def classes(self) -> NDArray:
@@ -132,7 +135,7 @@ class Model:
 
     def __getstate__(self) -> dict[str, Any]:
         self.fetch()
-        return {name: value for name, value in vars(self).items() if name != "stream"}
+        return {name: value for name, value in vars(self).items() if name not in self.not_stored}
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Confidence scores of the classes.
