@@ -53,7 +53,7 @@ class Checkpoint:
         except Exception as error:  # a damaged archive raises errors of many kinds
             raise CheckpointError(str(self.path), f"it cannot be read ({error!r:.200})") from error
         if not is_whole:
-            raise CheckpointError(str(self.path), "it was changed or damaged (its SHA-256 is wrong)")
+            raise CheckpointError(str(self.path), "it was changed or damaged (wrong SHA-256)")
         for name, value in lines(identity).items():
             if found.get(name) != value:
                 raise CheckpointError(str(self.path), f"it belongs to a fit with {differs(name)}")
