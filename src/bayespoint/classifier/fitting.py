@@ -20,7 +20,6 @@ from bayespoint.classifier.calibration import (
 )
 from bayespoint.classifier.inputs import validated
 from bayespoint.classifier.kernel_choice.choice import choose
-from bayespoint.classifier.label_sets import rows_of
 from bayespoint.classifier.model import Model
 from bayespoint.classifier.parameters import Parameters
 from bayespoint.classifier.problem import Problem
@@ -33,6 +32,8 @@ from bayespoint.spaces import StackedSpace
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.arrays import to_numpy
 from bayespoint.tools.monitor import Monitor, watch
+
+FEW_ROWS = 2000  # training rows that a model refers to, as long as it is in memory
 
 
 def pose(
@@ -93,8 +94,9 @@ def fit(
         model = replace(model, run=replace(model.run, choice=choice.reasons))
     else:
         model = train(parameters, problem, monitor, seed, before)
-    facts, rows = facts_of(model, problem, choice), rows_of(model, parameters, problem)
-    return replace(model, fingerprint=fingerprint, facts=facts, training=rows)
+    facts = facts_of(model, problem, choice)
+    training = (parameters, problem) if len(problem.codes) <= FEW_ROWS else None
+    return replace(model, fingerprint=fingerprint, facts=facts, training=training)
 
 
 def new_seed(parameters: Parameters) -> int:

@@ -6,7 +6,7 @@ V. Vovk, A. Gammerman and G. Shafer, Algorithmic Learning in a Random World, Spr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,13 @@ from bayespoint.classifier.model import Model
 from bayespoint.classifier.parameters import Parameters
 from bayespoint.classifier.problem import Problem
 from bayespoint.engines.gaussian.one_more import BATCH, WORK, OneMore
-from bayespoint.posteriors import MixturePosterior
+from bayespoint.likelihoods import ProbitLikelihood
+from bayespoint.posteriors import GaussianPosterior, MixturePosterior
 from bayespoint.spaces.scaling import Scaling
-from bayespoint.tools.arrays import is_tensor, to_host
+from bayespoint.tools.arrays import to_host
 from bayespoint.tools.checks import check_array, column_or_1d
 
-MOST_ROWS = 2000  # training rows up to which one more is added to them
+ROUNDING = 1e-9  # of p-values, relative
 TIE = 1e-5  # probabilities that differ by less are ties, which count against a label's exclusion
 
 Pair = tuple[Any, Any]
@@ -148,9 +149,8 @@ def label_sets(
     groups: Pair | None = None,
 ) -> LabelSets:
     """The sets of new rows X of a model; see :func:`predict_set`."""
-    if not (isinstance(coverage, (float, np.floating)) and 0 < coverage < 1):
-        raise ValueError(f"coverage must be a float in the range (0, 1). Got {coverage!r} instead.")
-    training, method, exact = model.training, "left_out", False
+    check_coverage(coverage)
+    training, method, exact = training_rows(model), "left_out", False
     if calibration is not None:
         method, exact = "held_out", True
         basis = "the held-out rows, which the classifier has not seen"
@@ -164,28 +164,50 @@ def label_sets(
         codes, scores = stored_scores(model)
         basis = "leave-one-out predictions, each made with one row less than those of new rows"
     cells = Cells(codes, model.classes, coverage, per_class, groups)
-    if method == "full":
+    if method == "full" and training is not None:
         points = X if hasattr(X, "shape") else np.concatenate([to_host(part) for part in X])
         cells.check_new(len(points))
         p_values = full_p_values(model, training, points, cells)
     else:
-        own = model.predict_proba(X)
-        cells.check_new(len(own))
-        p_values = np.stack(
-            [cells.p_values(y, scores[None], column) for y, column in enumerate(own.T)], axis=1
-        )
-    contains = p_values > (1 - coverage) * (1 + 1e-9)
+        p_values = split_p_values(scores, model.predict_proba(X), cells)
+    contains = p_values > (1 - coverage) * (1 + ROUNDING)
     return LabelSets(contains, p_values, model.classes, coverage, method, exact, basis)
+
+
+def left_out_sets(
+    model: Model, probabilities: NDArray, coverage: float
+) -> NDArray[np.bool_] | None:
+    """Sets from leave-one-out scores, for rows of known probabilities; None without scores."""
+    if model.fact("label_scores") is None:
+        return None
+    codes, scores = stored_scores(model)
+    cells = Cells(codes, model.classes, coverage, per_class=False)
+    return split_p_values(scores, probabilities, cells) > (1 - coverage) * (1 + ROUNDING)
+
+
+def check_coverage(coverage: Any) -> None:
+    """Raise an error unless it is a probability."""
+    if not (isinstance(coverage, (float, np.floating)) and 0 < coverage < 1):
+        raise ValueError(f"coverage must be a float in the range (0, 1). Got {coverage!r} instead.")
+
+
+def split_p_values(scores: NDArray, own: NDArray, cells: Cells) -> NDArray[np.float64]:
+    """The p-values of all labels of new rows, from scores of rows that do not change."""
+    cells.check_new(len(own))
+    columns = enumerate(own.T)
+    return np.stack([cells.p_values(y, scores[None], column) for y, column in columns], axis=1)
 
 
 class Cells:
     """Which rows a new row of some label is compared with: all, or those of its class or group."""
 
     def __init__(
-        self, codes: NDArray, classes: NDArray, coverage: float, per_class: bool, groups: Any
+        self, codes: NDArray, classes: NDArray, coverage: float, per_class: bool, groups: Any = None
     ) -> None:
         self.codes = codes
-        self._per_class, self._of_rows, self._of_new = per_class, None, None
+        self._per_class = per_class
+        self._of_rows: Any = None
+        self._of_new: Any = None
         if groups is not None:
             self._of_rows, self._of_new = (column_or_1d(of) for of in groups)
             if len(self._of_rows) != len(codes):
@@ -195,7 +217,7 @@ class Cells:
                     "calibration rows, and those of X. A model that was loaded from a file needs "
                     "calibration rows."
                 )
-        needed = int(np.ceil(1 / (1 - coverage) - 1e-9)) - 1
+        needed = int(np.ceil((1 - ROUNDING) / (1 - coverage))) - 1
         names = [f" of class {label}" for label in classes.tolist()] if per_class else [""]
         for y, name in enumerate(names):
             for group in [None] if groups is None else np.unique(self._of_new).tolist():
@@ -322,28 +344,27 @@ def stored_scores(model: Model) -> tuple[NDArray, NDArray]:
     return kept[:, 1].astype(np.intp), kept[:, 0].astype(np.float64)
 
 
-def rows_of(model: Model, parameters: Parameters, problem: Problem) -> TrainingRows | None:
-    """The training rows, if new rows can be added to them: EP, and not too many rows."""
+def training_rows(model: Model) -> TrainingRows | None:
+    """The training rows, if they are there and one more can be added to them."""
+    if model.training is None or model.coding.name == "joint" or not model.run.converged:
+        return None
+    parameters, problem = model.training
     posterior: Any = model.posterior
-    members = [posterior]
-    if isinstance(posterior, MixturePosterior):
-        members = posterior.members
-    suits = all(
-        getattr(one, "messages", None) is not None
-        and one.is_gaussian
-        and not one.is_diagonal
-        and getattr(one.likelihood, "constants", (1, 0, 1))[1] > 0
-        and getattr(one.likelihood, "constants", (1, 0, 1))[2] == 0
-        for one in members
-    )
-    is_plain = problem.weight is None and not is_tensor(problem.points) and parameters.ridge == 0
-    few = len(problem.codes) <= MOST_ROWS
-    if not (suits and is_plain and few) or model.coding.name == "joint" or not model.run.converged:
+    is_mixture = isinstance(posterior, MixturePosterior)
+    is_plain = problem.weight is None and parameters.ridge == 0 and problem.device is None
+    if not is_plain or not all(map(suits, posterior.members if is_mixture else [posterior])):
         return None
     training = TrainingRows(problem.points, problem.codes)
-    return TrainingRows(
-        problem.points, problem.codes, tuple(learned(model, parameters, problem, training))
-    )
+    return replace(training, learned=tuple(learned(model, parameters, problem, training)))
+
+
+def suits(posterior: Any) -> bool:
+    """Whether it is one of expectation propagation with noise, a full covariance and messages."""
+    if not isinstance(posterior, GaussianPosterior) or posterior.is_diagonal:
+        return False
+    law = posterior.likelihood
+    is_soft = isinstance(law, ProbitLikelihood) and law.noise > 0 and law.label_noise == 0
+    return posterior.messages is not None and bool(is_soft)
 
 
 def learned(

@@ -61,10 +61,9 @@ class Model:
     facts : dict of str
         What else the fit has found, by the name of the classifier's attribute without the
         underscore. A function stands for a value that is computed when it is first read.
-    stream : object
-        What the next batch of a stream need not compute again; it is not stored.
-    training : TrainingRows or None
-        The rows of a small fit by EP, which sets of labels add new rows to; they are not stored.
+    stream, training : object
+        What the next batch of a stream need not compute again, and parameters and problem of a fit
+        to few rows, which sets of labels add new rows to. They are not stored.
 
     Examples
     --------
@@ -349,10 +348,8 @@ class Model:
 
     def transform(self, points: Any) -> Any:
         """Coordinates of points."""
-        if self.columns is not None:
-            points = points[:, self.columns]
-        if self.scaling is not None:
-            points = self.scaling.transform(points)
+        points = points if self.columns is None else points[:, self.columns]
+        points = points if self.scaling is None else self.scaling.transform(points)
         return self.space.transform(points)
 
     def _apply(self, X: Any, function: Callable[[Any], NDArray]) -> NDArray:

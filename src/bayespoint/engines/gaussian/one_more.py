@@ -125,38 +125,49 @@ class OneMore:
         and shift. Means follow exactly, :math:`f = f' + C' (H - D f)`, and variances to the first
         order, :math:`e_i = e_i' - \sum_j C_{ij}'^2 D_j / (1 + D_j e_j')`.
         """
-        V = self.Z @ self.factor
-        C = V @ V.T
-        squares, e, f = C * C, C.diagonal()[:, None], (self.Z @ self.mean)[:, None]
         parts, failed = [], []
         for begin in range(0, len(new), BATCH):
             part = np.repeat(new[begin : begin + BATCH], 2, axis=0)  # a column for each label
-            spread, m = part @ self.factor, part @ self.mean
-            c, v = V @ spread.T, np.square(spread).sum(axis=1)
-            floor = NARROWEST * np.vstack([e + 0 * c, v])
-            before = np.vstack([f + 0 * c, m])
-
-            def moments(shift: NDArray, rate: NDArray) -> tuple[NDArray, NDArray]:
-                nonlocal before
-                down = 1 / (1 + rate[-1] * v)
-                delta, along = rate[-1] * down, (shift[-1] - rate[-1] * m) * down
-                near = e - delta * c * c
-                D = rate[:-1] - self.rate[:, None]
-                force = shift[:-1] - self.shift[:, None] - D * before[:-1]
-                pull = (c * force).sum(axis=0)
-                # One step of Jacobi's method for the means: rows meet themselves exactly.
-                mean = f + along * c + C @ force - delta * c * pull + D * near * before[:-1]
-                before = np.vstack([mean / (1 + D * near), m + v * along + down * pull])
-                D = D / (1 + D * near)
-                square = (c * c * D).sum(axis=0)
-                cross = squares @ D - 2 * delta * c * (C @ (c * D)) + delta**2 * c * c * square
-                variance = np.vstack([near - cross, v * down - down**2 * square])
-                return np.maximum(variance, floor), before
-
-            answers, moves = self._iterate(np.tile(SIGNS, len(part) // 2), moments)
+            signs = np.tile(SIGNS, len(part) // 2)
+            answers, moves = self._iterate(signs, self._perturbation(part))
             parts.append(answers.T.reshape(-1, 2, len(answers)))
             failed.append(moves.reshape(-1, 2).max(axis=1) > FAILED)
         return np.concatenate(parts), np.concatenate(failed)
+
+    @cached_property
+    def _outputs(self) -> tuple[NDArray, NDArray, NDArray]:
+        """V, C = V V^T and its squares."""
+        V = self.Z @ self.factor
+        C = V @ V.T
+        return V, C, C * C
+
+    def _perturbation(self, part: NDArray) -> Moments:
+        """Moments of the outputs of all rows, with one of some new rows in each column."""
+        V, C, squares = self._outputs
+        e, f = C.diagonal()[:, None], (self.Z @ self.mean)[:, None]
+        spread, m = part @ self.factor, part @ self.mean
+        c, v = V @ spread.T, np.square(spread).sum(axis=1)
+        floor = NARROWEST * np.vstack([e + 0 * c, v])
+        before = np.vstack([f + 0 * c, m])
+
+        def moments(shift: NDArray, rate: NDArray) -> tuple[NDArray, NDArray]:
+            nonlocal before
+            down = 1 / (1 + rate[-1] * v)
+            delta, along = rate[-1] * down, (shift[-1] - rate[-1] * m) * down
+            near = e - delta * c * c
+            D = rate[:-1] - self.rate[:, None]
+            force = shift[:-1] - self.shift[:, None] - D * before[:-1]
+            pull = (c * force).sum(axis=0)
+            # One step of Jacobi's method for the means: rows meet themselves exactly.
+            mean = f + along * c + C @ force - delta * c * pull + D * near * before[:-1]
+            before = np.vstack([mean / (1 + D * near), m + v * along + down * pull])
+            D = D / (1 + D * near)
+            square = (c * c * D).sum(axis=0)
+            cross = squares @ D - 2 * delta * c * (C @ (c * D)) + delta**2 * c * c * square
+            variance = np.vstack([near - cross, v * down - down**2 * square])
+            return np.maximum(variance, floor), before
+
+        return moments
 
     def _iterate(self, signs: NDArray, moments: Moments) -> tuple[NDArray, NDArray]:
         """Let all sites change at once until they rest; columns are new rows with a label each.
