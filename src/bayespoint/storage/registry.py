@@ -38,6 +38,7 @@ MODULES: dict[str, tuple[type, ...]] = {
     "bayespoint.engines": (
         engines.BilliardSampler,
         engines.ExpectationPropagation,
+        engines.FactorisedPropagation,
         engines.GibbsSampler,
         engines.KnapsackPropagation,
         engines.LaplaceApproximation,
