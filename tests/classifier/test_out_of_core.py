@@ -223,7 +223,7 @@ def test_rounds_that_are_too_few():
         ({"multi_class": "joint"}, "learns each class against the rest"),
         ({"ridge": 0.1}, "needs the default of 'ridge'"),
         ({"warm_start": True}, "needs the default of 'warm_start'"),
-        ({"engine": GibbsSampler()}, "needs engine='ep', 'laplace' or"),
+        ({"engine": GibbsSampler()}, "needs engine='ep', 'factorised-ep', 'laplace' or"),
         ({"engine": FactorisedPropagation(decay=0.9)}, "decay=1.0"),
     ],
 )
