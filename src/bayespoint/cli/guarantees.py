@@ -42,8 +42,3 @@ def lines(guarantee: Guarantee | None) -> list[tuple[str, str]]:
     if guarantee is None:
         return []
     return [("guarantee", guarantee.summary), ("calibration", guarantee.details)]
-
-
-def describe(guarantee: Guarantee | None) -> dict[str, Any] | None:
-    """The same, ready for JSON."""
-    return None if guarantee is None else guarantee.to_dict()

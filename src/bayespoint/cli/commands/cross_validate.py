@@ -6,6 +6,7 @@ import time
 from typing import Annotated, Any
 
 import numpy as np
+import pandas as pd
 from rich.console import RenderableType
 from sklearn.base import clone
 from sklearn.model_selection import RepeatedStratifiedKFold
@@ -92,13 +93,9 @@ def summarize(evaluations: list[Evaluation]) -> dict[str, dict[str, Any]]:
 
 def averaged(found: list[float | None]) -> dict[str, Any]:
     """Mean and standard error of the values that exist."""
-    values = [value for value in found if value is not None]
-    several = len(values) > 1
-    return {
-        "mean": float(np.mean(values)) if values else None,
-        "standard_error": float(np.std(values, ddof=1) / np.sqrt(len(values))) if several else None,
-        "values": values,
-    }
+    values = pd.Series(found, dtype=float).dropna()
+    mean, error = (None if np.isnan(one) else float(one) for one in (values.mean(), values.sem()))
+    return {"mean": mean, "standard_error": error, "values": values.tolist()}
 
 
 def tables(found: dict[str, Any]) -> list[RenderableType]:

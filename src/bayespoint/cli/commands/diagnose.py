@@ -33,7 +33,7 @@ def diagnose(model: options.ModelFile, as_json: options.AsJson = False) -> None:
         "kernel": classifier["kernel"],
         "classes": [str(label) for label in machine.classes_],
         "tasks": machine.coding_.task_names,
-        "guarantee": guarantees.describe(read.guarantee),
+        "guarantee": read.guarantee and read.guarantee.to_dict(),
         **summaries.describe_run(machine),
     }
     run = found["run"]

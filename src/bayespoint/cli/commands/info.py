@@ -70,7 +70,7 @@ def describe_model(model: Model) -> dict[str, Any]:
         **summaries.describe_run(machine),
         "baseline": summary.get("baseline"),
         "training_error": summary.get("training_error"),
-        "guarantee": guarantees.describe(model.guarantee),
+        "guarantee": model.guarantee and model.guarantee.to_dict(),
         "columns": {
             name: {"kind": kind, "training": training.get(name, "")}
             for name, kind in model.kinds.items()

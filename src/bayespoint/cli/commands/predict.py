@@ -101,7 +101,7 @@ def predict(
     guarantee = getattr(selective, "guarantee_", None)
     labels = table["label"].value_counts().sort_index().to_dict()
     document = {"out": str(out), "rows": len(table), "labels": labels, "rejected": n_rejected}
-    document["guarantee"] = guarantees.describe(guarantee)
+    document["guarantee"] = guarantee and guarantee.to_dict()
     lines = [
         ("rows", str(len(table))),
         ("predicted", class_words(labels)),

@@ -110,7 +110,7 @@ def train(
     pipeline = pipeline_of(trained.estimator)
     guarantee = getattr(trained.estimator, "guarantee_", None)
     found = describe(pipeline[-1], trained.table, trained.correct)
-    found |= {"seconds": trained.seconds, "guarantee": guarantees.describe(guarantee)}
+    found |= {"seconds": trained.seconds, "guarantee": guarantee and guarantee.to_dict()}
     note_rare_classes(found, pipeline[-1], notes)
     found["notes"] = list(notes)
     write_model(trained.estimator, model, trained.table.kinds, found, trained.columns)
