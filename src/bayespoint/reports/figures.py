@@ -41,7 +41,7 @@ def picture(draw: Draw, evaluation: Evaluation, alternative: str, caption: str) 
     """A drawing as a figure of the page; ``caption`` is HTML."""
     drawn = (as_svg(draw, evaluation, dark) for dark in (False, True))
     light, dark = (html.data_address("svg+xml", one) for one in drawn)
-    return html.figure(light, dark, alternative, caption)
+    return html.figure(light, alternative, caption, dark=dark)
 
 
 def as_svg(draw: Draw, evaluation: Evaluation, dark: bool) -> bytes:

@@ -106,16 +106,17 @@ def data_address(kind: str, content: bytes) -> str:
     return f"data:image/{kind};base64,{base64.b64encode(content).decode('ascii')}"
 
 
-def figure(light: str, dark: str, alternative: str, caption: str) -> str:
-    """A picture for light and for dark screens, with words for those who cannot see it.
+def figure(address: str, alternative: str, caption: str, *, dark: str | None = None) -> str:
+    """A picture with words for those who cannot see it; ``caption`` is HTML.
 
-    ``light`` and ``dark`` are addresses, ``caption`` is HTML.
+    ``dark`` is the address of the same picture for dark screens; without it, the picture stands on
+    white.
     """
-    return (
-        f'<figure><picture><source media="(prefers-color-scheme: dark)" srcset="{dark}">'
-        f'<img src="{light}" alt="{text(alternative)}"></picture>'
-        f"<figcaption>{caption}</figcaption></figure>"
-    )
+    image = f'<img src="{address}" alt="{text(alternative)}">'
+    if dark is not None:
+        source = f'<source media="(prefers-color-scheme: dark)" srcset="{dark}">'
+        image = f"<picture>{source}{image}</picture>"
+    return f"<figure>{image}<figcaption>{caption}</figcaption></figure>"
 
 
 def number(value: float | None) -> str:

@@ -96,10 +96,9 @@ def check_flag(owner: Any, name: str) -> None:
 
 def is_number(value: Any, low: float, high: float, *, integer: bool = False) -> bool:
     """Whether a value is a number from ``low`` to ``high``; a bool is not a number."""
-    kind = Integral if integer else Real
-    return (
-        isinstance(value, kind) and not isinstance(value, (bool, np.bool_)) and low <= value <= high
-    )
+    kind: Any = Integral if integer else Real
+    is_bool = isinstance(value, (bool, np.bool_))
+    return isinstance(value, kind) and not is_bool and low <= value <= high
 
 
 def check_number(

@@ -5,21 +5,23 @@ from __future__ import annotations
 import time
 from typing import Annotated, Any
 
-import numpy as np
-import pandas as pd
-from rich.console import RenderableType
-from sklearn.base import clone
-from sklearn.model_selection import RepeatedStratifiedKFold
-
 from bayespoint.cli import options
 from bayespoint.cli.options import option
-from bayespoint.cli.output.errors import bad_data
-from bayespoint.cli.output.messages import Notes, class_words, collect_warnings, count
-from bayespoint.cli.output.printing import NumbersTable, facts
-from bayespoint.cli.pipelines import make_classifier, make_model
-from bayespoint.cli.summaries import describe_classifier, engine_words
-from bayespoint.cli.tables.training import Roles, read_training_data
-from bayespoint.reports import METRICS, Evaluation, measure
+
+if not options.ONLY_HELP:
+    import numpy as np
+    import pandas as pd
+    from rich.console import RenderableType
+    from sklearn.base import clone
+    from sklearn.model_selection import RepeatedStratifiedKFold
+
+    from bayespoint.cli.output.errors import bad_data
+    from bayespoint.cli.output.messages import Notes, class_words, collect_warnings, count
+    from bayespoint.cli.output.printing import NumbersTable, facts
+    from bayespoint.cli.pipelines import make_classifier, make_model
+    from bayespoint.cli.summaries import describe_classifier, engine_words
+    from bayespoint.cli.tables.training import Roles, read_training_data
+    from bayespoint.reports import METRICS, Evaluation, measure
 
 
 def cross_validate(
