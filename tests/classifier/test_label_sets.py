@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris
 
 from bayespoint import BayesPointClassifier
 from bayespoint.classifier import label_sets as module
-from bayespoint.engines import ExpectationPropagation
+from bayespoint.engines import ExpectationPropagation, FactorisedPropagation
 from bayespoint.reject import label_sets
 
 KERNEL = {"kernel": "rbf", "gamma": 0.5, "engine": ExpectationPropagation(prior_scale=2.0)}
@@ -204,7 +204,7 @@ def test_errors_say_what_to_do():
 def test_first_visits_of_a_stream():
     rng = np.random.default_rng(0)
     X, y = draw(rng, 600)
-    engine = ExpectationPropagation(covariance="diagonal", max_iter=1)
+    engine = FactorisedPropagation(max_iter=1)
     stream = BayesPointClassifier(kernel="linear", engine=engine)
     for part in (slice(100), slice(100, 300)):
         stream.partial_fit(csr_array(X[part]), y[part], classes=[0, 1])
