@@ -11,11 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from bayespoint.classifier.calibration import expected_scores, label_scores
+from bayespoint.classifier.calibration import Estimate, expected_scores, label_scores
 from bayespoint.classifier.model import Model
 from bayespoint.classifier.problem import Problem
+from bayespoint.codings import Coding
+from bayespoint.engines import Run
 from bayespoint.exceptions import TaskWarning, warn_user
-from bayespoint.posteriors import MixturePosterior
+from bayespoint.kernels import Kernel
+from bayespoint.posteriors import MixturePosterior, Posterior
 from bayespoint.spaces import DualSpace
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.arrays import beside, is_tensor, namespace, to_host, to_numpy
@@ -60,6 +63,27 @@ WHEN = {
     "oob_decision_function_": OUT_OF_BAG,
     "oob_score_": OUT_OF_BAG,
 }
+
+
+class FittedAttributes:
+    """The types of fitted attributes, for type checkers."""
+
+    model_: Model
+    posterior_: Posterior
+    coding_: Coding
+    classes_: NDArray[Any]
+    kernel_: Kernel
+    run_: Run
+    n_iter_: int
+    log_evidence_: NDArray[np.float64]
+    coef_: NDArray[np.float64]
+    intercept_: NDArray[np.float64]
+    feature_relevance_: NDArray[np.float64]
+    left_out_error_: float
+    expected_scores_: dict[str, Estimate]
+    chosen_params_: dict[str, Any]
+    oob_decision_function_: NDArray[np.float64]
+    oob_score_: float
 
 
 def attribute(classifier: Any, name: str) -> Any:

@@ -67,8 +67,9 @@ class Checkpoint:
             return
         words = "\n".join(f"{name}={value}" for name, value in lines(identity).items())
         entries: dict[str, Any] = {IDENTITY: np.array(words), **arrays}
+        entries[SEAL] = np.array(seal(entries))
         with replacing(self.path) as draft, draft.open("wb") as file:
-            np.savez(file, **entries, **{SEAL: np.array(seal(entries))})
+            np.savez(file, **entries)
         self._written = time.monotonic()
 
     def remove(self) -> None:
