@@ -20,6 +20,7 @@ COMMANDS = {
     "evaluate": "Measure how good a model is on a table that it was not trained on.",
     "cross-validate": "Measure how good a model of a table would be on new rows.",
     "query": "Choose the rows of a table whose labels would teach the model most.",
+    "suspects": "Find labels of a table that are probably wrong.",
     "label": "Label rows on a page in the browser; a model learns meanwhile and chooses the next.",
     "diagnose": "Show how the training of a model converged, and what to do if it did not.",
     "sample-weights": "Draw weight vectors from the posterior of a model.",

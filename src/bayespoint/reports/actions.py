@@ -1,12 +1,14 @@
-"""Sections of the report about what to do with single rows: sets of labels."""
+"""Sections of the report about what to do with single rows: sets of labels, suspect labels."""
 
 from __future__ import annotations
 
+from bayespoint.active import SuspectLabels
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.classifier.label_sets import left_out_sets
 from bayespoint.reports.answers import of_class
 from bayespoint.reports.evaluation import Report
-from bayespoint.reports.html import in_percent, number, percent, table
+from bayespoint.reports.examples import numbering, row_name, short
+from bayespoint.reports.html import in_percent, number, percent, table, text
 from bayespoint.reports.intervals import score_interval
 from bayespoint.tools.pipelines import split_pipeline
 
@@ -41,3 +43,28 @@ def sets(report: Report) -> str:
     )
     shown = table(heads, rows, label="Coverage and sizes of label sets")
     return f'<p class="quiet">{words}</p>{shown}' if rows else ""
+
+
+def suspects(report: Report) -> str:
+    """Labels of test points that are probably wrong."""
+    evaluation = report.evaluation
+    answers, classes = evaluation.answers, evaluation.classes
+    found = SuspectLabels.of(answers.probabilities, answers.truth)
+    chosen = found.order[found.is_suspect[found.order]]
+    if not len(chosen):
+        return ""
+    rows = [
+        [
+            row_name(report.rows, int(evaluation.positions[one])),
+            short(classes[answers.truth[one]]), short(classes[found.suggested[one]]),
+            number(float(found.own[one])), f"{found.score[one]:.1f}",
+        ]
+        for one in chosen[: report.n_examples]
+    ]  # fmt: skip
+    words = (
+        f"{len(chosen)} labels have less than 10 % where another has more than 70 %: look whether "
+        "they are right. Evidence: the logarithm of the ratio of both probabilities. "
+        f"{numbering(report.rows)}"
+    )
+    heads = ["row", "label", "suggested", "p of label", "evidence"]
+    return f'<p class="quiet">{text(words)}</p>{table(heads, rows, label="Suspect labels")}'

@@ -10,7 +10,13 @@ from sklearn.utils import check_consistent_length
 
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.engines import get_engine
-from bayespoint.reject import SCORES, RejectionCurve, SelectiveClassifier, estimator_outputs
+from bayespoint.reject import (
+    SCORES,
+    RejectionCurve,
+    SelectiveClassifier,
+    estimator_outputs,
+    rejection_confusion,
+)
 from bayespoint.reject.labels import encode
 from bayespoint.reports.answers import Answers, share
 from bayespoint.reports.costs import check_costs
@@ -122,6 +128,13 @@ def measure_refusals(
         interval=None if accuracy is None else score_interval(accuracy, kept),
         guarantee=getattr(selective, "guarantee_", None),
         calibration_curve=getattr(selective, "rejection_curve_", None),
+        confusion=rejection_confusion(
+            answers.truth,
+            np.where(accepted, answers.predicted, -1),
+            classes=range(answers.probabilities.shape[1]),
+            reject_label=-1,
+            sample_weight=answers.weight,
+        ),
     )
 
 
