@@ -225,3 +225,15 @@ def test_suspect_labels_are_listed():
     y[7] = "b"
     shown = actions.suspects(Report(measure(machine, X, y)))
     assert '<th scope="row">7</th><td>b</td><td>a</td>' in shown
+
+
+def test_least_certain_points_are_explained():
+    X, y = load_iris(return_X_y=True)
+    machine = BayesPointClassifier(kernel="linear", engine="laplace").fit(X[::2], y[::2])
+    evaluation = measure(machine, X[1::2], y[1::2])
+    shown = actions.explanations(Report(evaluation))
+    first = evaluation.positions[evaluation.answers.confidence.argmin()]
+    assert f"<h3>Row {first}</h3><pre>label" in shown
+    assert shown.count("uncertainty") == 3
+    other = LogisticRegression().fit(X, y)
+    assert actions.explanations(Report(measure(other, X, y))) == ""

@@ -17,6 +17,7 @@ COMMANDS = {
     "train": "Train a classifier on a table and save it in a file.",
     "train-incremental": "Train a model on a table, and continue with further tables later.",
     "predict": "Predict the class of every row of a table.",
+    "explain": "Explain the predictions for single rows of a table.",
     "evaluate": "Measure how good a model is on a table that it was not trained on.",
     "cross-validate": "Measure how good a model of a table would be on new rows.",
     "query": "Choose the rows of a table whose labels would teach the model most.",

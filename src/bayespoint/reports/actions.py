@@ -1,4 +1,4 @@
-"""Sections of the report about what to do with single rows: sets of labels, suspect labels."""
+"""Sections of the report about what to do with single rows: sets, explanations, suspects."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.classifier.label_sets import left_out_sets
 from bayespoint.reports.answers import of_class
 from bayespoint.reports.evaluation import Report
-from bayespoint.reports.examples import numbering, row_name, short
+from bayespoint.reports.examples import most_uncertain, numbering, row_name, short
+from bayespoint.reports.explanation import explain
 from bayespoint.reports.html import in_percent, number, percent, table, text
 from bayespoint.reports.intervals import score_interval
 from bayespoint.tools.pipelines import split_pipeline
@@ -43,6 +44,25 @@ def sets(report: Report) -> str:
     )
     shown = table(heads, rows, label="Coverage and sizes of label sets")
     return f'<p class="quiet">{words}</p>{shown}' if rows else ""
+
+
+def explanations(report: Report) -> str:
+    """The least certain predictions, explained."""
+    evaluation = report.evaluation
+    if not isinstance(split_pipeline(evaluation.classifier).last, BayesPointClassifier):
+        return ""
+    told = explain(evaluation.classifier, evaluation.uncertain)
+    places = evaluation.positions[most_uncertain(evaluation, len(told))]
+    words = (
+        "The least certain predictions. Interval: 5 to 95 % of the posterior. Numbers before "
+        "columns: what these add to the log-odds of the label, compared with typical values. Rows "
+        "for and against: training rows, counted from 0, and what they add to the output."
+    )
+    shown = "".join(
+        f"<h3>Row {text(row_name(report.rows, int(place)))}</h3><pre>{text(one)}</pre>"
+        for place, one in zip(places, told, strict=True)
+    )
+    return f'<p class="quiet">{words}</p>{shown}'
 
 
 def suspects(report: Report) -> str:

@@ -153,6 +153,7 @@ class Evaluation:
     costs: NDArray[np.float64]
     classifier: Any
     model: Mapping[str, str]
+    uncertain: Any = None
 
     @property
     def n(self) -> int:

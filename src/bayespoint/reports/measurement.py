@@ -23,9 +23,10 @@ from bayespoint.reports.costs import check_costs
 from bayespoint.reports.evaluation import Evaluation, Selective
 from bayespoint.reports.intervals import score_interval
 from bayespoint.tools.checks import column_or_1d
-from bayespoint.tools.pipelines import split_pipeline
+from bayespoint.tools.pipelines import split_pipeline, take
 
 WRAPPED = ("best_estimator_", "estimator_")  # where meta-estimators keep what they fitted
+N_EXPLAINED = 3  # least certain points that the page explains
 SUM_TOLERANCE = 1e-3  # of probabilities in float32, over thousands of classes
 
 
@@ -110,6 +111,7 @@ def measure(
         costs=check_costs(costs, len(classes)),
         classifier=answering,
         model=describe_model(estimator),
+        uncertain=take(X, here[np.argsort(answers.confidence, kind="stable")[:N_EXPLAINED]]),
     )
 
 
