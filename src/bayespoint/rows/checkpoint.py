@@ -6,7 +6,7 @@ import errno
 import os
 import time
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -18,6 +18,9 @@ from bayespoint.exceptions import CheckpointError
 from bayespoint.tools.files import replacing
 
 IDENTITY = "identity"  # the entry that says which fit a file belongs to
+
+# What a checkpoint keeps: objects, the prefix of their names in the file, names of attributes.
+State = Sequence[tuple[Any, str, Sequence[str]]]
 
 
 class Checkpoint:
@@ -65,6 +68,26 @@ class Checkpoint:
             entries: Any = {IDENTITY: np.array(words), **arrays}
             np.savez(file, **entries)
         self._written = time.monotonic()
+
+    def keep(
+        self, identity: Mapping[str, Any], done: int, state: State, *, now: bool = False
+    ) -> None:
+        """Write attributes of objects after a round, if it is time."""
+        arrays = {"round": np.array(done)}
+        for owner, prefix, names in state:
+            for name in names:
+                arrays |= packed(f"{prefix}_{name}", getattr(owner, name))
+        self.save(identity, arrays, now=now)
+
+    def restore(self, identity: Mapping[str, Any], state: State) -> int | None:
+        """Set the attributes that the last checkpoint has; its round, or None if there is none."""
+        found = self.load(identity)
+        if found is None:
+            return None
+        for owner, prefix, names in state:
+            for name in names:
+                setattr(owner, name, unpacked(f"{prefix}_{name}", getattr(owner, name), found))
+        return int(found["round"])
 
     def remove(self) -> None:
         """Remove the file: the fit is complete."""

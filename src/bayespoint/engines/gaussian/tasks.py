@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,6 +43,63 @@ class Ending(NamedTuple):
     changes: list[float]  # the largest change of each iteration
     reason: str = ""  # why they ended; empty if they converged
     remedy: str = ""  # what to do if they did not
+
+
+@dataclass
+class Iterations:
+    """The iterations of one task, or of all classes together, and how they went so far.
+
+    Attributes
+    ----------
+    changes : list of float
+        The largest change of each.
+    reason : str
+        Why they ended; empty if they converged.
+    """
+
+    changes: list[float] = field(default_factory=list, kw_only=True)
+    reason: str = field(default=ACTIVE, kw_only=True)
+
+    def go_on(self, engine: Any, should_stop: bool) -> None:
+        """End, or make one more."""
+        raise NotImplementedError
+
+    def end_early(self, engine: Any, should_stop: bool) -> None:
+        """End if the monitor wants it, or after ``engine.max_iter`` iterations."""
+        if should_stop:
+            self.reason = STOPPED
+        elif len(self.changes) >= engine.max_iter:
+            self.reason = EXHAUSTED
+
+
+def iterate(
+    tasks: Sequence[Iterations],
+    engine: Any,
+    advance: Callable[[], bool],
+    visit: Callable[[list[Any]], None] = lambda active: None,
+    keep: Callable[[], None] = lambda: None,
+) -> None:
+    """Go on with all tasks, side by side, until each has ended.
+
+    Parameters
+    ----------
+    tasks : sequence of Iterations
+        What goes on.
+    engine : Engine
+        With ``tol`` and ``max_iter``.
+    advance : callable
+        Counts a round for the monitor, which may want the run to stop.
+    visit : callable, optional
+        Computes or reads what tasks need to go on, for all of them at once.
+    keep : callable, optional
+        Called after each round.
+    """
+    while active := [task for task in tasks if task.reason == ACTIVE]:
+        visit(active)
+        should_stop = advance()
+        for task in active:
+            task.go_on(engine, should_stop)
+        keep()
 
 
 def log_evidence(constant: float, log_determinant: float, square: float) -> float:
