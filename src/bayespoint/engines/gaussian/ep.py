@@ -22,9 +22,8 @@ from bayespoint.engines.gaussian.joint.sites import JointSites, SequentialSites
 from bayespoint.engines.gaussian.prior import LARGE, SMALL, known_before
 from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
 from bayespoint.engines.gaussian.sites import Sites
-from bayespoint.engines.gaussian.span import spans
 from bayespoint.engines.gaussian.sweeps import Propagation
-from bayespoint.engines.gaussian.tasks import Ending, TaskResult
+from bayespoint.engines.gaussian.tasks import Ending, TaskResult, spans
 from bayespoint.likelihoods import make_likelihood
 from bayespoint.posteriors import GaussianPosterior, JointPosterior
 from bayespoint.spaces import BasisSpace, ProcessSpace

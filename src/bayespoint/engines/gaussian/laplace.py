@@ -16,12 +16,10 @@ from bayespoint.engines.base import Engine, Progress, Request, Run
 from bayespoint.engines.gaussian.blocks.modes import ModeRounds
 from bayespoint.engines.gaussian.blocks.rows import BlockRows
 from bayespoint.engines.gaussian.joint.runs import run_jointly
-from bayespoint.engines.gaussian.joint.softmax import SoftmaxMode
-from bayespoint.engines.gaussian.logistic import LogisticMode
+from bayespoint.engines.gaussian.modes import LogisticMode, SoftmaxMode
 from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior, known_before
 from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
-from bayespoint.engines.gaussian.span import spans
-from bayespoint.engines.gaussian.tasks import Ending, TaskResult, learn_tasks
+from bayespoint.engines.gaussian.tasks import Ending, TaskResult, learn_tasks, spans
 from bayespoint.likelihoods import LogisticLikelihood, make_likelihood
 from bayespoint.posteriors import GaussianPosterior, JointPosterior
 from bayespoint.spaces import BasisSpace, ProcessSpace

@@ -19,7 +19,7 @@ from bayespoint.engines.gaussian.blocks.rows import (
     Sums,
     summary,
 )
-from bayespoint.engines.gaussian.logistic import left_out_log_probability
+from bayespoint.engines.gaussian.modes import left_out_log_probability
 from bayespoint.engines.gaussian.newton import NEAR, Descent, LineSearch, Local
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.engines.gaussian.tasks import Ending, TaskResult

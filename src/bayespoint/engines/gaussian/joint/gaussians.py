@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, blas, cho_solve, cholesky, lapack
 
-from bayespoint.engines.gaussian.joint.prior import IndependentPrior
+from bayespoint.engines.gaussian.prior import IndependentPrior
 from bayespoint.gpu import joint as device
 from bayespoint.gpu.arrays import to_device
 from bayespoint.posteriors.joint import contrasts
