@@ -58,7 +58,7 @@ def test_points(points, match):
 @pytest.mark.parametrize(
     ("parameters", "match"),
     [
-        ({"engine": ExpectationPropagation()}, r"engine=ExpectationPropagation\(covariance='diag"),
+        ({"engine": ExpectationPropagation()}, "engine='factorised-ep'"),
         ({"engine": "laplace"}, r"LaplaceApproximation\(\) does not.*engine='factorised-ep'"),
         ({"kernel": "rbf"}, r"kernel='linear'.*X.toarray\(\)"),
     ],

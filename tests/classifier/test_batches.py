@@ -264,7 +264,7 @@ def test_a_full_covariance_does_not_forget(engine):
 
 def test_several_classes_together_do_not_forget():
     X, y = stream(n_classes=3)
-    with pytest.raises(ValueError, match="treats all weights as independent"):
+    with pytest.raises(ValueError, match="FactorisedPropagation learns one class after another"):
         filtering(0.99).set_params(multi_class="joint").fit(X, y)
 
 

@@ -67,7 +67,7 @@ def test_new_categories_are_told(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--engine", "gibbs"], "gibbs does not support batch learning; ep and laplace do"),
+        (["--engine", "gibbs"], "does not support batch learning; ep, factorised-ep, laplace do"),
         (["--engine", "epp"], "there is no engine 'epp'. Did you mean ep?"),
         (["--classes", "yes"], "--classes needs at least two names"),
         (["--classes", "yes,"], "--classes needs at least two names"),

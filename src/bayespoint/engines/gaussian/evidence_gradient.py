@@ -34,6 +34,7 @@ from bayespoint.engines.gaussian.joint.gaussians import (
 from bayespoint.engines.gaussian.prior import GaussianPrior, IndependentPrior, priors
 from bayespoint.posteriors import GaussianPosterior, JointPosterior
 from bayespoint.spaces import Coordinates
+from bayespoint.tools.arrays import to_host
 from bayespoint.tools.threads import useful_threads
 
 PRIOR_PARAMETERS = ("prior_scale", "intercept_scale")
@@ -185,7 +186,7 @@ class JointTask:
         pull = self.alpha @ (mean + self.by_weight).T + self.v @ mean.T
         flat = shared.transpose(1, 0, 2).reshape(d, -1)
         for here, some in small_parts(self.space, 8 * n_classes * max(rank, 1)):
-            spread = (some @ flat).reshape(len(some), n_classes, rank)
+            spread = (to_host(some) @ flat).reshape(len(some), n_classes, rank)
             held = coupled(self.rate[here], spread)
             pull[here] -= held.reshape(len(some), -1) @ flat.T
         if own.shape[2]:
