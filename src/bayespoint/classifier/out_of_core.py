@@ -92,7 +92,8 @@ def fit(
     parameters: Parameters, problem: BlockProblem, monitor: Monitor, before: Model | None = None
 ) -> Model:
     """The model of blocks; ``before`` is None, since no fit over blocks can be extended."""
-    engine, whole, blocks = problem.engine, problem.whole, problem.blocks
+    engine: Any = problem.engine
+    whole, blocks = problem.whole, problem.blocks
     if not engine.learns_blocks:
         return fit_rows(parameters, problem, monitor)
     rows = make_rows(parameters, problem)
@@ -106,8 +107,8 @@ def fit(
     coding = design.coding.at(temperature)
     scores = expected(left_out, coding)
     if is_whole and sum(one.log_probability.size for one in left_out) <= KEPT:
-        left_out = np.concatenate([one.log_probability for one in left_out])
-        posterior.left_out_log_probability = left_out
+        known = [one.log_probability for one in left_out]
+        posterior.left_out_log_probability = np.concatenate(known)
     model = Model(
         design.space,
         posterior,

@@ -58,7 +58,7 @@ class Rounds(ABC):
         self.priors = priors(engine, rows.design.space, rows.n_tasks)
         engine.check_range(rows.largest, self.priors)
         self._check_memory()
-        self.tasks = [self.begin(task, prior) for task, prior in enumerate(self.priors)]
+        self.tasks: list[Any] = [self.begin(task, prior) for task, prior in enumerate(self.priors)]
         self.round, self.largest, self.should_stop = 0, 0.0, False
         self._began = time.perf_counter()
 

@@ -187,7 +187,8 @@ class LeftOut(NamedTuple):
 
     def thinned(self, own: slice) -> LeftOut:
         """Some of the rows."""
-        return self if own == slice(0, None, 1) else LeftOut(*(one[own].copy() for one in self))
+        some: Any = (one[own].copy() for one in self)
+        return self if own == slice(0, None, 1) else LeftOut(*some)
 
 
 class Order(NamedTuple):
