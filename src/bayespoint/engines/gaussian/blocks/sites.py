@@ -12,7 +12,7 @@ from scipy.linalg import LinAlgError
 from bayespoint.engines.base import Request
 from bayespoint.engines.gaussian.blocks.rounds import Rounds
 from bayespoint.engines.gaussian.blocks.rows import BlockRows, SummarySums
-from bayespoint.engines.gaussian.blocks.sweeps import (
+from bayespoint.engines.gaussian.blocks.visits import (
     STEPS,
     Belief,
     SitesOfBlock,
