@@ -26,6 +26,7 @@ from bayespoint.classifier.attributes import (
 )
 from bayespoint.classifier.batches import learn_batch, learn_from_stream
 from bayespoint.classifier.inputs import is_out_of_core, points_elsewhere
+from bayespoint.classifier.label_sets import predict_set
 from bayespoint.classifier.model import Model, Seed
 from bayespoint.classifier.parameters import (
     ALWAYS_DENSE,
@@ -348,6 +349,7 @@ class BayesPointClassifier(FittedAttributes, ClassifierMixin, CallbackSupport, N
     predict = answer(Model.predict)
     predict_proba = answer(Model.predict_proba)
     predict_log_proba = answer(Model.predict_log_proba)
+    predict_set = answer(predict_set)
     vote_shares = answer(Model.vote_shares)
     class_shares = answer(Model.class_shares)
     latent_mean_and_variance = answer(Model.latent_mean_and_variance)
