@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from bayespoint.classifier.attributes import facts_of, relevance_of
-from bayespoint.classifier.calibration import expected, temperature_of
+from bayespoint.classifier.calibration import expected, some_label_scores, temperature_of
 from bayespoint.classifier.fitting import learn, new_seed
 from bayespoint.classifier.model import Model
 from bayespoint.classifier.parameters import Parameters
@@ -119,7 +119,11 @@ def fit(
         accepts_sparse=parameters.takes_sparse(engine),
         decision=parameters.decision,
         seed=new_seed(parameters),
-        facts={"expected_scores": scores, "left_out_error": scores["error"].value},
+        facts={
+            "expected_scores": scores,
+            "left_out_error": scores["error"].value,
+            "label_scores": some_label_scores(left_out, coding),
+        },
     )
     spread = whole.deviations(design.class_weight > 0)
     if spread is not None:
