@@ -73,10 +73,12 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
     ----------
     kernel : str, Kernel or callable, default="auto"
         Inner product of the features :math:`\phi`: "auto", "linear", "poly", "rbf", "matern32",
-        "matern52" or "precomputed". ``poly`` is
+        "matern52", "exponential", "additive" or "precomputed". ``poly`` is
         :math:`(\gamma x \cdot x' + c_0)^d`, ``rbf`` is :math:`\exp(-\gamma |x - x'|^2)`, and
         ``matern32`` and ``matern52`` are less smooth
-        (:class:`~bayespoint.kernels.MaternKernel`). A
+        (:class:`~bayespoint.kernels.MaternKernel`). ``exponential`` is
+        :math:`\exp(-\gamma \sum_j |x_j - x'_j|)`, rough along the axes, and ``additive`` a sum of
+        functions of single features (:class:`~bayespoint.kernels.AdditiveKernel`). A
         :class:`~bayespoint.kernels.Kernel` object, such as ``RadialKernel() + PolynomialKernel()``,
         holds its parameters itself: ``degree``, ``gamma``, ``coef0`` and ``fit_intercept`` do not
         apply. A callable takes two arrays of points and returns the matrix of all pairs. "auto"
