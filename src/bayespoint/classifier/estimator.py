@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from html import escape
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,9 +17,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from bayespoint.classifier import fitting, out_of_core
-from bayespoint.classifier.attributes import ATTRIBUTES, attribute, unchanged_on_failure, warn_of
+from bayespoint.classifier.attributes import (
+    ATTRIBUTES,
+    FittedAttributes,
+    attribute,
+    unchanged_on_failure,
+    warn_of,
+)
 from bayespoint.classifier.batches import learn_batch, learn_from_stream
 from bayespoint.classifier.inputs import is_out_of_core, points_elsewhere
+from bayespoint.classifier.label_sets import predict_set
 from bayespoint.classifier.model import Model, Seed
 from bayespoint.classifier.parameters import (
     ALWAYS_DENSE,
@@ -34,13 +41,19 @@ from bayespoint.rows import Blocks
 from bayespoint.tools.arrays import like
 from bayespoint.tools.callbacks import CallbackSupport, monitor_for, with_callbacks
 from bayespoint.tools.checks import new_points
+from bayespoint.tools.monitor import current_monitor, watch
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-def answer(method: Callable[..., Any]) -> Callable[..., Any]:
+def answer(
+    method: Callable[Concatenate[Model, Any, P], R],
+) -> Callable[Concatenate[Any, ArrayLike | Blocks, P], R]:
     """A method of models as one of classifiers: points are checked, and answers lie where X is."""
 
     @wraps(method)
-    def of_classifier(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+    def of_classifier(self: Any, X: Any, *args: P.args, **kwargs: P.kwargs) -> R:
         check_is_fitted(self)
         model = self.model_
         if model.decision != self.decision:  # it was set after the fit
@@ -59,7 +72,7 @@ def has_samples(classifier: Any) -> bool:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
+class BayesPointClassifier(FittedAttributes, ClassifierMixin, CallbackSupport, NamedEngine):
     r"""Bayes point machine: predicts with the mean of all classifiers that fit the data.
 
     A classifier is a weight vector :math:`w` with output :math:`f(x) = \langle w, \phi(x) \rangle`.
@@ -285,7 +298,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
         self : BayesPointClassifier
         """
         began = time.perf_counter()
-        with unchanged_on_failure(self):
+        with unchanged_on_failure(self), watch(current_monitor(self.verbose)):
             parameters, monitor = Parameters.of(self), monitor_for(self)
             before = vars(self).get("model_") if self.warm_start else None
             way = out_of_core if is_out_of_core(parameters, X) else fitting
@@ -338,6 +351,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
     predict = answer(Model.predict)
     predict_proba = answer(Model.predict_proba)
     predict_log_proba = answer(Model.predict_log_proba)
+    predict_set = answer(predict_set)
     vote_shares = answer(Model.vote_shares)
     class_shares = answer(Model.class_shares)
     latent_mean_and_variance = answer(Model.latent_mean_and_variance)
