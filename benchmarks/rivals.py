@@ -6,8 +6,8 @@
 
 Every rival is as it comes, without arguments, but for the support vector machine of `defaults.py`.
 All get the same arrays: categories are 0 and 1, missing numbers are medians; logistic regression
-and the support vector machine get standardised features. Sets on which rules of the default classifier
-were chosen are not among the reported ones. Bias is the mean confidence less the accuracy.
+and the support vector machine get standardised features. Sets on which rules of the default
+classifier were chosen are not reported. Bias is the mean confidence less the accuracy.
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ from bayespoint import BayesPointClassifier
 from bayespoint.exceptions import KernelError
 from bayespoint.kernels import (
     AdditiveKernel,
-    ConstantKernel,
     ExponentialKernel,
     RadialKernel,
     make_kernel,
