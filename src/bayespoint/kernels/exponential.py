@@ -86,10 +86,11 @@ class AxesKernel(Kernel):
     def fitted(self, X: Array) -> Any:
         """Return a new kernel with gamma and the ranks of the training points."""
         kernel = super().fitted(X)
+        inputs = X
         if self.ranks:
             kernel.ranks_ = Ranks.of(X)
+            inputs = kernel.ranks_.transform(X)
         if isinstance(self.gamma, str) and self.gamma == "scale":
-            inputs = kernel.ranks_.transform(X) if self.ranks else X
             kernel.gamma = float(np.sqrt(scale_gamma(inputs) / X.shape[1]))
         else:
             kernel.gamma = gamma_from_data(self.gamma, X)
