@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import betaincinv, log_softmax, ndtri
 
 from bayespoint.codings import Coding
-from bayespoint.rows.sweeps import LeftOut
+from bayespoint.engines.gaussian.blocks.rows import LeftOut
 from bayespoint.tools.arrays import Array, beside, namespace, to_host
 from bayespoint.tools.numbers import TINY
 
@@ -218,7 +218,7 @@ def label_scores(probabilities: Array, codes: Array) -> NDArray[np.float32]:
 
     Sets of labels compare new points with them. A model file stores them: 16 kB at most.
     """
-    some = slice(None, None, -(-len(codes) // KEPT))
+    some = slice(None, None, max(1, -(-len(codes) // KEPT)))
     p, kept = to_host(probabilities[some]), to_host(codes[some])
     return np.column_stack([p[np.arange(len(kept)), kept], kept]).astype(np.float32)
 

@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayespoint.engines.base import Engine, Progress, Request, Run
+from bayespoint.engines.gaussian.blocks.modes import ModeRounds
+from bayespoint.engines.gaussian.blocks.rows import BlockRows
 from bayespoint.engines.gaussian.joint.runs import run_jointly
-from bayespoint.engines.gaussian.joint.softmax import SoftmaxMode
-from bayespoint.engines.gaussian.logistic import LogisticMode
+from bayespoint.engines.gaussian.modes import LogisticMode, SoftmaxMode
+from bayespoint.engines.gaussian.newton import Descent
 from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior, known_before
 from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
-from bayespoint.engines.gaussian.span import spans
-from bayespoint.engines.gaussian.tasks import Ending, TaskResult, learn_tasks
+from bayespoint.engines.gaussian.tasks import Ending, TaskResult, learn_tasks, spans
 from bayespoint.likelihoods import LogisticLikelihood, make_likelihood
 from bayespoint.posteriors import GaussianPosterior, JointPosterior
 from bayespoint.spaces import BasisSpace, ProcessSpace
@@ -105,7 +106,7 @@ class LaplaceApproximation(Engine):
     alias = "laplace"
     space = ProcessSpace
     device_space = ProcessSpace
-    can_update = True
+    can_update = learns_blocks = True
     codings = ("binary", "one_vs_rest", "joint")
     link = "logistic"  # of its likelihoods
 
@@ -131,6 +132,8 @@ class LaplaceApproximation(Engine):
         self, space: BasisSpace, targets: NDArray[np.int8], request: Request
     ) -> tuple[GaussianPosterior | JointPosterior, Run]:
         """Find the mode of each task; see the base class."""
+        if isinstance(space, BlockRows):
+            return ModeRounds(self, space, request).run()
         if isinstance(self.prior_scale, str):
             return run_with_best_scale(self, space, targets, request)
         if request.coding == "joint":
@@ -145,7 +148,7 @@ class LaplaceApproximation(Engine):
             span, prior = in_span[task], before[task]
             mode = LogisticMode(span.space, span.project(prior), targets[:, task], weight)
             mode.find(self, progress)
-            return span.lift(mode.result(), prior), mode.ending
+            return span.lift(mode.result(), prior), self.ending(mode)
 
         size = space.n_coordinates**2
         return learn_tasks(self, learn, n_tasks, "steps", self.likelihood, request, size)
@@ -158,10 +161,14 @@ class LaplaceApproximation(Engine):
         def learn(gaussian: Any, codes: NDArray, weight: NDArray, progress: Progress) -> tuple:
             mode = SoftmaxMode(gaussian, codes, weight)
             mode.find(self, progress)
-            return mode, mode.ending
+            return mode, self.ending(mode)
 
         likelihood = make_likelihood(self.link, request.coding)
         return run_jointly(self, space, targets, request, likelihood, "steps", learn)
+
+    def ending(self, mode: Descent, training_error: float = 0.0) -> Ending:
+        """How the steps of a task ended, and what to do if they did not converge."""
+        return Ending(mode.changes, mode.reason, "raise max_iter, or scale the features")
 
     def check_range(self, feature: float, before: list[GaussianPrior]) -> None:
         """Refuse numbers whose fourth powers overflow; ``feature`` is the largest coordinate."""
