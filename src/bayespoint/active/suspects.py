@@ -51,7 +51,7 @@ class SuspectLabels:
     >>> y[7] = 2  # a mistake
     >>> clf = BayesPointClassifier(kernel="rbf").fit(X, y)
     >>> found = suspect_labels(clf, X, y)
-    >>> found.order[:1], found.suggested[7], bool(found.is_suspect[7])
+    >>> found.order[:1], int(found.suggested[7]), bool(found.is_suspect[7])
     (array([7]), 0, True)
     """
 
@@ -114,7 +114,13 @@ def suspect_labels(clf: Any, X: Any, y: ArrayLike) -> SuspectLabels:
 
     Examples
     --------
-    See :class:`SuspectLabels`.
+    >>> from sklearn.datasets import load_iris
+    >>> from bayespoint import BayesPointClassifier
+    >>> from bayespoint.active import suspect_labels
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = BayesPointClassifier(kernel="rbf").fit(X, y)
+    >>> suspect_labels(clf, X, y).order[:3]  # versicolor and virginica are near
+    array([ 83, 133,  70])
     """
     classifier, points = unwrap(clf, X)
     labels = column_or_1d(y)

@@ -61,7 +61,7 @@ class LabelSets:
     >>> sets.method, sets.is_exact
     ('full', True)
     >>> [labels.tolist() for labels in sets.labels]
-    [[1], [0], [0], [1]]
+    [[1], [0], [0], [0]]
     """
 
     contains: NDArray[np.bool_]

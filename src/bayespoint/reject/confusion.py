@@ -89,7 +89,7 @@ class RejectionConfusionDisplay:
     >>> selective = SelectiveClassifier(clf, threshold=0.9, confidence="proba")
     >>> display = RejectionConfusionDisplay.from_estimator(selective, X[900:], y[900:])
     >>> display.counts[8, [8, 10]]  # eights that are recognised, and rejected
-    array([66., 14.])
+    array([70., 15.])
     """
 
     counts: NDArray[np.float64]

@@ -128,6 +128,8 @@ class Evaluation:
         The fitted classifier.
     model : mapping of str to str
         Description of the classifier.
+    uncertain : array-like or DataFrame
+        The three test points of least confidence, which the page explains.
 
     Examples
     --------

@@ -38,7 +38,23 @@ SURE = 1e-12  # probabilities stay that far from 0 and 1
 
 
 class Push(NamedTuple):
-    """A feature of a row, and how much it adds to the log-odds of the label."""
+    """A feature of a row, and how much it adds to the log-odds of the label.
+
+    Attributes
+    ----------
+    name : str
+        Name of the column.
+    value, typical : object
+        Its value in the row, and a typical one.
+    push : float
+        Log-odds of the label, less those with the typical value.
+
+    Examples
+    --------
+    >>> from bayespoint.reports import Push
+    >>> Push("age", 17, 42.0, -1.3).push
+    -1.3
+    """
 
     name: str
     value: Any
@@ -47,7 +63,23 @@ class Push(NamedTuple):
 
 
 class Voice(NamedTuple):
-    """A training row, and what its label adds to the output of the explained row."""
+    """A training row, and what its label adds to the output of the explained row.
+
+    Attributes
+    ----------
+    row : int
+        Its place among the training rows, from 0.
+    label : object
+        Its label.
+    weight : float
+        Positive if it speaks for the predicted label.
+
+    Examples
+    --------
+    >>> from bayespoint.reports import Voice
+    >>> Voice(3, "yes", 0.4).label
+    'yes'
+    """
 
     row: int
     label: Any
@@ -78,6 +110,16 @@ class Explanation:
     voices : list of Voice
         What each training row adds to the output in favour of the label, the largest first; empty
         if the training rows are not known.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bayespoint import BayesPointClassifier
+    >>> from bayespoint.reports import explain
+    >>> X, y = load_iris(return_X_y=True)
+    >>> (one,) = explain(BayesPointClassifier(kernel="linear").fit(X[:100], y[:100]), X[:1])
+    >>> int(one.label), one.features[0].name, one.voices[0].weight > 0
+    (0, 'x2', True)
     """
 
     label: Any

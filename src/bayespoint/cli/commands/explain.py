@@ -50,13 +50,12 @@ def explain(
     with notes.progress("explaining"), model_errors(model):
         places = [one - 1 for one in chosen]
         found = explain_rows(read.pipeline, frame.iloc[places], training=known)
-    document = {"rows": []}
-    lines = []
+    rows, lines = [], []
     for number, one in zip(chosen, found, strict=True):
         told = asdict(one) | {"features": [push._asdict() for push in one.features]}
         told = told | {"voices": [], "novelty": one.novelty if training is not None else None}
-        document["rows"].append(plain({"row": number, **told}))
+        rows.append(plain({"row": number, **told}))
         words = str(one).splitlines()
         shown = [line for line in words if training is not None or "novelty" not in line[:8]]
         lines.append("\n".join([f"row {number}", *shown]))
-    notes.end(document, *lines)
+    notes.end({"rows": rows}, *lines)
