@@ -186,7 +186,7 @@ def block_engine(parameters: Parameters, whole: Survey, n_features: int) -> Engi
             "A fit over blocks visits all rows again and again, and needs decay=1.0. Got "
             f"{engine.decay!r}: pass batches to partial_fit."
         )
-    return engine.set_params(prior_scale=1.0) if engine.prior_scale == "auto" else engine
+    return engine
 
 
 def make_rows(parameters: Parameters, problem: BlockProblem) -> BlockRows:
