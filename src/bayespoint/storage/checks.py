@@ -94,7 +94,10 @@ def trial(value: Model, X: np.ndarray) -> None:
     with held_warnings(), np.errstate(all="ignore"):
         Z = value.transform(X)
         answers = [posterior.decision(Z, value.decision), *posterior.latent(Z)]
-    need(all(one.shape == (1, n_tasks) for one in answers), "it does not predict its classes")
+        shares = value.coding.probabilities(*posterior.log_probability(answers[0], value.decision))
+    fits = shares.shape == (1, len(value.classes))
+    fits = fits and all(one.shape == (1, n_tasks) for one in answers[1:])
+    need(fits, "it does not predict its classes")
     need(not any(np.isnan(one).any() for one in answers), "it predicts NaN")
 
 

@@ -198,7 +198,8 @@ def try_out(
             weight = None if problem.weight is None else problem.weight[some]
             data = problem.points[some], problem.targets[some], weight
             until = clock.end_of_search(len(parts) - number)
-            kernel = most_evident(candidate, parameters.engine, *data, parameters.n_jobs, until)
+            search = parameters.n_jobs, until, coding.apart
+            kernel = most_evident(candidate, parameters.engine, *data, *search)
         kernels.append(kernel)
     is_cut = time.monotonic() > until
     members = []

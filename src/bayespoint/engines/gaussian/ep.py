@@ -39,7 +39,7 @@ from bayespoint.engines.gaussian.sweeps import (
     independence_warnings,
     iterate,
 )
-from bayespoint.engines.gaussian.tasks import Ending, TaskResult, learn_tasks
+from bayespoint.engines.gaussian.tasks import ACTIVE, Ending, TaskResult, learn_tasks
 from bayespoint.likelihoods import ProbitLikelihood, make_likelihood
 from bayespoint.posteriors import GaussianPosterior, JointPosterior, StreamPosterior
 from bayespoint.spaces import BasisSpace, Coordinates, ProcessSpace
@@ -169,7 +169,7 @@ class ExpectationPropagation(Engine):
     space = ProcessSpace
     device_space = ProcessSpace
     can_update = True
-    codings = ("binary", "one_vs_rest", "joint")
+    codings = ("binary", "one_vs_rest", "joint", "ordinal")
     link = "probit"  # of its likelihoods
 
     noise: float = 1.0
@@ -188,7 +188,11 @@ class ExpectationPropagation(Engine):
     @property
     def likelihood(self) -> ProbitLikelihood:
         """How labels of one task come from its outputs."""
-        return make_likelihood(self.link, "binary", noise=self.noise, label_noise=self.label_noise)
+        return self.likelihood_of("binary")
+
+    def likelihood_of(self, coding: str) -> Any:
+        """How labels of a coding come from outputs."""
+        return make_likelihood(self.link, coding, noise=self.noise, label_noise=self.label_noise)
 
     def check(self) -> None:
         """Raise a ValueError for a parameter that is not allowed."""
@@ -236,7 +240,8 @@ class ExpectationPropagation(Engine):
             return self._run_jointly(space, targets, request)
         if request.device is not None and self.schedule == "sequential":
             return clone(self).set_params(schedule="parallel").run(space, targets, request)
-        before = known_before(self, space, targets.shape[1], request.start, type(self.likelihood))
+        kind = type(self.likelihood_of(request.coding))
+        before = known_before(self, space, targets.shape[1], request.start, kind)
         self.check_range(space.largest, before)
         return self._run_tasks(space, targets, request, before)
 
@@ -250,7 +255,7 @@ class ExpectationPropagation(Engine):
         """Find the sites of each task, given what was known before."""
         n_points, n_tasks = targets.shape
         weight = request.weights(n_points)
-        likelihood = self.likelihood
+        likelihood = self.likelihood_of(request.coding)
         is_full = self.covariance == "full"
         in_span = spans(space, before) if is_full else [Span(sparse_rows(space))] * n_tasks
         ratios = np.ones(n_tasks)
@@ -260,6 +265,9 @@ class ExpectationPropagation(Engine):
             data = targets[:, task], weight, likelihood
             sites = self._sites(span.space, span.project(prior), *data)
             sweeps = self._sweep(sites, progress)
+            while likelihood.learns and not sweeps.reason and sites.adapt(self.tol):
+                sweeps.reason, sweeps.share = ACTIVE, self.damping or sweeps.share
+                iterate(self, [sweeps], progress.advance)
             result = span.lift(sites.result(), prior)
             if self.max_iter > 1:
                 ratios[task] = sites.variance_ratio()
@@ -271,7 +279,7 @@ class ExpectationPropagation(Engine):
 
     def why_not(self, coding: str) -> str | None:
         """Flips mix all classes, and hard labels and single passes have no joint form here."""
-        if coding != "joint":
+        if coding in ("binary", "one_vs_rest"):
             return super().why_not(coding)
         if self.label_noise > 0:
             return f"label_noise={self.label_noise:g} mixes the outputs of all classes"
@@ -291,7 +299,7 @@ class ExpectationPropagation(Engine):
         self, space: BasisSpace, targets: NDArray[np.int8], request: Request
     ) -> tuple[JointPosterior, Run]:
         """Find the sites of all classes together."""
-        likelihood = make_likelihood(self.link, request.coding, noise=self.noise)
+        likelihood = self.likelihood_of(request.coding)
 
         def learn(gaussian: Any, codes: NDArray, weight: NDArray, progress: Progress) -> tuple:
             few = isinstance(gaussian, WeightJoint) and gaussian.mean.size <= FEW_WEIGHTS
