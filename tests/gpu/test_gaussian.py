@@ -9,10 +9,13 @@ import pytest
 import bayespoint
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
+from bayespoint.engines.gaussian.joint.gaussians import WeightJoint, precisions
+from bayespoint.engines.gaussian.joint.prior import IndependentPrior
+from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.exceptions import KernelError
 from bayespoint.gpu import devices
 from bayespoint.kernels import RadialKernel
-from bayespoint.spaces import BasisSpace, ProcessSpace
+from bayespoint.spaces import BasisSpace, Coordinates, ProcessSpace
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -79,6 +82,22 @@ def test_classes_together_have_the_fixed_point_of_the_cpu(name, params, device):
     assert np.allclose(here.log_evidence_, there.log_evidence_, rtol=1e-6)
     assert np.allclose(here.predict_proba(new), there.predict_proba(new), atol=1e-6)
     assert np.isclose(here.left_out_error_, there.left_out_error_)
+
+
+def test_a_rate_far_above_the_others_loses_no_digits(device):
+    Z = rng.normal(size=(40, 3))
+    rate = rng.uniform(0.5, 2, size=(40, 3)) * [1e17, 1, 1]  # a sum of them is the first alone
+    prior = IndependentPrior([GaussianPrior(np.zeros(3), np.eye(3))] * 3)
+    found = []
+    for rows in (Z, torch.from_numpy(Z).to(device)):
+        gaussian = WeightJoint(Coordinates(rows), prior)
+        gaussian.renew(np.zeros((40, 3)), rate)
+        found.append((gaussian.log_determinant, gaussian.S))
+    for here, there in zip(*found, strict=True):
+        np.testing.assert_allclose(there, here, rtol=1e-9)
+    # Rates less the part that they share: a difference of large numbers, which loses all digits.
+    plain = rate[:, 0] - rate[:, 0] ** 2 / rate.sum(axis=1)
+    assert not np.allclose(plain, precisions(rate)[:, 0, 0], rtol=0.1)
 
 
 def test_a_named_linear_kernel_joins_classes_as_transform_tensors(device):

@@ -72,8 +72,8 @@ def pose(
 
 def with_engine(parameters: Parameters, problem: Problem, engine: Engine) -> Problem:
     """The problem for an engine, with its classes together or one against the rest."""
-    n_weights = len(problem.classes) * (problem.points.shape[1] + 1)
-    return replace(problem, engine=engine, multi_class=parameters.coding_name(engine, n_weights))
+    name = parameters.coding_name(engine, len(problem.classes), problem.points.shape[1])
+    return replace(problem, engine=engine, multi_class=name)
 
 
 def fit(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import time
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,8 +16,10 @@ import numpy as np
 
 from bayespoint.exceptions import CheckpointError
 from bayespoint.tools.files import replacing
+from bayespoint.tools.version import __version__
 
 IDENTITY = "identity"  # the entry that says which fit a file belongs to
+SEAL = "seal"  # the entry with the SHA-256 of all others
 
 
 class Checkpoint:
@@ -46,9 +48,12 @@ class Checkpoint:
         try:
             with np.load(self.path, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
+            is_whole = str(arrays.pop(SEAL)) == seal(arrays)
             found = dict(line.split("=", 1) for line in str(arrays.pop(IDENTITY)).splitlines())
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            raise CheckpointError(str(self.path), f"it cannot be read ({error})") from error
+        except Exception as error:  # a damaged archive raises errors of many kinds
+            raise CheckpointError(str(self.path), f"it cannot be read ({error!r:.200})") from error
+        if not is_whole:
+            raise CheckpointError(str(self.path), "it was changed or damaged (wrong SHA-256)")
         for name, value in lines(identity).items():
             if found.get(name) != value:
                 raise CheckpointError(str(self.path), f"it belongs to a fit with {differs(name)}")
@@ -61,14 +66,24 @@ class Checkpoint:
         if not now and time.monotonic() - self._written < self.seconds:
             return
         words = "\n".join(f"{name}={value}" for name, value in lines(identity).items())
+        entries: dict[str, Any] = {IDENTITY: np.array(words), **arrays}
         with replacing(self.path) as draft, draft.open("wb") as file:
-            entries: Any = {IDENTITY: np.array(words), **arrays}
-            np.savez(file, **entries)
+            np.savez(file, **entries, **{SEAL: np.array(seal(entries))})
         self._written = time.monotonic()
 
     def remove(self) -> None:
         """Remove the file: the fit is complete."""
         self.path.unlink(missing_ok=True)
+
+
+def seal(arrays: Mapping[str, Any]) -> str:
+    """The SHA-256 of arrays with their names, types and shapes."""
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name} {array.dtype.str} {array.shape} ".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
 
 
 def packed(key: str, value: Any) -> dict[str, np.ndarray]:
@@ -79,13 +94,15 @@ def packed(key: str, value: Any) -> dict[str, np.ndarray]:
 
 
 def unpacked(key: str, value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
-    """What was packed, of the kind that ``value`` is."""
+    """What was packed, of the kind that ``value`` is; an error if it is of another kind."""
     if is_of_blocks(value):
-        return [arrays[f"{key}{k}"] for k in range(len(value))]
+        return [unpacked(f"{key}{k}", one, arrays) for k, one in enumerate(value)]
+    found, present = arrays[key], np.asarray(value)
+    if found.dtype.kind != present.dtype.kind or found.ndim != present.ndim:
+        raise TypeError(f"{key} has {found.ndim} dimensions and dtype {found.dtype}")
     if isinstance(value, np.ndarray):
-        return arrays[key]
-    found = arrays[key].tolist()
-    return type(value)(*found) if isinstance(value, tuple) else found
+        return found
+    return type(value)(*found.tolist()) if isinstance(value, tuple) else found.tolist()
 
 
 def is_of_blocks(value: Any) -> bool:
@@ -94,8 +111,9 @@ def is_of_blocks(value: Any) -> bool:
 
 
 def lines(identity: Mapping[str, Any]) -> dict[str, str]:
-    """Values as text of one line each."""
-    return {name: " ".join(str(value).split()) for name, value in identity.items()}
+    """Values as text of one line each, with the version of the package."""
+    whole = {**identity, "version of bayespoint": __version__}
+    return {name: " ".join(str(value).split()) for name, value in whole.items()}
 
 
 def differs(name: str) -> str:

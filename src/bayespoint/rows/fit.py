@@ -14,6 +14,7 @@ import numpy as np
 from bayespoint.engines import Run
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.engines.gaussian.tasks import Ending, TaskResult, gather, run_of
+from bayespoint.exceptions import CheckpointError
 from bayespoint.posteriors import GaussianPosterior
 from bayespoint.rows.base import Blocks
 from bayespoint.rows.checkpoint import Checkpoint, packed, unpacked
@@ -108,12 +109,16 @@ class BlockFit:
         found = None if self.checkpoint is None else self.checkpoint.load(self.identity)
         if self.checkpoint is None or found is None:
             return 0
-        done = int(found["round"])
+        try:
+            done = int(found["round"])
+            for owner, prefix, names in state:
+                for name in names:
+                    value = unpacked(f"{prefix}_{name}", getattr(owner, name), found)
+                    setattr(owner, name, value)
+        except (KeyError, TypeError, ValueError) as error:
+            problem = f"it does not contain what this fit needs ({error})"
+            raise CheckpointError(str(self.checkpoint.path), problem) from error
         self.monitor.tell(f"going on from round {done} of {self.checkpoint.path}")
-        for owner, prefix, names in state:
-            for name in names:
-                value = unpacked(f"{prefix}_{name}", getattr(owner, name), found)
-                setattr(owner, name, value)
         return done
 
     def save(self, done: int, state: State, *, now: bool = False) -> None:

@@ -13,7 +13,7 @@ from tests.helpers.slow import lockstep_perceptron, perceptron, unit_weights
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import PermutedPerceptron
-from bayespoint.engines.sampling.rounds import Clock, Rounds
+from bayespoint.engines.sampling.rounds import Clock, Rounds, Setting
 from bayespoint.exceptions import CacheTooSmallError, NotSeparableWarning, StoppedEarlyWarning
 from bayespoint.kernels import PolynomialKernel, RadialKernel
 from bayespoint.spaces import DualSpace
@@ -125,8 +125,8 @@ def run(space, targets, n_samples=5, ridge=0.0, cache_size=100.0, max_epochs=100
     orders = np.stack([np.random.default_rng(n).permutation(m) for n in range(n_samples)])
     with thread_pool() as pool:
         cache = space.rows(cache_size, pool)
-        rounds = Rounds(orders, targets, np.ones(m), np.full(m, ridge), max_epochs)
-        return rounds.run(cache, pool, Clock(None, Monitor()), n_before=0)
+        setting = Setting(targets, np.ones(m), np.full(m, ridge), max_epochs)
+        return Rounds(orders, setting).run(cache, pool, Clock(None, Monitor()), n_before=0)
 
 
 @settings(max_examples=30, deadline=None)

@@ -22,6 +22,7 @@ from bayespoint.engines.gaussian.joint.gaussians import (
 from bayespoint.engines.gaussian.joint.prior import IndependentPrior
 from bayespoint.engines.gaussian.prior import priors
 from bayespoint.posteriors import JointPosterior
+from bayespoint.tools.arrays import to_host
 
 
 class JointTask:
@@ -76,7 +77,7 @@ class JointTask:
         pull = self.alpha @ (mean + self.by_weight).T + self.v @ mean.T
         flat = shared.transpose(1, 0, 2).reshape(d, -1)
         for here, some in small_parts(self.space, 8 * n_classes * max(rank, 1)):
-            spread = (some @ flat).reshape(len(some), n_classes, rank)
+            spread = (to_host(some) @ flat).reshape(len(some), n_classes, rank)
             held = coupled(self.rate[here], spread)
             pull[here] -= held.reshape(len(some), -1) @ flat.T
         if own.shape[2]:

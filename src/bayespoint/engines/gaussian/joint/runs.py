@@ -11,7 +11,6 @@ from scipy.linalg import LinAlgError
 
 from bayespoint.engines.base import Progress, Request, Run
 from bayespoint.engines.gaussian.joint.gaussians import (
-    DeviceJoint,
     JointGaussian,
     OutputJoint,
     WeightJoint,
@@ -63,8 +62,7 @@ def place(
         if start is not None:
             return Place(WeightJoint(space, DependentPrior(start)), Span(space), [])
         before = priors(engine, space, n_classes)
-        joint = WeightJoint if space.device is None else DeviceJoint
-        return Place(joint(space, IndependentPrior(before)), Span(space), before)
+        return Place(WeightJoint(space, IndependentPrior(before)), Span(space), before)
     check_size(n_classes * (3 * n * n + d * d + d * min(n, d)), n_classes)
     before = priors(engine, space, n_classes)
     span = Span(space, before[0].root if d > n + 1 else None)
