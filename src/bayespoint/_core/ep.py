@@ -97,11 +97,9 @@ def interval(x: float, z: float) -> tuple[float, float, float]:
             height = HEIGHTS[k] * math.exp(-half * NODES[k] * (middle + 0.5 * half * NODES[k]))
             total += height
             mean += height * NODES[k]
+            square += height * NODES[k] ** 2
         mean /= total
-        for k in range(len(NODES)):
-            height = HEIGHTS[k] * math.exp(-half * NODES[k] * (middle + 0.5 * half * NODES[k]))
-            square += height * (NODES[k] - mean) ** 2
-        rest = half * half * square / total
+        rest = half * half * (square / total - mean * mean)
         log_p = math.log(max(half * total, 1e-300)) - 0.5 * middle**2 - LOG_ROOT_2_PI
         return half * (1.0 + mean) + x * rest, rest, log_p
     # The tail from x on is a mixture of the interval and the tail from z on.

@@ -26,6 +26,7 @@ LOG_ROOT_2_PI = 0.5 * np.log(2 * np.pi)
 CLOSE = 1e-5  # standard deviations between bounds below which the density is even
 SHRINKS = 0.9  # most of a gap that one step may take away
 FINEST = 100  # times as many nodes, at most, where outputs vary more than the noise
+ROUNDING = 1e-8  # steps that are shorter come from rounding errors
 FAR = 1e300  # stands for infinity in ONNX models
 
 
@@ -234,7 +235,7 @@ class OrdinalLikelihood(Likelihood):
         gradient += self.gathered(every, share[:, None] * first)
         bend += self.bend(every, share, second, -first.prod(axis=1))
         step = np.linalg.solve(bend, gradient)
-        if not gradient @ step > enough**2:
+        if not gradient @ step > max(enough, ROUNDING) ** 2:
             return None
         shrinks = np.max(-np.diff(step) / np.diff(self.thresholds), initial=SHRINKS)
         return self.at(self.thresholds + SHRINKS / shrinks * step)

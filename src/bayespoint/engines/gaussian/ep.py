@@ -39,7 +39,7 @@ from bayespoint.engines.gaussian.sweeps import (
     independence_warnings,
     iterate,
 )
-from bayespoint.engines.gaussian.tasks import ACTIVE, Ending, TaskResult, learn_tasks
+from bayespoint.engines.gaussian.tasks import Ending, TaskResult, learn_tasks
 from bayespoint.likelihoods import ProbitLikelihood, make_likelihood
 from bayespoint.posteriors import GaussianPosterior, JointPosterior, StreamPosterior
 from bayespoint.spaces import BasisSpace, Coordinates, ProcessSpace
@@ -266,7 +266,7 @@ class ExpectationPropagation(Engine):
             sites = self._sites(span.space, span.project(prior), *data)
             sweeps = self._sweep(sites, progress)
             while likelihood.learns and not sweeps.reason and sites.adapt(self.tol):
-                sweeps.reason, sweeps.share = ACTIVE, self.damping or sweeps.share
+                sweeps.resume(self)
                 iterate(self, [sweeps], progress.advance)
             result = span.lift(sites.result(), prior)
             if self.max_iter > 1:

@@ -113,8 +113,9 @@ class LogisticMode(OutputDescent):
     def adapt(self, tol: float) -> bool:
         """Let the likelihood learn at the mode; whether it has changed."""
         factor = self.prior.rooted(lapack.dtrtri(self.L, lower=1)[0].T)
+        variance = self.space.variances(factor, is_triangular=False)
         better = self.likelihood.adapted(
-            self.labels, self.weight, self.f + self.change, self.space.variances(factor, is_triangular=False),
+            self.labels, self.weight, self.f + self.change, variance,
             lambda forces: self.space.outputs(self.space.covary(factor, forces)), tol,
         )  # fmt: skip
         if better is not None:

@@ -150,7 +150,7 @@ class Sites:
         )
 
     def adapt(self, tol: float) -> bool:
-        """Let the likelihood learn from the cavities; whether it has changed."""
+        """Let the likelihood learn from the cavities; whether sites have to move then."""
         space, factor = self.gaussian.space, self.gaussian.factor
         better = self.likelihood.adapted(
             self.labels, self.weight, *self._cavities(),
@@ -162,7 +162,7 @@ class Sites:
         self._change = self._last_left = np.inf
         self._expect(self._known, self._f)
         self._visited = np.arange(len(self.y))
-        return True
+        return self._left > tol
 
     def _cavities(self) -> tuple[NDArray, NDArray]:
         """Mean and variance of y f without its own site, or with it where nothing would be left."""

@@ -100,6 +100,12 @@ class Sweeps:
         except LinAlgError:
             self.reason = COLLAPSE
 
+    def resume(self, engine: Any) -> None:
+        """Go on after the sites have learned another likelihood."""
+        self.reason = ACTIVE
+        self.share = self.share if self.is_damped or self.patience == 1 else 1.0
+        self.go_on(max(engine.tol, ROUNDING), engine.max_iter, False)
+
     def next_share(self) -> float:
         """More of each step while moves shrink, and less if they do not."""
         n_sweeps = len(self.changes)
