@@ -34,6 +34,7 @@ from bayespoint.tools.validation import check_choice, check_flag, check_number, 
 KERNEL_PARAMETERS = ("kernel", "degree", "gamma", "coef0", "normalize", "fit_intercept")
 # Named kernels that are neither linear nor a matrix, whatever their parameters are.
 ALWAYS_DENSE = frozenset(KERNELS) - {"linear", "poly", "precomputed"}
+DECISIONS = ("bayes_point", "vote", "median")
 WIDEST_JOINT = 1e4  # prior scale up to which a joint posterior keeps enough digits
 MOST_JOINT_WEIGHTS = 1000  # of all classes, up to which a joint posterior takes seconds
 MOST_JOINT_CLASSES = 30  # predictions take 2 ms a row for 30 classes, 60 ms for 200
@@ -306,7 +307,7 @@ def check(classifier: Any) -> None:
         raise parameter_error(classifier, "n_jobs", "None, or an int that is not 0")
     for name in ("normalize", "fit_intercept", "warm_start"):
         check_flag(classifier, name)
-    check_choice(classifier, "decision", ("bayes_point", "vote", "median"))
+    check_choice(classifier, "decision", DECISIONS)
     if isinstance(classifier.multi_class, str):
         check_choice(classifier, "multi_class", ("auto", *MULTI_CLASS), "or a list of labels")
     elif len(set(classifier.multi_class)) < max(len(classifier.multi_class), 2):

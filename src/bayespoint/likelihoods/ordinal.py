@@ -54,12 +54,14 @@ class OrdinalLikelihood(Likelihood):
 
     codings = ("ordinal",)
     learns = True
+    not_stored = ("step",)
     has_cavities = True  # evidence is climbed at cavities, not at a mode
 
     def __init__(self, thresholds: NDArray[np.float64] | None = None, noise: float = 1.0) -> None:
         self.thresholds = thresholds
         self.noise = noise
         self.radius = noise  # deviation of noisy outputs before any label is seen
+        self.step: NDArray[np.float64] | None = None  # the last one of the thresholds
 
     @abstractmethod
     def spread(self, variance: Any) -> Any:
@@ -237,8 +239,14 @@ class OrdinalLikelihood(Likelihood):
         step = np.linalg.solve(bend, gradient)
         if not gradient @ step > max(enough, ROUNDING) ** 2:
             return None
-        shrinks = np.max(-np.diff(step) / np.diff(self.thresholds), initial=SHRINKS)
-        return self.at(self.thresholds + SHRINKS / shrinks * step)
+        before = 0.0 if self.step is None else self.step @ step
+        longest = self.radius if self.step is None else np.abs(self.step).max()
+        longest *= 0.5 if before < 0 else 2.0 if before > 0 else 1.0  # it turns round, or goes on
+        shrinks = np.max(-np.diff(step) / np.diff(self.thresholds), initial=SHRINKS) / SHRINKS
+        step /= max(shrinks, np.abs(step).max() / longest)
+        better = self.at(self.thresholds + step)
+        better.step = step
+        return better
 
     def information(self, mean: NDArray, variance: NDArray) -> NDArray[np.float64]:
         """Entropy of the predictive label less the expected entropy given f, by quadrature."""
