@@ -34,6 +34,7 @@ from bayespoint.rows import Blocks
 from bayespoint.tools.arrays import like
 from bayespoint.tools.callbacks import CallbackSupport, monitor_for, with_callbacks
 from bayespoint.tools.checks import new_points
+from bayespoint.tools.monitor import current_monitor, watch
 
 
 def answer(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -288,7 +289,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
         self : BayesPointClassifier
         """
         began = time.perf_counter()
-        with unchanged_on_failure(self):
+        with unchanged_on_failure(self), watch(current_monitor(self.verbose)):
             parameters, monitor = Parameters.of(self), monitor_for(self)
             before = vars(self).get("model_") if self.warm_start else None
             way = out_of_core if is_out_of_core(parameters, X) else fitting

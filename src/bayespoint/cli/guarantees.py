@@ -6,11 +6,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from bayespoint.cli.options import LEVEL
 from bayespoint.cli.output.errors import bad_data, bad_usage
 from bayespoint.exceptions import RiskNotReachedError
 from bayespoint.reject import Guarantee, SelectiveClassifier
-
-LEVEL, HELD_OUT = 0.95, 0.3  # what --confidence and --hold-out are by default
 
 
 def check(max_error: float | None, **others: float | None) -> None:
@@ -42,8 +41,3 @@ def lines(guarantee: Guarantee | None) -> list[tuple[str, str]]:
     if guarantee is None:
         return []
     return [("guarantee", guarantee.summary), ("calibration", guarantee.details)]
-
-
-def describe(guarantee: Guarantee | None) -> dict[str, Any] | None:
-    """The same, ready for JSON."""
-    return None if guarantee is None else guarantee.to_dict()

@@ -52,9 +52,9 @@ def make_classifier(
         engine=engine, kernel=kernel, device=device, n_jobs=jobs, random_state=seed
     )
     if ordinal is not None:
-        names = [name.strip() for name in ordinal.split(",")]
-        whole = all(name.lstrip("-").isdigit() for name in names)
-        machine.set_params(multi_class=[int(name) for name in names] if whole else names)
+        order = [name.strip() for name in ordinal.split(",")]
+        whole = all(name.lstrip("-").isdigit() for name in order)
+        machine.set_params(multi_class=[int(name) for name in order] if whole else order)
     known = valid_names(machine)
     for given in params:
         name, sign, value = given.partition("=")

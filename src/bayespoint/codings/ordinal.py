@@ -71,7 +71,7 @@ class OrdinalCoding(JointCoding):
     """
 
     name = "ordinal"
-    n_tasks = 1  # type: ignore[assignment]
+    n_tasks = 1
     apart = "ordinal"
     in_batches = False
 
@@ -87,7 +87,7 @@ class OrdinalCoding(JointCoding):
         return np.argsort(self.order)
 
     @property
-    def task_names(self) -> list[str]:
+    def task_names(self) -> list[str]:  # type: ignore[override]
         """The classes in their order."""
         return [" < ".join(str(label) for label in self.classes[self.order])]
 

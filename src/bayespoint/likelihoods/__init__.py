@@ -51,6 +51,7 @@ def make_likelihood(link: str, coding: str, **parameters: float) -> Any:
     >>> type(make_likelihood("probit", "joint", noise=0.5, label_noise=0.0)).__name__
     'ArgmaxLikelihood'
     """
+    kind: Any
     for kind in LIKELIHOODS:
         if kind.link == link and coding in kind.codings:
             taken = {name: float(parameters[name]) for name in kind.parameters}

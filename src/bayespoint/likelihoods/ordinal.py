@@ -58,10 +58,10 @@ class OrdinalLikelihood(Likelihood):
     has_cavities = True  # evidence is climbed at cavities, not at a mode
 
     def __init__(self, thresholds: NDArray[np.float64] | None = None, noise: float = 1.0) -> None:
-        self.thresholds = thresholds
+        self.thresholds: Any = thresholds
         self.noise = noise
         self.radius = noise  # deviation of noisy outputs before any label is seen
-        self.step: NDArray[np.float64] | None = None  # the last one of the thresholds
+        self.step: Any = None  # the last one of the thresholds
 
     @abstractmethod
     def spread(self, variance: Any) -> Any:
@@ -211,7 +211,7 @@ class OrdinalLikelihood(Likelihood):
         beside = np.diag(np.bincount(labels, weight * both, self.n_classes)[1:-1], 1)
         return -np.diag(self.gathered(labels, weight[:, None] * second)) - beside - beside.T
 
-    def gathered(self, labels: NDArray, by_bounds: NDArray) -> NDArray[np.float64]:
+    def gathered(self, labels: NDArray, by_bounds: NDArray) -> NDArray[Any]:
         """Sums of derivatives by each threshold."""
         size = self.n_classes + 1
         low, high = (np.bincount(labels + side, by_bounds[:, side], size) for side in (0, 1))

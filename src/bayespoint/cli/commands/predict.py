@@ -5,19 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
-from numpy.typing import NDArray
-
-from bayespoint.cli import guarantees, options
-from bayespoint.cli.models import Model, model_errors, read_labelled, read_model, read_rows
+from bayespoint.cli import options
 from bayespoint.cli.options import option, several
-from bayespoint.cli.output.errors import bad_usage
-from bayespoint.cli.output.messages import Notes, class_words, count
-from bayespoint.cli.output.printing import facts
-from bayespoint.cli.tables.labels import check_column
-from bayespoint.cli.tables.writing import STDOUT, check_output, write_table, written_to
-from bayespoint.reject import RejectionCurve, SelectiveClassifier
-from bayespoint.reject import confidence as confidence_of
+
+if not options.ONLY_HELP:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from bayespoint.cli import guarantees
+    from bayespoint.cli.models import Model, model_errors, read_labelled, read_model, read_rows
+    from bayespoint.cli.output.errors import bad_usage
+    from bayespoint.cli.output.messages import Notes, class_words, count
+    from bayespoint.cli.output.printing import facts
+    from bayespoint.cli.tables.labels import check_column
+    from bayespoint.cli.tables.writing import STDOUT, check_output, write_table, written_to
+    from bayespoint.reject import RejectionCurve, SelectiveClassifier
+    from bayespoint.reject import confidence as confidence_of
 
 RATE = (
     "Reject this share of the rows of this table, from 0 to 1: those whose largest probability is "
@@ -101,7 +104,7 @@ def predict(
     guarantee = getattr(selective, "guarantee_", None)
     labels = table["label"].value_counts().sort_index().to_dict()
     document = {"out": str(out), "rows": len(table), "labels": labels, "rejected": n_rejected}
-    document["guarantee"] = guarantees.describe(guarantee)
+    document["guarantee"] = guarantee and guarantee.to_dict()
     lines = [
         ("rows", str(len(table))),
         ("predicted", class_words(labels)),

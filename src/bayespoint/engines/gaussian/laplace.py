@@ -141,7 +141,7 @@ class LaplaceApproximation(Engine):
             return self._run_jointly(space, targets, request)
         n_points, n_tasks = targets.shape
         likelihood = self.likelihood_of(request.coding)
-        before = known_before(self, space, n_tasks, request.start, type(likelihood))
+        before = known_before(self, space, n_tasks, request.start)
         self.check_range(space.largest, before)
         weight = request.weights(n_points)
         in_span = spans(space, before)
