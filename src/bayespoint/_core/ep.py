@@ -52,8 +52,7 @@ def tilt(
 
     ``law`` are the constants of a likelihood: its code, the variance of its noise and one more
     number; ``low`` and ``high`` are what one label says of y f plus noise. Every loop over sites
-    asks this function, and no other, what labels say: another likelihood is another branch of it,
-    by the code.
+    asks this function what labels say: another likelihood is another branch of it, by the code.
     """
     code, noise, flip = law
     if code == INTERVAL:
@@ -63,15 +62,10 @@ def tilt(
 
 @compiled
 def tilt_interval(m: float, variance: float, noise: float, low: float, high: float) -> tuple:
-    """The same for a label that says low < f + noise < high, one of which may be infinite.
-
-    With the nearer bound at x standard deviations, v - x w and 1 - w are those of a truncated
-    normal distribution, from which v + t w follows as t = bound / s - x.
-    """
+    """The same for a label that says low < f + noise < high; t = bound / s - x for the nearer."""
     s2 = variance + noise
     s = math.sqrt(s2)
-    x, z = (low - m) / s, (high - m) / s
-    bound, sign = low, 1.0
+    x, z, bound, sign = (low - m) / s, (high - m) / s, low, 1.0
     if x + z < 0:  # the mirror image, which has its nearer bound below
         x, z, bound, sign = -z, -x, high, -1.0
     u, rest, log_p = interval(x, z)
@@ -81,10 +75,7 @@ def tilt_interval(m: float, variance: float, noise: float, low: float, high: flo
 
 @compiled
 def interval(x: float, z: float) -> tuple[float, float, float]:
-    """A standard normal variable between x and z, x + z >= 0: v - x w, 1 - w, log p.
-
-    v and 1 - w are its mean and its variance.
-    """
+    """A standard normal variable between x and z >= -x, of mean v: v - x w, 1 - w, log p."""
     _, _, rest, u, log_p = truncation(-x)
     if z == np.inf:
         return u, rest, log_p

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_expit, log_softmax, ndtr
 
-from bayespoint.likelihoods.quadrature import log_rest
+from bayespoint.likelihoods.base import log_rest
 from bayespoint.tools.arrays import Array, namespace, softmax
 from bayespoint.tools.attributes import need, number, shaped
 from bayespoint.tools.numbers import TINY

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from bayespoint.codings.joint import JointCoding
-from bayespoint.likelihoods.quadrature import log_rest
+from bayespoint.likelihoods.base import log_rest
 from bayespoint.tools.attributes import need, shaped
 from bayespoint.tools.numbers import TINY
 

@@ -8,7 +8,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.likelihoods.quadrature import log_rest
+from bayespoint.tools.numbers import TINY
+
+
+def log_rest(log_p: NDArray) -> NDArray[np.float64]:
+    """Logarithm of 1 - p, from log p; finite also where p is 1."""
+    return np.log(np.maximum(-np.expm1(np.minimum(log_p, 0.0)), TINY))
 
 
 class Likelihood(ABC):

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr, expit, log_expit, log_ndtr, logit, ndtri
 
-from bayespoint.likelihoods.base import Likelihood
+from bayespoint.likelihoods.base import Likelihood, log_rest
 from bayespoint.likelihoods.logistic import SLOPE
-from bayespoint.likelihoods.quadrature import NODES, log_rest
+from bayespoint.likelihoods.quadrature import NODES
 from bayespoint.tools.attributes import finite, need, number
 from bayespoint.tools.numbers import TINY
 
@@ -27,6 +27,7 @@ CLOSE = 1e-5  # standard deviations between bounds below which the density is ev
 SHRINKS = 0.9  # most of a gap that one step may take away
 FINEST = 100  # times as many nodes, at most, where outputs vary more than the noise
 ROUNDING = 1e-8  # steps that are shorter come from rounding errors
+Covary = Callable[[NDArray], NDArray]
 FAR = 1e300  # stands for infinity in ONNX models
 
 
@@ -41,13 +42,12 @@ class OrdinalLikelihood(Likelihood):
     logarithm of the probability of one more label, spread evenly over the classes: a class without
     labels would otherwise have no room. The evidence is concave in the thresholds.
 
-    Scores are :math:`(m - b_c) / s` for each threshold, and answers are the logarithms of the
-    probabilities of all classes and of their complements.
+    Scores are :math:`(m - b_c) / s`, and answers the log-probabilities of all classes.
 
     Parameters
     ----------
     thresholds : ndarray of shape (n_classes - 1,), optional
-        :math:`b_c`, ascending; by default they are found by :meth:`started`.
+        :math:`b_c`, ascending; by default :meth:`started` sets them.
     noise : float, default=1.0
         Scale s of the noise.
     """
@@ -89,10 +89,10 @@ class OrdinalLikelihood(Likelihood):
         """One more than there are thresholds."""
         return len(self.thresholds) + 1
 
-    def at(self, thresholds: NDArray[np.float64]) -> Self:
+    def at(self, thresholds: NDArray[np.float64], **known: Any) -> Self:
         """The same with other thresholds."""
         other = copy(self)
-        other.thresholds = thresholds
+        vars(other).update(known, thresholds=thresholds)
         return other
 
     def started(self, labels: NDArray, weight: NDArray, variance: NDArray) -> Self:
@@ -101,13 +101,9 @@ class OrdinalLikelihood(Likelihood):
             return self
         n_classes = max(int(labels.max()) + 1, 2)
         count = np.bincount(labels, weight, n_classes) + 1 / n_classes
-        share, radius = (
-            count.cumsum()[:-1] / count.sum(),
-            self.spread(np.average(variance, weights=weight)),
-        )
-        other = self.at(radius * self.quantile(share))
-        other.radius = float(radius)
-        return other
+        radius = float(self.spread(np.average(variance, weights=weight)))
+        share = count.cumsum()[:-1] / count.sum()
+        return self.at(radius * self.quantile(share), radius=radius)
 
     def signs(self, labels: NDArray) -> NDArray[np.float64]:
         """1: sites are of f itself."""
@@ -168,24 +164,13 @@ class OrdinalLikelihood(Likelihood):
         return np.zeros(bounds.shape), np.zeros(len(mean))
 
     def slopes(
-        self,
-        labels: NDArray,
-        weight: NDArray,
-        mean: NDArray,
-        variance: NDArray,
-        covary: Callable[[NDArray], NDArray],
+        self, labels: NDArray, weight: NDArray, mean: NDArray, variance: NDArray, covary: Covary
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Gradient of the log evidence by the thresholds, and about its negative Hessian.
 
-        Parameters
-        ----------
-        labels, weight : ndarray of shape (n,)
-            Classes, and how many copies each counts for.
-        mean, variance : ndarray of shape (n,)
-            Of the outputs, in the cavities of expectation propagation or around the mode.
-        covary : callable
-            Takes a vector of shape (n,), and multiplies it with the covariance of the outputs: they
-            follow the thresholds, which bends the evidence less than it would be bent alone.
+        ``mean`` and ``variance`` are those of the outputs, in the cavities of expectation
+        propagation or around the mode. ``covary`` multiplies a vector with the covariance of all
+        outputs: they follow the thresholds, so that the evidence is bent less.
         """
         bounds, v = self.bounds(labels), variance * self.has_cavities
         first, second = self.by_bounds(bounds, mean, self.spread(v))
@@ -213,24 +198,16 @@ class OrdinalLikelihood(Likelihood):
 
     def gathered(self, labels: NDArray, by_bounds: NDArray) -> NDArray[Any]:
         """Sums of derivatives by each threshold."""
-        size = self.n_classes + 1
-        low, high = (np.bincount(labels + side, by_bounds[:, side], size) for side in (0, 1))
-        return (low + high)[1:-1]
+        sides = [np.bincount(labels + k, by_bounds[:, k], self.n_classes + 1) for k in (0, 1)]
+        return (sides[0] + sides[1])[1:-1]
 
-    def adapted(
-        self,
-        labels: NDArray,
-        weight: NDArray,
-        mean: NDArray,
-        variance: NDArray,
-        covary: Callable[[NDArray], NDArray],
-        enough: float,
-    ) -> Self | None:
+    def adapted(self, labels: NDArray, weight: NDArray, *how: Any) -> Self | None:
         """With better thresholds by one step of Newton's method; None if it would be short.
 
-        It is measured in standard deviations. See :meth:`slopes` for the other parameters.
+        The last argument says how short, in standard deviations; all others as in :meth:`slopes`.
         """
-        gradient, bend = self.slopes(labels, weight, mean, variance, covary)
+        *moments, enough = how
+        gradient, bend = self.slopes(labels, weight, *moments)
         every = np.arange(self.n_classes)  # one more label, spread over all classes
         radius, share = np.full(len(every), self.radius), np.full(len(every), 1 / len(every))
         first, second = self.by_bounds(self.bounds(every), 0 * radius, radius)
@@ -244,9 +221,7 @@ class OrdinalLikelihood(Likelihood):
         longest *= 0.5 if before < 0 else 2.0 if before > 0 else 1.0  # it turns round, or goes on
         shrinks = np.max(-np.diff(step) / np.diff(self.thresholds), initial=SHRINKS) / SHRINKS
         step /= max(shrinks, np.abs(step).max() / longest)
-        better = self.at(self.thresholds + step)
-        better.step = step
-        return better
+        return self.at(self.thresholds + step, step=step)
 
     def information(self, mean: NDArray, variance: NDArray) -> NDArray[np.float64]:
         """Entropy of the predictive label less the expected entropy given f, by quadrature."""
@@ -265,13 +240,9 @@ class OrdinalLikelihood(Likelihood):
         score = (mean - self.thresholds) / self.spread(variance)
         none = mean * 0.0
         above, below = self.onnx_log(score), self.onnx_log(-score)
-        tails = (
-            (none.beside(above), above.beside(none - FAR)),
-            (below.beside(none), (none - FAR).beside(below)),
-        )
-        by_above, by_below = (
-            one + (1.0 - (other - one).exp()).at_least(TINY).log() for one, other in tails
-        )
+        more, less = (none.beside(above), below.beside(none))  # logarithms of both tails
+        by_above = more + (1.0 - (above.beside(none - FAR) - more).exp()).at_least(TINY).log()
+        by_below = less + (1.0 - ((none - FAR).beside(below) - less).exp()).at_least(TINY).log()
         is_high = ((none + FAR).beside(score) + score.beside(none - FAR)).is_positive()
         log_p = is_high * by_below + (1.0 - is_high) * by_above
         return score, log_p, log_p
@@ -284,8 +255,8 @@ class OrdinalLikelihood(Likelihood):
         """Raise an error if the stored attributes are invalid."""
         finite(self.thresholds, "t")
         need((np.diff(self.thresholds) >= 0).all(), "its thresholds are not ascending")
-        number(self.noise, 0)
-        number(self.radius, 0)
+        for scale in (self.noise, self.radius):
+            number(scale, 0)
 
 
 class OrdinalProbitLikelihood(OrdinalLikelihood):
