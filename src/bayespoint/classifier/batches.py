@@ -16,7 +16,7 @@ from scipy import sparse
 
 from bayespoint import _core
 from bayespoint.classifier.attributes import facts_of
-from bayespoint.classifier.calibration import expected_scores
+from bayespoint.classifier.calibration import expected_scores, label_scores
 from bayespoint.classifier.fitting import new_seed, train, with_engine
 from bayespoint.classifier.inputs import validated
 from bayespoint.classifier.model import Model
@@ -134,10 +134,13 @@ def learn_from_stream(
     posterior = learn_rows(stream.engine, posterior, X, stream.constant, targets)
     # What was predicted is kept here: the posterior itself may learn from the next batch.
     coding, log_probability = before.coding, posterior.left_out_log_probability
+
+    def predicted() -> NDArray:
+        return coding.probabilities(*coding.left_out(log_probability, codes))
+
     facts = {
-        "expected_scores": lambda: expected_scores(
-            coding.probabilities(*coding.left_out(log_probability, codes)), codes
-        ),
+        "expected_scores": lambda: expected_scores(predicted(), codes),
+        "label_scores": lambda: label_scores(predicted(), codes),
         "left_out_error": lambda: model.fact("expected_scores")["error"].value,
     }
     run = Run("sweeps", 1, SINGLE_PASS, seconds=time.perf_counter() - began)

@@ -191,7 +191,7 @@ class OrdinalLikelihood(Likelihood):
 
     def bend(
         self, labels: NDArray, weight: NDArray, second: NDArray, both: NDArray
-    ) -> NDArray[np.float64]:
+    ) -> NDArray[Any]:
         """Sums of negative second derivatives by all pairs of thresholds."""
         beside = np.diag(np.bincount(labels, weight * both, self.n_classes)[1:-1], 1)
         return -np.diag(self.gathered(labels, weight[:, None] * second)) - beside - beside.T

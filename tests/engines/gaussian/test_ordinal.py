@@ -13,10 +13,11 @@ from bayespoint.engines import ExpectationPropagation, LaplaceApproximation, Req
 from bayespoint.engines.base import Progress
 from bayespoint.engines.gaussian.evidence_gradient import evidence_gradient
 from bayespoint.engines.gaussian.gaussians import WeightGaussian
-from bayespoint.engines.gaussian.logistic import LogisticMode
+from bayespoint.engines.gaussian.modes import LogisticMode
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.engines.gaussian.sites import Sites
-from bayespoint.engines.gaussian.sweeps import Sweeps, iterate
+from bayespoint.engines.gaussian.sweeps import Sweeps
+from bayespoint.engines.gaussian.tasks import iterate
 from bayespoint.kernels import RadialKernel
 from bayespoint.likelihoods import OrdinalLogisticLikelihood, OrdinalProbitLikelihood
 from bayespoint.spaces import Coordinates, ProcessSpace
@@ -44,7 +45,7 @@ def sites_at(Z, labels, thresholds, weight=None, noise=0.8, scale=1.5):
     likelihood = OrdinalProbitLikelihood(np.asarray(thresholds, float), noise)
     sites = Sites(WeightGaussian(space, prior), labels, weight, likelihood)
     sweeps = Sweeps.of(engine, sites, in_turn=True)
-    iterate(engine, [sweeps], lambda: False)
+    iterate([sweeps], engine, lambda: False)
     assert not sweeps.reason
     return sites
 
