@@ -83,6 +83,10 @@ class Value:
         """Sums along an axis, which is kept with one entry or dropped."""
         return self.graph.add("ReduceSum", self, np.array([axis]), keepdims=int(keep))
 
+    def largest(self) -> Value:
+        """The largest entry of each row."""
+        return self.graph.add("ReduceMax", self, axes=[1])
+
     def beside(self, other: Value) -> Value:
         """The columns of another value after these."""
         return join([self, other])
