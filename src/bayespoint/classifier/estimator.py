@@ -134,14 +134,12 @@ class BayesPointClassifier(FittedAttributes, ClassifierMixin, CallbackSupport, N
         not in the dict are those of the classifier, but for a temperature of 1.
     decision : {"bayes_point", "vote", "median"}, default="bayes_point"
         Whether predictions and probabilities follow the mean of the weights or the majority vote of
-        the classifiers. The vote is the Bayes-optimal decision, but not itself a linear classifier.
-        "median" predicts the median of ordered classes, which has the least absolute error.
+        the classifiers, the Bayes-optimal decision. "median" is that of ordered classes.
     multi_class : {"auto", "joint", "one_vs_rest", "ordinal"} or list of labels, default="auto"
         Whether several classes have one posterior, in which the label is the class of the largest
-        noisy output (engines "ep" and "laplace"), or one each against the rest. "ordinal" is for
-        ordered classes, such as grades: one output with thresholds between the classes (engines
-        "ep" and "laplace"). The order is that of numbers or of pandas' ordered categories; a list
-        of all labels, from the lowest to the highest, gives that of text.
+        noisy output (engines "ep" and "laplace"), or one each against the rest. "ordinal": ordered
+        classes have one output, with thresholds between them (same engines). The order is that of
+        numbers, of pandas' ordered categories, or of a list of all labels, the lowest first.
     fit_intercept : bool, default=True
         Add a constant feature to ``kernel="linear"``, and to the kernels of "auto". Others ignore
         it; ``poly`` has a constant through ``coef0``.
