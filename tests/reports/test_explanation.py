@@ -165,5 +165,5 @@ def test_display_and_errors():
     display = ExplanationDisplay(explain(clf, X[:1])[0]).plot(n_features=3)
     assert len(display.ax_.patches) == 3
     assert "p = " in display.ax_.get_title()
-    with pytest.raises(TypeError, match="explain needs a BayesPointClassifier"):
+    with pytest.raises(TypeError, match="needs a BayesPointClassifier"):
         explain(LogisticRegression(max_iter=1000).fit(X, Y), X)

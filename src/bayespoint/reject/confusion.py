@@ -100,11 +100,8 @@ class RejectionConfusionDisplay:
         cls, estimator: SelectiveClassifier, X: Any, y: ArrayLike, *, ax: Axes | None = None
     ) -> RejectionConfusionDisplay:
         """Plot the matrix of a fitted :class:`SelectiveClassifier` on test data."""
-        reject_label = estimator.reject_label_
-        answers = estimator.predict(X)
-        return cls.from_predictions(
-            y, answers, classes=estimator.classes_, reject_label=reject_label, ax=ax
-        )
+        labels: Any = {"classes": estimator.classes_, "reject_label": estimator.reject_label_}
+        return cls.from_predictions(y, estimator.predict(X), **labels, ax=ax)
 
     @classmethod
     def from_predictions(

@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from bayespoint.classifier import label_sets as of_model
 from bayespoint.classifier.label_sets import LabelSets
 from bayespoint.tools.arrays import to_numpy
 from bayespoint.tools.checks import new_points
-from bayespoint.tools.pipelines import split_pipeline
 
 
 def label_sets(
@@ -91,14 +89,8 @@ def label_sets(
     >>> sets.method, sets.is_exact
     ('full', True)
     """
-    check_is_fitted(clf)
-    parts = split_pipeline(clf)
+    parts = of_model.machine_of(clf)
     classifier = parts.last
-    if not hasattr(classifier, "model_"):
-        raise TypeError(
-            "Sets of labels need a BayesPointClassifier, alone or as the last step of a pipeline. "
-            f"Got {classifier!r} instead."
-        )
     if calibration is not None:
         calibration = (np.asarray(parts.transform(calibration[0])), calibration[1])
     model = classifier.model_

@@ -31,11 +31,11 @@ def sets(report: Report) -> str:
             return ""
         seen = float(answers.weight @ of_class(found, answers.truth)) / answers.total
         sizes = found.sum(axis=1)
-        shares = (float(answers.weight @ (sizes == k)) / answers.total for k in (0, 1))
-        rows.append([
-            percent(coverage, 0), percent(seen), in_percent(score_interval(seen, answers.total)),
-            number(float(answers.weight @ sizes) / answers.total), *map(percent, shares),
-        ])  # fmt: skip
+        mean, *shares = (float(answers.weight @ k) / answers.total for k in
+                         (sizes, sizes == 0, sizes == 1))  # fmt: skip
+        interval = in_percent(score_interval(seen, answers.total))
+        shown = [percent(coverage, 0), percent(seen), interval, number(mean), *map(percent, shares)]
+        rows.append(shown)
     heads = ["wanted", "observed", "95 % interval", "mean size", "empty", "one label"]
     words = (
         "Sets of the labels that cannot be ruled out, from leave-one-out predictions of the "

@@ -10,17 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.special import entr, logit
-from sklearn.utils.validation import check_is_fitted
 
-from bayespoint.classifier.estimator import BayesPointClassifier
+from bayespoint.classifier.label_sets import machine_of, members
 from bayespoint.classifier.model import Model
-from bayespoint.posteriors import MixturePosterior
 from bayespoint.reports.examples import column_names, short
 from bayespoint.tools.arrays import to_host
 from bayespoint.tools.checks import new_points
 from bayespoint.tools.extras import axes_or_new
 from bayespoint.tools.numbers import TINY
-from bayespoint.tools.pipelines import n_rows, split_pipeline, take
+from bayespoint.tools.pipelines import n_rows, take
 from bayespoint.tools.plots import BLUE, INK, VERMILION
 
 if TYPE_CHECKING:
@@ -205,14 +203,8 @@ def explain(
     >>> int(one.label), one.novelty < 0.02
     (1, True)
     """
-    check_is_fitted(clf)
-    parts = split_pipeline(clf)
+    parts = machine_of(clf)
     machine = parts.last
-    if not isinstance(machine, BayesPointClassifier):
-        raise TypeError(
-            "explain needs a BayesPointClassifier, alone or as the last step of a pipeline. "
-            f"Got {machine!r} instead."
-        )
     model: Model = machine.model_
     X = X if hasattr(X, "shape") else np.asarray(X)
 
@@ -237,17 +229,13 @@ def explain(
     p = model.predict_proba(points)
     found = []
     for i, code in enumerate(p.argmax(axis=1).tolist()):
-        drawn = drawn_probabilities(model, points[i : i + 1], random_state)
+        point = points[i : i + 1]
+        drawn = drawn_probabilities(model, point, random_state)
         low, high = np.quantile(drawn[:, code], ENDS).tolist()
-        inner = float(entr(drawn).sum(axis=1).mean())
-        total = float(entr(drawn.mean(axis=0)).sum())
-        found.append(
-            Explanation(
-                model.classes[code], float(p[i, code]), (low, high), inner, max(total - inner, 0.0),
-                far[i], pushes(clf, take(X, [i]), code, names, typical),
-                voices(model, points[i : i + 1], code),
-            )
-        )  # fmt: skip
+        inner, total = entr(drawn).sum(axis=1).mean(), entr(drawn.mean(axis=0)).sum()
+        numbers = float(p[i, code]), (low, high), float(inner), max(float(total - inner), 0.0)
+        reasons = pushes(clf, take(X, [i]), code, names, typical), voices(model, point, code)
+        found.append(Explanation(model.classes[code], *numbers, far[i], *reasons))
     return found
 
 
@@ -309,18 +297,15 @@ def pushes(clf: Any, row: Any, code: int, names: list[str], typical: Sequence[An
 
 def voices(model: Model, points: NDArray, code: int) -> list[Voice]:
     """What each training row adds to the output of one row, the largest first."""
-    posterior: Any = model.posterior
-    parts = [(1.0, model.space, posterior)]
-    if isinstance(posterior, MixturePosterior):
-        parts = list(zip(posterior.weights, model.space.spaces, posterior.members, strict=True))
-    if model.training is None or any(getattr(one, "messages", None) is None for *_, one in parts):
+    parts = members(model)
+    if model.training is None or any(getattr(one[2], "messages", None) is None for one in parts):
         return []
     problem = model.training[1]
     scaled = points if model.scaling is None else model.scaling.transform(points)
     task = 0 if model.coding.n_tasks == 1 else code
     sign = -1.0 if model.coding.n_tasks == 1 and code == 0 else 1.0
     total = np.zeros(len(problem.codes))
-    for weight, space, member in parts:
+    for weight, space, member, _ in parts:
         Z, (h, r) = space.transform(problem.points), member.messages
         f = Z @ member.mean
         force = h - r * f
@@ -330,10 +315,9 @@ def voices(model: Model, points: NDArray, code: int) -> list[Voice]:
         pull, mean = Z.T @ force[:, task], member.mean[:, task]
         scale = (mean @ mean) / max(float(mean @ pull), 1e-300)  # of the prior: mean = scale pull
         total += weight * sign * scale * force[:, task] * (Z @ space.transform(scaled)[0])
-    order = np.argsort(-total, kind="stable")
-    labels = model.classes[problem.codes]
-    rows = np.flatnonzero(problem.given)
-    return [Voice(int(rows[i]), labels[i], float(total[i])) for i in order]
+    labels, rows = model.classes[problem.codes], np.flatnonzero(problem.given)
+    told = map(Voice, rows.tolist(), labels, total.tolist())
+    return sorted(told, key=lambda one: -one.weight)
 
 
 @dataclass(eq=False, repr=False)

@@ -10,13 +10,8 @@ from sklearn.utils import check_consistent_length
 
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.engines import get_engine
-from bayespoint.reject import (
-    SCORES,
-    RejectionCurve,
-    SelectiveClassifier,
-    estimator_outputs,
-    rejection_confusion,
-)
+from bayespoint.reject import SCORES, RejectionCurve, SelectiveClassifier, estimator_outputs
+from bayespoint.reject.confusion import rejection_confusion
 from bayespoint.reject.labels import encode
 from bayespoint.reports.answers import Answers, share
 from bayespoint.reports.costs import check_costs
@@ -121,6 +116,7 @@ def measure_refusals(
 ) -> Selective:
     """Rejection rate at the classifier's own threshold, and accuracy on the accepted points."""
     accepted = confidence >= selective.threshold_
+    shown, n = np.where(accepted, answers.predicted, -1), answers.probabilities.shape[1]
     kept = float(answers.weight @ accepted)
     accuracy = share(answers.weight @ (accepted & answers.right), kept) if kept else None
     return Selective(
@@ -132,11 +128,7 @@ def measure_refusals(
         guarantee=getattr(selective, "guarantee_", None),
         calibration_curve=getattr(selective, "rejection_curve_", None),
         confusion=rejection_confusion(
-            answers.truth,
-            np.where(accepted, answers.predicted, -1),
-            classes=range(answers.probabilities.shape[1]),
-            reject_label=-1,
-            sample_weight=answers.weight,
+            answers.truth, shown, classes=range(n), reject_label=-1, sample_weight=answers.weight
         ),
     )
 

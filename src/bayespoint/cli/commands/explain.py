@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -50,12 +50,11 @@ def explain(
     with notes.progress("explaining"), model_errors(model):
         places = [one - 1 for one in chosen]
         found = explain_rows(read.pipeline, frame.iloc[places], training=known)
-    rows, lines = [], []
-    for number, one in zip(chosen, found, strict=True):
-        told = asdict(one) | {"features": [push._asdict() for push in one.features]}
-        told = told | {"voices": [], "novelty": one.novelty if training is not None else None}
-        rows.append(plain({"row": number, **told}))
-        words = str(one).splitlines()
-        shown = [line for line in words if training is not None or "novelty" not in line[:8]]
-        lines.append("\n".join([f"row {number}", *shown]))
-    notes.end({"rows": rows}, *lines)
+    if training is None:  # of a row that is in the table itself
+        found = [replace(one, novelty=None) for one in found]
+    named = list(zip(chosen, found, strict=True))
+    rows = [
+        {"row": number, **vars(one), "features": [push._asdict() for push in one.features]}
+        for number, one in named
+    ]
+    notes.end(plain({"rows": rows}), *(f"row {number}\n{one}" for number, one in named))

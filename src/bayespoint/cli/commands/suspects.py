@@ -54,16 +54,14 @@ def suspects(
     }).iloc[found.order]  # fmt: skip
     if out is not None:
         write_table(table, out, for_spreadsheet=for_spreadsheet)
-    n_suspect = int(found.is_suspect.sum())
-    document = {
-        "out": None if out is None else str(out), "rows": len(table), "suspect": n_suspect,
-        "flip_rate": found.flip_rate, "first": table.head(n).to_dict("list"),
-    }  # fmt: skip
+    n_suspect, head = int(found.is_suspect.sum()), table.head(n)
+    document = {"out": out and str(out), "rows": len(table), "suspect": n_suspect}
+    document |= {"flip_rate": found.flip_rate, "first": head.to_dict("list")}
     lines = [
         (str(one.row), str(one.label), str(one.suggested), f"{one.p_label:.3f}", f"{one.score:.1f}")
-        for one in table.head(n).itertuples(index=False)
+        for one in head.itertuples(index=False)
     ]
     shown = NumbersTable(["row", "label", "suggested", "p of label", "evidence"], lines)
     end = [f"{count(n_suspect, 'suspect label')} among {len(table)}."]
-    notes.end(document, shown, *end, *([] if out is None else [written_to(out)]),
-              to_stderr=out == STDOUT)  # fmt: skip
+    end += [] if out is None else [written_to(out)]
+    notes.end(document, shown, *end, to_stderr=out == STDOUT)
