@@ -47,7 +47,7 @@ def answer(method: Callable[..., Any]) -> Callable[..., Any]:
             model = replace(model, decision=self.decision)
         if not isinstance(X, np.ndarray) or self.device is not None:
             return like(X, method(model, points_elsewhere(self, X), *args, **kwargs))
-        points = new_points(self, X, accepts_sparse=model.accepts_sparse)
+        points = new_points(self, X, accepts_sparse=model.accepts_sparse, table=model.table)
         return method(model, points, *args, **kwargs)
 
     return of_classifier
@@ -145,6 +145,11 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
         Seed of the engine. Equal seeds give equal results.
     verbose : int, default=0
         Write progress to standard error; see also ``tools.monitor`` and ``set_callbacks``.
+    categorical_features : "from_dtype", array-like of bool, int or str, or None
+        Which columns of X are categories: those of a data frame whose type is category, text or
+        bool (the default), or a mask, indices or names. A category has one distance between all of
+        its levels, one width and one effect for each level; levels that are new in ``predict``
+        differ from all others and have no effect. See :doc:`/how-to/tables`.
 
     Attributes
     ----------
@@ -252,6 +257,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
     n_jobs: int | None = None
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
+    categorical_features: ArrayLike | str | None = "from_dtype"
 
     @with_callbacks
     def fit(
@@ -264,11 +270,12 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
 
         Parameters
         ----------
-        X : array-like, tensor or sparse array of shape (n_samples, n_features)
-            Training points, float32 or float64. With ``kernel="precomputed"``: the kernel matrix,
-            of shape (n_samples, n_samples). Sparse input needs a linear kernel and an engine that
-            supports it, and is never made dense. If the engine is given by name, such as ``"ep"``,
-            a form of it that supports sparse rows is chosen, with a warning. Or
+        X : array-like, data frame, tensor or sparse array of shape (n_samples, n_features)
+            Training points, float32 or float64, or a data frame of pandas or Polars with numbers
+            and categories. Missing cells are NaN or None. With ``kernel="precomputed"``: the kernel
+            matrix, of shape (n_samples, n_samples). Sparse input needs a linear kernel and an
+            engine that supports it, and is never made dense. If the engine is given by name, such
+            as ``"ep"``, a form of it that supports sparse rows is chosen, with a warning. Or
             :class:`~bayespoint.rows.Blocks`, which are read a block at a time, and bring labels
             and weights with them; a memory-mapped array that is too large for memory is read so,
             too, with a linear kernel.
@@ -368,6 +375,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
         if not isinstance(self.kernel, str) or self.kernel not in ALWAYS_DENSE:
             tags.input_tags.pairwise, tags.input_tags.sparse = input_tags(self)
         return tags

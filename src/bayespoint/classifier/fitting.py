@@ -50,12 +50,14 @@ def pose(
     """
     engine = parameters.make_engine(X)
     parameters.check_device(X, engine)
-    points, labels = validated(
-        classifier, X, y, parameters.takes_sparse(engine), reset=reset, space=engine.device_space
-    )
+    points, labels, table = validated(
+        classifier, X, y, parameters.takes_sparse(engine), reset=reset, space=engine.device_space,
+        table=None if reset else classifier.model_.table,
+    )  # fmt: skip
     is_matrix = parameters.make_kernel().is_precomputed
     given = (points, labels, to_numpy(sample_weight), parameters.class_weight)
-    problem = with_engine(parameters, Problem.pose(*given, precomputed=is_matrix), engine)
+    problem = replace(Problem.pose(*given, precomputed=is_matrix), table=table)
+    problem = with_engine(parameters, problem, engine)
     standardize = parameters.standardize
     if not (parameters.chooses(engine) if standardize == "auto" else standardize):
         return problem
@@ -64,7 +66,7 @@ def pose(
             "standardize=True needs features in a dense array: a kernel matrix has no "
             "features, and sparse ones would become dense. Set standardize=False."
         )
-    scaling = Scaling.of(to_numpy(problem.points), problem.weight)
+    scaling = Scaling.of(to_numpy(problem.points), problem.weight, problem.block)
     return replace(problem, points=scaling.transform(problem.points), scaling=scaling)
 
 
@@ -188,6 +190,7 @@ def learn(
         parameters.takes_sparse(engine),
         parameters.decision,
         seed,
+        table=problem.table,
     )
     return with_losses(parameters, model, problem, before)
 

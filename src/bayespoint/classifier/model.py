@@ -16,6 +16,7 @@ from bayespoint.engines import Run
 from bayespoint.gpu.devices import memory_errors_in_words
 from bayespoint.kernels import Kernel
 from bayespoint.posteriors import Posterior
+from bayespoint.spaces.columns import Columns
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.arrays import product
 
@@ -43,7 +44,7 @@ class Model:
     run : Run
         How the fit went.
     n_features : int
-        Number of features.
+        Number of features; each level of a category is one.
     scaling : Scaling or None
         Of the features, before they are transformed.
     columns : ndarray of int or None
@@ -61,6 +62,8 @@ class Model:
     facts : dict of str
         What else the fit has found, by the name of the classifier's attribute without the
         underscore. A function stands for a value that is computed when it is first read.
+    table : Columns or None
+        How rows of a table become features, before they are scaled. The classifier applies it.
     stream : object
         What the next batch of a stream need not compute again; it is not stored.
 
@@ -89,6 +92,7 @@ class Model:
     fingerprint: tuple | None = None
     losses: NDArray[np.float64] | None = None
     facts: dict[str, Any] = field(default_factory=dict)
+    table: Columns | None = None
     stream: Any = None
 
     @property

@@ -28,6 +28,7 @@ from bayespoint.classifier.calibration import Estimate
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.classifier.model import Model
 from bayespoint.reject import Guarantee, RejectionCurve, SelectiveClassifier
+from bayespoint.spaces.columns import Columns
 from bayespoint.spaces.scaling import Scaling
 
 # Public module -> classes. Files name a class by this module and its name, so neither may change.
@@ -70,6 +71,7 @@ MODULES: dict[str, tuple[type, ...]] = {
     ),
     "bayespoint.reject": (Guarantee, RejectionCurve, SelectiveClassifier),
     "bayespoint.scaling": (Scaling,),
+    "bayespoint.columns": (Columns,),
     "sklearn.compose": (ColumnTransformer, make_column_selector),
     "sklearn.decomposition": (PCA,),
     "sklearn.feature_extraction": (FeatureHasher,),

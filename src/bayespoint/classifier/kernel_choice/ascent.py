@@ -57,10 +57,12 @@ def most_evident(
     targets = targets[:, some]
     engine = clone(engine).set_params(**ROUGH)
     kernel = clone(candidate.kernel)
-    start = np.log(np.concatenate([np.atleast_1d(read(kernel, name)) for name in candidate.free]))
+    full = np.log(np.concatenate([np.atleast_1d(read(kernel, name)) for name in candidate.free]))
+    place = places(kernel, candidate)
+    start = full[np.unique(place, return_index=True)[1]]
 
     def evidence(z: NDArray) -> tuple[float, NDArray]:
-        write(kernel, candidate.free, np.exp(z))
+        write(kernel, candidate.free, np.exp(z[place]))
         fitted = kernel.fitted(points)
         space = engine.space(fitted).fit(points)
         posterior, _ = engine.run(space, targets, Request(sample_weight=weight, n_jobs=n_jobs))
@@ -70,12 +72,23 @@ def most_evident(
         away = (z - start) / candidate.spread
         value = posterior.log_evidence.sum() - 0.5 * away @ away
         slope = np.concatenate([np.atleast_1d(slopes[name]) for name in candidate.free])
-        return value, slope - away / candidate.spread
+        return value, np.bincount(place, slope) - away / candidate.spread
 
     bounds = start - FURTHEST, start + FURTHEST
     found = climb(evidence, start, *bounds, enough=SMALL_GAIN, max_calls=MOST_FITS, until=until)
-    write(kernel, candidate.free, np.exp(found.x))
+    write(kernel, candidate.free, np.exp(found.x[place]))
     return kernel
+
+
+def places(kernel: Kernel, candidate: Candidate) -> NDArray[np.intp]:
+    """Which free number each entry of the parameters is: one for all features of a block."""
+    found, n = [], 0
+    for name in candidate.free:
+        size = np.size(read(kernel, name))
+        is_shared = candidate.block is not None and size == len(candidate.block) > 1
+        found.append(n + (candidate.block if is_shared else np.arange(size)))
+        n = int(found[-1].max()) + 1
+    return np.concatenate(found)
 
 
 def read(kernel: Kernel, name: str) -> Any:

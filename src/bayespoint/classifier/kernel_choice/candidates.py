@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayespoint.kernels import ConstantKernel, Kernel, PolynomialKernel, RadialKernel, SumKernel
 
@@ -15,6 +16,8 @@ POINTS_TO_LEARN = 10  # points from which scales are learned
 FEW_POINTS = 200
 POINTS_A_FEATURE = 5  # points for each feature from which widths of features are learned
 SPREAD = 1.5  # standard deviation of the logarithms of widths and scales, before any label
+
+WIDE, LARGE = 0.3, 10.0  # usual gamma times columns, and variance, of kernels of categories
 
 # A basis of 200 to 500 points gave the log-loss of all points to a percent on six of seven sets, in
 # a tenth of the time; where classes are many and clean, more is better.
@@ -37,6 +40,8 @@ class Candidate(NamedTuple):
         Standard deviation of their logarithms before any label is seen, around the start.
     in_halves : bool
         Whether the parameters are learned from each half of the points, or once from all.
+    block : ndarray of int, or None
+        The block of each feature; the features of a block have the same width.
     """
 
     name: str
@@ -44,17 +49,20 @@ class Candidate(NamedTuple):
     free: tuple[str, ...] = ()
     spread: float = np.inf
     in_halves: bool = True
+    block: NDArray[np.intp] | None = None
 
 
 def candidates(
-    n_points: int, n_features: int, gamma: Any, *, learns: bool, constant: bool
+    n_points: int, block: NDArray[np.intp], gamma: Any, *, learns: bool, constant: bool
 ) -> list[Candidate]:
-    """The candidates for so many points and features.
+    """The candidates for so many points and columns.
 
     Parameters
     ----------
-    n_points, n_features : int
+    n_points : int
         Size of the training set.
+    block : ndarray of int, shape (n_features,)
+        The block of each feature: the levels of a category are one, and each number.
     gamma : float, array or None
         The gamma that was asked for; None: 1 / n_features, or learned.
     learns : bool
@@ -62,6 +70,7 @@ def candidates(
     constant : bool
         Whether there is a constant feature.
     """
+    n_features = int(block.max()) + 1  # a category counts as one
     width = 1 / n_features if gamma is None else gamma
     linear = PolynomialKernel(coef0=float(constant))
     radial = RadialKernel(gamma=width)
@@ -76,11 +85,27 @@ def candidates(
     else:
         found.append(Candidate(name, kernel, scales))
     if gamma is None and n_points >= POINTS_A_FEATURE * n_features and n_features > 1:
-        widths = RadialKernel(gamma=np.full(n_features, 1 / n_features))
+        widths = RadialKernel(gamma=np.full(len(block), 1 / n_features))
         kernel = with_linear(widths, n_features, constant)
         free = (*scales, "terms__0__gamma")
-        found.append(Candidate("a width for each feature", kernel, free, SPREAD))
+        if n_features == len(block):
+            found.append(Candidate("a width for each feature", kernel, free, SPREAD))
+        else:
+            found += of_categories(block, n_features, constant)
     return found
+
+
+def of_categories(block: NDArray[np.intp], n_columns: int, constant: bool) -> list[Candidate]:
+    """A width for each column of a table with categories.
+
+    Without a linear part, whose effects would have one scale in all columns: on ``dna`` its
+    evidence leaves no signal to the widths, and the log-loss is .19 instead of .13.
+    """
+    radial = RadialKernel(gamma=np.full(len(block), WIDE / n_columns))
+    terms: list[Kernel] = [radial, *[ConstantKernel()] * constant]
+    kernel = SumKernel(terms, weights=[LARGE, 1.0][: len(terms)])
+    free = (*(f"weights__{i}" for i in range(len(terms))), "terms__0__gamma")
+    return [Candidate("a width for each column", kernel, free, SPREAD, block=block)]
 
 
 def basis_size(n_points: int, n_tasks: int) -> int | None:

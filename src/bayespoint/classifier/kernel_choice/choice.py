@@ -111,10 +111,10 @@ def choose(parameters: Parameters, problem: Problem, seed: int, train: Train) ->
     """
     clock = Clock(parameters.max_time)
     learns = isinstance(problem.engine.prior_scale, str)
-    n_points, n_features = problem.points.shape
+    n_points = len(problem.points)
     gamma = None if isinstance(parameters.gamma, str) else parameters.gamma
     considered = candidates(
-        n_points, n_features, gamma, learns=learns, constant=parameters.fit_intercept
+        n_points, problem.block, gamma, learns=learns, constant=parameters.fit_intercept
     )
     temperature = parameters.temperature
     any_engine = (parameters.engine, parameters.ridge, temperature) == ("auto", 0, "auto")

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
+import pandas as pd
 import typer
 from sklearn.pipeline import Pipeline
 
@@ -20,7 +21,7 @@ from bayespoint.cli.options import option
 from bayespoint.cli.output.errors import bad_data, bad_usage
 from bayespoint.cli.output.messages import Notes, count, joined, share
 from bayespoint.cli.output.printing import facts
-from bayespoint.cli.pipelines import make_classifier, make_model
+from bayespoint.cli.pipelines import make_classifier, make_model, selected, with_table
 from bayespoint.cli.summaries import count_correct, describe, engine_of, training_lines
 from bayespoint.cli.tables.blocks import TableBlocks, is_too_large, learn_columns, prepared
 from bayespoint.cli.tables.reading import open_blocks, reading_errors
@@ -191,7 +192,9 @@ def train_in_blocks(
                         correct += count_correct(fitted, X, y)
     except (BlockError, BlocksChangedError, CheckpointError) as error:
         bad_data(f"{data}: {error}")
-    pipeline = Pipeline([("columns", table.transformer), ("machine", fitted)])
+    fitted = with_table(fitted, table.table, table.scaling)
+    kept = selected(table.kinds).fit(pd.DataFrame({name: [0.0] for name in table.kinds}))
+    pipeline = Pipeline([("columns", kept), ("machine", fitted)])
     return Trained(pipeline, table, table.columns, correct, time.perf_counter() - started)
 
 
