@@ -137,7 +137,7 @@ def figure(folder: Path, content: Mapping[str, Any], place: str) -> str:
         f"<strong>{text(title)}.</strong> {text(content['caption'])} "
         f'<a href="{file}.png">PNG</a> <a href="{file}.json">JSON</a>'
     )
-    return html.figure(html.png_address(path.read_bytes()), title, caption)
+    return html.figure(html.data_address("png", path.read_bytes()), title, caption)
 
 
 def table(content: Mapping[str, Any]) -> str:

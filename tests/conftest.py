@@ -3,9 +3,14 @@
 from hypothesis import settings
 from tests.helpers.timing import is_slow, slow_tests
 
+from bayespoint._core.compiler import Compilations
+
 # The same examples in every run: a failure then belongs to a change, and can be repeated.
 settings.register_profile("fixed", derandomize=True, deadline=None)  # nor does a busy machine fail
 settings.load_profile("fixed")
+
+# What is written must not depend on whether code was compiled before.
+Compilations.has_told = True
 
 
 def pytest_collection_modifyitems(items):

@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import json
 import os
 import pickle
 import shutil
@@ -292,3 +293,61 @@ def test_where_no_cache_can_be_written_functions_are_compiled_all_the_same(monke
 
     assert double(21) == 42
     assert calls == [{"cache": True, "nogil": True}, {"nogil": True}]
+
+
+# Interrupts while code is compiled ----------------------------------------------------------------
+
+INTERRUPTED = """
+import json, os, signal, sys, threading
+import numpy as np
+from numba.core import event
+from bayespoint import BayesPointClassifier
+from bayespoint.tools.monitor import Monitor, watch
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+X = np.random.default_rng(0).normal(size=(40, 3))
+clf = BayesPointClassifier(kernel="linear", engine="perceptron", random_state=0)
+
+class Interrupt(event.Listener):
+    passes = 0
+
+    def on_start(self, event):
+        self.passes += 1
+        if self.passes in (3, 30):  # a signal that arrives during a pass
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def on_end(self, event):
+        pass
+
+class Told(Monitor):
+    messages = []
+
+    def tell(self, message):
+        self.messages.append(message)
+
+listener = Interrupt()
+event.register("numba:run_pass", listener)
+ends = []
+with watch(Told()):
+    for _ in range(3):
+        try:
+            ends.append(clf.fit(X, X[:, 0] > 0).coef_.tolist())
+        except KeyboardInterrupt:
+            ends.append(listener.passes)
+print(json.dumps([ends, [words for words in Told.messages if "compil" in words]]))
+"""
+
+
+def test_a_compilation_can_be_left_and_says_that_it_goes_on(tmp_path):
+    """An interrupt ends it with the pass of the compiler, and the next fit is as ever."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", INTERRUPTED]
+    first, again = (
+        json.loads(subprocess.run(command, env=environment, check=True, stdout=-1).stdout)
+        for _ in range(2)
+    )
+    (early, late, coef), messages = first
+    assert early <= 4
+    assert late <= 31
+    assert messages == ["compiling; compiled code is kept for later fits"]
+    assert again[0][-1] == coef

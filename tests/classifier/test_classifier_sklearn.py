@@ -171,6 +171,7 @@ def test_heavy_points_pull():
 @pytest.mark.parametrize("verbose", [0, 1])
 def test_verbose_writes_to_standard_error_only(verbose, capfd):
     X, y, new = blobs()
+    machine(3).fit(X, y)  # compiles, which takes long enough for another line
     machine(3, verbose=verbose).fit(X, y).predict(new)
     out, err = capfd.readouterr()
     assert out == ""

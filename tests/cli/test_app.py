@@ -11,6 +11,7 @@ from tests.helpers.running import error_line, invoke, run_python
 
 from bayespoint import BayesPointClassifier, __version__, cli, save
 from bayespoint.active.strategies import STRATEGIES
+from bayespoint.cli import options
 from bayespoint.cli.app import COMMANDS, EXIT_CODES, flowing
 from bayespoint.cli.output.errors import ExitCode
 from bayespoint.cli.output.progress import ProgressMonitor
@@ -110,7 +111,9 @@ def test_help_shows_examples_and_exit_codes():
 LARGE = {"numpy", "scipy", "sklearn", "pandas", "numba", "matplotlib"}
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)]
+)
 def test_help_waits_for_no_large_library(arguments):
     script = (
         "import sys\nfrom bayespoint.cli import app\n"
@@ -124,6 +127,12 @@ def test_help_waits_for_no_large_library(arguments):
 
 
 def test_names_in_help_are_those_of_the_library():
+    assert ("auto", *sorted(ENGINES)) == options.ENGINE_NAMES
+    updated = [name for name, engine in sorted(ENGINES.items()) if engine.can_update]
+    assert (*updated,) == options.UPDATED_ENGINES
+    kernels = [name for name, make in NAMES.items() if not make().is_precomputed]
+    assert ("auto", *kernels) == options.KERNEL_NAMES
+    assert (*STRATEGIES,) == options.STRATEGY_NAMES
     train, query = (invoke(name, "--help").stdout for name in ("train", "query"))
     assert all(name in train for name in ("auto", *ENGINES))
     assert all((name in train) == (name != "precomputed") for name in NAMES)

@@ -8,11 +8,13 @@ import pytest
 
 import bayespoint
 from bayespoint import BayesPointClassifier
-from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
+from bayespoint.engines import ExpectationPropagation, FactorisedPropagation, LaplaceApproximation
+from bayespoint.engines.gaussian.joint.gaussians import WeightJoint, precisions
+from bayespoint.engines.gaussian.prior import GaussianPrior, IndependentPrior
 from bayespoint.exceptions import KernelError
 from bayespoint.gpu import devices
 from bayespoint.kernels import RadialKernel
-from bayespoint.spaces import BasisSpace, ProcessSpace
+from bayespoint.spaces import BasisSpace, Coordinates, ProcessSpace
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -81,6 +83,22 @@ def test_classes_together_have_the_fixed_point_of_the_cpu(name, params, device):
     assert np.isclose(here.left_out_error_, there.left_out_error_)
 
 
+def test_a_rate_far_above_the_others_loses_no_digits(device):
+    Z = rng.normal(size=(40, 3))
+    rate = rng.uniform(0.5, 2, size=(40, 3)) * [1e17, 1, 1]  # a sum of them is the first alone
+    prior = IndependentPrior([GaussianPrior(np.zeros(3), np.eye(3))] * 3)
+    found = []
+    for rows in (Z, torch.from_numpy(Z).to(device)):
+        gaussian = WeightJoint(Coordinates(rows), prior)
+        gaussian.renew(np.zeros((40, 3)), rate)
+        found.append((gaussian.log_determinant, gaussian.S))
+    for here, there in zip(*found, strict=True):
+        np.testing.assert_allclose(there, here, rtol=1e-9)
+    # Rates less the part that they share: a difference of large numbers, which loses all digits.
+    plain = rate[:, 0] - rate[:, 0] ** 2 / rate.sum(axis=1)
+    assert not np.allclose(plain, precisions(rate)[:, 0, 0], rtol=0.1)
+
+
 def test_a_named_linear_kernel_joins_classes_as_transform_tensors(device):
     here, there = (
         BayesPointClassifier(kernel="linear", engine="ep", device=where).fit(X, y)
@@ -115,8 +133,8 @@ def test_the_scale_of_the_largest_evidence(device):
 
 
 def test_what_stays_transform_tensors(device):
-    diagonal = ExpectationPropagation(covariance="diagonal")
-    with pytest.raises(ValueError, match="works on the CPU"):
+    diagonal = FactorisedPropagation()
+    with pytest.raises(ValueError, match="has no GPU path"):
         BayesPointClassifier(kernel="linear", engine=diagonal, device="cuda").fit(X, y)
     with pytest.raises(ValueError, match="Name a kernel"):
         BayesPointClassifier(device="cuda").fit(X, y)
@@ -220,7 +238,7 @@ def test_float64_points_are_not_rounded(device):
 
 
 def test_independent_weights_and_overflow(device):
-    diagonal = ExpectationPropagation(covariance="diagonal")
+    diagonal = FactorisedPropagation()
     clf = BayesPointClassifier(kernel="linear", engine=diagonal).fit(X, y)
     expected = clf.predict_proba(X)
     assert np.array_equal(clf.set_params(device="cuda").predict_proba(X), expected)  # on the CPU

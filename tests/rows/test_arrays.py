@@ -1,5 +1,6 @@
 """Blocks of arrays, of memory maps and of .npy files."""
 
+import os
 import pickle
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from scipy import sparse
 from tests.helpers.blocks import machine, noisy, same_bits
 
-from bayespoint.exceptions import BlocksChangedError
+from bayespoint.exceptions import BlockError, BlocksChangedError
 from bayespoint.rows import from_arrays, from_npy
 from bayespoint.rows.arrays import FileArray, file_array
 
@@ -90,6 +91,29 @@ def test_data_that_change_between_rounds(tmp_path, where):
     blocks.__class__ = Changing
     with pytest.raises(BlocksChangedError, match="Block 0 has changed since the fit began"):
         machine().fit(blocks)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_file_that_becomes_shorter_is_an_error_and_kills_nothing(tmp_path, order):
+    X, y = noisy()
+    path = tmp_path / "X.npy"
+    np.save(path, np.asarray(X, order=order))
+    blocks = from_npy(path, y, block_rows=100)
+    first = blocks.read(0)
+    os.truncate(path, 200)
+    assert np.array_equal(first.X, X[:100])  # a copy: a mapped block would end the process here
+    with pytest.raises(BlockError, match=r"Block 0 cannot be read.*has become shorter"):
+        machine().fit(blocks)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_rows_of_a_file_in_any_order(tmp_path, order):
+    X = np.asarray(np.arange(60.0).reshape(20, 3), order=order)
+    np.save(tmp_path / "X.npy", X)
+    stored = file_array(np.load(tmp_path / "X.npy", mmap_mode="r"))
+    for which in ([], [4], [3, 4, 5, 9, 8, 8, 19, 0], range(20)):
+        which = np.array(which, dtype=np.intp)
+        assert np.array_equal(stored[which], X[which])
 
 
 @pytest.mark.parametrize(

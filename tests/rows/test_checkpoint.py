@@ -8,6 +8,7 @@ from bayespoint.engines import ExpectationPropagation
 from bayespoint.engines.gaussian.newton import LineSearch
 from bayespoint.exceptions import CheckpointError
 from bayespoint.rows import checkpoints, from_arrays
+from bayespoint.rows.checkpoint import seal
 
 ENGINES = ("ep", "laplace", "diagonal")
 X, Y = noisy(n_classes=3)
@@ -41,6 +42,15 @@ def crash(path, engine="ep", **params):
     assert path.exists()
 
 
+def rewrite(path, changes, *, is_sealed=True):
+    """Change arrays of a checkpoint, and seal it again."""
+    with np.load(path) as file:
+        arrays = {name: array for name, array in {**file, **changes}.items() if array is not None}
+    del arrays["seal"]
+    with path.open("wb") as file:
+        np.savez(file, **arrays, seal=np.array(seal(arrays if is_sealed else {})))
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_crash_changes_no_bits(tmp_path, engine):
     path = tmp_path / "fit.checkpoint"
@@ -64,11 +74,7 @@ def test_a_checkpoint_that_forgets_is_noticed(tmp_path, engine, name, value):
     """The negative control: without the damping, or the slope, the bits are others."""
     path = tmp_path / "fit.checkpoint"
     crash(path, engine)
-    with np.load(path) as file:
-        arrays = dict(file)
-    for i in range(3):
-        arrays[f"task{i}_{name}"] = np.array(value)
-    np.savez(path.open("wb"), **arrays)
+    rewrite(path, {f"task{i}_{name}": np.array(value) for i in range(3)})
     with checkpoints(path):
         resumed = machine(engine).fit(blocks())
     assert resumed.run_.history != machine(engine).fit(blocks()).run_.history
@@ -108,7 +114,7 @@ def test_more_rounds_may_follow(tmp_path):
         ({"engine": ExpectationPropagation(noise=2.0)}, {}, "another engine or kernel"),
         ({}, {"points": X + 1}, "other data, or data that have changed"),
         ({}, {"block_rows": 100}, "another division into blocks"),
-        ({"class_weight": {0: 2, 1: 1, 2: 1}}, {}, "another prior, scaling or set of classes"),
+        ({"class_weight": {0: 2, 1: 1, 2: 1}}, {}, "another scaling or set of classes"),
     ],
 )
 def test_checkpoints_of_other_fits(tmp_path, params, how, words):
@@ -137,3 +143,56 @@ def test_none_without_a_name(tmp_path, monkeypatch):
 def test_a_missing_folder_is_an_error_at_once(tmp_path):
     with pytest.raises(FileNotFoundError, match="No such directory"), checkpoints(tmp_path / "a/b"):
         pytest.fail("the fit has begun")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_damaged_checkpoints_are_refused_in_words(tmp_path, engine):
+    path = tmp_path / "fit.checkpoint"
+    crash(path, engine)
+    whole, expected = path.read_bytes(), machine(engine).fit(blocks())
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        data = bytearray(whole)
+        kind, place = rng.integers(3), int(rng.integers(len(data)))
+        if kind == 0:
+            del data[place:]
+        elif kind == 1:
+            data[place] ^= 1 << int(rng.integers(8))
+        else:
+            data[place : place + 8] = rng.bytes(8)
+        path.write_bytes(data)
+        with checkpoints(path):
+            try:
+                resumed = machine(engine).fit(blocks())
+            except CheckpointError as error:
+                assert "Remove the file" in str(error)
+                continue
+        assert same_bits(resumed, expected)  # a bit that says nothing, such as a time
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_sealed", "words"),
+    [
+        ({"round": np.array(2)}, False, "changed or damaged"),
+        ({"round": None}, True, "does not contain what this fit needs"),
+        ({"round": np.array("three")}, True, "does not contain what this fit needs"),
+        ({"task0_share": np.ones((2, 2))}, True, "does not contain what this fit needs"),
+        ({"identity": np.array("data=1")}, True, "belongs to a fit with"),
+        ({"identity": np.array("no equals sign")}, True, "cannot be read"),
+    ],
+    ids=["unsealed", "missing", "text", "shape", "identity", "no-identity"],
+)
+def test_forged_checkpoints_are_refused_in_words(tmp_path, changes, is_sealed, words):
+    path = tmp_path / "fit.checkpoint"
+    crash(path)
+    rewrite(path, changes, is_sealed=is_sealed)
+    with checkpoints(path), pytest.raises(CheckpointError, match=words):
+        machine().fit(blocks())
+
+
+def test_a_checkpoint_of_another_version(tmp_path, monkeypatch):
+    path = tmp_path / "fit.checkpoint"
+    crash(path)
+    monkeypatch.setattr("bayespoint.rows.checkpoint.__version__", "0.0.1")
+    with checkpoints(path), pytest.raises(CheckpointError, match="another version of bayespoint"):
+        machine().fit(blocks())

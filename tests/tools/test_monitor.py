@@ -37,7 +37,7 @@ def test_a_run_that_is_stopped_tells_what_was_done(capsys):
         def should_stop(self):
             return True
 
-    with watch(Stop()), pytest.warns(UserWarning, match="topped"):
+    with watch(Stop(seconds=1e9)), pytest.warns(UserWarning, match="topped"):
         BayesPointClassifier(engine=KnapsackPropagation()).fit(*problem())
     assert capsys.readouterr().err.startswith("bayespoint: 1 passes, ")
 

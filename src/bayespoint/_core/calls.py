@@ -71,17 +71,34 @@ class interrupts_later:
     def _hold(self, *event: Any) -> None:
         self._waiting.append(event)
 
+    def deliver(self) -> None:
+        """Raise the interrupt, if there was one."""
+        if self._waiting:
+            self._handler(*self._waiting.pop())
+
     def __exit__(self, *_: object) -> None:
         if self._handler is not None:
             signal.signal(signal.SIGINT, self._handler)
-        if self._waiting:
-            self._handler(*self._waiting[0])
+        self.deliver()
+
+
+def leave_if_asked() -> None:
+    """End the call of a compiled function here, if its task is cancelled or the user interrupts.
+
+    For places within a call where an exception does no harm.
+    """
+    stop_if_cancelled()
+    if threading.current_thread() is threading.main_thread():
+        holder = getattr(signal.getsignal(signal.SIGINT), "__self__", None)
+        if isinstance(holder, interrupts_later):
+            holder.deliver()
 
 
 def guarded(function: Any) -> Callable[..., Any]:
     """A function of the compiled layer as callers outside of it see it.
 
-    An interrupt waits until the call is over, which is soon. Numba runs a little Python while it
+    An interrupt waits until the call is over, which is soon, or until the next pass of the compiler
+    (``compiler.py``). Numba runs a little Python while it
     compiles and while it wraps arrays into results, and does not ask whether that raised
     something: an exception there is a SystemError, a function left half compiled, or a
     segmentation fault. A task of a pool that is cancelled ends here.

@@ -19,12 +19,50 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core import event
 from numba.misc.appdirs import AppDirs
+
+from bayespoint._core.calls import leave_if_asked
+from bayespoint.tools.monitor import current_monitor
 
 KEPT = 5  # states of a file whose code is kept: the last ones used
 IMPORT = re.compile(r"^\s*(?:from\s+\S+\s+)?import\s+(?:\([^)]*\)|.*)", re.MULTILINE)
 SETTINGS: Any = numba.config  # its names are made from the environment
 _DECORATING = threading.Lock()
+
+
+class CompilerPasses(event.Listener):
+    """Lets an interrupt through between two passes of the compiler, which can take a minute in all.
+
+    Numba keeps nothing of a function whose compilation ends in an exception there.
+    """
+
+    def on_start(self, event: event.Event) -> None:
+        """A pass begins."""
+        leave_if_asked()
+
+    def on_end(self, event: event.Event) -> None:
+        """A pass has ended."""
+
+
+class Compilations(event.Listener):
+    """Says once that code is compiled, and that it will not be the next time."""
+
+    has_told = False
+
+    def on_start(self, event: event.Event) -> None:
+        """A function is compiled; it was not in the cache."""
+        is_ours = event.data["dispatcher"].py_func.__module__.startswith("bayespoint.")
+        if is_ours and not self.has_told:
+            self.has_told = True
+            current_monitor().tell("compiling; compiled code is kept for later fits")
+
+    def on_end(self, event: event.Event) -> None:
+        """The function is compiled."""
+
+
+event.register("numba:run_pass", CompilerPasses())
+event.register("numba:compile", Compilations())
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -42,6 +42,19 @@ class Machines(NamedTuple):
     progress: NDArray[np.int64]  # (c, N_COUNTERS)
 
 
+def samples_done(progress: NDArray, n_points: int, n_tasks: int) -> float:
+    """Samples done; the first pass, which needs most rows, counts for nine tenths of one."""
+    first_pass = np.where(progress[:, EPOCHS] > 0, 1.0, progress[:, POSITION] / n_points)
+    done = np.where(progress[:, STATE] != RUNNING, 1.0, 0.9 * first_pass)
+    return float(done.sum() / n_tasks)
+
+
+def n_complete(progress: NDArray) -> int:
+    """Samples up to the first that has not ended; axes are samples, tasks and counters."""
+    ended = (progress[:, :, STATE] != RUNNING).all(axis=1)
+    return len(ended) if ended.all() else int(ended.argmin())
+
+
 @compiled
 def is_wrong(target: int, output: float, ridge: float, alpha: float) -> bool:
     """Whether t (o + ridge alpha) <= 0: a mistake, ties included. The ridge acts on the point."""

@@ -33,13 +33,6 @@ def check_classifier(clf: Any) -> None:
         )
 
 
-def rows(X: Any, indices: NDArray[np.intp]) -> Any:
-    """Some of the points; a DataFrame stays a DataFrame."""
-    if hasattr(X, "iloc"):
-        return X.iloc[indices]
-    return (X if hasattr(X, "shape") else np.asarray(X))[indices]
-
-
 def in_chunks(X: Any) -> Iterator[Any]:
     """The points, chunk by chunk; a DataFrame stays a DataFrame."""
     for begin in range(0, n_rows(X), CHUNK):

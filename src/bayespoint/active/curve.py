@@ -165,14 +165,8 @@ class LearningCurveDisplay:
         self.band_ = None
         if n_runs > 1:
             deviation = self.scores.std(axis=0, ddof=1) / np.sqrt(n_runs)
-            self.band_ = ax.fill_between(
-                self.n_labels,
-                mean - deviation,
-                mean + deviation,
-                color=self.line_.get_color(),
-                alpha=0.2,
-                linewidth=0,
-            )
+            ends, colour = (mean - deviation, mean + deviation), self.line_.get_color()
+            self.band_ = ax.fill_between(self.n_labels, *ends, color=colour, alpha=0.2, linewidth=0)
         ax.set_xlabel("Number of labels")
         ax.set_ylabel("Accuracy on the test points")
         ax.grid(alpha=0.25)

@@ -12,11 +12,11 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_consistent_length
 
-from bayespoint.active.classifiers import check_classifier, rows
+from bayespoint.active.classifiers import check_classifier
 from bayespoint.active.curve import LearningCurve
 from bayespoint.active.scores import seed_from
 from bayespoint.active.strategies import Strategy, check_count, check_indices, get_rule, query
-from bayespoint.tools.pipelines import n_rows
+from bayespoint.tools.pipelines import n_rows, take
 
 Oracle = Callable[[NDArray[np.intp]], ArrayLike | Iterator[Any]]
 GOING_ON = "The attribute curve of this exception has all labels so far; continue with start=curve."
@@ -168,7 +168,7 @@ class Pool:
     def fit(self, labelled: NDArray[np.intp], labels: NDArray) -> Any:
         """A clone of the classifier, fitted to the labelled points."""
         X = self.as_seen(self.X, labelled)
-        return clone(self.clf).fit(rows(X, labelled), labels)
+        return clone(self.clf).fit(take(X, labelled), labels)
 
     def score(self, fitted: Any, labelled: NDArray[np.intp]) -> float:
         """Accuracy on the test points; NaN without test points."""
@@ -198,19 +198,15 @@ class ActiveRun:
         self.pool, self._oracle = pool, oracle
         self.estimator: Any = None
         self._n_start = 0
-        self._indices: list[int] = []
-        self._labels: list[Any] = []
+        self._labels: dict[int, Any] = {}  # by their points, in the order of the questions
         self._skipped: list[int] = []  # points of which the oracle cannot say what they are
-        self._n_labels: list[int] = []
-        self._scores: list[float] = []
+        self._scores: dict[int, float] = {}  # by the number of labels
         if earlier is not None:
             self.estimator, self._n_start = earlier.estimator, earlier.n_start
-            self._indices, self._labels = earlier.indices.tolist(), list(earlier.labels)
-            self._skipped = earlier.skipped.tolist()
-            before = earlier.n_labels < self.n_labels
-            scores = np.full(len(before), np.nan) if earlier.scores is None else earlier.scores
-            self._n_labels = earlier.n_labels[before].tolist()
-            self._scores = scores[before].tolist()
+            self._labels = dict(zip(earlier.indices.tolist(), earlier.labels, strict=True))
+            self._skipped, sizes = earlier.skipped.tolist(), earlier.n_labels.tolist()
+            scores = [np.nan] * len(sizes) if earlier.scores is None else earlier.scores.tolist()
+            self._scores = dict(zip(sizes, scores, strict=True))
 
     @property
     def n_labels(self) -> int:
@@ -220,12 +216,17 @@ class ActiveRun:
     @property
     def indices(self) -> NDArray[np.intp]:
         """Points that have a label, in the order of the questions."""
-        return np.array(self._indices, dtype=np.intp)
+        return np.array([*self._labels], dtype=np.intp)
 
     @property
     def asked(self) -> NDArray[np.intp]:
         """All points that must not be asked for again."""
-        return np.array(self._indices + self._skipped, dtype=np.intp)
+        return np.array([*self._labels, *self._skipped], dtype=np.intp)
+
+    @property
+    def labels(self) -> NDArray:
+        """Their labels."""
+        return np.array([*self._labels.values()])
 
     def begin(self, order: NDArray[np.intp], n_first: int, n_end: int) -> None:
         """Ask for the first labels, and for more, one by one, until there are two classes."""
@@ -238,7 +239,7 @@ class ActiveRun:
         if not self._has_two_classes():
             found = "the oracle gave no label"
             if self._labels:
-                label = np.array(self._labels)[:1].tolist()[0]
+                label = self.labels[:1].tolist()[0]
                 found = f"all {self.n_labels} labels of the oracle are {label!r}"
             raise ValueError(
                 f"A classifier needs two classes, but {found}. Pass the indices of points of two "
@@ -247,7 +248,7 @@ class ActiveRun:
         self._n_start = self._n_start or self.n_labels
 
     def _has_two_classes(self) -> bool:
-        return self.n_labels > 0 and len(np.unique(np.array(self._labels))) > 1
+        return self.n_labels > 0 and len(np.unique(self.labels)) > 1
 
     def ask(self, indices: NDArray[np.intp]) -> None:
         """Ask for labels; None and NaN mean that the oracle cannot say."""
@@ -263,26 +264,24 @@ class ActiveRun:
             if label is None or label != label:  # NaN does not equal itself
                 self._skipped.append(index)
             else:
-                self._indices.append(index)
-                self._labels.append(label)
+                self._labels[index] = label
         check_answers((len(indices) - len(waiting),), indices)
 
     def fit(self) -> int:
         """Fit to all labels, and return their number."""
-        self.estimator = self.pool.fit(self.indices, np.array(self._labels))
-        self._n_labels.append(self.n_labels)
-        self._scores.append(self.pool.score(self.estimator, self.indices))
+        self.estimator = self.pool.fit(self.indices, self.labels)
+        self._scores[self.n_labels] = self.pool.score(self.estimator, self.indices)
         return self.n_labels
 
     def curve(self) -> LearningCurve:
         """All that is known up to now."""
         return LearningCurve(
             indices=self.indices,
-            labels=np.array(self._labels),
+            labels=self.labels,
             skipped=np.array(self._skipped, dtype=np.intp),
             n_start=self._n_start,
-            n_labels=np.array(self._n_labels, dtype=np.intp),
-            scores=None if self.pool.X_test is None else np.array(self._scores),
+            n_labels=np.array([*self._scores], dtype=np.intp),
+            scores=None if self.pool.X_test is None else np.array([*self._scores.values()]),
             estimator=self.estimator,
         )
 

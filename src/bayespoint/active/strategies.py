@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,10 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from bayespoint.active.batch import choose_lazily, kinds, one_of_each
-from bayespoint.active.classifiers import drawn_outputs, probabilities, rows, unwrap, votes
+from bayespoint.active.classifiers import drawn_outputs, probabilities, unwrap, votes
 from bayespoint.active.scores import bald, entropy, one_minus_margin, seed_from
 from bayespoint.tools.checks import new_points
-from bayespoint.tools.pipelines import n_rows
+from bayespoint.tools.pipelines import n_rows, take
+from bayespoint.tools.validation import is_number
 
 Strategy = str | Callable[[Any, Any], NDArray]
 
@@ -139,7 +139,7 @@ def query(
     worth = rule.worth(classifier, X, n_draws=n_draws, random_state=seed)
 
     def answers_on(candidates: NDArray[np.intp]) -> NDArray:
-        outputs = drawn_outputs(classifier, rows(X, candidates), n_draws, seed)
+        outputs = drawn_outputs(classifier, take(X, candidates), n_draws, seed)
         return rule.answers(classifier, outputs)
 
     together = n > 1 and rule.together
@@ -199,7 +199,6 @@ def check_count(
     name: str, value: Any, low: int, high: int | None = None, of_what: str = ""
 ) -> None:
     """Raise an error unless the value is an int in the range."""
-    is_int = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
-    if not is_int or value < low or (high is not None and value > high):
+    if not is_number(value, low, np.inf if high is None else high, integer=True):
         allowed = f"[{low}, inf)" if high is None else f"[{low}, {high}], {of_what}"
         raise ValueError(f"{name} must be an int in the range {allowed}. Got {value!r} instead.")

@@ -12,13 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.classifier.parameters import NamedEngine, Parameters
-from bayespoint.engines import (
-    Engine,
-    ExpectationPropagation,
-    LaplaceApproximation,
-    PermutedPerceptron,
-    get_engine,
-)
+from bayespoint.engines import Engine, get_engine
+from bayespoint.engines.base import ENGINES
 from bayespoint.kernels import Kernel
 from bayespoint.rows.dask.cluster import Cluster
 from bayespoint.rows.dask.executor import DaskExecutor
@@ -32,7 +27,8 @@ if TYPE_CHECKING:
     from dask.array import Array
     from distributed import Client
 
-ABLE = ExpectationPropagation, LaplaceApproximation, PermutedPerceptron
+# Engines that sum over blocks, and one that trains its samples on workers.
+ABLE = sorted(name for name, one in ENGINES.items() if one.learns_blocks or one.trains_elsewhere)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -57,7 +53,7 @@ class DaskBayesPointClassifier(ClassifierMixin, NamedEngine):
         linear need ``engine="perceptron"``.
     standardize, degree, gamma, coef0, normalize, ridge
         As in :class:`~bayespoint.BayesPointClassifier`.
-    engine : {"auto", "ep", "laplace", "perceptron"} or Engine, default="auto"
+    engine : {"auto", "ep", "factorised-ep", "laplace", "perceptron"} or Engine, default="auto"
         The algorithm; "auto" is ``ExpectationPropagation()``.
     temperature, decision, multi_class, fit_intercept, class_weight, random_state, verbose
         As in :class:`~bayespoint.BayesPointClassifier`.
@@ -145,10 +141,10 @@ class DaskBayesPointClassifier(ClassifierMixin, NamedEngine):
         local = BayesPointClassifier(**self._params())
         engine, kernel = get_engine(self.engine), Parameters.of(self).make_kernel()
         engine.check()
-        if not isinstance(engine, ABLE):
+        if not (engine.learns_blocks or engine.trains_elsewhere):
             raise ValueError(
-                f"{type(engine).__name__} does not run on a cluster. Use one of the engines 'ep', "
-                "'laplace' and 'perceptron', or BayesPointClassifier."
+                f"{type(engine).__name__} does not run on a cluster. Use one of the engines "
+                f"{ABLE}, or BayesPointClassifier."
             )
         if kernel.is_precomputed:
             raise ValueError(
@@ -158,7 +154,7 @@ class DaskBayesPointClassifier(ClassifierMixin, NamedEngine):
         cluster = Cluster(self.client, current_monitor(self.verbose))
         blocks = as_blocks(cluster, X, y, sample_weight)
         executor, data = DaskExecutor(cluster), (blocks,)
-        if isinstance(engine, PermutedPerceptron):  # which visits single rows in any order
+        if engine.trains_elsewhere:  # which visits single rows in any order
             executor = PerceptronExecutor(cluster, blocks)
             data = cluster.results([executor.rows])[0]
         with executed_by(executor):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from html import escape
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,9 +17,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from bayespoint.classifier import fitting, out_of_core
-from bayespoint.classifier.attributes import ATTRIBUTES, attribute, unchanged_on_failure, warn_of
+from bayespoint.classifier.attributes import (
+    ATTRIBUTES,
+    FittedAttributes,
+    attribute,
+    unchanged_on_failure,
+    warn_of,
+)
 from bayespoint.classifier.batches import learn_batch, learn_from_stream
 from bayespoint.classifier.inputs import is_out_of_core, points_elsewhere
+from bayespoint.classifier.label_sets import predict_set
 from bayespoint.classifier.model import Model, Seed
 from bayespoint.classifier.parameters import (
     ALWAYS_DENSE,
@@ -34,13 +41,19 @@ from bayespoint.rows import Blocks
 from bayespoint.tools.arrays import like
 from bayespoint.tools.callbacks import CallbackSupport, monitor_for, with_callbacks
 from bayespoint.tools.checks import new_points
+from bayespoint.tools.monitor import current_monitor, watch
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-def answer(method: Callable[..., Any]) -> Callable[..., Any]:
+def answer(
+    method: Callable[Concatenate[Model, Any, P], R],
+) -> Callable[Concatenate[Any, ArrayLike | Blocks, P], R]:
     """A method of models as one of classifiers: points are checked, and answers lie where X is."""
 
     @wraps(method)
-    def of_classifier(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+    def of_classifier(self: Any, X: Any, *args: P.args, **kwargs: P.kwargs) -> R:
         check_is_fitted(self)
         model = self.model_
         if model.decision != self.decision:  # it was set after the fit
@@ -59,7 +72,7 @@ def has_samples(classifier: Any) -> bool:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
+class BayesPointClassifier(FittedAttributes, ClassifierMixin, CallbackSupport, NamedEngine):
     r"""Bayes point machine: predicts with the mean of all classifiers that fit the data.
 
     A classifier is a weight vector :math:`w` with output :math:`f(x) = \langle w, \phi(x) \rangle`.
@@ -73,10 +86,12 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
     ----------
     kernel : str, Kernel or callable, default="auto"
         Inner product of the features :math:`\phi`: "auto", "linear", "poly", "rbf", "matern32",
-        "matern52" or "precomputed". ``poly`` is
+        "matern52", "exponential", "additive" or "precomputed". ``poly`` is
         :math:`(\gamma x \cdot x' + c_0)^d`, ``rbf`` is :math:`\exp(-\gamma |x - x'|^2)`, and
         ``matern32`` and ``matern52`` are less smooth
-        (:class:`~bayespoint.kernels.MaternKernel`). A
+        (:class:`~bayespoint.kernels.MaternKernel`). ``exponential`` is
+        :math:`\exp(-\gamma \sum_j |x_j - x'_j|)`, rough along the axes, and ``additive`` a sum of
+        functions of single features (:class:`~bayespoint.kernels.AdditiveKernel`). A
         :class:`~bayespoint.kernels.Kernel` object, such as ``RadialKernel() + PolynomialKernel()``,
         holds its parameters itself: ``degree``, ``gamma``, ``coef0`` and ``fit_intercept`` do not
         apply. A callable takes two arrays of points and returns the matrix of all pairs. "auto"
@@ -134,8 +149,8 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
         gives the same result as fitting 10.
     device : None, "cpu", "cuda", "cuda:1" or "auto", default=None
         Where to work; "auto" is a GPU if there is one. None follows X: the CPU, or the GPU on which
-        a torch tensor or CuPy array lies. Fitted attributes are NumPy arrays, predictions are
-        arrays of the kind of X. Needs ``pip install "bayespoint[gpu]"`` and a named kernel.
+        a torch tensor or CuPy array lies. Fitted attributes are NumPy arrays, predictions are like
+        X. Needs ``pip install "bayespoint[gpu]"`` and a named kernel.
     max_time : float, optional
         Seconds for the choice of kernels; ``run_.choice`` names those that were not tried in time.
     n_jobs : int or None, default=None
@@ -146,10 +161,8 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
     verbose : int, default=0
         Write progress to standard error; see also ``tools.monitor`` and ``set_callbacks``.
     categorical_features : "from_dtype", array-like of bool, int or str, or None
-        Which columns of X are categories: those of a data frame whose type is category, text or
-        bool (the default), or a mask, indices or names. A category has one distance between all of
-        its levels, one width and one effect for each level; levels that are new in ``predict``
-        differ from all others and have no effect. See :doc:`/how-to/tables`.
+        Columns of X that are categories (:doc:`/how-to/tables`): those of a data frame whose type
+        is category, text or bool (the default), or a mask, indices or names.
 
     Attributes
     ----------
@@ -173,16 +186,14 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
         ``"error"`` and ``"log_loss"`` to be expected on new data, with 95 % intervals, from
         predictions of training points that do not know their label.
     feature_relevance_ : ndarray of shape (n_features,)
-        Share of each feature in the squared slopes of linear and Gaussian kernels and their sums.
+        How much worse predictions become if the cells of a column are exchanged, of sum 1.
     log_evidence_ : ndarray of shape (n_tasks,)
         Log evidence log p(y), if the engine computes it.
     left_out_error_ : float
         Leave-one-out error of the classifier, if it is known.
-    oob_decision_function_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
+    oob_decision_function_, oob_score_ : ndarray, float
         ``decision_function`` of the training points by classifiers that have not learned from them,
-        if the engine computes it (``PermutedPerceptron``). NaN where there is no such classifier.
-    oob_score_ : float
-        Accuracy of ``oob_decision_function_``.
+        NaN where there are none, and its accuracy, if the engine is ``PermutedPerceptron``.
     n_iter_ : int
         Largest number of iterations of a task.
     kernel_ : Kernel
@@ -218,7 +229,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
     >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
     >>> clf = BayesPointClassifier(random_state=0).fit(X_train, y_train)
     >>> print(clf.expected_scores_["error"])  # on new data, with its interval
-    0.0164 (0.00663 to 0.0336)
+    0.0188 (0.00814 to 0.0367)
     >>> print(f"{1 - clf.score(X_test, y_test):.4f}")  # of 143 points: 7
     0.0490
     >>> clf.predict_proba(X_test[1:3]).round(2)
@@ -271,14 +282,12 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
         Parameters
         ----------
         X : array-like, data frame, tensor or sparse array of shape (n_samples, n_features)
-            Training points, float32 or float64, or a data frame of pandas or Polars with numbers
-            and categories. Missing cells are NaN or None. With ``kernel="precomputed"``: the kernel
-            matrix, of shape (n_samples, n_samples). Sparse input needs a linear kernel and an
-            engine that supports it, and is never made dense. If the engine is given by name, such
-            as ``"ep"``, a form of it that supports sparse rows is chosen, with a warning. Or
-            :class:`~bayespoint.rows.Blocks`, which are read a block at a time, and bring labels
-            and weights with them; a memory-mapped array that is too large for memory is read so,
-            too, with a linear kernel.
+            Training points, float32 or float64, with NaN where a number is missing, or a data frame
+            with numbers and categories. With ``kernel="precomputed"``: the kernel matrix, of shape
+            (n_samples, n_samples). Sparse input needs a linear kernel and is never made dense; an
+            engine that is given by name takes a form that supports it, with a warning. Or
+            :class:`~bayespoint.rows.Blocks`, which bring labels and weights with them; a
+            memory-mapped array that is too large for memory is read so, with a linear kernel.
         y : array-like of shape (n_samples,)
             Labels of any type, of two or more classes.
         sample_weight : array-like of shape (n_samples,), optional
@@ -290,7 +299,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
         self : BayesPointClassifier
         """
         began = time.perf_counter()
-        with unchanged_on_failure(self):
+        with unchanged_on_failure(self), watch(current_monitor(self.verbose)):
             parameters, monitor = Parameters.of(self), monitor_for(self)
             before = vars(self).get("model_") if self.warm_start else None
             way = out_of_core if is_out_of_core(parameters, X) else fitting
@@ -343,6 +352,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
     predict = answer(Model.predict)
     predict_proba = answer(Model.predict_proba)
     predict_log_proba = answer(Model.predict_log_proba)
+    predict_set = answer(predict_set)
     vote_shares = answer(Model.vote_shares)
     class_shares = answer(Model.class_shares)
     latent_mean_and_variance = answer(Model.latent_mean_and_variance)

@@ -33,6 +33,8 @@ from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.arrays import to_numpy
 from bayespoint.tools.monitor import Monitor, watch
 
+FEW_ROWS = 2000  # training rows that a model refers to, as long as it is in memory
+
 
 def pose(
     classifier: Any,
@@ -72,8 +74,8 @@ def pose(
 
 def with_engine(parameters: Parameters, problem: Problem, engine: Engine) -> Problem:
     """The problem for an engine, with its classes together or one against the rest."""
-    n_weights = len(problem.classes) * (problem.points.shape[1] + 1)
-    return replace(problem, engine=engine, multi_class=parameters.coding_name(engine, n_weights))
+    name = parameters.coding_name(engine, len(problem.classes), problem.points.shape[1])
+    return replace(problem, engine=engine, multi_class=name)
 
 
 def fit(
@@ -86,15 +88,18 @@ def fit(
     seed = new_seed(parameters) if before is None else before.seed
     choice = None
     if parameters.chooses(problem.engine):
-        of_halves = 0 if parameters.random_state is None else seed
         train_one = partial(train_member, parameters, problem, Monitor(), seed)
         with watch(monitor):
-            choice = choose(parameters, problem, of_halves, train_one)
+            choice = choose(parameters, problem, train_one)
         model = at_temperature(mixed(choice.mixture, choice.models, problem), choice.temperature)
         model = replace(model, run=replace(model.run, choice=choice.reasons))
     else:
         model = train(parameters, problem, monitor, seed, before)
-    return replace(model, fingerprint=fingerprint, facts=facts_of(model, problem, choice))
+    remarks = () if problem.table is None else problem.table.remarks()
+    model = replace(model, run=replace(model.run, choice=[*model.run.choice, *remarks]))
+    facts = facts_of(model, problem, choice)
+    training = (parameters, problem) if len(problem.codes) <= FEW_ROWS else None
+    return replace(model, fingerprint=fingerprint, facts=facts, training=training)
 
 
 def new_seed(parameters: Parameters) -> int:

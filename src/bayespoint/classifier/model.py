@@ -49,12 +49,8 @@ class Model:
         Of the features, before they are transformed.
     columns : ndarray of int or None
         Columns of a kernel matrix to use; None: all.
-    accepts_sparse : bool
-        Whether points may be sparse.
-    decision : {"bayes_point", "vote"}
-        What predictions follow.
-    seed : int
-        Seed of the engine.
+    accepts_sparse, decision, seed : bool, str, int
+        Whether points may be sparse, what predictions follow, and the seed of the engine.
     fingerprint : tuple or None
         Identifies data and kernel of a fit that can be extended.
     losses : ndarray or None
@@ -64,8 +60,9 @@ class Model:
         underscore. A function stands for a value that is computed when it is first read.
     table : Columns or None
         How rows of a table become features, before they are scaled. The classifier applies it.
-    stream : object
-        What the next batch of a stream need not compute again; it is not stored.
+    stream, training : object
+        What the next batch of a stream need not compute again, and parameters and problem of a fit
+        to few rows, which sets of labels add new rows to. They are not stored.
 
     Examples
     --------
@@ -77,7 +74,7 @@ class Model:
     array([0, 0])
     """
 
-    not_stored: ClassVar = ("stream",)
+    not_stored: ClassVar = ("stream", "training")
 
     space: Any
     posterior: Posterior
@@ -94,6 +91,7 @@ class Model:
     facts: dict[str, Any] = field(default_factory=dict)
     table: Columns | None = None
     stream: Any = None
+    training: Any = None
 
     @property
     def classes(self) -> NDArray:
@@ -136,7 +134,7 @@ class Model:
 
     def __getstate__(self) -> dict[str, Any]:
         self.fetch()
-        return {name: value for name, value in vars(self).items() if name != "stream"}
+        return {name: value for name, value in vars(self).items() if name not in self.not_stored}
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Confidence scores of the classes.
@@ -350,10 +348,8 @@ class Model:
 
     def transform(self, points: Any) -> Any:
         """Coordinates of points."""
-        if self.columns is not None:
-            points = points[:, self.columns]
-        if self.scaling is not None:
-            points = self.scaling.transform(points)
+        points = points if self.columns is None else points[:, self.columns]
+        points = points if self.scaling is None else self.scaling.transform(points)
         return self.space.transform(points)
 
     def _apply(self, X: Any, function: Callable[[Any], NDArray]) -> NDArray:

@@ -68,7 +68,7 @@ class Model:
         table, bare = self.machine.model_.table, copy(self.machine)
         if table is not None:
             bare.model_, bare.n_features_in_ = replace(bare.model_, table=None), table.n_features
-            vars(bare).pop("feature_names_in_", None)
+            bare.__dict__.pop("feature_names_in_", None)
         return bare
 
     @property

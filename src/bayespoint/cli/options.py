@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from bayespoint.cli.guarantees import HELD_OUT, LEVEL
-from bayespoint.engines.base import ENGINES
-from bayespoint.gpu.devices import is_device_name, what_is_missing
-from bayespoint.kernels import NAMES
+# Whether a command is asked for its options only: then it imports nothing that takes long.
+ONLY_HELP = not {"-h", "--help"}.isdisjoint(sys.argv[1:])
 
-ENGINE_NAMES = ("auto", *sorted(ENGINES))
-KERNEL_NAMES = ("auto", *(name for name, make in NAMES.items() if not make().is_precomputed))
+# Named here for the same reason; a test compares them with the lists of the library.
+ENGINE_NAMES = ("auto", "billiard", "ep", "gibbs", "knapsack", "laplace", "perceptron")
+UPDATED_ENGINES = ("ep", "laplace")  # that support batch learning
+KERNEL_NAMES = ("auto", "linear", "poly", "rbf", "matern32", "matern52")
+STRATEGY_NAMES = ("entropy", "margin", "bald", "random")
+LEVEL, HELD_OUT = 0.95, 0.3  # what --confidence and --hold-out are by default
 TABLES = ".csv, .csv.gz or .parquet, or - for standard output."
 
 
@@ -38,6 +41,8 @@ def check_device(device: str | None) -> str | None:
     """Refuse a name that is not a device, and a GPU that cannot be used."""
     if device in (None, "cpu"):
         return device
+    from bayespoint.gpu.devices import is_device_name, what_is_missing
+
     if not is_device_name(device):
         raise typer.BadParameter(f"must be cpu, cuda, cuda:1 or auto, not {device!r}")
     if device != "auto" and (missing := what_is_missing(device)):

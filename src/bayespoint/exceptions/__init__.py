@@ -34,24 +34,9 @@ from bayespoint.exceptions.warnings import (
 from bayespoint.exceptions.warnings import TaskWarning as TaskWarning
 
 __all__ = [
-    "BlockError",
-    "BlocksChangedError",
-    "BoundReachedWarning",
-    "CacheTooSmallError",
-    "ChainsDisagreeWarning",
-    "CheckpointError",
-    "ClusterError",
-    "CutMarginalsWarning",
-    "DeviceError",
-    "EmptyVersionSpaceError",
-    "FactorisedWarning",
-    "KernelError",
-    "ModelFileError",
-    "ModelVersionWarning",
-    "NotConvergedWarning",
-    "NotEnoughMemoryError",
-    "NotSeparableWarning",
-    "RiskNotReachedError",
-    "SparseInputWarning",
-    "StoppedEarlyWarning",
-]
+    "BlockError", "BlocksChangedError", "BoundReachedWarning", "CacheTooSmallError",
+    "ChainsDisagreeWarning", "CheckpointError", "ClusterError", "CutMarginalsWarning",
+    "DeviceError", "EmptyVersionSpaceError", "FactorisedWarning", "KernelError", "ModelFileError",
+    "ModelVersionWarning", "NotConvergedWarning", "NotEnoughMemoryError", "NotSeparableWarning",
+    "RiskNotReachedError", "SparseInputWarning", "StoppedEarlyWarning",
+]  # fmt: skip

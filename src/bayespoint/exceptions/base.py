@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, dataclass_transform
 
 
+@dataclass_transform(eq_default=False, field_specifiers=(field,))
 class Attributes:
-    """Sets ``args`` of an exception that is a dataclass, so that it can be pickled."""
+    """Makes exceptions dataclasses, and sets their ``args``, so that they can be pickled."""
 
     args: tuple[Any, ...]
+
+    def __init_subclass__(cls) -> None:
+        dataclass(eq=False)(cls)
 
     def __post_init__(self) -> None:
         self.args = tuple(vars(self).values())

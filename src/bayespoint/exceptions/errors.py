@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
 
 from bayespoint.exceptions.base import Attributes
@@ -26,7 +25,6 @@ class KernelError(ValueError):
     """
 
 
-@dataclass(eq=False)
 class CacheTooSmallError(Attributes, ValueError):
     """The cache is too small for a single kernel row.
 
@@ -54,7 +52,6 @@ class CacheTooSmallError(Attributes, ValueError):
         )
 
 
-@dataclass(eq=False)
 class BlockError(Attributes, ValueError):
     """A block of out-of-core data cannot be used.
 
@@ -79,7 +76,6 @@ class BlockError(Attributes, ValueError):
         return f"Block {self.block} {self.problem}."
 
 
-@dataclass(eq=False)
 class BlocksChangedError(Attributes, ValueError):
     """Data have changed during a fit, or since a checkpoint was written.
 
@@ -105,7 +101,6 @@ class BlocksChangedError(Attributes, ValueError):
         )
 
 
-@dataclass(eq=False)
 class CheckpointError(Attributes, ValueError):
     """A fit cannot continue from a checkpoint.
 
@@ -134,7 +129,6 @@ class CheckpointError(Attributes, ValueError):
         )
 
 
-@dataclass(eq=False)
 class ClusterError(Attributes, RuntimeError):
     """A cluster is lost, or cannot do its work.
 
@@ -162,7 +156,6 @@ class ClusterError(Attributes, RuntimeError):
         return f"The Dask cluster at {self.address} failed: {self.reason}. Remedy: {self.remedy}."
 
 
-@dataclass(eq=False)
 class DeviceError(Attributes, RuntimeError):
     """The GPU that was asked for cannot be used.
 
@@ -191,7 +184,6 @@ class DeviceError(Attributes, RuntimeError):
         )
 
 
-@dataclass(eq=False)
 class EmptyVersionSpaceError(Attributes, ValueError):
     """No weight vector classifies all training points correctly, and the engine needs one.
 
@@ -223,7 +215,6 @@ class EmptyVersionSpaceError(Attributes, ValueError):
         )
 
 
-@dataclass(eq=False)
 class ModelFileError(Attributes, ValueError):
     """A model cannot be saved, or a file contains no valid model.
 
@@ -249,7 +240,6 @@ class ModelFileError(Attributes, ValueError):
         return f"{self.path}: {self.reason.rstrip('.')}."
 
 
-@dataclass(eq=False)
 class NotEnoughMemoryError(Attributes, MemoryError):
     """More memory is needed than is available; raised before any is allocated.
 
@@ -281,7 +271,6 @@ class NotEnoughMemoryError(Attributes, MemoryError):
         )
 
 
-@dataclass(eq=False)
 class RiskNotReachedError(Attributes, ValueError):
     """No rejection threshold guarantees the wanted error on the accepted points.
 

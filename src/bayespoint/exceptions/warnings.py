@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from sklearn.exceptions import ConvergenceWarning
@@ -10,7 +10,6 @@ from sklearn.exceptions import ConvergenceWarning
 from bayespoint.exceptions.base import Attributes
 
 
-@dataclass(eq=False)
 class TaskWarning(Attributes, Warning):
     """A warning about some of the binary tasks; the message names the worst of them.
 
@@ -48,7 +47,6 @@ class TaskWarning(Attributes, Warning):
         return f" of {self.name or f'task {self.task}'}{others if self.n_others else ''}"
 
 
-@dataclass(eq=False)
 class NotSeparableWarning(Attributes, ConvergenceWarning):
     """Some perceptrons still made mistakes after the last epoch.
 
@@ -96,7 +94,6 @@ class NotSeparableWarning(Attributes, ConvergenceWarning):
         )
 
 
-@dataclass(eq=False)
 class NotConvergedWarning(TaskWarning, ConvergenceWarning):
     """An iterative engine stopped before it converged; the posterior is valid, but not optimal.
 
@@ -142,7 +139,6 @@ class NotConvergedWarning(TaskWarning, ConvergenceWarning):
         )
 
 
-@dataclass(eq=False)
 class ChainsDisagreeWarning(TaskWarning, ConvergenceWarning):
     """Markov chains have not converged to the same posterior, or have too few effective samples.
 
@@ -185,7 +181,6 @@ class ChainsDisagreeWarning(TaskWarning, ConvergenceWarning):
         )
 
 
-@dataclass(eq=False)
 class StoppedEarlyWarning(Attributes, UserWarning):
     """A fit was stopped by its time limit or its monitor; finished samples are kept.
 
@@ -223,7 +218,6 @@ class StoppedEarlyWarning(Attributes, UserWarning):
         return f"{self.summary.capitalize()}. The classifier is valid; {self.remedy}."
 
 
-@dataclass(eq=False)
 class FactorisedWarning(TaskWarning, UserWarning):
     """Treating the weights as independent changes predictions noticeably.
 
@@ -238,21 +232,20 @@ class FactorisedWarning(TaskWarning, UserWarning):
     --------
     >>> from bayespoint.exceptions import FactorisedWarning
     >>> str(FactorisedWarning(task=0, n_others=0, variance_ratio=2.5)).split(".")[0]
-    "covariance='diagonal' matters: the predictive variance of a training point of task 0 is 2"
+    'Independent weights matter: the predictive variance of a training point of task 0 is 2'
     """
 
     variance_ratio: float
 
     def __str__(self) -> str:
         return (
-            f"covariance='diagonal' matters: the predictive variance of a training "
+            f"Independent weights matter: the predictive variance of a training "
             f"point{self.place} is {self.variance_ratio:.2g} times that of a full covariance. "
-            "Remedy: covariance='full' if there is memory for it, centred features, or a smaller "
-            "prior_scale."
+            "Remedy: engine='ep' with dense X if there is memory for it, centred features, or a "
+            "smaller prior_scale."
         )
 
 
-@dataclass(eq=False)
 class CutMarginalsWarning(Attributes, UserWarning):
     """At a low beta the ends of the grids cut off the max-marginals.
 
@@ -281,7 +274,6 @@ class CutMarginalsWarning(Attributes, UserWarning):
         )
 
 
-@dataclass(eq=False)
 class BoundReachedWarning(Attributes, UserWarning):
     """The evidence still grows at a bound of the search.
 
@@ -317,7 +309,6 @@ class BoundReachedWarning(Attributes, UserWarning):
         )
 
 
-@dataclass(eq=False)
 class SparseInputWarning(Attributes, UserWarning):
     """The input is sparse, so the named engine was used in a form that keeps rows sparse.
 
@@ -329,8 +320,8 @@ class SparseInputWarning(Attributes, UserWarning):
     Examples
     --------
     >>> from bayespoint.exceptions import SparseInputWarning
-    >>> print(SparseInputWarning("ExpectationPropagation(covariance='diagonal')"))
-    Sparse input: ExpectationPropagation(covariance='diagonal') was used, which keeps rows sparse.
+    >>> print(SparseInputWarning("FactorisedPropagation()"))
+    Sparse input: FactorisedPropagation() was used, which keeps rows sparse.
     Pass it as engine to choose it explicitly, or X.toarray() for an engine without restrictions.
     """
 
@@ -343,7 +334,6 @@ class SparseInputWarning(Attributes, UserWarning):
         )
 
 
-@dataclass(eq=False)
 class ModelVersionWarning(Attributes, UserWarning):
     """A model file contains transformers of another release of scikit-learn.
 

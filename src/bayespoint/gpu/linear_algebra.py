@@ -30,7 +30,7 @@ def inverse_root(precision: Any) -> Any:
     import torch
 
     L, failed = torch.linalg.cholesky_ex(precision)
-    if bool(failed) or not bool(L.diagonal().isfinite().all()):
+    if not bool((failed == 0) & L.diagonal().isfinite().all()):  # NaN if anything overflows
         raise LinAlgError("the matrix is not positive definite")
     one = torch.eye(len(L), dtype=L.dtype, device=L.device)
     return torch.linalg.solve_triangular(L, one, upper=False).T.contiguous()

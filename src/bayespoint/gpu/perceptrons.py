@@ -71,23 +71,13 @@ class DeviceRounds:
         Permutations of the training points.
     targets : tensor of shape (n_tasks, m)
         Labels -1, +1.
-    step, ridge : ndarray of shape (m,)
-        How far a mistake moves the coefficient of a point; lambda of k_lambda there.
-    max_epochs : int
-        Passes after which a classifier gives up.
+    setting : Setting
+        Steps, ridge and epochs.
     rows : DeviceRows
         The kernel rows.
     """
 
-    def __init__(
-        self,
-        orders: NDArray,
-        targets: Any,
-        step: NDArray,
-        ridge: NDArray,
-        max_epochs: int,
-        rows: DeviceRows,
-    ) -> None:
+    def __init__(self, orders: NDArray, targets: Any, setting: Any, rows: DeviceRows) -> None:
         import torch
 
         core = _core.perceptron
@@ -96,7 +86,8 @@ class DeviceRounds:
         n_machines = len(orders) * n_tasks
         padded = torch.ones((n_tasks, stride), dtype=torch.int8, device=device)
         padded[:, :m] = targets
-        self._rows, self._max_epochs, self._has_ridge = rows, max_epochs, bool(ridge.any())
+        self._rows, self._max_epochs = rows, setting.max_epochs
+        self._has_ridge = bool(setting.ridge.any())
         self.shape = (len(orders), n_tasks)
 
         def on_device(numbers: NDArray) -> Any:
@@ -106,8 +97,8 @@ class DeviceRounds:
 
         self.machines = DeviceMachines(
             targets=padded,
-            step=on_device(step),
-            ridge=on_device(ridge),
+            step=on_device(setting.step),
+            ridge=on_device(setting.ridge),
             address=rows.address,
             counts=torch.zeros((n_machines, stride), device=device),
             margins=torch.zeros((n_machines, stride), device=device),
@@ -131,7 +122,8 @@ class DeviceRounds:
             rows.round += 1
             self._advance()
             self.progress, missing = self._report()
-            clock.tell(n_before + self._done(self.progress))
+            done = core.samples_done(self.progress, rows.n_points, self.shape[1])
+            clock.tell(n_before + done)
             running = missing != core.ENDED
             if clock.is_up():
                 first = np.arange(len(missing)) < self.shape[1]
@@ -189,14 +181,6 @@ class DeviceRounds:
             a.ridge, a.counts, a.margins, a.progress, rows.address, a.missing, scores,
             rows.n_points, rows.stride, self.shape[1], reach, int(self._has_ridge),
         )  # fmt: skip
-
-    def _done(self, progress: NDArray) -> float:
-        """Samples done; the first pass, which needs most rows, counts for nine tenths of one."""
-        core = _core.perceptron
-        position = progress[:, core.POSITION] / self._rows.n_points
-        first_pass = np.where(progress[:, core.EPOCHS] > 0, 1.0, position)
-        ended = progress[:, core.STATE] != core.RUNNING
-        return float(np.where(ended, 1.0, 0.9 * first_pass).sum() / self.shape[1])
 
 
 def can_cluster(device: Any) -> bool:

@@ -67,7 +67,9 @@ class FirstVisits:
         return cls(np.zeros((m, n_tasks)), np.zeros(m, int), 0.0, 0.0, np.zeros(n_tasks))
 
     def on(self, device: Any) -> FirstVisits:
-        """The same as tensors on a device."""
+        """The same as tensors on a device; None leaves them as they are."""
+        if device is None:
+            return self
         outputs, counts, noise = (
             to_device(array, device) for array in (self.outputs, self.counts, self.noise)
         )

@@ -122,20 +122,12 @@ class RejectionCurveDisplay:
                 "calibration_curve": getattr(estimator, "rejection_curve_", None),
             }
         score = "max" if score is None else score
+        outputs, predicted = estimator_outputs(classifier, X, score), classifier.predict(X)
         curve = rejection_curve(
-            y,
-            estimator_outputs(classifier, X, score),
-            y_pred=classifier.predict(X),
-            classes=classifier.classes_,
-            score=score,
+            y, outputs, y_pred=predicted, classes=classifier.classes_, score=score
         )
-        display = cls(
-            curve,
-            score=score,
-            name=type(classifier).__name__ if name is None else name,
-            **chosen,
-        )
-        return display.plot(**kwargs)
+        name = type(classifier).__name__ if name is None else name
+        return cls(curve, score=score, name=name, **chosen).plot(**kwargs)
 
     @classmethod
     def from_predictions(
@@ -151,8 +143,7 @@ class RejectionCurveDisplay:
     ) -> "RejectionCurveDisplay":
         """Plot the curve of labels and outputs; see :func:`rejection_curve` and :meth:`plot`."""
         curve = rejection_curve(y_true, outputs, y_pred=y_pred, classes=classes, score=score)
-        display = cls(curve, score=score, name=name)
-        return display.plot(**kwargs)
+        return cls(curve, score=score, name=name).plot(**kwargs)
 
     def plot(
         self,

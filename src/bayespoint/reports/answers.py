@@ -8,6 +8,7 @@ from typing import NamedTuple, SupportsFloat
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import confusion_matrix, roc_curve
 
 from bayespoint.reports.intervals import Interval, score_interval
 
@@ -133,10 +134,10 @@ class Answers:
     @cached_property
     def confusion(self) -> NDArray[np.float64]:
         """Weight by true class, one row each, and predicted class, one column each."""
-        n_classes = self.probabilities.shape[1]
-        confusion = np.zeros((n_classes, n_classes))
-        np.add.at(confusion, (self.truth, self.predicted), self.weight)
-        return confusion
+        columns = range(self.probabilities.shape[1])
+        return confusion_matrix(
+            self.truth, self.predicted, labels=columns, sample_weight=self.weight
+        )
 
     @cached_property
     def baseline(self) -> Answers:
@@ -155,15 +156,11 @@ class Answers:
         total = np.bincount(number, self.weight, N_BINS)
         sure = np.bincount(number, self.weight * self.confidence, N_BINS)
         correct = np.bincount(number, self.weight * self.right, N_BINS)
-        bins = []
-        for b, n in enumerate(total.tolist()):
-            ends = b / N_BINS, (b + 1) / N_BINS, n
-            if n > 0:
-                accuracy = share(correct[b], n)
-                filled = float(sure[b] / n), accuracy, score_interval(accuracy, n)
-                bins.append(Bin(*ends, *filled))
-            else:
-                bins.append(Bin(*ends))
+        bins = [Bin(b / N_BINS, (b + 1) / N_BINS, n) for b, n in enumerate(total.tolist())]
+        for b in np.flatnonzero(total).tolist():
+            n, accuracy = bins[b].weight, share(correct[b], total[b])
+            found = float(sure[b] / n), accuracy, score_interval(accuracy, n)
+            bins[b] = Bin(*bins[b][:3], *found)
         return tuple(bins)
 
     @cached_property
@@ -183,18 +180,13 @@ class Answers:
         positive = self.truth == of
         if positive.all() or not positive.any():
             return None
-        scores = self.probabilities[:, of]
-        _, group = np.unique(-scores, return_inverse=True)
-        hits = np.cumsum(np.bincount(group, self.weight * positive))
-        alarms = np.cumsum(np.bincount(group, self.weight * ~positive))
-        precision = hits / (hits + alarms)
-        begin = np.zeros(1)
-        return Curve(
-            np.concatenate([begin, alarms / alarms[-1]]),
-            np.concatenate([begin, hits / hits[-1]]),
-            np.concatenate([precision[:1], precision]),
-            float(hits[-1] / self.total),
+        alarms, recall, _ = roc_curve(
+            positive, self.probabilities[:, of], sample_weight=self.weight, drop_intermediate=False
         )
+        prevalence = float(self.weight @ positive) / self.total
+        hits = prevalence * recall[1:]
+        precision = hits / (hits + (1 - prevalence) * alarms[1:])
+        return Curve(alarms, recall, np.append(precision[:1], precision), prevalence)
 
 
 def share(part: SupportsFloat, total: float) -> float:

@@ -8,8 +8,7 @@ from bayespoint.reports import figures
 from bayespoint.reports.costs import Threshold, at_thresholds
 from bayespoint.reports.evaluation import Evaluation, Report
 from bayespoint.reports.examples import short
-from bayespoint.reports.html import NOTHING, Cell, number, table, text
-from bayespoint.reports.intervals import Interval
+from bayespoint.reports.html import NOTHING, Cell, ends, number, table, text
 
 MOST_CLASSES = 30  # with a table of thresholds each
 
@@ -114,7 +113,8 @@ def costs(report: Report) -> str:
     """The mean cost of decision rules and of thresholds."""
     evaluation = report.evaluation
     rows = [
-        [way.words, f"{way.cost:.3g}", cost_ends(way.interval)] for way in evaluation.expected_costs
+        [way.words, f"{way.cost:.3g}", ends(way.interval, ".3g")]
+        for way in evaluation.expected_costs
     ]
     given = "" if has_own_costs(evaluation) else (
         " To set other costs, use <code>measure(..., costs=...)</code> in Python or "
@@ -133,8 +133,3 @@ def costs(report: Report) -> str:
         f'<p class="quiet">{text(cost_words(evaluation))}{given}</p>'
         f'<div class="beside">{drawn}{shown}</div>'
     )
-
-
-def cost_ends(interval: Interval | None) -> str:
-    """An interval of costs, or a dash."""
-    return NOTHING if interval is None else f"{interval[0]:.3g}–{interval[1]:.3g}"

@@ -67,7 +67,7 @@ def gallery(evaluation: Evaluation, chosen: NDArray, rows: Any, shape: Shape) ->
         place, true, predicted, sure = answer(evaluation, one)
         row = row_name(rows, place)
         pixels = np.array(row_values(rows, place), dtype=np.float64).reshape(shape)
-        image = html.png_address(grey_png(pixels))
+        image = html.data_address("png", grey_png(pixels))
         label = f"row {row}: true {true}, predicted {predicted} with {sure}"
         items.append(
             f'<li><img src="{image}" alt="{html.text(label)}">'

@@ -39,7 +39,8 @@ Draw = Callable[[Evaluation, str], Drawing]  # what to show, and the colour of w
 
 def picture(draw: Draw, evaluation: Evaluation, alternative: str, caption: str) -> str:
     """A drawing as a figure of the page; ``caption`` is HTML."""
-    light, dark = (html.svg_address(as_svg(draw, evaluation, dark)) for dark in (False, True))
+    drawn = (as_svg(draw, evaluation, dark) for dark in (False, True))
+    light, dark = (html.data_address("svg+xml", one) for one in drawn)
     return html.figure(light, alternative, caption, dark=dark)
 
 
@@ -147,9 +148,10 @@ def drawn_curves(evaluation: Evaluation) -> dict[int, Curve]:
     return {of: one for of, one in found.items() if one is not None}
 
 
-def line_style(evaluation: Evaluation, place: int, of: int, colour: str) -> dict[str, Any]:
+def line_style(evaluation: Evaluation, of: int, colour: str) -> dict[str, Any]:
     """Label, colour and dashes of the curve of a class."""
-    colour, dashes = LINES[place] if len(evaluation.classes) > 2 else (colour, "-")
+    several = len(evaluation.classes) > 2
+    colour, dashes = LINES[drawn_classes(evaluation).index(of)] if several else (colour, "-")
     return {"label": plain(evaluation.classes[of]), "color": colour, "linestyle": dashes}
 
 
@@ -157,9 +159,8 @@ def draw_roc(evaluation: Evaluation, colour: str) -> Drawing:
     """Recall against the false positive rate."""
     drawing, ax = new_axes(*SIZE)
     ax.plot([0, 1], [0, 1], color=GREY, linestyle=":", label="guessing")
-    for place, (of, found) in enumerate(drawn_curves(evaluation).items()):
-        style = line_style(evaluation, place, of, colour)
-        ax.plot(found.false_alarms, found.recall, **style)
+    for of, found in drawn_curves(evaluation).items():
+        ax.plot(found.false_alarms, found.recall, **line_style(evaluation, of, colour))
     finish(ax, "False positive rate", "Recall", "lower right")
     return drawing
 
@@ -167,11 +168,10 @@ def draw_roc(evaluation: Evaluation, colour: str) -> Drawing:
 def draw_precision_recall(evaluation: Evaluation, colour: str) -> Drawing:
     """Precision against recall."""
     drawing, ax = new_axes(*SIZE)
-    for place, (of, found) in enumerate(drawn_curves(evaluation).items()):
-        style = line_style(evaluation, place, of, colour)
-        ax.plot(found.recall, found.precision, **style)
+    for of, found in drawn_curves(evaluation).items():
+        ax.plot(found.recall, found.precision, **line_style(evaluation, of, colour))
         if len(evaluation.classes) == 2:
-            ax.axhline(found.prevalence, color=style["color"], linestyle=":", linewidth=1)
+            ax.axhline(found.prevalence, color=colour, linestyle=":", linewidth=1)
     ax.set_ylim(0, 1.02)
     finish(ax, "Recall", "Precision", "lower left")
     return drawing
@@ -181,10 +181,9 @@ def draw_costs(evaluation: Evaluation, colour: str) -> Drawing:
     """Mean cost against the threshold, beside that of least expected cost."""
     drawing, ax = new_axes(*SIZE)
     at = np.linspace(0, 1, N_COSTS)
-    for place, of in enumerate(drawn_classes(evaluation)):
-        found = at_thresholds(evaluation.answers, of, evaluation.costs, at)
-        style = line_style(evaluation, place, of, colour)
-        ax.plot(at, [one.cost for one in found], **style)
+    for of in drawn_classes(evaluation):
+        costs = [one.cost for one in at_thresholds(evaluation.answers, of, evaluation.costs, at)]
+        ax.plot(at, costs, **line_style(evaluation, of, colour))
     least = evaluation.expected_costs[1].cost
     ax.axhline(least, color=GREY, linestyle="--", linewidth=1.2, label="least expected cost")
     ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))

@@ -101,17 +101,12 @@ def cell(content: Any, tag: str) -> str:
     return f"<{tag}{shown}>{text(words)}</{tag.split()[0]}>"
 
 
-def png_address(content: bytes) -> str:
-    """A PNG image as a data URL."""
-    return f"data:image/png;base64,{base64.b64encode(content).decode('ascii')}"
+def data_address(kind: str, content: bytes) -> str:
+    """A picture as a data URL; ``kind`` is "png" or "svg+xml"."""
+    return f"data:image/{kind};base64,{base64.b64encode(content).decode('ascii')}"
 
 
-def svg_address(content: bytes) -> str:
-    """An SVG drawing as a data URL."""
-    return f"data:image/svg+xml;base64,{base64.b64encode(content).decode('ascii')}"
-
-
-def figure(address: str, alternative: str, caption: str = "", *, dark: str | None = None) -> str:
+def figure(address: str, alternative: str, caption: str, *, dark: str | None = None) -> str:
     """A picture with words for those who cannot see it; ``caption`` is HTML.
 
     ``dark`` is the address of the same picture for dark screens; without it, the picture stands on
@@ -121,8 +116,7 @@ def figure(address: str, alternative: str, caption: str = "", *, dark: str | Non
     if dark is not None:
         source = f'<source media="(prefers-color-scheme: dark)" srcset="{dark}">'
         image = f"<picture>{source}{image}</picture>"
-    below = f"<figcaption>{caption}</figcaption>" if caption else ""
-    return f"<figure>{image}{below}</figure>"
+    return f"<figure>{image}<figcaption>{caption}</figcaption></figure>"
 
 
 def number(value: float | None) -> str:
@@ -135,9 +129,9 @@ def amount(weight: float) -> str:
     return f"{weight:.10g}"
 
 
-def ends(interval: Interval | None) -> str:
+def ends(interval: Sequence[float] | None, form: str = ".3f") -> str:
     """An interval, or a dash."""
-    return NOTHING if interval is None else f"{interval[0]:.3f}–{interval[1]:.3f}"
+    return NOTHING if interval is None else "–".join(format(end, form) for end in interval)
 
 
 def percent(share: float, digits: int = 2) -> str:
@@ -147,6 +141,4 @@ def percent(share: float, digits: int = 2) -> str:
 
 def in_percent(interval: Interval | None) -> str:
     """An interval of shares in per cent."""
-    return (
-        NOTHING if interval is None else f"{100 * interval[0]:.2f}–{100 * interval[1]:.2f}\u00a0%"
-    )
+    return NOTHING if interval is None else f"{ends([100 * end for end in interval], '.2f')}\u00a0%"

@@ -147,16 +147,10 @@ METRICS = {
         "accuracy", "Fraction of correct predictions.", accuracy, is_share=True, on_top=True
     ),
     "balanced_accuracy": Metric(
-        "balanced accuracy",
-        "Mean recall of the classes.",
-        balanced_accuracy,
-        is_share=True,
+        "balanced accuracy", "Mean recall of the classes.", balanced_accuracy, is_share=True
     ),
     "log_loss": Metric(
-        "log-loss",
-        "Mean of −log p of the true class; 0 is best.",
-        log_loss,
-        on_top=True,
+        "log-loss", "Mean of −log p of the true class; 0 is best.", log_loss, on_top=True
     ),
     "brier_score": Metric(
         "Brier score", "Mean squared difference between probabilities and labels.", brier_score

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
+from io import RawIOBase
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +19,14 @@ from bayespoint.rows.base import Block, Blocks, rows_of_block, sampled_print
 class FileArray:
     """An array in a file, of which only the rows that are asked for come into memory.
 
-    Only they are mapped, as long as somebody holds them: pages of a file that stay mapped count as
-    memory of this process.
+    They are read, not mapped: a file that becomes shorter while it is read ends in an error, where
+    a mapped one would kill the process (SIGBUS).
     """
 
     def __init__(self, path: str | os.PathLike[str], mapped: np.memmap, offset: int) -> None:
         self.path = Path(path).absolute()
         self.dtype, self.shape, self._offset = mapped.dtype, mapped.shape, offset
-        self._order = "C" if mapped.flags.c_contiguous else "F"
+        self._by_rows = mapped.flags.c_contiguous
 
     def stamp(self) -> tuple:
         """Size and time of the last change of the file."""
@@ -34,22 +37,36 @@ class FileArray:
         return self.shape[0]
 
     def rows(self, begin: int, end: int) -> NDArray:
-        """Some rows, mapped into memory; do not write into them."""
-        if self._order == "C":
-            stride = self.dtype.itemsize * int(np.prod(self.shape[1:], dtype=np.int64))
-            shape, offset = (end - begin, *self.shape[1:]), self._offset + begin * stride
-            if end == begin:
-                return np.empty(shape, self.dtype)
-            return np.asarray(np.memmap(self.path, self.dtype, "r", offset, shape))
-        return np.array(self._map()[begin:end], order="C")
+        """A copy of consecutive rows."""
+        return self[np.arange(begin, end)]
 
     def __getitem__(self, which: NDArray[np.intp]) -> NDArray:
         """A copy of some rows, in any order."""
-        return np.array(self._map()[which], order="C")
+        found = np.empty((len(which), *self.shape[1:]), self.dtype)
+        gaps = (np.flatnonzero(np.diff(which) != 1) + 1).tolist()
+        with self.path.open("rb", buffering=0) as file:
+            for begin, end in pairwise([0, *gaps, len(which)]):
+                if end == begin:
+                    continue
+                first, part = int(which[begin]), found[begin:end]
+                if self._by_rows:
+                    self._read(file, first * math.prod(self.shape[1:]), part)
+                    continue
+                column = np.empty(end - begin, self.dtype)
+                for j in range(self.shape[1]):
+                    self._read(file, j * len(self) + first, column)
+                    part[:, j] = column
+        return found
 
-    def _map(self) -> np.memmap:
-        order: Any = self._order
-        return np.memmap(self.path, self.dtype, "r", self._offset, self.shape, order)
+    def _read(self, file: RawIOBase, first: int, into: NDArray) -> None:
+        """Read the values from number ``first`` on."""
+        file.seek(self._offset + first * self.dtype.itemsize)
+        rest = into.reshape(-1).view(np.uint8).data
+        while rest:
+            n = file.readinto(rest)
+            if not n:
+                raise EOFError(f"{self.path} has become shorter since it was opened")
+            rest = rest[n:]
 
 
 def file_array(array: Any) -> FileArray | None:
@@ -90,7 +107,7 @@ class ArrayBlocks(Blocks):
         return len(self._begins) - 1
 
     def read(self, k: int) -> Block:
-        """Parts of files that are mapped while they are used, and views of arrays in memory."""
+        """Copies of parts of files, and views of arrays in memory."""
         return Block(*(part(one, *self._begins[k : k + 2]) for one in self._columns))
 
     def take(self, rows: NDArray[np.intp]) -> NDArray:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import time
-import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -16,8 +16,13 @@ import numpy as np
 
 from bayespoint.exceptions import CheckpointError
 from bayespoint.tools.files import replacing
+from bayespoint.tools.version import __version__
 
 IDENTITY = "identity"  # the entry that says which fit a file belongs to
+SEAL = "seal"  # the entry with the SHA-256 of all others
+
+# What a checkpoint keeps: objects, the prefix of their names in the file, names of attributes.
+State = Sequence[tuple[Any, str, Sequence[str]]]
 
 
 class Checkpoint:
@@ -44,11 +49,14 @@ class Checkpoint:
         if not self.resume or not self.path.exists():
             return None
         try:
-            with np.load(self.path, allow_pickle=False) as file:
+            with self.path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
+            is_whole = str(arrays.pop(SEAL)) == seal(arrays)
             found = dict(line.split("=", 1) for line in str(arrays.pop(IDENTITY)).splitlines())
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            raise CheckpointError(str(self.path), f"it cannot be read ({error})") from error
+        except Exception as error:  # a damaged archive raises errors of many kinds
+            raise CheckpointError(str(self.path), f"it cannot be read ({error!r:.200})") from error
+        if not is_whole:
+            raise CheckpointError(str(self.path), "it was changed or damaged (wrong SHA-256)")
         for name, value in lines(identity).items():
             if found.get(name) != value:
                 raise CheckpointError(str(self.path), f"it belongs to a fit with {differs(name)}")
@@ -61,14 +69,49 @@ class Checkpoint:
         if not now and time.monotonic() - self._written < self.seconds:
             return
         words = "\n".join(f"{name}={value}" for name, value in lines(identity).items())
+        entries: dict[str, Any] = {IDENTITY: np.array(words), **arrays}
+        entries[SEAL] = np.array(seal(entries))
         with replacing(self.path) as draft, draft.open("wb") as file:
-            entries: Any = {IDENTITY: np.array(words), **arrays}
             np.savez(file, **entries)
         self._written = time.monotonic()
+
+    def keep(
+        self, identity: Mapping[str, Any], done: int, state: State, *, now: bool = False
+    ) -> None:
+        """Write attributes of objects after a round, if it is time."""
+        arrays = {"round": np.array(done)}
+        for owner, prefix, names in state:
+            for name in names:
+                arrays |= packed(f"{prefix}_{name}", getattr(owner, name))
+        self.save(identity, arrays, now=now)
+
+    def restore(self, identity: Mapping[str, Any], state: State) -> int | None:
+        """Set the attributes that the last checkpoint has; its round, or None if there is none."""
+        found = self.load(identity)
+        if found is None:
+            return None
+        try:
+            for owner, prefix, names in state:
+                for name in names:
+                    setattr(owner, name, unpacked(f"{prefix}_{name}", getattr(owner, name), found))
+            return int(found["round"])
+        except (KeyError, TypeError, ValueError) as error:
+            problem = f"it does not contain what this fit needs ({error})"
+            raise CheckpointError(str(self.path), problem) from error
 
     def remove(self) -> None:
         """Remove the file: the fit is complete."""
         self.path.unlink(missing_ok=True)
+
+
+def seal(arrays: Mapping[str, Any]) -> str:
+    """The SHA-256 of arrays with their names, types and shapes."""
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name} {array.dtype.str} {array.shape} ".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
 
 
 def packed(key: str, value: Any) -> dict[str, np.ndarray]:
@@ -79,13 +122,15 @@ def packed(key: str, value: Any) -> dict[str, np.ndarray]:
 
 
 def unpacked(key: str, value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
-    """What was packed, of the kind that ``value`` is."""
+    """What was packed, of the kind that ``value`` is; an error if it is of another kind."""
     if is_of_blocks(value):
-        return [arrays[f"{key}{k}"] for k in range(len(value))]
+        return [unpacked(f"{key}{k}", one, arrays) for k, one in enumerate(value)]
+    found, present = arrays[key], np.asarray(value)
+    if found.dtype.kind != present.dtype.kind or found.ndim != present.ndim:
+        raise TypeError(f"{key} has {found.ndim} dimensions and dtype {found.dtype}")
     if isinstance(value, np.ndarray):
-        return arrays[key]
-    found = arrays[key].tolist()
-    return type(value)(*found) if isinstance(value, tuple) else found
+        return found
+    return type(value)(*found.tolist()) if isinstance(value, tuple) else found.tolist()
 
 
 def is_of_blocks(value: Any) -> bool:
@@ -94,8 +139,9 @@ def is_of_blocks(value: Any) -> bool:
 
 
 def lines(identity: Mapping[str, Any]) -> dict[str, str]:
-    """Values as text of one line each."""
-    return {name: " ".join(str(value).split()) for name, value in identity.items()}
+    """Values as text of one line each, with the version of the package."""
+    whole = {**identity, "version of bayespoint": __version__}
+    return {name: " ".join(str(value).split()) for name, value in whole.items()}
 
 
 def differs(name: str) -> str:

@@ -23,11 +23,12 @@ from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
 from bayespoint.selection.jobs import run_jobs
 from bayespoint.tools.meta_estimators import MetaClassifier
-from bayespoint.tools.pipelines import split_pipeline
+from bayespoint.tools.pipelines import fit_weighted, split_pipeline, take
 from bayespoint.tools.validation import check_choice, parameter_error
 
 COSTS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 BETAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, np.inf)
+ALLOWED = "a BayesPointClassifier with engine='knapsack', a pipeline that ends in one, or None"
 RULES = ("smoothed", "best")
 
 
@@ -144,12 +145,7 @@ class KnapsackCV(MetaClassifier):
         named = isinstance(engine, KnapsackPropagation) or engine == KnapsackPropagation.alias
         if isinstance(classifier, BayesPointClassifier) and named:
             return self.estimator
-        raise parameter_error(
-            self,
-            "estimator",
-            "a BayesPointClassifier with the engine KnapsackPropagation, a pipeline that ends in "
-            "one, or None",
-        )
+        raise parameter_error(self, "estimator", ALLOWED)
 
     def _axis(self, name: str, *, finite: bool) -> NDArray[np.float64]:
         values = np.asarray(getattr(self, name), dtype=object)
@@ -207,15 +203,13 @@ class Data(NamedTuple):
     def of(cls, X: Any, y: Any, sample_weight: ArrayLike | None, *, pairwise: bool) -> Data:
         """Indexable data; the classifier itself raises other errors."""
         points, labels = indexable(X, np.asarray(y))
-        if isinstance(points, (list, tuple)):
-            points = np.asarray(points)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         check_consistent_length(points, labels, weight)
         return cls(points, labels, weight, pairwise)
 
     def rows(self, kept: NDArray[np.int64], against: NDArray[np.int64] | None = None) -> Data:
         """Some rows; of a kernel matrix the columns that belong to ``against`` or to them."""
-        points = self.points.iloc[kept] if hasattr(self.points, "iloc") else self.points[kept]
+        points = take(self.points, kept)
         if self.pairwise:
             points = points[:, kept if against is None else against]
         weight = None if self.weight is None else self.weight[kept]
@@ -233,11 +227,8 @@ class Fold(NamedTuple):
 def fit_one(machine: Any, data: Data, C: float, beta: float) -> Any:
     """A clone of the machine with C and beta, fitted to the data."""
     fitted = clone(machine)
-    _, classifier, prefix = split_pipeline(fitted)
-    classifier.set_params(engine__C=C, engine__beta=beta)
-    if data.weight is None:
-        return fitted.fit(data.points, data.labels)
-    return fitted.fit(data.points, data.labels, **{f"{prefix}sample_weight": data.weight})
+    split_pipeline(fitted).last.set_params(engine__C=C, engine__beta=beta)
+    return fit_weighted(fitted, data.points, data.labels, data.weight)
 
 
 def share_right(classifier: Any, points: Any, labels: NDArray) -> float:

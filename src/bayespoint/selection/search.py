@@ -18,9 +18,10 @@ from bayespoint.exceptions import warn_user
 from bayespoint.selection.checks import check_bounds, check_effects, check_names, check_parameters
 from bayespoint.selection.continuous import Search, search
 from bayespoint.selection.jobs import run_jobs
-from bayespoint.selection.objective import Data, Evaluation, split, with_params
+from bayespoint.selection.objective import Data, Evaluation, with_params
 from bayespoint.selection.ranking import as_table, warn_of_bounds, warn_of_failures
 from bayespoint.tools.meta_estimators import MetaClassifier
+from bayespoint.tools.pipelines import fit_weighted
 
 
 @dataclass(eq=False, repr=False)
@@ -195,10 +196,8 @@ class EvidenceSearch(MetaClassifier):
         if not self.refit:
             return
         start = time.perf_counter()
-        estimator, weight = with_params(self.estimator, self.best_params_), {}
-        if data.sample_weight is not None:
-            weight[f"{split(estimator).prefix}sample_weight"] = data.sample_weight
-        self.best_estimator_ = estimator.fit(data.X, data.y, **weight)
+        estimator = with_params(self.estimator, self.best_params_)
+        self.best_estimator_ = fit_weighted(estimator, *data)
         self.refit_time_ = time.perf_counter() - start
 
     def _choices(self, bounds: dict[str, tuple[float, float]]) -> list[Search]:

@@ -100,7 +100,7 @@ class Columns:
 
         ``counts`` has the levels of each column that is a category.
         """
-        for j in np.flatnonzero(lost == n):
+        for j in np.flatnonzero(lost == n).tolist():
             raise ValueError(
                 f"{capital(words(names, j))} has no values: all of its {n} cells are missing. "
                 "Leave it out."

@@ -68,19 +68,19 @@ class Coordinates:
     @property
     def largest(self) -> float:
         """The largest absolute value of a coordinate."""
-        sizes = (max(rows.max(), -rows.min()) for _, rows in self._parts() if min(rows.shape))
+        sizes = (max(rows.max(), -rows.min()) for _, rows in self.native_parts() if min(rows.shape))
         return float(max(sizes, default=0.0))
 
-    def _parts(self) -> Iterator[tuple[slice, Any]]:
-        """Blocks of rows where they are."""
+    def native_parts(self) -> Iterator[tuple[slice, Any]]:
+        """Consecutive blocks of rows where they are, each with the slice of its points."""
         size = PART if self.device is None else DEVICE_PART
         for begin in range(0, self.n_points, size):
             own = slice(begin, min(begin + size, self.n_points))
             yield own, self.native_rows(own)
 
     def parts(self) -> Iterator[tuple[slice, Any]]:
-        """Consecutive blocks of rows, each with the slice of points that it belongs to."""
-        return ((own, to_host(rows)) for own, rows in self._parts())
+        """The same in NumPy."""
+        return ((own, to_host(rows)) for own, rows in self.native_parts())
 
     def rows(self, which: slice | NDArray[np.intp] = ALL) -> Any:
         """The rows of some points, or of all; do not write into them."""
@@ -90,15 +90,19 @@ class Coordinates:
         """The same where they are."""
         return self.Z_[which]
 
-    def _there(self, values: Any) -> Array:
+    def there(self, values: Any) -> Array:
         """Numbers where the rows are."""
         return values if self.device is None else to_device(values, self.device, self.Z_.dtype)
+
+    def _zeros(self, *shape: int) -> Array:
+        """Zeros where the rows are."""
+        return np.zeros(shape) if self.device is None else self.Z_.new_zeros(shape)
 
     def outputs(self, weights: NDArray) -> NDArray[np.float64]:
         """Z w of all points, for one vector of weights or for each column of a matrix."""
         outputs = np.empty((self.n_points, *weights.shape[1:]))
-        moved = self._there(weights)
-        for own, rows in self._parts():
+        moved = self.there(weights)
+        for own, rows in self.native_parts():
             outputs[own] = to_host(rows @ moved)
         return outputs
 
@@ -107,9 +111,9 @@ class Coordinates:
         return to_host(self._pull(forces))
 
     def _pull(self, forces: NDArray) -> Array:
-        pull = self._there(np.zeros((self.n_coordinates, *forces.shape[1:])))
-        moved = self._there(forces)
-        for own, rows in self._parts():
+        pull = self._zeros(self.n_coordinates, *forces.shape[1:])
+        moved = self.there(forces)
+        for own, rows in self.native_parts():
             pull += rows.T @ moved[own]
         return pull
 
@@ -118,12 +122,17 @@ class Coordinates:
         return to_host(self._curvature(rate))
 
     def _curvature(self, rate: NDArray) -> Array:
-        total = self._there(np.zeros((self.n_coordinates, self.n_coordinates)))
-        for own, rows in self._parts():
+        total = self._zeros(self.n_coordinates, self.n_coordinates)
+        if self.device is not None:  # which need not wait for the host between parts
+            moved = self.there(rate)[:, None]
+            for own, rows in self.native_parts():
+                total.addmm_((rows * moved[own]).T, rows)
+            return (total + total.T) / 2
+        for own, rows in self.native_parts():
             for told, sign in ((rate[own] > 0, 1.0), (rate[own] < 0, -1.0)):
                 if told.any():
                     some = rows if told.all() else rows[np.flatnonzero(told)]
-                    scaled = some * self._there(np.sqrt(np.abs(rate[own][told])))[:, None]
+                    scaled = some * np.sqrt(np.abs(rate[own][told]))[:, None]
                     # A product of a matrix with its own transpose takes half the time of others.
                     product = dense(scaled.T @ scaled)
                     product *= sign
@@ -133,8 +142,8 @@ class Coordinates:
     def variances(self, factor: Any, *, is_triangular: bool) -> NDArray[np.float64]:
         """Squared length of F^T z for every point; an upper triangular F takes half the time."""
         variances = np.empty(self.n_points)
-        F = self._there(factor)
-        for own, rows in self._parts():
+        F = self.there(factor)
+        for own, rows in self.native_parts():
             if self.device is not None:
                 variances[own] = to_host(squares(rows @ F))
                 continue
@@ -149,11 +158,9 @@ class Coordinates:
         LinAlgError if the sum is not positive definite.
         """
         precision = self._curvature(rate)
-        xp, added = namespace(precision), self._there(prior)
-        changed = xp.einsum("ii->i", precision) if prior.ndim == 1 else precision
-        changed += added
-        if not xp.isfinite(precision).all():
-            raise LinAlgError("the messages overflow")
+        diagonal = namespace(precision).einsum("ii->i", precision)
+        changed = diagonal if prior.ndim == 1 else precision
+        changed += self.there(prior)
         return inverse_root(precision)
 
     def covary(self, factor: Any, forces: NDArray) -> NDArray[np.float64]:
@@ -167,11 +174,16 @@ class Coordinates:
 
 
 def inverse_root(precision: Array) -> Array:
-    """F, upper triangular, with F F^T the inverse of a matrix, which may be overwritten."""
+    """F, upper triangular, with F F^T the inverse of a matrix, which may be overwritten.
+
+    A LinAlgError says that the matrix, of which the lower half is read, is not positive definite.
+    """
     if is_tensor(precision):
         return on_device.inverse_root(precision)
+    if not np.isfinite(precision).all():
+        raise LinAlgError("the matrix overflows")
     L = cholesky(precision, lower=True, overwrite_a=True, check_finite=False)
-    return lapack.dtrtri(L, lower=1)[0].T
+    return lapack.dtrtri(L, lower=1, overwrite_c=1)[0].T
 
 
 def dense(matrix: Any) -> NDArray[np.float64]:

@@ -49,8 +49,8 @@ class Decoder:
         # First key of a node -> the other keys it may have, and its reader.
         self._readers: dict[str, tuple[set[str], Callable[[dict, str, int], Any]]] = {
             "float": (set(), self._float),
-            "tuple": (set(), self._tuple),
-            "dict": (set(), self._dict),
+            "tuple": (set(), lambda node, *at: tuple(self._items(node["tuple"], *at))),
+            "dict": (set(), lambda node, *at: dict(self._items(node["dict"], *at))),
             "slice": (set(), self._slice),
             "dtype": (set(), self._dtype),
             "type": (set(), self._type),
@@ -85,12 +85,6 @@ class Decoder:
         if node["float"] not in NOT_FINITE:
             raise ContentError(f"{place} is not a number")
         return float(node["float"])
-
-    def _tuple(self, node: dict, place: str, depth: int) -> tuple:
-        return tuple(self._items(node["tuple"], place, depth))
-
-    def _dict(self, node: dict, place: str, depth: int) -> dict:
-        return dict(self._items(node["dict"], place, depth))
 
     def _slice(self, node: dict, place: str, depth: int) -> slice:
         start, stop, step = self._items(node["slice"], place, depth)
@@ -174,7 +168,7 @@ class Decoder:
             attribute: self.decode(part, f"{place}.{attribute}", depth + 1)
             for attribute, part in nodes.items()
         }
-        value = build(cls, up_to_date(cls, state))
+        value = build(*up_to_date(cls, state))
         check(value, place)
         self._objects[number] = value
         self.libraries.add(name.split(".")[0])

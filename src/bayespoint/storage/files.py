@@ -209,11 +209,7 @@ def describe(path: str | os.PathLike[str]) -> ModelFile:
 
 def versions() -> dict[str, str]:
     """Versions of the libraries whose objects are in model files."""
-    return {
-        "bayespoint": __version__,
-        "numpy": np.__version__,
-        "scikit-learn": sklearn.__version__,
-    }
+    return {"bayespoint": __version__, "numpy": np.__version__, "scikit-learn": sklearn.__version__}
 
 
 @contextmanager

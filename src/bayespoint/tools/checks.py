@@ -14,6 +14,7 @@ from threading import RLock
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils import check_array as sklearn_check_array
 from sklearn.utils import column_or_1d as sklearn_column_or_1d
 from sklearn.utils.multiclass import check_classification_targets as sklearn_check_targets
@@ -84,4 +85,4 @@ def new_points(
             accept_sparse="csr" if accepts_sparse else False,
             ensure_all_finite=True if table is None else "allow-nan",
         )  # fmt: skip
-    return points if table is None else table.transform(points)
+    return points if table is None or issparse(points) else table.transform(points)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 from sklearn.pipeline import Pipeline
 
 
@@ -32,6 +33,19 @@ class Parts(NamedTuple):
 def n_rows(X: Any) -> int:
     """Number of rows of an array, a data frame, a list or a sparse matrix, which has no length."""
     return X.shape[0] if hasattr(X, "shape") else len(X)
+
+
+def take(X: Any, indices: Any) -> Any:
+    """Some of the rows; a DataFrame stays a DataFrame."""
+    if hasattr(X, "iloc"):
+        return X.iloc[indices]
+    return (X if hasattr(X, "shape") else np.asarray(X))[indices]
+
+
+def fit_weighted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+    """Fit a classifier, or a pipeline whose last step gets the weights."""
+    weight = {f"{split_pipeline(estimator).prefix}sample_weight": sample_weight}
+    return estimator.fit(X, y, **({} if sample_weight is None else weight))
 
 
 def split_pipeline(estimator: Any) -> Parts:

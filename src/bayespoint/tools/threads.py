@@ -6,14 +6,8 @@ The number of BLAS threads belongs to the process, not to a fit: fits that overl
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import (
-    FIRST_EXCEPTION,
-    CancelledError,
-    Future,
-    ThreadPoolExecutor,
-    wait,
-)
-from contextlib import contextmanager
+from concurrent.futures import FIRST_EXCEPTION, CancelledError, Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from contextvars import ContextVar, copy_context
 from functools import cache
 from threading import Event, Lock, get_ident
@@ -119,12 +113,9 @@ def thread_pool(n_jobs: int | None = None) -> Iterator[ThreadPool]:
     ...     pool.map(abs, [-1, 1])
     [1, 1]
     """
-    pool = ThreadPool(max(_blas().n_threads, effective_n_jobs(n_jobs)))
-    try:
-        with blas_threads(1):
-            yield pool
-    finally:
-        pool.close()
+    n_threads = max(_blas().n_threads, effective_n_jobs(n_jobs))
+    with closing(ThreadPool(n_threads)) as pool, blas_threads(1):
+        yield pool
 
 
 def in_parallel(
@@ -164,12 +155,9 @@ def in_parallel(
     n_threads = min(len(items), max(blas.n_threads, effective_n_jobs(n_jobs)))
     if n_threads * n_bytes > SMALL:
         n_threads = max(1, int(min(n_threads, available_memory() / n_bytes)))
-    pool = ThreadPool(n_threads)
-    try:
-        with blas_threads(max(1, blas.n_unlimited // len(items))):
-            return pool.map(function, items)
-    finally:
-        pool.close()
+    n_each = max(1, blas.n_unlimited // len(items))
+    with closing(ThreadPool(n_threads)) as pool, blas_threads(n_each):
+        return pool.map(function, items)
 
 
 @contextmanager
@@ -233,8 +221,7 @@ def in_parts(function: Callable[[slice], Any], n: int, size: int) -> list:
         return pool.map(function, parts)
 
 
-@contextmanager
-def useful_threads(size: int) -> Iterator[None]:
+def useful_threads(size: int) -> AbstractContextManager[None]:
     """Limit BLAS to one thread where matrices are too small for more to help.
 
     Parameters
@@ -256,11 +243,7 @@ def useful_threads(size: int) -> Iterator[None]:
     ...     float((A @ A).sum())
     729.0
     """
-    if size >= SEVERAL_THREADS:
-        yield
-    else:
-        with blas_threads(1):
-            yield
+    return nullcontext() if size >= SEVERAL_THREADS else blas_threads(1)
 
 
 class _Blas:

@@ -94,6 +94,13 @@ def check_flag(owner: Any, name: str) -> None:
         raise parameter_error(owner, name, "a bool")
 
 
+def is_number(value: Any, low: float, high: float, *, integer: bool = False) -> bool:
+    """Whether a value is a number from ``low`` to ``high``; a bool is not a number."""
+    kind: Any = Integral if integer else Real
+    is_bool = isinstance(value, (bool, np.bool_))
+    return isinstance(value, kind) and not is_bool and low <= value <= high
+
+
 def check_number(
     owner: Any,
     name: str,
@@ -137,14 +144,9 @@ def check_number(
     value = getattr(owner, name)
     if (value is None or isinstance(value, str)) and value in also:
         return
-    kind = Integral if integer else Real
-    is_number = isinstance(value, kind) and not isinstance(value, (bool, np.bool_))
     with_low, with_high = closed in ("left", "both"), closed in ("right", "both")
-    if (
-        not is_number
-        or not (low <= value if with_low else low < value)
-        or not (value <= high if with_high else value < high)
-    ):
+    is_inside = is_number(value, low, high, integer=integer)
+    if not is_inside or (value == low and not with_low) or (value == high and not with_high):
         interval = f"{'[' if with_low else '('}{low}, {high}{']' if with_high else ')'}"
         if also:
             words = f"{', '.join(map(repr, also))}{', ' + words if words else ' or '}"

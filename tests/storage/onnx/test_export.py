@@ -13,8 +13,15 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 
 import bayespoint
 from bayespoint import BayesPointClassifier
-from bayespoint.engines import ExpectationPropagation, GibbsSampler
-from bayespoint.kernels import ConstantKernel, PolynomialKernel, RadialKernel, SumKernel
+from bayespoint.engines import ExpectationPropagation, FactorisedPropagation, GibbsSampler
+from bayespoint.kernels import (
+    AdditiveKernel,
+    ConstantKernel,
+    ExponentialKernel,
+    PolynomialKernel,
+    RadialKernel,
+    SumKernel,
+)
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")
@@ -37,6 +44,9 @@ KERNELS = {
     "rbf": {"kernel": "rbf"},
     "matern32": {"kernel": "matern32"},
     "matern52": {"kernel": "matern52", "gamma": [0.1, 0.2, 0.3, 0.4]},
+    "exponential": {"kernel": "exponential", "gamma": [0.1, 0.2, 0.3, 0.4]},
+    "additive": {"kernel": "additive"},
+    "ranks": {"kernel": ExponentialKernel(gamma=2.0, ranks=True) + AdditiveKernel()},
     "widths": {"kernel": RadialKernel(gamma=[0.1, 0.2, 0.3, 0.4])},
     "sum": {"kernel": 0.7 * RadialKernel() + PolynomialKernel(degree=2) + ConstantKernel()},
     "linear sum": {"kernel": PolynomialKernel() + 2.0 * ConstantKernel()},
@@ -93,7 +103,7 @@ def test_knapsack(kernel):
 
 
 def test_diagonal_covariance():
-    check_equal(*fitted(3, engine=ExpectationPropagation(covariance="diagonal"), kernel="linear"))
+    check_equal(*fitted(3, engine=FactorisedPropagation(), kernel="linear"))
 
 
 @pytest.mark.parametrize("engine", ["ep", "gibbs", "perceptron", "knapsack"])
@@ -185,10 +195,10 @@ def test_what_is_refused():
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_streams_of_one_rate(n_classes):
-    one_pass = {"covariance": "diagonal", "max_iter": 1}
+    one_pass = {"max_iter": 1}
     parameters = {"kernel": "linear", "temperature": 1.0}
-    engine = ExpectationPropagation(decay=0.99, **one_pass)
+    engine = FactorisedPropagation(decay=0.99, **one_pass)
     check_equal(*fitted(n_classes, engine=engine, **parameters))
-    engine = ExpectationPropagation(decay="auto", **one_pass)
+    engine = FactorisedPropagation(decay="auto", **one_pass)
     with pytest.raises(ValueError, match="with one decay"):
         to_onnx(fitted(n_classes, engine=engine, **parameters)[0])

@@ -89,11 +89,7 @@ def expected_fall(
 
 
 def recommendation(
-    n_labels: int,
-    n_classes: int,
-    n_open: int,
-    rest: float | None,
-    fall: float | None,
+    n_labels: int, n_classes: int, n_open: int, rest: float | None, fall: float | None
 ) -> str:
     """Whether to continue, as a sentence.
 

@@ -12,6 +12,8 @@ from bayespoint.active.labelling.answers import Answers
 from bayespoint.active.labelling.items import Items
 from bayespoint.tools.version import __version__
 
+VERSION = f"bayespoint {__version__}"  # of the model, as tasks name it
+
 
 def label_column(answers: Answers, n_rows: int) -> NDArray[np.object_]:
     """The label of every row; None where there is none."""
@@ -56,29 +58,15 @@ def label_studio(
         predictions = []
         if shares is not None:
             best = int(shares[row].argmax())
-            predictions.append(
-                {
-                    "model_version": f"bayespoint {__version__}",
-                    "score": round(float(shares[row, best]), 6),
-                    "result": [choice(str(classes[best]))],
-                }
-            )
+            score, result = round(float(shares[row, best]), 6), [choice(str(classes[best]))]
+            predictions.append({"model_version": VERSION, "score": score, "result": result})
         tasks.append(
-            {
-                "id": row + 1,
-                "data": data,
-                "annotations": annotations,
-                "predictions": predictions,
-            }
+            {"id": row + 1, "data": data, "annotations": annotations, "predictions": predictions}
         )
     return tasks
 
 
 def choice(label: str) -> dict[str, Any]:
     """One chosen class."""
-    return {
-        "from_name": "label",
-        "to_name": "item",
-        "type": "choices",
-        "value": {"choices": [label]},
-    }
+    names = {"from_name": "label", "to_name": "item", "type": "choices"}
+    return {**names, "value": {"choices": [label]}}

@@ -5,20 +5,23 @@ from __future__ import annotations
 import time
 from typing import Annotated, Any
 
-import numpy as np
-from rich.console import RenderableType
-from sklearn.base import clone
-from sklearn.model_selection import RepeatedStratifiedKFold
-
 from bayespoint.cli import options
 from bayespoint.cli.options import option
-from bayespoint.cli.output.errors import bad_data
-from bayespoint.cli.output.messages import Notes, class_words, collect_warnings, count
-from bayespoint.cli.output.printing import NumbersTable, facts
-from bayespoint.cli.pipelines import make_classifier, make_model
-from bayespoint.cli.summaries import describe_classifier, engine_words
-from bayespoint.cli.tables.training import Roles, read_training_data
-from bayespoint.reports import METRICS, Evaluation, measure
+
+if not options.ONLY_HELP:
+    import numpy as np
+    import pandas as pd
+    from rich.console import RenderableType
+    from sklearn.base import clone
+    from sklearn.model_selection import RepeatedStratifiedKFold
+
+    from bayespoint.cli.output.errors import bad_data
+    from bayespoint.cli.output.messages import Notes, class_words, collect_warnings, count
+    from bayespoint.cli.output.printing import NumbersTable, facts
+    from bayespoint.cli.pipelines import make_classifier, make_model
+    from bayespoint.cli.summaries import describe_classifier, engine_words
+    from bayespoint.cli.tables.training import Roles, read_training_data
+    from bayespoint.reports import METRICS, Evaluation, measure
 
 
 def cross_validate(
@@ -92,13 +95,9 @@ def summarize(evaluations: list[Evaluation]) -> dict[str, dict[str, Any]]:
 
 def averaged(found: list[float | None]) -> dict[str, Any]:
     """Mean and standard error of the values that exist."""
-    values = [value for value in found if value is not None]
-    several = len(values) > 1
-    return {
-        "mean": float(np.mean(values)) if values else None,
-        "standard_error": float(np.std(values, ddof=1) / np.sqrt(len(values))) if several else None,
-        "values": values,
-    }
+    values = pd.Series(found, dtype=float).dropna()
+    mean, error = (None if np.isnan(one) else float(one) for one in (values.mean(), values.sem()))
+    return {"mean": mean, "standard_error": error, "values": values.tolist()}
 
 
 def tables(found: dict[str, Any]) -> list[RenderableType]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from rich.console import RenderableType
+from bayespoint.cli import options
 
-from bayespoint.cli import guarantees, options, summaries
-from bayespoint.cli.models import model_errors, read_model
-from bayespoint.cli.output.messages import Notes
-from bayespoint.cli.output.printing import NumbersTable, facts
+if not options.ONLY_HELP:
+    import numpy as np
+    from rich.console import RenderableType
+
+    from bayespoint.cli import guarantees, summaries
+    from bayespoint.cli.models import model_errors, read_model
+    from bayespoint.cli.output.messages import Notes
+    from bayespoint.cli.output.printing import NumbersTable, facts
 
 SHOWN = 12  # iterations that are shown of a long run: the first and the last
 
@@ -33,7 +36,7 @@ def diagnose(model: options.ModelFile, as_json: options.AsJson = False) -> None:
         "kernel": classifier["kernel"],
         "classes": [str(label) for label in machine.classes_],
         "tasks": machine.coding_.task_names,
-        "guarantee": guarantees.describe(read.guarantee),
+        "guarantee": read.guarantee and read.guarantee.to_dict(),
         **summaries.describe_run(machine),
     }
     run = found["run"]

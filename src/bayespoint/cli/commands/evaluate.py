@@ -6,21 +6,24 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
-from numpy.typing import NDArray
-from rich.console import RenderableType
-
-from bayespoint.cli import guarantees, options
-from bayespoint.cli.models import model_errors, read_labelled, read_model
+from bayespoint.cli import options
 from bayespoint.cli.options import option, several
-from bayespoint.cli.output.errors import bad_usage, printable
-from bayespoint.cli.output.messages import Notes, listed
-from bayespoint.cli.output.printing import NumbersTable, facts
-from bayespoint.cli.tables.reading import name_of
-from bayespoint.cli.tables.writing import check_place
-from bayespoint.reports import METRICS, Evaluation, measure, write_evaluation
-from bayespoint.reports.decisions import cost_words, has_own_costs
-from bayespoint.tools.extras import require
+
+if not options.ONLY_HELP:
+    import numpy as np
+    from numpy.typing import NDArray
+    from rich.console import RenderableType
+
+    from bayespoint.cli import guarantees
+    from bayespoint.cli.models import model_errors, read_labelled, read_model
+    from bayespoint.cli.output.errors import bad_usage, printable
+    from bayespoint.cli.output.messages import Notes, listed
+    from bayespoint.cli.output.printing import NumbersTable, facts
+    from bayespoint.cli.tables.reading import name_of
+    from bayespoint.cli.tables.writing import check_place
+    from bayespoint.reports import METRICS, Evaluation, measure, write_evaluation
+    from bayespoint.reports.decisions import cost_words, has_own_costs
+    from bayespoint.tools.extras import require
 
 RATES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
 WIDEST = 8  # classes up to which the confusion fits on a terminal

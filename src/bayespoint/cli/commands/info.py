@@ -6,17 +6,21 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import RenderableType
 
-from bayespoint import _core
-from bayespoint.cli import guarantees, options, summaries
-from bayespoint.cli.models import Model, model_errors, read_model
-from bayespoint.cli.output.messages import Notes, class_words, count
-from bayespoint.cli.output.printing import NumbersTable, facts
-from bayespoint.exceptions import in_bytes
-from bayespoint.reports.drift import words
-from bayespoint.reports.environment import describe_environment, environment_words
-from bayespoint.storage import describe
+from bayespoint.cli import options
+
+if not options.ONLY_HELP:
+    from rich.console import RenderableType
+
+    from bayespoint import _core
+    from bayespoint.cli import guarantees, summaries
+    from bayespoint.cli.models import Model, model_errors, read_model
+    from bayespoint.cli.output.messages import Notes, class_words, count
+    from bayespoint.cli.output.printing import NumbersTable, facts
+    from bayespoint.exceptions import in_bytes
+    from bayespoint.reports.drift import words
+    from bayespoint.reports.environment import describe_environment, environment_words
+    from bayespoint.storage import describe
 
 
 def info(
@@ -70,7 +74,7 @@ def describe_model(model: Model) -> dict[str, Any]:
         **summaries.describe_run(machine),
         "baseline": summary.get("baseline"),
         "training_error": summary.get("training_error"),
-        "guarantee": guarantees.describe(model.guarantee),
+        "guarantee": model.guarantee and model.guarantee.to_dict(),
         "columns": {
             name: {"kind": kind, "training": training.get(name, "")}
             for name, kind in model.kinds.items()

@@ -13,36 +13,39 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
-import numpy as np
-import pandas as pd
 import typer
 
-from bayespoint.active.labelling.exports import label_column, label_studio
-from bayespoint.active.labelling.items import IMAGE, Items
-from bayespoint.active.labelling.journal import Journal, JournalError
-from bayespoint.active.labelling.server import LabelServer
-from bayespoint.active.labelling.session import Session
 from bayespoint.cli import options
-from bayespoint.cli.models import read_model, read_rows, write_model
 from bayespoint.cli.options import option
-from bayespoint.cli.output.errors import bad_data, bad_usage
-from bayespoint.cli.output.messages import Notes, count
-from bayespoint.cli.output.printing import facts, show
-from bayespoint.cli.summaries import count_correct, describe
-from bayespoint.cli.tables.pool import (
-    Classes,
-    Points,
-    check_items,
-    find_classes,
-    find_points,
-    find_view,
-    fingerprint,
-)
-from bayespoint.cli.tables.reading import STDIN, read_table
-from bayespoint.cli.tables.training import TrainingData, check_roles, count_labels
-from bayespoint.cli.tables.writing import PARQUET, write_table
-from bayespoint.tools.extras import require
-from bayespoint.tools.files import write_text
+
+if not options.ONLY_HELP:
+    import numpy as np
+    import pandas as pd
+
+    from bayespoint.active.labelling.exports import label_column, label_studio
+    from bayespoint.active.labelling.items import IMAGE, Items
+    from bayespoint.active.labelling.journal import Journal, JournalError
+    from bayespoint.active.labelling.server import LabelServer
+    from bayespoint.active.labelling.session import Session
+    from bayespoint.cli.models import read_model, read_rows, write_model
+    from bayespoint.cli.output.errors import bad_data, bad_usage
+    from bayespoint.cli.output.messages import Notes, count
+    from bayespoint.cli.output.printing import facts, show
+    from bayespoint.cli.summaries import count_correct, describe
+    from bayespoint.cli.tables.pool import (
+        Classes,
+        Points,
+        check_items,
+        find_classes,
+        find_points,
+        find_view,
+        fingerprint,
+    )
+    from bayespoint.cli.tables.reading import STDIN, read_table
+    from bayespoint.cli.tables.training import TrainingData, check_roles, count_labels
+    from bayespoint.cli.tables.writing import PARQUET, write_table
+    from bayespoint.tools.extras import require
+    from bayespoint.tools.files import write_text
 
 KEYS = 10  # classes that have a key of their own
 

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
-
-from bayespoint import active
-from bayespoint.active.strategies import STRATEGIES
 from bayespoint.cli import options
-from bayespoint.cli.models import Model, model_errors, read_model, read_rows
 from bayespoint.cli.options import option
-from bayespoint.cli.output.errors import bad_data, bad_usage, check_name
-from bayespoint.cli.output.messages import Notes, count
-from bayespoint.cli.output.printing import NumbersTable
-from bayespoint.cli.tables.labels import read_labels
-from bayespoint.cli.tables.writing import STDOUT, check_output, write_table, written_to
-from bayespoint.tools.pipelines import split_pipeline
+
+if not options.ONLY_HELP:
+    import numpy as np
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from bayespoint import active
+    from bayespoint.active.strategies import STRATEGIES
+    from bayespoint.cli.models import Model, model_errors, read_model, read_rows
+    from bayespoint.cli.output.errors import bad_data, bad_usage, check_name
+    from bayespoint.cli.output.messages import Notes, count
+    from bayespoint.cli.output.printing import NumbersTable
+    from bayespoint.cli.tables.labels import read_labels
+    from bayespoint.cli.tables.writing import STDOUT, check_output, write_table, written_to
+    from bayespoint.tools.pipelines import split_pipeline
 
 SHOWN = 20  # rows that the terminal shows
 N_DRAWS = 200  # classifiers that vote
@@ -28,7 +30,9 @@ def query(
     data: options.Data,
     model: options.ModelFile,
     n: Annotated[int, option("N", "How many rows.", min=1)] = 10,
-    strategy: Annotated[str, option("NAME", f"One of {', '.join(STRATEGIES)}.")] = "entropy",
+    strategy: Annotated[
+        str, option("NAME", f"One of {', '.join(options.STRATEGY_NAMES)}.")
+    ] = "entropy",
     out: options.OptionalOut = None,
     seed: options.Seed = 0,
     for_spreadsheet: options.ForSpreadsheet = False,

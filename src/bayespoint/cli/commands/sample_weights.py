@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import numpy as np
-import pandas as pd
-
 from bayespoint.cli import options
-from bayespoint.cli.models import Model, model_errors, read_model
 from bayespoint.cli.options import option
-from bayespoint.cli.output.messages import Notes, count
-from bayespoint.cli.output.printing import facts
-from bayespoint.cli.tables.writing import STDOUT, check_output, write_table, written_to
-from bayespoint.reports.features import feature_names
+
+if not options.ONLY_HELP:
+    import numpy as np
+    import pandas as pd
+
+    from bayespoint.cli.models import Model, model_errors, read_model
+    from bayespoint.cli.output.messages import Notes, count
+    from bayespoint.cli.output.printing import facts
+    from bayespoint.cli.tables.writing import STDOUT, check_output, write_table, written_to
+    from bayespoint.reports.features import feature_names
 
 INTERCEPT = "intercept"
 

@@ -10,27 +10,36 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-import pandas as pd
 import typer
-from sklearn.pipeline import Pipeline
 
-from bayespoint import BayesPointClassifier
-from bayespoint.cli import guarantees, options
-from bayespoint.cli.models import write_model
+from bayespoint.cli import options
 from bayespoint.cli.options import option
-from bayespoint.cli.output.errors import bad_data, bad_usage
-from bayespoint.cli.output.messages import Notes, count, joined, share
-from bayespoint.cli.output.printing import facts
-from bayespoint.cli.pipelines import make_classifier, make_model, selected, with_table
-from bayespoint.cli.summaries import count_correct, describe, engine_of, training_lines
-from bayespoint.cli.tables.blocks import TableBlocks, is_too_large, learn_columns, prepared
-from bayespoint.cli.tables.reading import open_blocks, reading_errors
-from bayespoint.cli.tables.training import Roles, TrainingData, TrainingTable, read_training_data
-from bayespoint.cli.tables.writing import check_place
-from bayespoint.exceptions import BlockError, BlocksChangedError, CheckpointError, ClusterError
-from bayespoint.reject.calibration import hold_out as hold_out_rows
-from bayespoint.rows import Blocks, checkpoints
-from bayespoint.tools.extras import require
+
+if not options.ONLY_HELP:
+    import pandas as pd
+    from sklearn.pipeline import Pipeline
+
+    from bayespoint import BayesPointClassifier
+    from bayespoint.cli import guarantees
+    from bayespoint.cli.models import write_model
+    from bayespoint.cli.output.errors import bad_data, bad_usage
+    from bayespoint.cli.output.messages import Notes, count, joined, share
+    from bayespoint.cli.output.printing import facts
+    from bayespoint.cli.pipelines import make_classifier, make_model, selected, with_table
+    from bayespoint.cli.summaries import count_correct, describe, engine_of, training_lines
+    from bayespoint.cli.tables.blocks import TableBlocks, is_too_large, learn_columns, prepared
+    from bayespoint.cli.tables.reading import open_blocks, reading_errors
+    from bayespoint.cli.tables.training import (
+        Roles,
+        TrainingData,
+        TrainingTable,
+        read_training_data,
+    )
+    from bayespoint.cli.tables.writing import check_place
+    from bayespoint.exceptions import BlockError, BlocksChangedError, CheckpointError, ClusterError
+    from bayespoint.reject.calibration import hold_out as hold_out_rows
+    from bayespoint.rows import Blocks, checkpoints
+    from bayespoint.tools.extras import require
 
 RARE = 0.5  # of the share that a class would have if all were equally frequent
 SELDOM = 0.5  # share of its rows below which a class is seldom predicted
@@ -100,7 +109,7 @@ def train(
     why = "" if in_blocks else is_too_large(data)
     if not in_blocks and not why:
         rows = read_training_data(data, roles, encoding, notes)
-        part = {"calibration_size": hold_out or guarantees.HELD_OUT, "random_state": seed}
+        part = {"calibration_size": hold_out or options.HELD_OUT, "random_state": seed}
         trained = train_in_memory(machine, rows, notes, max_error, confidence, **part)
     elif max_error is not None:
         bad_usage("--max-error needs a table that fits in memory, not --out-of-core")
@@ -111,7 +120,7 @@ def train(
     pipeline = pipeline_of(trained.estimator)
     guarantee = getattr(trained.estimator, "guarantee_", None)
     found = describe(pipeline[-1], trained.table, trained.correct)
-    found |= {"seconds": trained.seconds, "guarantee": guarantees.describe(guarantee)}
+    found |= {"seconds": trained.seconds, "guarantee": guarantee and guarantee.to_dict()}
     note_rare_classes(found, pipeline[-1], notes)
     found["notes"] = list(notes)
     write_model(trained.estimator, model, trained.table.kinds, found, trained.columns)

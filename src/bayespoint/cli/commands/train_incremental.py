@@ -6,25 +6,27 @@ import time
 from pathlib import Path
 from typing import Annotated
 
-import pandas as pd
-from numpy.typing import NDArray
-from sklearn.pipeline import Pipeline
-
 from bayespoint.cli import options
-from bayespoint.cli.models import Model, read_labelled, read_model, write_model
 from bayespoint.cli.options import option
-from bayespoint.cli.output.errors import bad_usage
-from bayespoint.cli.output.messages import Notes, count
-from bayespoint.cli.output.printing import facts
-from bayespoint.cli.pipelines import make_classifier, make_columns
-from bayespoint.cli.summaries import count_correct, describe, training_lines
-from bayespoint.cli.tables.labels import class_array, known_labels, read_labels
-from bayespoint.cli.tables.training import Roles, TrainingData, read_training_data
-from bayespoint.cli.tables.writing import check_place
-from bayespoint.engines.base import ENGINES
-from bayespoint.tools.pipelines import split_pipeline
 
-ABLE = [name for name, engine in sorted(ENGINES.items()) if engine.can_update]
+if not options.ONLY_HELP:
+    import pandas as pd
+    from numpy.typing import NDArray
+    from sklearn.pipeline import Pipeline
+
+    from bayespoint.cli.models import Model, read_labelled, read_model, write_model
+    from bayespoint.cli.output.errors import bad_usage
+    from bayespoint.cli.output.messages import Notes, count
+    from bayespoint.cli.output.printing import facts
+    from bayespoint.cli.pipelines import make_classifier, make_columns
+    from bayespoint.cli.summaries import count_correct, describe, training_lines
+    from bayespoint.cli.tables.labels import class_array, known_labels, read_labels
+    from bayespoint.cli.tables.training import Roles, TrainingData, read_training_data
+    from bayespoint.cli.tables.writing import check_place
+    from bayespoint.engines.base import ENGINES
+    from bayespoint.tools.pipelines import split_pipeline
+
+ABLE = options.UPDATED_ENGINES
 FIRST = "ep"  # the engine, if none is named
 
 ALL = "All classes that may ever occur; by default those of the first table."
@@ -97,7 +99,7 @@ def begin(
 ) -> tuple[Pipeline, TrainingData]:
     """A new model of the first table."""
     if engine in ENGINES and engine not in ABLE:
-        bad_usage(f"{engine} does not support batch learning; {' and '.join(ABLE)} do")
+        bad_usage(f"{engine} does not support batch learning; {', '.join(ABLE)} do")
     machine = make_classifier(engine, "linear", params, 0, None)
     rows = read_training_data(data, roles, encoding, notes, needs_classes=classes is None)
     known = class_array(sorted(rows.counts)) if classes is None else parse_classes(classes)

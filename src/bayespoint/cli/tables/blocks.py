@@ -28,6 +28,7 @@ from bayespoint.cli.tables.training import (
 from bayespoint.cli.tables.writing import PARQUET
 from bayespoint.exceptions import in_bytes
 from bayespoint.rows import Block, Blocks
+from bayespoint.rows.arrays import FileArray
 from bayespoint.spaces.columns import Columns
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.extras import require
@@ -170,9 +171,9 @@ class Totals:
         if self.numbers:
             values = X[self.numbers].to_numpy(np.float64)
             self.scaler.partial_fit(values)
-            for own, seen in zip(values.T, self.steps, strict=True):
-                if len(seen) < 2:
-                    seen.update(np.unique(own[(own != 0) & ~np.isnan(own)])[:2].tolist())
+            for own, steps in zip(values.T, self.steps, strict=True):
+                if len(steps) < 2:
+                    steps.update(np.unique(own[(own != 0) & ~np.isnan(own)])[:2].tolist())
         for name, seen in self.categories.items():
             seen.update(X[name].dropna())
             if len(seen) > DIFFERENT:
@@ -241,7 +242,7 @@ def prepared(rows: TableBlocks, folder: Path, notes: Notes) -> Blocks:
     if size > SPARE * shutil.disk_usage(folder).free:
         notes.add(f"the disk has no room for {in_bytes(size)}: rows are prepared in every round")
         return rows
-    return PreparedBlocks(rows, folder / "features.npy")
+    return PreparedBlocks(rows, folder / "features")
 
 
 class PreparedBlocks(Blocks):
@@ -249,22 +250,21 @@ class PreparedBlocks(Blocks):
 
     def __init__(self, rows: TableBlocks, path: Path) -> None:
         self._rows, self.n_features = rows, rows.n_features
-        self._path, self._labels, self._begins = path, [], [0]
-        shape = (rows.table.n_rows, rows.n_features)
-        features = np.lib.format.open_memmap(path, "w+", np.float64, shape)
-        for block in rows:
-            self._begins.append(self._begins[-1] + len(block.X))
-            features[self._begins[-2] : self._begins[-1]] = block.X
-            self._labels.append(block.y)
-        features.flush()
+        self._labels, self._begins = [], [0]
+        with path.open("wb") as file:  # not a map, which kills the process if the disk is full
+            for block in rows:
+                self._begins.append(self._begins[-1] + len(block.X))
+                np.asarray(block.X, dtype=np.float64, order="C").tofile(file)
+                self._labels.append(block.y)
+        shape = (self._begins[-1], rows.n_features)
+        self._features = FileArray(path, np.memmap(path, np.float64, "r", shape=shape), 0)
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def read(self, k: int) -> Block:
         """Rows of the file."""
-        begin, end = self._begins[k : k + 2]
-        return Block(np.array(np.load(self._path, mmap_mode="r")[begin:end]), self._labels[k])
+        return Block(self._features.rows(*self._begins[k : k + 2]), self._labels[k])
 
     def fingerprint(self, k: int) -> tuple:
         """That of the table: the same for the next command, which continues from a checkpoint."""

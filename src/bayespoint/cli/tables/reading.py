@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, NoReturn
+from typing import IO, Any, NoReturn
 
 import pandas as pd
 
@@ -166,29 +166,20 @@ def opened(path: Path, encoding: str, content: bytes | None = None) -> IO[str]:
     """The file as text, or what was read of it; gzip is decompressed."""
     if path.suffix.lower() in SHEETS:
         broken(path, "it is a spreadsheet; save it as CSV")
-    check_start(path, content)
+    with path.open("rb") if content is None else io.BytesIO(content) as raw:
+        start = raw.read(max(map(len, OTHERS)))
+    is_gzip = path.suffix.lower() == ".gz" if content is None else start.startswith(GZIP)
+    for first, words in OTHERS.items():
+        if start.startswith(first) and not (first == GZIP and is_gzip):
+            broken(path, words)
+    source: Any = path if content is None else io.BytesIO(content)
     try:
-        if content is not None:
-            is_gzip = content[:2] == GZIP
-            raw = gzip.GzipFile(fileobj=io.BytesIO(content)) if is_gzip else io.BytesIO(content)
-            return io.TextIOWrapper(raw, encoding=encoding, newline="")
-        if path.suffix.lower() == ".gz":
-            return gzip.open(path, "rt", encoding=encoding, newline="")
-        return open(path, encoding=encoding, newline="")
+        if is_gzip:
+            return gzip.open(source, "rt", encoding=encoding, newline="")
+        raw = path.open("rb") if content is None else source
+        return io.TextIOWrapper(raw, encoding=encoding, newline="")
     except LookupError:
         bad_usage(f"there is no encoding {encoding!r}; try utf-8, latin-1 or utf-16")
-
-
-def check_start(path: Path, content: bytes | None) -> None:
-    """End the command if the first bytes are those of another format."""
-    start, may_be_gzip = content, True
-    if start is None:
-        may_be_gzip = path.suffix.lower() == ".gz"
-        with path.open("rb") as file:
-            start = file.read(max(map(len, OTHERS)))
-    for first, words in OTHERS.items():
-        if start.startswith(first) and not (first == GZIP and may_be_gzip):
-            broken(path, words)
 
 
 def header(head: str, delimiter: str) -> list[str]:

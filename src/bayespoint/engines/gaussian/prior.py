@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
@@ -9,9 +10,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cholesky
+from scipy.linalg import LinAlgError, cho_solve, cholesky
 
-from bayespoint.likelihoods import Likelihood
+from bayespoint.posteriors import JointPosterior
+from bayespoint.posteriors.joint import contrasts
 from bayespoint.spaces import BasisSpace, Coordinates
 from bayespoint.tools.validation import check_number, parameter_error
 
@@ -122,6 +124,95 @@ class GaussianPrior:
         return space.covary(factor, forces)
 
 
+class IndependentPrior:
+    """Weights of several classes that know nothing of each other, of equal covariances.
+
+    Parameters
+    ----------
+    priors : sequence of GaussianPrior
+        One for each class; their roots are the same.
+    """
+
+    def __init__(self, priors: Sequence[GaussianPrior]) -> None:
+        self.one = priors[0]
+        self.mean = np.stack([prior.mean for prior in priors], axis=1)
+        self.pull = self.hold(self.mean)
+
+    def hold(self, weights: NDArray) -> NDArray[np.float64]:
+        """The precision times weights, shape (d, C)."""
+        return self.one.hold(weights)
+
+    @property
+    def contrast_log_determinant(self) -> float:
+        """The logarithm of the determinant of the covariance of the contrasts."""
+        return (self.mean.shape[1] - 1) * self.one.log_determinant
+
+    def contrast_precision(self) -> NDArray[np.float64]:
+        """Of the weights of all contrasts, one after another."""
+        return np.asarray(np.kron(np.eye(self.mean.shape[1] - 1), self.one.precision))
+
+    def contrast_root(self) -> NDArray[np.float64]:
+        """F of the covariance F F^T of the weights of all contrasts."""
+        return np.asarray(np.kron(np.eye(self.mean.shape[1] - 1), self.common_root()))
+
+    def common_root(self) -> NDArray[np.float64]:
+        """F of the covariance F F^T of the sum of all classes, over the root of their number."""
+        return self.one.matrix
+
+    def output_covariances(self, space: Coordinates) -> NDArray[np.float64]:
+        """Covariances of the outputs of each point, (n, C, C)."""
+        return self.one.output_variances(space)[:, None, None] * np.eye(self.mean.shape[1])
+
+
+class DependentPrior:
+    """The posterior of earlier batches as a prior.
+
+    Parameters
+    ----------
+    posterior : JointPosterior
+        What is known so far.
+    """
+
+    def __init__(self, posterior: JointPosterior) -> None:
+        self.posterior = posterior
+        self.mean = posterior.mean
+        d, n_classes = self.mean.shape
+        blocks = posterior.covariance.reshape(n_classes, d, n_classes, d)
+        H = contrasts(n_classes)
+        told = np.einsum("ca,cikj,kb->aibj", H, blocks, H, optimize=True)
+        self._H, self._common = H, cholesky(blocks.sum(axis=(0, 2)) / n_classes, lower=True)
+        self._factor = cholesky(told.reshape(H.shape[1] * d, -1), lower=True)
+        self._precision = cho_solve((self._factor, True), np.eye(H.shape[1] * d))
+        self.pull = self.hold(self.mean)
+
+    def hold(self, weights: NDArray) -> NDArray[np.float64]:
+        """The precision times weights, shape (d, C)."""
+        held = (self._precision @ (weights @ self._H).T.ravel()).reshape(-1, len(weights)).T
+        common = cho_solve((self._common, True), weights.mean(axis=1))
+        return np.asarray(held @ self._H.T + common[:, None])
+
+    @property
+    def contrast_log_determinant(self) -> float:
+        """The logarithm of the determinant of the covariance of the contrasts."""
+        return float(2 * np.log(self._factor.diagonal()).sum())
+
+    def contrast_precision(self) -> NDArray[np.float64]:
+        """Of the weights of all contrasts, one after another."""
+        return self._precision
+
+    def contrast_root(self) -> NDArray[np.float64]:
+        """F of the covariance F F^T of the weights of all contrasts."""
+        return self._factor
+
+    def common_root(self) -> NDArray[np.float64]:
+        """F of the covariance F F^T of the sum of all classes, over the root of their number."""
+        return self._common
+
+    def output_covariances(self, space: Coordinates) -> NDArray[np.float64]:
+        """Covariances of the outputs of each point, (n, C, C)."""
+        return np.concatenate([self.posterior.outputs(rows)[1] for _, rows in space.parts()])
+
+
 def check_prior(engine: Any) -> None:
     """Raise a ValueError for a prior that is not allowed, as far as it shows without data."""
     is_auto = isinstance(engine.prior_scale, str) and engine.prior_scale == "auto"
@@ -167,34 +258,22 @@ def priors(engine: Any, space: BasisSpace, n_tasks: int) -> list[GaussianPrior]:
     return [GaussianPrior(mean, root) for mean in means]
 
 
-def known_before(
-    engine: Any, space: BasisSpace, n_tasks: int, start: Any, kind: type[Likelihood]
-) -> list[GaussianPrior]:
-    """What is known of each task: the posterior of all earlier batches, or else the prior."""
+def known_before(engine: Any, space: BasisSpace, n_tasks: int, start: Any) -> list[GaussianPrior]:
+    """What is known of each task: the posterior of all earlier batches, or else the prior.
+
+    The posterior must be Gaussian and of the same likelihood.
+    """
     if start is None:
         return priors(engine, space, n_tasks)
-    return as_priors(engine, start, kind, space)
-
-
-def as_priors(
-    engine: Any, posterior: Any, kind: type[Likelihood], space: BasisSpace
-) -> list[GaussianPrior]:
-    """Each task's posterior, which must be Gaussian and of the same likelihood, as priors."""
-    if not (posterior.is_gaussian and isinstance(posterior.likelihood, kind)):
+    kind = type(engine.likelihood)
+    if not (start.is_gaussian and isinstance(start.likelihood, kind)):
         raise ValueError(
             f"{type(engine).__name__} can go on from a GaussianPosterior with a {kind.__name__} "
             f"only: other models have other weights. The last fit left a "
-            f"{type(posterior).__name__} with a {type(posterior.likelihood).__name__}: fit anew."
+            f"{type(start).__name__} with a {type(start.likelihood).__name__}: fit anew."
         )
-    check_same_weights(posterior, space)
-    if getattr(engine, "covariance", "full") == "diagonal" and not posterior.is_diagonal:
-        raise ValueError(
-            "covariance='diagonal' cannot go on from a posterior with a full covariance: fit anew."
-        )
-    return [
-        GaussianPrior(mean, root)
-        for mean, root in zip(posterior.mean.T, posterior.factor, strict=True)
-    ]
+    check_same_weights(start, space)
+    return [GaussianPrior(*both) for both in zip(start.mean.T, start.factor, strict=True)]
 
 
 def check_same_weights(posterior: Any, space: BasisSpace) -> None:

@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.engines.base import Engine, Request, Run
-from bayespoint.engines.sampling.rounds import Clock
-from bayespoint.engines.sampling.waves import LARGEST, DeviceTrainer, HostTrainer, Part
+from bayespoint.engines.sampling.rounds import Clock, Setting
+from bayespoint.engines.sampling.waves import LARGEST, DeviceTrainer, HostTrainer, Part, Wave
 from bayespoint.exceptions import NotSeparableWarning, StoppedEarlyWarning
 from bayespoint.posteriors import SampledPosterior
 from bayespoint.posteriors.log_odds import learn_log_odds
-from bayespoint.posteriors.sampled import FirstVisits
 from bayespoint.spaces import DeviceSpace, DualSpace
 from bayespoint.tools.threads import thread_pool
 from bayespoint.tools.validation import check_choice, check_number
@@ -126,41 +125,34 @@ class PermutedPerceptron(Engine):
         step = steps(space, sample_weight)
         with np.errstate(over="ignore"):
             ridge = np.minimum(space.scaled_ridge / step, LARGEST)
-        parts: list[Part] = []
-        earlier: FirstVisits | None = None
-        n_before = n_done = 0
+        wave = Wave([], None, 0)
         if isinstance(start, SampledPosterior):
             assert start.support is not None
-            parts, earlier = [Part(start.support, start.weights)], start.visits
-            n_before = n_done = start.n_samples
+            part, visits = Part(start.support, start.weights), start.visits.on(request.device)
+            wave = Wave([part], visits, start.n_samples)
+        n_before = wave.n_samples
         if n_before > self.n_samples:
             raise ValueError(
                 f"n_samples={self.n_samples} is less than the machine already has: warm_start "
                 f"found one that has {n_before}. Raise n_samples, or set warm_start=False."
             )
         clock = Clock(self.max_time, monitor)
-        n_failed, n_epochs = np.zeros(n_tasks), 0
-        margins: Any = 0.0
+        setting = Setting(targets, step, ridge, self.max_epochs, self.cache_size)
         here: Any = HostTrainer if request.device is None else DeviceTrainer
         trainer = request.trainer or here
         threads: Any = thread_pool(request.n_jobs) if request.device is None else nullcontext()
         with threads as pool, monitor.running(self.n_samples, "samples"):
-            training = trainer(space, targets, step, ridge, self.max_epochs, self.cache_size, pool)
-            visits = None if earlier is None else training.visits(earlier)
+            training = trainer(space, setting, pool)
             # Child n of the seed permutes for sample n, whichever run asks for the sample.
             seeds = request.rng.spawn(self.n_samples)
-            while n_done < self.n_samples and not clock.reason:
-                size = training.wave_size
+            while wave.n_samples < self.n_samples and not clock.reason:
+                size, n_done = training.wave_size, wave.n_samples
                 if self.max_time is not None:  # few at first under a clock
                     size = min(size, n_done - n_before + 1)
-                wave = training.run(seeds[n_done : n_done + size], clock, n_done, visits)
-                parts += wave.parts
-                visits = wave.visits
-                n_done += wave.n_samples
-                n_failed += wave.n_failed
-                n_epochs = max(n_epochs, wave.n_epochs)
-                margins = margins if wave.margins is None else margins + wave.margins
+                wave = training.run(seeds[n_done : n_done + size], clock, wave)
         warnings: list[Warning] = []
+        parts, visits, n_done, _, n_epochs, margins = wave
+        n_failed = np.zeros(n_tasks) + wave.n_failed
         n_runs, remedy = (n_done - n_before) * n_tasks, ""
         summary = (
             f"{n_runs - n_failed.sum():.0f} of {n_runs} perceptrons separate the classes, after at "
@@ -183,7 +175,6 @@ class PermutedPerceptron(Engine):
             warnings=warnings,
         )  # fmt: skip
         part = join(parts)
-        assert visits is not None
         log_odds = learn_log_odds(visits.honest_outputs, training.targets, sample_weight)
         return SampledPosterior(part.weights, visits, log_odds, part.support, part.mean), run
 

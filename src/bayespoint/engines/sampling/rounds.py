@@ -46,6 +46,16 @@ class Clock:
         self._monitor.update(done)
 
 
+class Setting(NamedTuple):
+    """What perceptrons learn from, and how."""
+
+    targets: NDArray[np.int8]  # (m, n_tasks) labels -1, +1
+    step: NDArray[np.float64]  # (m,) how far a mistake moves the coefficient of a point
+    ridge: NDArray[np.float64]  # (m,) lambda of k_lambda at each point
+    max_epochs: int  # passes after which a classifier gives up
+    cache_size: float | str = "auto"  # megabytes for kernel rows
+
+
 class Trained(NamedTuple):
     """Classifiers that have ended; arrays start with the axes (n_samples, n_tasks)."""
 
@@ -65,36 +75,23 @@ class Rounds:
     ----------
     orders : ndarray of shape (n_samples, m)
         Permutations of the training points.
-    targets : ndarray of shape (m, n_tasks)
-        Labels -1, +1.
-    step : ndarray of shape (m,)
-        How far a mistake moves the coefficient of the point.
-    ridge : ndarray of shape (m,)
-        lambda of k_lambda at each point.
-    max_epochs : int
-        Passes after which a classifier gives up.
+    setting : Setting
+        What is learned.
     """
 
-    def __init__(
-        self,
-        orders: NDArray,
-        targets: NDArray[np.int8],
-        step: NDArray,
-        ridge: NDArray,
-        max_epochs: int,
-    ) -> None:
+    def __init__(self, orders: NDArray, setting: Setting) -> None:
         core = _core.perceptron
-        (n_samples, m), n_tasks = orders.shape, targets.shape[1]
+        (n_samples, m), n_tasks = orders.shape, setting.targets.shape[1]
         n_machines = n_samples * n_tasks
         self._shape = (n_samples, n_tasks)
-        self._max_epochs = max_epochs
+        self._max_epochs = setting.max_epochs
         self._machines = core.Machines(
             orders=orders.astype(np.int32, copy=False),
             order_of=np.repeat(np.arange(n_samples), n_tasks),
-            targets=np.ascontiguousarray(targets.T),
+            targets=np.ascontiguousarray(setting.targets.T),
             task_of=np.tile(np.arange(n_tasks), n_samples),
-            step=step,
-            ridge=ridge,
+            step=setting.step,
+            ridge=setting.ridge,
             alphas=np.zeros((n_machines, m)),
             outputs=np.zeros((n_machines, m)),
             squares=np.zeros(n_machines),
@@ -117,7 +114,8 @@ class Rounds:
             working = active
             while len(working):
                 self._advance(working, cache, pool, missing, ahead)
-                clock.tell(n_before + self._done())
+                done = core.samples_done(machines.progress, len(machines.step), self._shape[1])
+                clock.tell(n_before + done)
                 if clock.is_up():
                     active = active[machines.order_of[active] + n_before < 1]
                 working = active[missing[active] == core.PAUSED]
@@ -139,21 +137,11 @@ class Rounds:
             REACH, missing, ahead,
         )  # fmt: skip
 
-    def _done(self) -> float:
-        """Samples done; the first pass, which needs most rows, counts for nine tenths of one."""
-        core, progress = _core.perceptron, self._machines.progress
-        position = progress[:, core.POSITION] / self._machines.orders.shape[1]
-        first_pass = np.where(progress[:, core.EPOCHS] > 0, 1.0, position)
-        ended = progress[:, core.STATE] != core.RUNNING
-        return float(np.where(ended, 1.0, 0.9 * first_pass).sum() / self._shape[1])
-
     def _trained(self) -> Trained:
         """The samples that are complete, up to the first that is not."""
         core, machines = _core.perceptron, self._machines
         progress = machines.progress.reshape(*self._shape, -1)
-        ended = (progress[:, :, core.STATE] != core.RUNNING).all(axis=1)
-        n = len(ended) if ended.all() else int(ended.argmin())
-        per_point = (*self._shape, -1)
+        n, per_point = core.n_complete(progress), (*self._shape, -1)
         alphas = machines.alphas.reshape(per_point)[:n]
         square = machines.squares.reshape(self._shape)[:n]
         check_definite(square, np.einsum("ntm,ntm->nt", alphas, alphas))

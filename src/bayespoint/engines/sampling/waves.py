@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint import _core
-from bayespoint.engines.sampling.rounds import Clock, Rounds, Trained, check_definite
+from bayespoint.engines.sampling.rounds import Clock, Rounds, Setting, Trained, check_definite
 from bayespoint.gpu.arrays import threads, to_device
 from bayespoint.gpu.perceptrons import STATE_BYTES as DEVICE_BYTES
 from bayespoint.gpu.perceptrons import DeviceRounds
@@ -38,14 +38,26 @@ class Part(NamedTuple):
 
 
 class Wave(NamedTuple):
-    """What some samples have become."""
+    """What the samples so far have become."""
 
     parts: list[Part]
-    visits: FirstVisits  # those of earlier samples included
+    visits: Any  # FirstVisits; None if there are no samples
     n_samples: int  # that have ended
-    n_failed: NDArray[np.int64]  # (n_tasks,) those that gave up
-    n_epochs: int
-    margins: NDArray[np.float64] | None  # (n_tasks, m) sums of t o / |w|; None if none has failed
+    n_failed: Any = 0  # (n_tasks,) those that gave up
+    n_epochs: int = 0
+    margins: Any = 0.0  # (n_tasks, m) sums of t o / |w|; not computed if none has failed
+
+    def plus(self, more: Wave) -> Wave:
+        """These samples and more."""
+        parts, visits, n_samples, n_failed, n_epochs, margins = more
+        return Wave(
+            self.parts + parts,
+            visits if self.visits is None else self.visits + visits,
+            self.n_samples + n_samples,
+            self.n_failed + n_failed,
+            max(self.n_epochs, n_epochs),
+            self.margins + margins,
+        )
 
 
 class HostTrainer:
@@ -55,61 +67,35 @@ class HostTrainer:
     ----------
     space : DualSpace
         Where the training points are.
-    targets : ndarray of shape (m, n_tasks)
-        Labels -1, +1.
-    step, ridge : ndarray of shape (m,)
-        How far a mistake moves the coefficient of a point; lambda of k_lambda there.
-    max_epochs : int
-        Passes after which a classifier gives up.
-    cache_size : float or "auto"
-        Megabytes for kernel rows.
+    setting : Setting
+        What is learned.
     pool : ThreadPool
         Threads.
     """
 
-    def __init__(
-        self,
-        space: DualSpace,
-        targets: NDArray[np.int8],
-        step: NDArray,
-        ridge: NDArray,
-        max_epochs: int,
-        cache_size: float | str,
-        pool: ThreadPool,
-    ) -> None:
-        self.targets = targets
-        self._problem = (targets, step, ridge, max_epochs)
+    def __init__(self, space: DualSpace, setting: Setting, pool: ThreadPool) -> None:
+        self.targets, self._setting = setting.targets, setting
         self._pool, self._lengths = pool, space.lengths
-        self._cache = space.rows(cache_size, pool)
-        self.wave_size = max(1, int(STATE_SIZE / (STATE_BYTES * targets.size)))
+        self._cache = space.rows(setting.cache_size, pool)
+        self.wave_size = max(1, int(STATE_SIZE / (STATE_BYTES * setting.targets.size)))
 
-    def visits(self, start: FirstVisits) -> FirstVisits:
-        """First visits of earlier samples, to which those of a wave can be added."""
-        return start
-
-    def run(
-        self,
-        seeds: Sequence[np.random.Generator],
-        clock: Clock,
-        n_before: int,
-        visits: FirstVisits | None,
-    ) -> Wave:
-        """Train a sample for each seed of an order of the points; ``visits`` are earlier ones."""
-        targets, step, ridge, max_epochs = self._problem
-        orders = permutations(seeds, len(targets), self._pool.map)
-        rounds = Rounds(orders, targets, step, ridge, max_epochs)
-        trained = rounds.run(self._cache, self._pool, clock, n_before)
-        visits = visits or FirstVisits.none(*targets.shape)
-        for n in range(len(trained.alphas)):
-            visits += first_visits(trained, n, orders[n], self._lengths, ridge)
-        return Wave(
-            [unit_weights(trained, n) for n in range(len(trained.alphas))],
-            visits,
-            len(trained.alphas),
-            (~trained.separated).sum(axis=0),
-            int(trained.epochs.max(initial=0)),
-            targets.T * (trained.outputs / trained.lengths[:, :, None]).sum(axis=0),
-        )
+    def run(self, seeds: Sequence[np.random.Generator], clock: Clock, before: Wave) -> Wave:
+        """The samples before, and one for each seed of an order of the points."""
+        setting = self._setting
+        orders = permutations(seeds, len(setting.targets), self._pool.map)
+        rounds = Rounds(orders, setting)
+        trained = rounds.run(self._cache, self._pool, clock, before.n_samples)
+        for n, lengths in enumerate(trained.lengths):
+            sample = Wave(
+                [unit_weights(trained, n)],
+                first_visits(trained, n, orders[n], self._lengths, setting.ridge),
+                1,
+                (~trained.separated[n]).astype(np.int64),
+                int(trained.epochs[n].max()),
+                setting.targets.T * (trained.outputs[n] / lengths[:, None]),
+            )
+            before = before.plus(sample)
+        return before
 
 
 def permutations(
@@ -157,46 +143,24 @@ def first_visits(
 class DeviceTrainer:
     """Trains samples on a device; parameters as in :class:`HostTrainer`."""
 
-    def __init__(
-        self,
-        space: Any,  # a DeviceSpace
-        targets: NDArray[np.int8],
-        step: NDArray,
-        ridge: NDArray,
-        max_epochs: int,
-        cache_size: float | str,
-        pool: None,
-    ) -> None:
+    def __init__(self, space: Any, setting: Setting, pool: None) -> None:
         self._lengths = space.device_lengths
-        self._rows = space.device_rows(cache_size)
+        self._rows = space.device_rows(setting.cache_size)
         self._rows.prepare()  # the device works while labels are copied and orders are drawn
-        self.targets = to_device(targets, space.device)
-        self._labels = self.targets.T.contiguous()
-        self._problem = (self._labels, step, ridge, max_epochs)
-        self._ridge = ridge
+        self.targets = to_device(setting.targets, space.device)
+        self._labels, self._setting = self.targets.T.contiguous(), setting
         room = DEVICE_SHARE * space.device_memory
-        self.wave_size = max(1, int(room / (DEVICE_BYTES * targets.size)))
+        self.wave_size = max(1, int(room / (DEVICE_BYTES * setting.targets.size)))
 
-    def visits(self, start: FirstVisits) -> FirstVisits:
-        """First visits of earlier samples, to which those of a wave can be added."""
-        return start.on(self.targets.device)
-
-    def run(
-        self,
-        seeds: Sequence[np.random.Generator],
-        clock: Clock,
-        n_before: int,
-        visits: FirstVisits | None,
-    ) -> Wave:
-        """Train a sample for each seed of an order of the points; ``visits`` are earlier ones."""
+    def run(self, seeds: Sequence[np.random.Generator], clock: Clock, before: Wave) -> Wave:
+        """The samples before, and one for each seed of an order of the points."""
         core = _core.perceptron
         orders = permutations(seeds, len(self._lengths), threads().map)
-        rounds = DeviceRounds(orders, *self._problem, self._rows)
-        rounds.run(clock, n_before)
+        rounds = DeviceRounds(orders, self._labels, self._setting, self._rows)
+        rounds.run(clock, before.n_samples)
         a, (_, n_tasks) = rounds.machines, rounds.shape
         progress = rounds.progress.reshape(*rounds.shape, -1)
-        ended = (progress[:, :, core.STATE] != core.RUNNING).all(axis=1)
-        n, m = (len(ended) if ended.all() else int(ended.argmin())), len(self._lengths)
+        n, m = core.n_complete(progress), len(self._lengths)
         counts, margins, square = (
             one[: n * n_tasks].reshape(n, n_tasks, -1)[:, :, :m]
             for one in (a.counts, a.margins, a.squares[:, None])
@@ -206,18 +170,17 @@ class DeviceTrainer:
         check_definite(on_host[:, :, 0], to_host(sizes))
         length = to_device(np.sqrt(np.where(on_host > 0, on_host, 1.0)), square.device)
         failed = progress[:n, :, core.STATE] == core.GAVE_UP
-        sums = to_host((margins / length).sum(dim=0)) if failed.any() else None
         first = a.first[: n * n_tasks].view(n, n_tasks, -1)
         late = a.orders[:n, m // 2 :].long()
-        now = self._first_visits(late, first, counts, margins, 1 / length)
-        return Wave(
+        wave = Wave(
             [self._unit_weights(counts, length)] if n else [],
-            now if visits is None else visits + now,
+            self._first_visits(late, first, counts, margins, 1 / length),
             n,
             failed.sum(axis=0),
             int(progress[:n, :, core.EPOCHS].max(initial=0)),
-            sums,
+            to_host((margins / length).sum(dim=0)) if failed.any() else 0.0,
         )
+        return before.plus(wave)
 
     def _unit_weights(self, counts: Any, length: Any) -> Part:
         """Coefficients of all w / |w|, at the points where there are any; fetched when needed."""
@@ -247,8 +210,8 @@ class DeviceTrainer:
             final = margins[some] * (inverse[some].float() * over)
             for k, outputs in enumerate((visit, final)):
                 squares[k] += (outputs.square() * unlearned).sum(dtype=torch.float64)
-            if self._ridge.any():
-                slack = to_device(self._ridge, device) * over
+            if self._setting.ridge.any():
+                slack = to_device(self._setting.ridge, device) * over
                 noise += (slack * counts[some] * inverse[some]).square().mean(dim=2).sum(dim=0)
         first_square, final_square = to_host(squares).tolist()
         return FirstVisits(

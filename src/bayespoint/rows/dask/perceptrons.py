@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 from distributed import Future, get_worker
 from numpy.typing import NDArray
 
-from bayespoint.engines.sampling.rounds import Clock
+from bayespoint.engines.sampling.rounds import Clock, Setting
 from bayespoint.engines.sampling.waves import HostTrainer, Wave
-from bayespoint.posteriors.sampled import FirstVisits
 from bayespoint.rows.base import Block, Blocks, check_finite, checked
 from bayespoint.rows.dask.cluster import Cluster, constant, task
 from bayespoint.rows.dask.executor import ClusterBlocks, DaskExecutor, read_here
@@ -50,30 +49,14 @@ class ClusterTrainer:
         rows: Future,
         points: Points,
         space: DualSpace,
-        targets: NDArray[np.int8],
-        step: NDArray,
-        ridge: NDArray,
-        max_epochs: int,
-        cache_size: float | str,
+        setting: Setting,
         pool: ThreadPool,
     ) -> None:
-        self.targets = targets
-        self._cluster = cluster
-        problem = (targets, step, ridge, max_epochs, cache_size)
-        self._problem = cluster.compute([task(pose, rows, constant((points, problem)))])[0]
+        self.targets, self._cluster = setting.targets, cluster
+        self._problem = cluster.compute([task(pose, rows, constant((points, setting)))])[0]
 
-    def visits(self, start: FirstVisits) -> FirstVisits:
-        """First visits of earlier samples, to which those of a wave can be added."""
-        return start
-
-    def run(
-        self,
-        seeds: Sequence[np.random.Generator],
-        clock: Clock,
-        n_before: int,
-        visits: FirstVisits | None,
-    ) -> Wave:
-        """Train a sample for each seed; ``visits`` are those of earlier samples."""
+    def run(self, seeds: Sequence[np.random.Generator], clock: Clock, before: Wave) -> Wave:
+        """The samples before, and one for each seed."""
         cluster = self._cluster
         # A task may run twice, so that it gets what is never changed, and not a generator.
         sources = [seed.bit_generator.seed_seq for seed in seeds]
@@ -82,25 +65,11 @@ class ClusterTrainer:
         )
         n_ready = 0
         try:
-            n_ready = self._wait(tasks, clock, n_before)
+            n_ready = self._wait(tasks, clock, before.n_samples)
             waves = cluster.results(tasks[:n_ready])
         finally:
             cluster.cancel(tasks[n_ready:])
-        visits = visits or FirstVisits.none(*self.targets.shape)
-        n_failed = np.zeros(self.targets.shape[1], dtype=np.int64)
-        margins: Any = 0.0
-        for wave in waves:  # in the order of the seeds
-            visits += wave.visits
-            n_failed += wave.n_failed
-            margins = margins + wave.margins
-        return Wave(
-            [part for wave in waves for part in wave.parts],
-            visits,
-            n_ready,
-            n_failed,
-            max((wave.n_epochs for wave in waves), default=0),
-            margins if waves else None,
-        )
+        return reduce(Wave.plus, waves, before)  # in the order of the seeds
 
     def _wait(self, tasks: list[Future], clock: Clock, n_before: int) -> int:
         """Samples that are there when all are, or when the clock is up; at least one in all."""
@@ -115,19 +84,19 @@ class ClusterTrainer:
         return len(tasks)
 
 
-def pose(rows: tuple, common: tuple[Points, tuple]) -> tuple:
-    """Space, targets, steps, ridge, epochs and cache: all that the tasks have in common."""
-    points, problem = common
-    return points.fitted_space(rows[0]), *problem
+def pose(rows: tuple, common: tuple[Points, Setting]) -> tuple[DualSpace, Setting]:
+    """Space and setting: all that the tasks have in common."""
+    points, setting = common
+    return points.fitted_space(rows[0]), setting
 
 
-def train_sample(problem: tuple, seed: np.random.SeedSequence) -> Wave:
+def train_sample(problem: tuple[DualSpace, Setting], seed: np.random.SeedSequence) -> Wave:
     """Train one sample of all classes on the permutation of one seed."""
-    space, targets, step, ridge, max_epochs, cache_size = problem
-    cache_size = cache_of_worker(cache_size)
+    space, setting = problem
+    setting = setting._replace(cache_size=cache_of_worker(setting.cache_size))
     with thread_pool(1) as pool:
-        trainer = HostTrainer(space, targets, step, ridge, max_epochs, cache_size, pool)
-        return trainer.run([np.random.default_rng(seed)], Clock(None, Monitor()), 0, None)
+        trainer = HostTrainer(space, setting, pool)
+        return trainer.run([np.random.default_rng(seed)], Clock(None, Monitor()), Wave([], None, 0))
 
 
 def cache_of_worker(cache_size: float | str) -> float | str:

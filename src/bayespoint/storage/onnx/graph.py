@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.polynomial import Chebyshev, Polynomial
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 from scipy.special import erfcx
 
@@ -39,6 +40,21 @@ class Graph:
         return name
 
 
+def operator(name: str, *, swapped: bool = False) -> Callable[[Value, Any], Value]:
+    """A method that adds an operator of two inputs, the value first unless they are swapped."""
+
+    def method(self: Value, other: Any) -> Value:
+        both = self, number(other)
+        return self.graph.add(name, *(both[::-1] if swapped else both))
+
+    return method
+
+
+def function(name: str) -> Callable[[Value], Value]:
+    """A method that adds a function of the value."""
+    return lambda self: self.graph.add(name, self)
+
+
 class Value:
     """The output of a node, with the operators of an array of float64."""
 
@@ -50,63 +66,14 @@ class Value:
     def __array_namespace__(self) -> Any:
         return sys.modules[__name__]  # `exp`, `sqrt` and others, for formulas of any array
 
-    def __add__(self, other: Any) -> Value:
-        return self.graph.add("Add", self, number(other))
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Any) -> Value:
-        return self.graph.add("Sub", self, number(other))
-
-    def __rsub__(self, other: Any) -> Value:
-        return self.graph.add("Sub", number(other), self)
-
-    def __mul__(self, other: Any) -> Value:
-        return self.graph.add("Mul", self, number(other))
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Any) -> Value:
-        return self.graph.add("Div", self, number(other))
-
-    def __rtruediv__(self, other: Any) -> Value:
-        return self.graph.add("Div", number(other), self)
-
-    def __matmul__(self, other: Any) -> Value:
-        return self.graph.add("MatMul", self, number(other))
-
-    def __neg__(self) -> Value:
-        return self.graph.add("Neg", self)
-
-    def __abs__(self) -> Value:
-        return self.graph.add("Abs", self)
-
-    def __pow__(self, exponent: ArrayLike) -> Value:
-        return self.graph.add("Pow", self, number(exponent))
-
-    def exp(self) -> Value:
-        """The exponential."""
-        return self.graph.add("Exp", self)
-
-    def log(self) -> Value:
-        """The natural logarithm."""
-        return self.graph.add("Log", self)
-
-    def sqrt(self) -> Value:
-        """The square root."""
-        return self.graph.add("Sqrt", self)
-
-    def sign(self) -> Value:
-        """-1, 0 or 1."""
-        return self.graph.add("Sign", self)
-
-    def at_least(self, low: ArrayLike) -> Value:
-        """The larger of the value and a bound."""
-        return self.graph.add("Max", self, number(low))
-
-    def at_most(self, high: ArrayLike) -> Value:
-        """The smaller of the value and a bound."""
-        return self.graph.add("Min", self, number(high))
+    __add__ = __radd__ = operator("Add")
+    __sub__, __rsub__ = operator("Sub"), operator("Sub", swapped=True)
+    __mul__ = __rmul__ = operator("Mul")
+    __truediv__, __rtruediv__ = operator("Div"), operator("Div", swapped=True)
+    __matmul__, __pow__ = operator("MatMul"), operator("Pow")
+    __neg__, __abs__ = function("Neg"), function("Abs")
+    exp, log, sqrt, sign = map(function, ("Exp", "Log", "Sqrt", "Sign"))
+    at_least, at_most = operator("Max"), operator("Min")  # of the value and a bound
 
     def is_positive(self) -> Value:
         """1 where the value is positive, else 0."""

@@ -15,15 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, blas, cho_solve, cholesky, lapack
 
-from bayespoint.engines.gaussian.joint.prior import IndependentPrior
-from bayespoint.gpu import joint as device
-from bayespoint.gpu.arrays import to_device
+from bayespoint.engines.gaussian.prior import IndependentPrior
 from bayespoint.posteriors.joint import contrasts
 from bayespoint.spaces import Coordinates
-from bayespoint.tools.arrays import to_host
+from bayespoint.spaces.coordinates import inverse_root
+from bayespoint.tools.arrays import Array, beside, is_tensor, namespace, to_host
 from bayespoint.tools.numbers import EPSILON
 
-BYTES = 2**26  # memory for a part of the points
+BYTES, DEVICE_BYTES = 2**26, 2**30  # memory for a part of the points
 REFINEMENTS = 20  # of the mean, before the covariance is computed afresh instead
 
 
@@ -41,12 +40,12 @@ def coupled(rate: NDArray, f: NDArray) -> NDArray[np.float64]:
     return rate * (f - (share * f).sum(axis=1, keepdims=True))
 
 
-def precisions(rate: NDArray) -> NDArray[np.float64]:
+def precisions(rate: Array) -> Array:
     """Pi of each point, shape (n, C, C), to all digits even where one rate is by far largest."""
-    n_classes = rate.shape[1]
-    Pi = -rate[:, :, None] * (rate / rate.sum(axis=1, keepdims=True))[:, None, :]
-    others = rate @ (1 - np.eye(n_classes))
-    Pi[:, range(n_classes), range(n_classes)] = rate * others / rate.sum(axis=1, keepdims=True)
+    each, total = list(range(rate.shape[1])), rate.sum(axis=1)[:, None]
+    Pi = -rate[:, :, None] * (rate / total)[:, None, :]
+    others = rate @ beside(rate, 1 - np.eye(len(each)))
+    Pi[:, each, each] = rate * others / total
     return Pi
 
 
@@ -160,35 +159,34 @@ class WeightJoint(JointGaussian):
 
     No message says anything of what all classes have in common, :math:`\Pi 1 = 0`: it keeps its
     prior and is independent of the contrasts. A matrix takes :math:`C^2 n d^2 + ((C - 1) d)^3`
-    operations.
+    operations. Where the points are on a device, so are the matrices of the weights.
     """
 
     def __init__(self, space: Coordinates, prior: Any) -> None:
         super().__init__(space, prior)
         self._H = contrasts(prior.mean.shape[1])
         self._common = prior.common_root()
-        self._factor = prior.contrast_root()
-        self._prior_precision = np.asfortranarray(prior.contrast_precision())
+        self._factor = space.there(prior.contrast_root())
+        self._prior_precision = space.there(np.asfortranarray(prior.contrast_precision()))
         self.width = len(self._factor)
 
     def _factorise(self, rate: NDArray) -> None:
         d, size = len(self.prior.mean), self._H.shape[1]
-        precision = self._prior_precision.copy(order="F")  # of which the lower half counts
+        xp, H = namespace(self._prior_precision), self.space.there(self._H)
+        precision = xp.empty_like(self._prior_precision)  # of which the lower half counts
+        precision[:] = self._prior_precision
         for here, some in small_parts(self.space, 8 * size * d):
-            room = np.empty(len(some) * size * d)
-            told = self._H.T @ precisions(rate[here]) @ self._H
+            room = xp.empty(len(some) * size * d, dtype=xp.float64, device=some.device)
+            told = H.T @ precisions(self.space.there(rate[here])) @ H
             for a in range(size):
                 up_to = told[:, a, : a + 1]  # half of it: the matrix is symmetric
-                held = room[: up_to.size * d].reshape(*up_to.shape, d)
-                np.multiply(up_to[:, :, None], some[:, None, :], out=held)
+                held = room[: len(some) * (a + 1) * d].reshape(*up_to.shape, d)
+                xp.multiply(up_to[:, :, None], some[:, None, :], out=held)
                 total = some.T @ held.reshape(len(some), -1)
                 precision[a * d : (a + 1) * d, : (a + 1) * d] += total
-        if not np.isfinite(precision).all():
-            raise LinAlgError("the messages overflow")
-        L = cholesky(precision, lower=True, overwrite_a=True, check_finite=False)
-        self._factor = lapack.dtrtri(L, lower=1, overwrite_c=1)[0].T  # upper triangular
-        logs = np.log(self._factor.diagonal()).sum()
-        self.log_determinant = float(2 * logs - self.prior.contrast_log_determinant)
+        self._factor = inverse_root(precision)
+        logs = float(xp.log(self._factor.diagonal()).sum())
+        self.log_determinant = 2 * logs - self.prior.contrast_log_determinant
 
     def covariance(self) -> NDArray[np.float64]:
         """Of all weights, class by class, less their means over the classes."""
@@ -206,6 +204,8 @@ class WeightJoint(JointGaussian):
 
     def _times_contrasts(self, pull: NDArray) -> NDArray[np.float64]:
         """The covariance of the weights of the contrasts times numbers."""
+        if is_tensor(self._factor):
+            return to_host(self._factor @ (self._factor.T @ self.space.there(pull)))
         flat = blas.dtrmv(self._factor.T, pull, lower=1)
         return blas.dtrmv(self._factor.T, flat, lower=1, trans=1)
 
@@ -214,6 +214,10 @@ class WeightJoint(JointGaussian):
         d, size = len(self.prior.mean), self._H.shape[1]
         S = np.empty((self.space.n_points, size, size))
         for here, some in small_parts(self.space, 8 * size * size * d):
+            if is_tensor(some):
+                spread = (some @ self._factor.reshape(size, d, -1)).transpose(0, 1)
+                S[here] = to_host(spread @ spread.transpose(1, 2))
+                continue
             # The factor is triangular: contrast a has nothing to do with columns before its own.
             spread = [some @ self._factor[a * d : (a + 1) * d, a * d :] for a in range(size)]
             for a in range(size):
@@ -222,13 +226,10 @@ class WeightJoint(JointGaussian):
                     S[here, a, b] = S[here, b, a] = np.einsum("nr,nr->n", *both)
         return S
 
-    def _contrast_factor(self) -> NDArray[np.float64]:
-        return np.ascontiguousarray(self._factor)
-
     def _told(self) -> NDArray[np.float64]:
         """What labels say of the weights of each class, less their mean over the classes."""
         d, n_classes = self.prior.mean.shape
-        in_contrasts = self._contrast_factor().reshape(n_classes - 1, -1)
+        in_contrasts = np.ascontiguousarray(to_host(self._factor)).reshape(n_classes - 1, -1)
         return (self._H @ in_contrasts).reshape(n_classes, d, -1)
 
     def factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -237,33 +238,6 @@ class WeightJoint(JointGaussian):
         told = self._told()
         common = np.broadcast_to(self._common / np.sqrt(n_classes), (n_classes, d, d))
         return np.empty((n_classes, d, 0)), np.concatenate([told, common], axis=2)
-
-
-class DeviceJoint(WeightJoint):
-    """The same on a device, where the matrices of the weights stay."""
-
-    def __init__(self, space: Coordinates, prior: Any) -> None:
-        super().__init__(space, prior)
-        where = space.device
-        self._factor: Any = to_device(self._factor, where)
-        self._prior_precision: Any = to_device(self._prior_precision, where)
-
-    def _factorise(self, rate: NDArray) -> None:
-        self._factor = device.inverse_root(self.space.Z_, self._prior_precision, rate, self._H)
-        before = self.prior.contrast_log_determinant
-        self.log_determinant = device.log_determinant(self._factor) - before
-
-    def _times_contrasts(self, pull: NDArray) -> NDArray[np.float64]:
-        F = self._factor
-        return to_host(F @ (F.T @ to_device(pull, F.device)))
-
-    def _contrast_covariances(self) -> NDArray[np.float64]:
-        d, n_classes = self.prior.mean.shape
-        blocks = self._factor.reshape(n_classes - 1, d, -1)
-        return device.output_covariances(self.space.Z_, blocks)
-
-    def _contrast_factor(self) -> NDArray[np.float64]:
-        return to_host(self._factor)
 
 
 class OutputJoint(JointGaussian):
@@ -379,10 +353,10 @@ def apart(S: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return S - rows[:, :, None] - rows[:, None, :] + common[:, None, None], common
 
 
-def small_parts(space: Coordinates, bytes_a_row: float) -> Iterator[tuple[slice, NDArray]]:
+def small_parts(space: Coordinates, bytes_a_row: float) -> Iterator[tuple[slice, Array]]:
     """Rows of all points in parts that take little memory, each with the slice of its points."""
-    step = max(16, int(BYTES // bytes_a_row))
-    for own, rows in space.parts():
+    step = max(16, int((BYTES if space.device is None else DEVICE_BYTES) // bytes_a_row))
+    for own, rows in space.native_parts():
         for begin in range(0, len(rows), step):
             some = rows[begin : begin + step]
             yield slice(own.start + begin, own.start + begin + len(some)), some

@@ -11,15 +11,18 @@ from scipy.linalg import LinAlgError
 
 from bayespoint.engines.base import Progress, Request, Run
 from bayespoint.engines.gaussian.joint.gaussians import (
-    DeviceJoint,
     JointGaussian,
     OutputJoint,
     WeightJoint,
 )
-from bayespoint.engines.gaussian.joint.prior import DependentPrior, IndependentPrior
-from bayespoint.engines.gaussian.prior import GaussianPrior, check_same_weights, priors
-from bayespoint.engines.gaussian.span import Span
-from bayespoint.engines.gaussian.tasks import Ending, TaskResult, run_of
+from bayespoint.engines.gaussian.prior import (
+    DependentPrior,
+    GaussianPrior,
+    IndependentPrior,
+    check_same_weights,
+    priors,
+)
+from bayespoint.engines.gaussian.tasks import Ending, Span, TaskResult, run_of
 from bayespoint.likelihoods import JointLikelihood
 from bayespoint.posteriors import JointPosterior
 from bayespoint.spaces import BasisSpace
@@ -63,8 +66,7 @@ def place(
         if start is not None:
             return Place(WeightJoint(space, DependentPrior(start)), Span(space), [])
         before = priors(engine, space, n_classes)
-        joint = WeightJoint if space.device is None else DeviceJoint
-        return Place(joint(space, IndependentPrior(before)), Span(space), before)
+        return Place(WeightJoint(space, IndependentPrior(before)), Span(space), before)
     check_size(n_classes * (3 * n * n + d * d + d * min(n, d)), n_classes)
     before = priors(engine, space, n_classes)
     span = Span(space, before[0].root if d > n + 1 else None)
