@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from bayespoint.classifier.model import Model
@@ -327,7 +328,11 @@ def held_out_scores(model: Model, X: Any, y: ArrayLike) -> tuple[NDArray, NDArra
     if len(unknown):
         raise ValueError(f"The calibration rows have unknown labels: {unknown.tolist()[:6]}.")
     codes = np.searchsorted(model.classes, labels)
-    p = model.predict_proba(check_array(X, dtype=np.float64, accept_sparse="csr"))
+    if model.table is None or issparse(X):
+        points = check_array(X, dtype=np.float64, accept_sparse="csr")
+    else:
+        points = model.table.transform(X if hasattr(X, "shape") else np.asarray(X))
+    p = model.predict_proba(points)
     if len(p) != len(codes):
         raise ValueError(f"The calibration rows are {len(p)}, and their labels {len(codes)}.")
     return codes, p[np.arange(len(codes)), codes]
@@ -393,6 +398,8 @@ def learned(
     if parameters.chooses(problem.engine) or parameters.mixture is not None:
         return ["the kernels"]
     found, is_linear = [], model.space.is_linear
+    if model.table is not None and not model.table.is_plain:
+        found.append("the columns")
     if model.scaling is not None and not scaling_is_symmetric(model, training):
         found.append("the scaling")
     params = parameters.make_kernel().get_params().values()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from bayespoint.classifier import label_sets as of_model
@@ -92,11 +91,10 @@ def label_sets(
     parts = of_model.machine_of(clf)
     classifier = parts.last
     if calibration is not None:
-        calibration = (np.asarray(parts.transform(calibration[0])), calibration[1])
+        calibration = (parts.transform(calibration[0]), calibration[1])
     model = classifier.model_
-    points = new_points(
-        classifier, to_numpy(parts.transform(X)), accepts_sparse=model.accepts_sparse
-    )
+    options = {"accepts_sparse": model.accepts_sparse, "table": model.table}
+    points = new_points(classifier, to_numpy(parts.transform(X)), **options)
     sets = of_model.label_sets(model, points, coverage, per_class, calibration, groups)
     if parts.before is None or not sets.is_exact or sets.method != "full":
         return sets

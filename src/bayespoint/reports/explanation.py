@@ -209,7 +209,8 @@ def explain(
     X = X if hasattr(X, "shape") else np.asarray(X)
 
     def prepared(rows: Any) -> Any:
-        found = new_points(machine, parts.transform(rows), accepts_sparse=model.accepts_sparse)
+        options = {"accepts_sparse": model.accepts_sparse, "table": model.table}
+        found = new_points(machine, parts.transform(rows), **options)
         return found.toarray() if issparse(found) else found
 
     names = [str(name) for name in getattr(machine, "feature_names_in_", ())]
@@ -220,7 +221,8 @@ def explain(
         known = prepared(take(training, slice(None, None, -(-n_rows(training) // MOST_ROWS))))
     elif model.training is not None:
         known = given_points(model)
-        training = known if parts.before is None else None
+        is_plain = parts.before is None and (model.table is None or model.table.is_plain)
+        training = known if is_plain else None
     far = [None] * len(points)
     if known is not None:
         some = known[:: -(-len(known) // MOST_ROWS)]
