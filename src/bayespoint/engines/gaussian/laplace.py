@@ -17,6 +17,7 @@ from bayespoint.engines.gaussian.blocks.modes import ModeRounds
 from bayespoint.engines.gaussian.blocks.rows import BlockRows
 from bayespoint.engines.gaussian.joint.runs import run_jointly
 from bayespoint.engines.gaussian.modes import LogisticMode, SoftmaxMode
+from bayespoint.engines.gaussian.newton import Descent
 from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior, known_before
 from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
 from bayespoint.engines.gaussian.tasks import Ending, TaskResult, learn_tasks, spans
@@ -147,7 +148,7 @@ class LaplaceApproximation(Engine):
             span, prior = in_span[task], before[task]
             mode = LogisticMode(span.space, span.project(prior), targets[:, task], weight)
             mode.find(self, progress)
-            return span.lift(mode.result(), prior), mode.ending
+            return span.lift(mode.result(), prior), self.ending(mode)
 
         size = space.n_coordinates**2
         return learn_tasks(self, learn, n_tasks, "steps", self.likelihood, request, size)
@@ -160,10 +161,14 @@ class LaplaceApproximation(Engine):
         def learn(gaussian: Any, codes: NDArray, weight: NDArray, progress: Progress) -> tuple:
             mode = SoftmaxMode(gaussian, codes, weight)
             mode.find(self, progress)
-            return mode, mode.ending
+            return mode, self.ending(mode)
 
         likelihood = make_likelihood(self.link, request.coding)
         return run_jointly(self, space, targets, request, likelihood, "steps", learn)
+
+    def ending(self, mode: Descent, training_error: float = 0.0) -> Ending:
+        """How the steps of a task ended, and what to do if they did not converge."""
+        return Ending(mode.changes, mode.reason, "raise max_iter, or scale the features")
 
     def check_range(self, feature: float, before: list[GaussianPrior]) -> None:
         """Refuse numbers whose fourth powers overflow; ``feature`` is the largest coordinate."""

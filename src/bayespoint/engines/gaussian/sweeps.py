@@ -78,12 +78,17 @@ class Sweeps(Iterations):
         Sweeps after which moves should be smaller.
     """
 
-    STATE: ClassVar = ("share", "changes", "reason")  # what a checkpoint keeps
+    STATE: ClassVar = ("share", "changes", "reason")
 
     sites: Any
     share: float
     is_damped: bool
     patience: int
+
+    @property
+    def kept(self) -> list[tuple[Any, tuple[str, ...]]]:
+        """The sites as well."""
+        return [(self, self.STATE), (self.sites, self.sites.STATE)]
 
     @classmethod
     def of(cls, engine: Any, sites: Sweeping, *, in_turn: bool, share: float = 0.5) -> Sweeps:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +62,13 @@ class Iterations:
 
     changes: list[float] = field(default_factory=list, kw_only=True)
     reason: str = field(default=ACTIVE, kw_only=True)
+
+    STATE: ClassVar[tuple[str, ...]] = ("changes", "reason")  # what a checkpoint keeps
+
+    @property
+    def kept(self) -> list[tuple[Any, tuple[str, ...]]]:
+        """Objects that a checkpoint keeps, and the names of their attributes."""
+        return [(self, self.STATE)]
 
     def go_on(self, engine: Any, should_stop: bool) -> None:
         """End, or make one more."""

@@ -13,7 +13,6 @@ from bayespoint.engines.gaussian.blocks.rows import BlockRows, Order, SummarySum
 from bayespoint.engines.gaussian.prior import GaussianPrior, priors
 from bayespoint.engines.gaussian.tasks import (
     ACTIVE,
-    Ending,
     Iterations,
     TaskResult,
     gather,
@@ -71,16 +70,8 @@ class Rounds(ABC):
         """Read all blocks once, and tell these tasks what is there."""
 
     @abstractmethod
-    def state(self, task: Any) -> list[tuple[Any, Sequence[str]]]:
-        """Objects of a task that a checkpoint keeps, and the names of their attributes."""
-
-    @abstractmethod
     def summarise(self) -> tuple[list[Any], SummarySums, list[TaskResult]]:
         """From one more reading: what is left out of each block, sums and results of all tasks."""
-
-    @abstractmethod
-    def ending(self, task: Any, training_error: float) -> Ending:
-        """How the iterations of a task ended."""
 
     def _check_memory(self) -> None:
         """Raise an error if what is kept between rounds does not fit in memory."""
@@ -99,7 +90,7 @@ class Rounds(ABC):
         with self.monitor.running(self.engine.max_iter, self.unit):
             iterate(self.tasks, self.engine, self.advance, self.visit, self.keep)
         left_out, sums, results = self.summarise()
-        endings = [self.ending(*both) for both in zip(self.tasks, sums.errors, strict=True)]
+        endings = [self.engine.ending(*both) for both in zip(self.tasks, sums.errors, strict=True)]
         run = run_of(results, endings, self.unit, self.engine.tol)
         if run.converged and self.rows.checkpoint is not None:
             self.rows.checkpoint.remove()
@@ -172,7 +163,7 @@ class Rounds(ABC):
         return [
             (owner, f"task{i}", names)
             for i, task in enumerate(self.tasks)
-            for owner, names in self.state(task)
+            for owner, names in task.kept
         ]
 
 
