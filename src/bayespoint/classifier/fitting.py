@@ -23,7 +23,7 @@ from bayespoint.classifier.kernel_choice.choice import choose
 from bayespoint.classifier.model import Model
 from bayespoint.classifier.parameters import Parameters
 from bayespoint.classifier.problem import Problem
-from bayespoint.codings import TEMPERATURES, Coding
+from bayespoint.codings import TEMPERATURES, Coding, OrdinalCoding, class_order
 from bayespoint.engines import Engine, Request, Run
 from bayespoint.gpu.devices import memory_errors_in_words
 from bayespoint.posteriors import MixturePosterior, Posterior, StreamPosterior
@@ -52,12 +52,16 @@ def pose(
     """
     engine = parameters.make_engine(X)
     parameters.check_device(X, engine)
-    points, labels = validated(
-        classifier, X, y, parameters.takes_sparse(engine), reset=reset, space=engine.device_space
-    )
+    points, labels, table = validated(
+        classifier, X, y, parameters.takes_sparse(engine), reset=reset, space=engine.device_space,
+        table=None if reset else classifier.model_.table,
+    )  # fmt: skip
     is_matrix = parameters.make_kernel().is_precomputed
     given = (points, labels, to_numpy(sample_weight), parameters.class_weight)
-    problem = with_engine(parameters, Problem.pose(*given, precomputed=is_matrix), engine)
+    problem = replace(Problem.pose(*given, precomputed=is_matrix), table=table)
+    problem = with_engine(parameters, problem, engine)
+    if problem.multi_class == OrdinalCoding.name and len(problem.classes) > 2:
+        problem = replace(problem, order=class_order(parameters.multi_class, y, problem.classes))
     standardize = parameters.standardize
     if not (parameters.chooses(engine) if standardize == "auto" else standardize):
         return problem
@@ -66,7 +70,7 @@ def pose(
             "standardize=True needs features in a dense array: a kernel matrix has no "
             "features, and sparse ones would become dense. Set standardize=False."
         )
-    scaling = Scaling.of(to_numpy(problem.points), problem.weight)
+    scaling = Scaling.of(to_numpy(problem.points), problem.weight, problem.block)
     return replace(problem, points=scaling.transform(problem.points), scaling=scaling)
 
 
@@ -93,6 +97,8 @@ def fit(
         model = replace(model, run=replace(model.run, choice=choice.reasons))
     else:
         model = train(parameters, problem, monitor, seed, before)
+    remarks = () if problem.table is None else problem.table.remarks()
+    model = replace(model, run=replace(model.run, choice=[*model.run.choice, *remarks]))
     facts = facts_of(model, problem, choice)
     training = (parameters, problem) if len(problem.codes) <= FEW_ROWS else None
     return replace(model, fingerprint=fingerprint, facts=facts, training=training)
@@ -191,6 +197,7 @@ def learn(
         parameters.takes_sparse(engine),
         parameters.decision,
         seed,
+        table=problem.table,
     )
     return with_losses(parameters, model, problem, before)
 
@@ -324,7 +331,8 @@ def at_temperature(model: Model, temperature: float) -> Model:
 
 def described(likelihood: Any) -> str:
     """A likelihood and its parameters, such as ProbitLikelihood(label_noise=0.0, noise=1.0)."""
-    given = ", ".join(f"{name}={value}" for name, value in sorted(vars(likelihood).items()))
+    names = sorted(likelihood.parameters)  # not what it has learned
+    given = ", ".join(f"{name}={getattr(likelihood, name)}" for name in names)
     return f"{type(likelihood).__name__}({given})"
 
 

@@ -16,6 +16,7 @@ from bayespoint.engines import Run
 from bayespoint.gpu.devices import memory_errors_in_words
 from bayespoint.kernels import Kernel
 from bayespoint.posteriors import Posterior
+from bayespoint.spaces.columns import Columns
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.arrays import product
 
@@ -43,17 +44,13 @@ class Model:
     run : Run
         How the fit went.
     n_features : int
-        Number of features.
+        Number of features; each level of a category is one.
     scaling : Scaling or None
         Of the features, before they are transformed.
     columns : ndarray of int or None
         Columns of a kernel matrix to use; None: all.
-    accepts_sparse : bool
-        Whether points may be sparse.
-    decision : {"bayes_point", "vote"}
-        What predictions follow.
-    seed : int
-        Seed of the engine.
+    accepts_sparse, decision, seed : bool, str, int
+        Whether points may be sparse, what predictions follow, and the seed of the engine.
     fingerprint : tuple or None
         Identifies data and kernel of a fit that can be extended.
     losses : ndarray or None
@@ -61,6 +58,8 @@ class Model:
     facts : dict of str
         What else the fit has found, by the name of the classifier's attribute without the
         underscore. A function stands for a value that is computed when it is first read.
+    table : Columns or None
+        How rows of a table become features, before they are scaled. The classifier applies it.
     stream, training : object
         What the next batch of a stream need not compute again, and parameters and problem of a fit
         to few rows, which sets of labels add new rows to. They are not stored.
@@ -90,6 +89,7 @@ class Model:
     fingerprint: tuple | None = None
     losses: NDArray[np.float64] | None = None
     facts: dict[str, Any] = field(default_factory=dict)
+    table: Columns | None = None
     stream: Any = None
     training: Any = None
 
@@ -152,7 +152,7 @@ class Model:
             class with the largest is predicted.
         """
         scores = self._scores(X)
-        return scores[:, 0] if self.coding.n_tasks == 1 else scores
+        return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: ArrayLike) -> NDArray:
         """Predict the most probable class of each point.
@@ -167,7 +167,7 @@ class Model:
         ndarray of shape (n_samples,)
             Predicted labels, from ``classes_``.
         """
-        return self.classes[self.coding.decide(self._scores(X))]
+        return self.classes[self.coding.decide(self._scores(X), self.decision)]
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         r"""Probabilities of the classes, in the order of ``classes_``.
@@ -291,7 +291,7 @@ class Model:
         drawn = self._draw(n_samples, random_state)
         flat = drawn.reshape(len(drawn), -1)
         outputs = self._apply(X, lambda Z: product(Z, flat))
-        return outputs.reshape(-1, *drawn.shape[1:])
+        return self.posterior.margins(outputs.reshape(-1, *drawn.shape[1:]), drawn)
 
     def draw_weights(self, n_samples: int = 10, random_state: Seed = None) -> NDArray[np.float64]:
         """Weights of single classifiers drawn from the posterior; see ``draw_outputs``.

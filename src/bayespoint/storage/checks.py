@@ -16,11 +16,13 @@ from bayespoint.classifier.attributes import FACTS
 from bayespoint.classifier.calibration import LOG_TEMPERATURES
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.classifier.model import Model
+from bayespoint.classifier.parameters import DECISIONS
 from bayespoint.codings import Coding
 from bayespoint.engines import Engine, Run
 from bayespoint.exceptions import held_warnings, one_line
 from bayespoint.posteriors import Posterior
 from bayespoint.spaces import BasisSpace, DualSpace, StackedSpace
+from bayespoint.spaces.columns import Columns
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.storage.checks_sklearn import TRANSFORMERS
 from bayespoint.tools.attributes import ContentError, finite, integer, need, shaped
@@ -47,14 +49,15 @@ def check(value: Any, place: str) -> None:
 def classifier(value: BayesPointClassifier) -> None:
     """Check a classifier, and that it can predict."""
     need(isinstance(value.engine, (str, Engine)), "its engine is not an Engine")
-    need(value.decision in ("bayes_point", "vote"), "its decision is unknown")
+    need(value.decision in DECISIONS, "its decision is unknown")
     if "model_" not in vars(value):
         return
     model = value.model_
     need(isinstance(model, Model), "its model is not a Model")
-    need(value.n_features_in_ == model.n_features, "its model has another number of features")
+    n_columns = model.n_features if model.table is None else len(model.table.fill)
+    need(value.n_features_in_ == n_columns, "its model has another number of features")
     names = vars(value).get("feature_names_in_")
-    fits = names is None or names.shape == (model.n_features,)
+    fits = names is None or names.shape == (n_columns,)
     need(fits, "its feature names have the wrong shape")
 
 
@@ -63,7 +66,7 @@ def model(value: Model) -> None:
     space, coding, n_features = value.space, value.coding, value.n_features
     need(isinstance(value.posterior, Posterior), "its posterior is not a Posterior")
     need(isinstance(space, SPACES), "its space is not a space")
-    need(value.decision in ("bayes_point", "vote"), "its decision is unknown")
+    need(value.decision in DECISIONS, "its decision is unknown")
     need(type(value.accepts_sparse) is bool, "accepts_sparse is not a bool")
     integer(n_features, 1)
     integer(value.seed, 0)
@@ -82,6 +85,9 @@ def model(value: Model) -> None:
     if value.scaling is not None:
         need(isinstance(value.scaling, Scaling), "its scaling is not a Scaling")
         finite(value.scaling.mean, "d", d=n_features)
+    if value.table is not None:
+        need(isinstance(value.table, Columns), "its table has no columns")
+        need(value.table.n_features == n_features, "its table has other features")
     if value.losses is not None:
         finite(value.losses, "k", k=len(LOG_TEMPERATURES) + 1)
     if value.weights is not None:  # they confirm the number of features
@@ -99,7 +105,10 @@ def trial(value: Model, X: np.ndarray) -> None:
     with held_warnings(), np.errstate(all="ignore"):
         Z = value.transform(X)
         answers = [posterior.decision(Z, value.decision), *posterior.latent(Z)]
-    need(all(one.shape == (1, n_tasks) for one in answers), "it does not predict its classes")
+        shares = value.coding.probabilities(*posterior.log_probability(answers[0], value.decision))
+    fits = shares.shape == (1, len(value.classes))
+    fits = fits and all(one.shape == (1, n_tasks) for one in answers[1:])
+    need(fits, "it does not predict its classes")
     need(not any(np.isnan(one).any() for one in answers), "it predicts NaN")
 
 

@@ -111,6 +111,12 @@ class Sweeps(Iterations):
         except LinAlgError:
             self.reason = COLLAPSE
 
+    def resume(self, engine: Any) -> None:
+        """Go on after the sites have learned another likelihood."""
+        self.reason = ACTIVE
+        self.share = self.share if self.is_damped or self.patience == 1 else 1.0
+        self.go_on(engine, False)
+
     def next_share(self) -> float:
         """More of each step while moves shrink, and less if they do not."""
         n_sweeps = len(self.changes)
@@ -141,7 +147,11 @@ class Propagation(Engine):
     @property
     def likelihood(self) -> ProbitLikelihood:
         """How labels of one task come from its outputs."""
-        return make_likelihood(self.link, "binary", noise=self.noise, label_noise=self.label_noise)
+        return self.likelihood_of("binary")
+
+    def likelihood_of(self, coding: str) -> Any:
+        """How labels of a coding come from outputs."""
+        return make_likelihood(self.link, coding, noise=self.noise, label_noise=self.label_noise)
 
     def check(self) -> None:
         """Raise a ValueError for a parameter that is not allowed."""

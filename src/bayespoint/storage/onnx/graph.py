@@ -121,6 +121,10 @@ class Value:
         """Some of the columns of a matrix."""
         return self.graph.add("Slice", self, np.array([begin]), np.array([end]), np.array([1]))
 
+    def take(self, columns: NDArray) -> Value:
+        """These columns of a matrix, in this order."""
+        return self.graph.add("Gather", self, columns.astype(np.int64), axis=1)
+
     def reshape(self, *shape: int) -> Value:
         """The same numbers in another shape; 0 keeps the size of an axis."""
         return self.graph.add("Reshape", self, np.array(shape))

@@ -35,9 +35,9 @@ class Answers(NamedTuple):
     log_no: Value
 
 
-def class_index(coding: Coding, answers: Answers) -> Value:
+def class_index(coding: Coding, answers: Answers, rule: str) -> Value:
     """Index of the predicted class of each point."""
-    return coding.onnx_class(answers.decision, log_odds(coding, answers))
+    return coding.onnx_class(answers.decision, log_odds(coding, answers), rule)
 
 
 def probabilities(coding: Coding, answers: Answers) -> Value:
@@ -76,9 +76,10 @@ def _(posterior: GaussianPosterior, space: Any, X: Value, rule: str) -> Answers:
     else:
         spreads = [Z @ factor for factor in posterior.factor]
         variance = join([(spread * spread).sum(1) for spread in spreads])
-    if rule == "vote":
+    likelihood = posterior.likelihood if rule != "vote" else posterior.likelihood.silent
+    if likelihood is None:
         return normal_answers(mean / variance.at_least(TINY).sqrt())
-    return Answers(*posterior.likelihood.onnx_predictive(mean, variance))
+    return Answers(*likelihood.onnx_predictive(mean, variance))
 
 
 @answers.register
