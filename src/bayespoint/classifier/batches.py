@@ -26,7 +26,7 @@ from bayespoint.classifier.parameters import NAMES, Parameters
 from bayespoint.classifier.problem import Problem, known_classes
 from bayespoint.engines import Engine, FactorisedPropagation, Run
 from bayespoint.engines.gaussian.streams import learn_rows, safe_entry
-from bayespoint.engines.gaussian.sweeps import SINGLE_PASS
+from bayespoint.engines.gaussian.tasks import SINGLE_PASS
 from bayespoint.posteriors import StreamPosterior
 from bayespoint.tools.monitor import Monitor, current_monitor
 

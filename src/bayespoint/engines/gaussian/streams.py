@@ -29,7 +29,7 @@ from bayespoint.engines.gaussian.prior import (
     priors,
 )
 from bayespoint.engines.gaussian.prior_scale import with_scale
-from bayespoint.engines.gaussian.sweeps import SINGLE_PASS
+from bayespoint.engines.gaussian.tasks import SINGLE_PASS
 from bayespoint.posteriors import StreamPosterior
 from bayespoint.posteriors.stream import MEAN, PRIOR, STEEPEST, VARIANCE, VISITED
 from bayespoint.spaces import BasisSpace, Coordinates
