@@ -51,11 +51,17 @@ def learn_batch(
     check_batches(parameters, before)
     engine, first = parameters.make_engine(X), before is None
     parameters.check_device(X, engine, batch=True)
-    points, labels = validated(classifier, X, y, parameters.takes_sparse(engine), reset=first)
+    points, labels, table = validated(
+        classifier, X, y, parameters.takes_sparse(engine), reset=first,
+        table=None if before is None else before.table,
+    )  # fmt: skip
     known = known_classes(None if before is None else before.classes, classes)
     problem = Problem.pose(points, labels, sample_weight, parameters.class_weight, classes=known)
-    problem = with_engine(parameters, problem, engine)
-    if parameters.standardize is True:
+    problem = with_engine(parameters, replace(problem, table=table), engine)
+    scaling = None if before is None else before.scaling
+    if scaling is not None:
+        problem = replace(problem, points=scaling.transform(problem.points), scaling=scaling)
+    elif parameters.standardize is True:
         raise ValueError(
             "partial_fit cannot standardize features: it sees one batch at a time. Set "
             "standardize=False, and scale the features with fixed numbers."

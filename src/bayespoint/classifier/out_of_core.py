@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from bayespoint.classifier.attributes import facts_of, relevance_of
+from bayespoint.classifier.attributes import facts_of, linear_relevance
 from bayespoint.classifier.calibration import expected, some_label_scores, temperature_of
 from bayespoint.classifier.fitting import learn, new_seed
 from bayespoint.classifier.model import Model
@@ -128,7 +128,7 @@ def fit(
     spread = whole.deviations(design.class_weight > 0)
     if spread is not None:
         spread = spread if design.scaling is None else spread / design.scaling.scale
-        relevance = relevance_of(model, None, spread)
+        relevance = linear_relevance(replace(model, scaling=None), spread)
         model.facts.update({} if relevance is None else {"feature_relevance": relevance})
     design.space.forget()
     return model
@@ -186,7 +186,7 @@ def block_engine(parameters: Parameters, whole: Survey, n_features: int) -> Engi
             "A fit over blocks visits all rows again and again, and needs decay=1.0. Got "
             f"{engine.decay!r}: pass batches to partial_fit."
         )
-    return engine.set_params(prior_scale=1.0) if engine.prior_scale == "auto" else engine
+    return engine
 
 
 def make_rows(parameters: Parameters, problem: BlockProblem) -> BlockRows:

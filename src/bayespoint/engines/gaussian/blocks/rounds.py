@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from bayespoint.engines.base import Request, Run
 from bayespoint.engines.gaussian.blocks.rows import BlockRows, Order, SummarySums
 from bayespoint.engines.gaussian.prior import GaussianPrior, priors
+from bayespoint.engines.gaussian.prior_scale import with_scale
 from bayespoint.engines.gaussian.tasks import (
     ACTIVE,
     Iterations,
@@ -53,6 +54,8 @@ class Rounds(ABC):
     saves_always: ClassVar[bool]  # whether a checkpoint is small, and written after every round
 
     def __init__(self, engine: Any, rows: BlockRows, request: Request) -> None:
+        if isinstance(engine.prior_scale, str):  # of linear features
+            engine = with_scale(engine, 1.0)
         self.engine, self.rows, self.monitor = engine, rows, request.monitor
         self.priors = priors(engine, rows.design.space, rows.n_tasks)
         engine.check_range(rows.largest, self.priors)
