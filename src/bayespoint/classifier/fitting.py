@@ -106,7 +106,9 @@ def fit(
         model = replace(model, accepts_sparse=True)
     model = replace(model, run=replace(model.run, choice=[*model.run.choice, *remarks]))
     facts = facts_of(model, problem, choice)
-    training = (parameters, problem) if len(problem.codes) <= FEW_ROWS else None
+    training = None
+    if len(problem.codes) <= FEW_ROWS and model.posterior.left_out_log_probability is not None:
+        training = (parameters, problem)
     return replace(model, fingerprint=fingerprint, facts=facts, training=training)
 
 
