@@ -28,7 +28,7 @@ NARROWEST = 1e-9  # share of its variance before that an output keeps
 WORK = 3e6  # n d^2 up to which posteriors are computed afresh: about 4 ms for both labels
 SPAN = 1e-7  # share of the largest variance below which a direction does not matter
 
-Moments = Callable[[NDArray, NDArray], tuple[NDArray, NDArray]]
+Moments = Callable[[NDArray, NDArray, NDArray], tuple[NDArray, NDArray]]
 
 
 class OneMore:
@@ -78,7 +78,7 @@ class OneMore:
         """
         space, prior = Coordinates(rows), prior or self._prior
 
-        def moments(shift: NDArray, rate: NDArray) -> tuple[NDArray, NDArray]:
+        def moments(shift: NDArray, rate: NDArray, _: NDArray) -> tuple[NDArray, NDArray]:
             factor, mean = prior.given(space, shift[:, 0], rate[:, 0])
             e = space.variances(factor, is_triangular=True)
             return e[:, None], space.outputs(mean)[:, None]
@@ -145,27 +145,26 @@ class OneMore:
         """Moments of the outputs of all rows, with one of some new rows in each column."""
         V, C, squares = self._outputs
         e, f = C.diagonal()[:, None], (self.Z @ self.mean)[:, None]
-        spread, m = part @ self.factor, part @ self.mean
-        c, v = V @ spread.T, np.square(spread).sum(axis=1)
-        floor = NARROWEST * np.vstack([e + 0 * c, v])
-        before = np.vstack([f + 0 * c, m])
+        spread, means = part @ self.factor, part @ self.mean
+        covariances, variances = V @ spread.T, np.square(spread).sum(axis=1)
+        before = np.vstack([f + 0 * covariances, means])
 
-        def moments(shift: NDArray, rate: NDArray) -> tuple[NDArray, NDArray]:
-            nonlocal before
+        def moments(shift: NDArray, rate: NDArray, own: NDArray) -> tuple[NDArray, NDArray]:
+            c, v, m, last = covariances[:, own], variances[own], means[own], before[:-1, own]
             down = 1 / (1 + rate[-1] * v)
             delta, along = rate[-1] * down, (shift[-1] - rate[-1] * m) * down
             near = e - delta * c * c
             D = rate[:-1] - self.rate[:, None]
-            force = shift[:-1] - self.shift[:, None] - D * before[:-1]
+            force = shift[:-1] - self.shift[:, None] - D * last
             pull = (c * force).sum(axis=0)
             # One step of Jacobi's method for the means: rows meet themselves exactly.
-            mean = f + along * c + C @ force - delta * c * pull + D * near * before[:-1]
-            before = np.vstack([mean / (1 + D * near), m + v * along + down * pull])
+            mean = f + along * c + C @ force - delta * c * pull + D * near * last
+            before[:, own] = np.vstack([mean / (1 + D * near), m + v * along + down * pull])
             D = D / (1 + D * near)
             square = (c * c * D).sum(axis=0)
             cross = squares @ D - 2 * delta * c * (C @ (c * D)) + delta**2 * c * c * square
             variance = np.vstack([near - cross, v * down - down**2 * square])
-            return np.maximum(variance, floor), before
+            return np.maximum(variance, NARROWEST * np.vstack([e + 0 * c, v])), before[:, own]
 
         return moments
 
@@ -180,15 +179,28 @@ class OneMore:
 
         y, a = with_new(self.y, signs), with_new(self.shift * self.y, 0 * signs)
         b = with_new(self.rate, 0 * signs)
-        ones, before, share = np.ones(y.size), np.inf, np.ones(len(signs))
-        for _ in range(MOST):
-            flat = [np.ascontiguousarray(one).ravel() for one in (*moments(a * y, b), y, a, b)]
-            found = _core.ep.all_sites(*flat, ones, self.law)
-            new_a, new_b, moves = (one.reshape(y.shape) for one in found)
+        answers, left, share = np.empty(y.shape), np.full(len(signs), np.inf), np.ones(len(signs))
+        own = np.arange(len(signs))  # columns that are not at rest yet
+        for step in range(MOST):
+            now = [one[:, own] for one in (y, a, b)]
+            both = moments(now[1] * now[0], now[2], own)
+            flat = [np.ascontiguousarray(one).ravel() for one in (*both, *now)]
+            law = np.ones(now[0].size), self.law
+            found = _core.ep.all_sites(*flat, *law)
+            new_a, new_b, moves = (one.reshape(now[0].shape) for one in found)
             moves = moves.max(axis=0)
-            if moves.max() < TOL:
+            done = (moves < TOL) | (step == MOST - 1)
+            if done.any():
+                told, _ = _core.ep.summary(*flat, *law)
+                answers[:, own[done]] = told.reshape(now[0].shape)[:, done]
+            grows = moves > left[own]
+            share[own] = np.where(
+                grows, np.maximum(share[own] / 2, 0.05), np.fmin(1.2 * share[own], 1)
+            )
+            left[own] = moves
+            a[:, own] += share[own] * (new_a - now[1])
+            b[:, own] += share[own] * (new_b - now[2])
+            own = own[~done]
+            if not len(own):
                 break
-            share = np.where(moves > before, np.maximum(share / 2, 0.05), np.fmin(1.2 * share, 1))
-            before = moves
-            a, b = a + share * (new_a - a), b + share * (new_b - b)
-        return _core.ep.summary(*flat, ones, self.law)[0].reshape(y.shape), moves
+        return answers, left
