@@ -9,6 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 import bayespoint
 from bayespoint import BayesPointClassifier
+from bayespoint.classifier.kernel_choice.candidates import by_range
 from bayespoint.classifier.kernel_choice.halves import split
 from bayespoint.engines import ExpectationPropagation, GibbsSampler
 from bayespoint.posteriors import MixturePosterior
@@ -90,9 +91,18 @@ def test_labels_scores_and_probabilities_agree(which, request):
 
 def test_features_may_have_any_scale(fitted):
     clf, X, y = fitted
-    scaled = StandardScaler().fit_transform(X)
-    other = BayesPointClassifier(random_state=0).fit(scaled, y)
-    np.testing.assert_allclose(other.predict_proba(scaled), clf.predict_proba(X), atol=1e-5)
+    other = BayesPointClassifier(random_state=0).fit(X * [0.2, 30.0], y)
+    p = other.predict_proba(X * [0.2, 30.0])
+    np.testing.assert_allclose(p, clf.predict_proba(X), atol=1e-5)
+
+
+def test_features_of_one_unit_keep_it():
+    reach, scale = np.array([4.0, 10.0, 0.0]), np.array([5.0, 0.5, 7.0])
+    same = by_range(reach, scale)  # ranges of 20 and 5
+    assert same[0] / same[1] == pytest.approx(10) and 0 < same[2] <= 1
+    other = by_range(reach, scale * [5, 1, 1])  # 100 and 5: two units
+    assert other[0] / other[1] == pytest.approx(2.5)
+    assert (by_range(np.zeros(2), np.ones(2)) == 1).all()
 
 
 def test_the_order_of_points_does_not_matter(fitted):
