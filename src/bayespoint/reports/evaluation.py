@@ -163,12 +163,13 @@ class Evaluation:
     @cached_property
     def metrics(self) -> dict[str, Measured]:
         """Values and 95 % intervals of all METRICS, by name."""
-        return {name: metric.function(self.answers) for name, metric in METRICS.items()}
+        some = {name: one for name, one in METRICS.items() if one.applies(self.answers)}
+        return {name: metric.function(self.answers) for name, metric in some.items()}
 
     @cached_property
     def baseline(self) -> dict[str, float | None]:
         """The same metrics for predictions from the class frequencies alone."""
-        found = {name: metric.function(self.answers.baseline) for name, metric in METRICS.items()}
+        found = {name: METRICS[name].function(self.answers.baseline) for name in self.metrics}
         return {name: one.value for name, one in found.items()}
 
     @cached_property
