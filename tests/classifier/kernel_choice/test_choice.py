@@ -5,13 +5,13 @@ import pytest
 from scipy.special import log_softmax
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_moons
-from sklearn.preprocessing import StandardScaler
 
 import bayespoint
 from bayespoint import BayesPointClassifier
 from bayespoint.classifier.kernel_choice.candidates import by_range
 from bayespoint.classifier.kernel_choice.halves import split
 from bayespoint.engines import ExpectationPropagation, GibbsSampler
+from bayespoint.kernels import RadialKernel
 from bayespoint.posteriors import MixturePosterior
 
 
@@ -51,19 +51,19 @@ def test_it_beats_the_linear_machine_on_moons(fitted):
     assert clf.score(X, y) > 0.9 > linear.score(X, y)
 
 
-def test_probabilities_are_those_of_the_members(iris):
-    clf, X, _ = iris
-    posterior = clf.posterior_
-    assert isinstance(posterior, MixturePosterior)
-    expected = np.zeros((len(X), 3))
-    scaled = StandardScaler().fit(load_iris().data[::2]).transform(X)
-    for weight, params in clf.chosen_params_["mixture"]:
-        single = BayesPointClassifier(random_state=0, **params)
-        single.fit(StandardScaler().fit_transform(load_iris().data[::2]), load_iris().target[::2])
-        expected += weight * single.predict_proba(scaled)
+def test_probabilities_are_those_of_the_members():
+    X, y = load_iris(return_X_y=True)
+    shares = {0.7: RadialKernel(gamma=0.3), 0.3: RadialKernel(gamma=5.0)}
+    mixture = [(v, {"kernel": kernel, "temperature": 1.0}) for v, kernel in shares.items()]
+    clf = BayesPointClassifier(standardize=True, mixture=mixture).fit(X[::2], y[::2])
+    assert isinstance(clf.posterior_, MixturePosterior)
+    expected = np.zeros((75, 3))
+    for weight, params in mixture:
+        single = BayesPointClassifier(standardize=True, **params).fit(X[::2], y[::2])
+        expected += weight * single.predict_proba(X[1::2])
     warm = expected ** (1 / clf.coding_.temperature)
     warm /= warm.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(clf.predict_proba(X), warm, atol=1e-7)
+    np.testing.assert_allclose(clf.predict_proba(X[1::2]), warm, atol=1e-7)
     assert np.abs(warm - expected).max() > 1e-3  # the temperature matters
 
 
@@ -100,7 +100,7 @@ def test_features_of_one_unit_keep_it():
     reach, scale = np.array([4.0, 10.0, 0.0]), np.array([5.0, 0.5, 7.0])
     same = by_range(reach, scale)  # ranges of 20 and 5
     assert same[0] / same[1] == pytest.approx(10) and 0 < same[2] <= 1
-    other = by_range(reach, scale * [5, 1, 1])  # 100 and 5: two units
+    other = by_range(reach, scale * [6, 1, 1])  # 120 and 5: two units
     assert other[0] / other[1] == pytest.approx(2.5)
     assert (by_range(np.zeros(2), np.ones(2)) == 1).all()
 
@@ -145,9 +145,9 @@ def test_expected_scores_hold_on_new_data(fitted):
 
 def test_it_is_told(fitted, capsys):
     clf, X, y = fitted
-    assert len(clf.run_.choice) == 6
-    assert clf.run_.choice[5].startswith("temperature")
-    assert "halves differ by 0." in clf.run_.choice[4]
+    assert len(clf.run_.choice) == 7
+    assert clf.run_.choice[6].startswith("temperature")
+    assert "halves differ by 0." in clf.run_.choice[5]
     assert "leave-one-out log-loss" in clf.run_.choice[0]
     BayesPointClassifier(random_state=0, verbose=1).fit(X, y)
     assert "rough + additive: leave-one-out" in capsys.readouterr().err

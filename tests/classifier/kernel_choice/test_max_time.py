@@ -17,7 +17,7 @@ def test_after_the_time_nothing_is_tried_but_what_came_first():
     assert clf.kernel_.is_linear
     first, _, *others = clf.run_.choice
     assert first.startswith("100% linear")
-    assert len(others) == 4
+    assert len(others) == 5
     assert all(line.startswith("not tried, max_time is over") for line in others)
     again = BayesPointClassifier(random_state=0, **clf.chosen_params_).fit(X, y)
     assert np.array_equal(again.predict_proba(X), clf.predict_proba(X))

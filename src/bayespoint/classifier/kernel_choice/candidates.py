@@ -66,7 +66,8 @@ def candidates(
     * *rbf + linear*, with features of equal variance;
     * *rbf by range*, with features of equal range, or as they were given if their ranges differ by
       a factor of 20 at most: where levels are rare and pixels dark, features of equal variance
-      would let these decide on all distances;
+      would let these decide on all distances. Its width is learned, and, as few points of many
+      classes let the evidence prefer wide kernels, once more fixed;
     * *rough + additive*: the exponential kernel of all features and a sum of functions of single
       ones, both of ranks, as trees and additive models are;
     * *a width for each feature*, where there are points enough.
@@ -100,6 +101,9 @@ def candidates(
         linear,
         of_sum("rbf + linear", [radial, *line], width),
         of_sum("rbf by range", [RadialKernel(gamma=share / share.sum()), *level], width, tied=True),
+        of_sum(
+            "rbf by range, fixed width", [RadialKernel(gamma=share / (2 * share.sum())), *level]
+        ),
         of_sum("rough + additive", [rough, AdditiveKernel(), *level], width),
     ]
     if n_points >= POINTS_A_FEATURE * d and d > 1:
