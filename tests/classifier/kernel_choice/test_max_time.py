@@ -44,7 +44,7 @@ def test_time_is_kept_for_training(monkeypatch):
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     clock = Clock(10.0)
     points = np.random.default_rng(0).normal(size=(100, 4))
-    fixed, *_, learned = candidates(points, None, learns=True, constant=True)
+    fixed, *_, learned = candidates(points, np.arange(4), None, learns=True, constant=True)
     with clock.training():
         now[0] = 3.0
     assert clock.has_time_for(learned)  # 7 seconds are left, and two trainings take 6

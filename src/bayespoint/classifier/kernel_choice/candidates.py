@@ -24,6 +24,7 @@ POINTS_A_FEATURE = 5  # points for each feature from which widths of features ar
 OF_WIDTH, OF_SCALE = 1.5, 3.0
 SIZE = 10.0  # of kernels at the start of a search
 ONE_UNIT = 20.0  # ratio of ranges up to which features have the same unit, such as pixels
+WIDE = 0.3  # gamma of categories, times the number of columns
 ROUGH_WIDTH = 3.0  # gamma of ranks, times the number of features
 
 # Rough kernels need more points in the basis than smooth ones, and so do many clean classes.
@@ -48,6 +49,8 @@ class Candidate(NamedTuple):
     tied : bool
         Whether all numbers of a parameter that is an array have a common factor that is found, and
         keep their ratios.
+    block : ndarray of int, or None
+        The block of each feature; the features of a block have one width.
     """
 
     name: str
@@ -55,10 +58,17 @@ class Candidate(NamedTuple):
     free: tuple[str, ...] = ()
     in_halves: bool = False
     tied: bool = False
+    block: NDArray[np.intp] | None = None
 
 
 def candidates(
-    points: NDArray, gamma: Any, *, learns: bool, constant: bool, scale: Any = 1.0
+    points: NDArray,
+    block: NDArray[np.intp],
+    gamma: Any,
+    *,
+    learns: bool,
+    constant: bool,
+    scale: Any = 1.0,
 ) -> list[Candidate]:
     r"""The candidates for these points.
 
@@ -70,12 +80,16 @@ def candidates(
       classes let the evidence prefer wide kernels, once more fixed;
     * *rough + additive*: the exponential kernel of all features and a sum of functions of single
       ones, both of ranks, as trees and additive models are;
-    * *a width for each feature*, where there are points enough.
+    * *a width for each feature*, where there are points enough. With categories it is a width for
+      each column, without a linear part, whose effects have one scale in all columns: on ``dna``
+      its evidence leaves no signal to the widths, and the log-loss is .15 instead of .11.
 
     Parameters
     ----------
     points : ndarray of shape (n, n_features)
         Training points, of unit variance.
+    block : ndarray of int, shape (n_features,)
+        The block of each feature: the levels of a category are one, and each number.
     gamma : float, array or None
         The gamma that was asked for; None: 1 / n_features, or learned.
     learns : bool
@@ -85,7 +99,7 @@ def candidates(
     scale : ndarray of shape (n_features,) or float, default=1.0
         What the features were divided by.
     """
-    n_points, d = points.shape
+    n_points, d = len(points), int(block.max()) + 1
     linear = Candidate("linear", PolynomialKernel(coef0=float(constant)))
     radial = RadialKernel(gamma=1 / d if gamma is None else gamma)
     if not learns or n_points < POINTS_TO_LEARN:
@@ -94,7 +108,7 @@ def candidates(
     line: list[Kernel] = [PolynomialKernel(gamma=1 / d), *level]
     if gamma is not None:
         return [linear, of_sum("rbf + linear", [radial, *line], in_halves=True)]
-    share = np.square(by_range(np.ptp(points, axis=0), scale * np.ones(d)))
+    share = np.square(by_range(np.ptp(points, axis=0), scale * np.ones(len(block))))
     rough = ExponentialKernel(gamma=ROUGH_WIDTH / d, ranks=True)
     width = "terms__0__gamma"
     found = [
@@ -107,8 +121,13 @@ def candidates(
         of_sum("rough + additive", [rough, AdditiveKernel(), *level], width),
     ]
     if n_points >= POINTS_A_FEATURE * d and d > 1:
-        widths = RadialKernel(gamma=np.full(d, 1 / d))
-        found.append(of_sum("a width for each feature", [widths, *line], width, in_halves=True))
+        if d == len(block):
+            widths = RadialKernel(gamma=np.full(d, 1 / d))
+            found.append(of_sum("a width for each feature", [widths, *line], width, in_halves=True))
+        else:
+            terms = [RadialKernel(gamma=np.full(len(block), WIDE / d)), *level]
+            name = "a width for each column"
+            found.append(of_sum(name, terms, width, in_halves=True)._replace(block=block))
     return found
 
 
@@ -122,7 +141,7 @@ def by_range(reach: NDArray, scale: NDArray) -> NDArray[np.float64]:
     return factor / factor.max()
 
 
-def of_sum(name: str, terms: list[Kernel], *free: str, **settings: bool) -> Candidate:
+def of_sum(name: str, terms: list[Kernel], *free: str, **settings: Any) -> Candidate:
     """A candidate that is a weighted sum, whose weights are found as well."""
     sizes = [1.0 if isinstance(term, ConstantKernel) else SIZE for term in terms]
     weights = tuple(f"weights__{i}" for i in range(len(terms)))

@@ -133,7 +133,7 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
     gamma = None if isinstance(parameters.gamma, str) else parameters.gamma
     scale = 1.0 if problem.scaling is None else problem.scaling.scale
     settings = {"learns": learns, "constant": parameters.fit_intercept, "scale": scale}
-    considered = candidates(problem.points, gamma, **settings)
+    considered = candidates(problem.points, problem.block, gamma, **settings)
     temperature = parameters.temperature
     any_engine = (parameters.engine, parameters.ridge, temperature) == ("auto", 0, "auto")
     is_free = parameters.n_components == "auto"
