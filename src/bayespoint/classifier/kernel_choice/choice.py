@@ -132,7 +132,11 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
     learns = isinstance(problem.engine.prior_scale, str)
     gamma = None if isinstance(parameters.gamma, str) else parameters.gamma
     scale = 1.0 if problem.scaling is None else problem.scaling.scale
-    settings = {"learns": learns, "constant": parameters.fit_intercept, "scale": scale}
+    settings: dict[str, Any] = {
+        "learns": learns,
+        "constant": parameters.fit_intercept,
+        "scale": scale,
+    }
     considered = candidates(problem.points, problem.block, gamma, **settings)
     temperature = parameters.temperature
     any_engine = (parameters.engine, parameters.ridge, temperature) == ("auto", 0, "auto")
