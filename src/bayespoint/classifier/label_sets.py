@@ -5,19 +5,21 @@ V. Vovk, A. Gammerman and G. Shafer, Algorithmic Learning in a Random World, Spr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 
 from bayespoint.classifier.model import Model
-from bayespoint.classifier.parameters import Parameters
-from bayespoint.classifier.problem import Problem
-from bayespoint.engines.gaussian.one_more import BATCH, WORK, OneMore
-from bayespoint.likelihoods import ProbitLikelihood
-from bayespoint.posteriors import GaussianPosterior, MixturePosterior
+from bayespoint.classifier.training_rows import (
+    TrainingRows,
+    members,
+    scaling_is_symmetric,
+    training_rows,
+)
+from bayespoint.engines.gaussian.one_more import BATCH, OneMore
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.arrays import to_host
 from bayespoint.tools.checks import check_array, column_or_1d
@@ -61,7 +63,7 @@ class LabelSets:
     >>> sets.method, sets.is_exact
     ('full', True)
     >>> [labels.tolist() for labels in sets.labels]
-    [[1], [0], [0], [1]]
+    [[1], [0], [0], [0]]
     """
 
     contains: NDArray[np.bool_]
@@ -81,25 +83,6 @@ class LabelSets:
     def sizes(self) -> NDArray[np.intp]:
         """The number of labels of each set."""
         return self.contains.sum(axis=1)
-
-
-@dataclass(frozen=True)
-class TrainingRows:
-    """Rows that a model was trained on, for full conformal sets; model files do not have them.
-
-    Attributes
-    ----------
-    points : ndarray of shape (n, n_features)
-        As the model's space takes them, that is, scaled.
-    codes : ndarray of shape (n,)
-        Index of the class of each row.
-    learned : tuple of str
-        What of the model, besides the posterior, depends on these rows.
-    """
-
-    points: NDArray
-    codes: NDArray[np.intp]
-    learned: tuple[str, ...] = ()
 
 
 def predict_set(
@@ -243,6 +226,9 @@ class Cells:
         ``rows`` are the probabilities of the labels of all rows to compare with, one or more lines;
         ``new`` are those of this label of the new rows.
         """
+        if self._of_new is None and len(rows) == 1:  # for many new rows
+            alike = np.sort(rows[0, self._members(y, None)])
+            return (1 + np.searchsorted(alike, new + TIE, side="right")) / (1 + len(alike))
         is_lower = rows <= new[:, None] + TIE
         if self._of_new is None:
             own = np.broadcast_to(self._members(y, None), (1, len(self.codes)))
@@ -260,14 +246,9 @@ def full_p_values(
 ) -> NDArray[np.float64]:
     """The p-values of all labels of new rows, each of which joins the training rows."""
     points = X if model.scaling is None else model.scaling.transform(X)
-    posterior: Any = model.posterior
-    members: list[tuple] = [(1.0, model.space, posterior, model.coding.at(1.0))]
-    if isinstance(posterior, MixturePosterior):
-        parts = (posterior.weights, model.space.spaces, posterior.members, posterior.codings)
-        members = list(zip(*parts, strict=True))
     rescales = scaling_is_symmetric(model, training)
     adding = []
-    for weight, space, member, coding in members:
+    for weight, space, member, coding in members(model):
         Z, targets = space.transform(training.points), coding.encode(training.codes)
         few = Z.shape[1] if rescales else 30
         tasks = [OneMore(member, t, Z, targets[:, t], few) for t in range(coding.n_tasks)]
@@ -313,13 +294,6 @@ def rescaled(space: Any, points: NDArray, new: NDArray) -> NDArray:
     return space.transform(Scaling.of(rows).transform(rows))
 
 
-def scaling_is_symmetric(model: Model, training: TrainingRows) -> bool:
-    """Whether the scaling is computed again with each new row: where it takes little time."""
-    n, d = training.points.shape
-    is_linear = getattr(model.space, "is_linear", False)  # several kernels are not
-    return model.scaling is not None and is_linear and n * (d + 1) ** 2 <= WORK
-
-
 def held_out_scores(model: Model, X: Any, y: ArrayLike) -> tuple[NDArray, NDArray]:
     """Codes of held-out rows, and the probabilities of their labels."""
     labels = column_or_1d(y)
@@ -327,7 +301,11 @@ def held_out_scores(model: Model, X: Any, y: ArrayLike) -> tuple[NDArray, NDArra
     if len(unknown):
         raise ValueError(f"The calibration rows have unknown labels: {unknown.tolist()[:6]}.")
     codes = np.searchsorted(model.classes, labels)
-    p = model.predict_proba(check_array(X, dtype=np.float64, accept_sparse="csr"))
+    if model.table is None or issparse(X):
+        points = check_array(X, dtype=np.float64, accept_sparse="csr")
+    else:
+        points = model.table.transform(X if hasattr(X, "shape") else np.asarray(X))
+    p = model.predict_proba(points)
     if len(p) != len(codes):
         raise ValueError(f"The calibration rows are {len(p)}, and their labels {len(codes)}.")
     return codes, p[np.arange(len(codes)), codes]
@@ -342,46 +320,3 @@ def stored_scores(model: Model) -> tuple[NDArray, NDArray]:
             "Pass calibration=(X, y), rows that it was not trained on."
         )
     return kept[:, 1].astype(np.intp), kept[:, 0].astype(np.float64)
-
-
-def training_rows(model: Model) -> TrainingRows | None:
-    """The training rows, if they are there and one more can be added to them."""
-    if model.training is None or model.coding.name == "joint" or not model.run.converged:
-        return None
-    parameters, problem = model.training
-    posterior: Any = model.posterior
-    is_mixture = isinstance(posterior, MixturePosterior)
-    is_plain = problem.weight is None and parameters.ridge == 0 and problem.device is None
-    if not is_plain or not all(map(suits, posterior.members if is_mixture else [posterior])):
-        return None
-    training = TrainingRows(problem.points, problem.codes)
-    return replace(training, learned=tuple(learned(model, parameters, problem, training)))
-
-
-def suits(posterior: Any) -> bool:
-    """Whether it is one of expectation propagation with noise, a full covariance and messages."""
-    if not isinstance(posterior, GaussianPosterior) or posterior.is_diagonal:
-        return False
-    law = posterior.likelihood
-    is_soft = isinstance(law, ProbitLikelihood) and law.noise > 0 and law.label_noise == 0
-    return posterior.messages is not None and bool(is_soft)
-
-
-def learned(
-    model: Model, parameters: Parameters, problem: Problem, training: TrainingRows
-) -> Sequence[str]:
-    """What of a model, besides its posterior, was learned from its training rows."""
-    if parameters.chooses(problem.engine) or parameters.mixture is not None:
-        return ["the kernels"]
-    found, is_linear = [], model.space.is_linear
-    if model.scaling is not None and not scaling_is_symmetric(model, training):
-        found.append("the scaling")
-    params = parameters.make_kernel().get_params().values()
-    if any(isinstance(value, str) and value != "features" for value in params):
-        found.append("the kernel")
-    if isinstance(problem.engine.prior_scale, str) and not is_linear:
-        found.append("the prior")
-    n_components = parameters.n_components
-    if not is_linear and isinstance(n_components, int) and n_components < len(problem.codes):
-        found.append("the basis")
-    return found
