@@ -1,6 +1,7 @@
 """The automatic choice of kernels, temperatures and weights."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import log_softmax
 from sklearn.base import clone
@@ -251,3 +252,17 @@ def test_a_large_basis_is_for_those_that_count():
     chosen = clf.chosen_params_
     sizes = {params["n_components"] for _, params in chosen.get("mixture", [(1.0, chosen)])}
     assert sizes == {None}  # all points
+
+
+def test_the_levels_of_a_category_have_one_width():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({f"c{j}": rng.choice([*"abcd"], 150) for j in range(3)})
+    y = (frame["c0"] == "a") ^ (frame["c1"] == "b")
+    clf = BayesPointClassifier().fit(frame, y)
+    assert any("a width for each column" in line for line in clf.run_.choice)
+    block, widths = clf.model_.table.block, []
+    for _, params in clf.chosen_params_["mixture"]:
+        gamma = params["kernel"].get_params().get("terms__0__gamma", 1.0)
+        widths += [gamma] * (np.ndim(gamma) == 1 and len(set(gamma[block == 2])) == 1)
+    assert widths and all(len(set(own[block == j])) == 1 for own in widths for j in range(3))
+    assert any(own[block == 0][0] > 2 * own[block == 2][0] for own in widths)

@@ -17,8 +17,7 @@ from bayespoint.engines.gaussian.gaussians import WeightGaussian
 from bayespoint.engines.gaussian.modes import LogisticMode
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.engines.gaussian.sites import Sites
-from bayespoint.engines.gaussian.sweeps import Sweeps
-from bayespoint.engines.gaussian.tasks import iterate
+from bayespoint.engines.gaussian.tasks import Sweeps, iterate
 from bayespoint.kernels import RadialKernel
 from bayespoint.likelihoods import OrdinalLogisticLikelihood, OrdinalProbitLikelihood
 from bayespoint.spaces import Coordinates, ProcessSpace
