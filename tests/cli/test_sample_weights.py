@@ -17,7 +17,7 @@ def test_a_model_from_python(tmp_path):
 
 def test_weights_have_names(trained, tmp_path):
     out = tmp_path / "w.csv"
-    found = ask_json("sample-weights", "--model", trained / "loans.bpm", "--n", 7, "--out", out)
+    found = ask_json("sample-weights", trained / "loans.bpm", "--n", 7, "--out", out)
     names = ["age", "member", "city_(missing)", "city_Berlin", "city_Kiel", "city_Potsdam"]
     assert found["weights"] == [*names, "intercept"]
     assert "positive weights speak for 'yes'" in found["notes"]
@@ -26,7 +26,7 @@ def test_weights_have_names(trained, tmp_path):
     machine = bayespoint.load(trained / "loans.bpm")[-1]
     drawn = machine.draw_weights(7, random_state=0)[:, 0]
     np.testing.assert_allclose(table.iloc[:, 1:], drawn, rtol=1e-12)
-    succeed("sample-weights", "--model", trained / "loans.bpm", "--n", 7,
+    succeed("sample-weights", trained / "loans.bpm", "--n", 7,
             "--out", tmp_path / "w.npy")  # fmt: skip
     np.testing.assert_array_equal(np.load(tmp_path / "w.npy"), drawn)
 
@@ -35,14 +35,14 @@ def test_weights_of_several_classes(tmp_path):
     table = loans()
     table.loc[::3, "repaid"] = "partly"
     model = train(tmp_path, "--kernel", "linear", table=table)
-    result = succeed("sample-weights", "--model", model, "--n", 2, "--out", "-")
+    result = succeed("sample-weights", model, "--n", 2, "--out", "-")
     rows = [line.split(",")[:2] for line in result.stdout.splitlines()[1:]]
     assert rows == [[draw, label] for draw in "12" for label in ("no", "partly", "yes")]
 
 
 def test_coordinates_of_other_kernels(tmp_path):
     model = train(tmp_path, "--engine", "laplace", "--kernel", "rbf")
-    options = ["--model", model, "--n", 3, "--out", tmp_path / "w.csv"]
+    options = [model, "--n", 3, "--out", tmp_path / "w.csv"]
     found = ask_json("sample-weights", *options)
     assert found["weights"][:2] == ["w1", "w2"]
     assert any("coordinates in a basis" in note for note in found["notes"])
@@ -53,10 +53,11 @@ def test_coordinates_of_other_kernels(tmp_path):
     [
         (["--out", "w.txt"], 2, "must end in .csv, .csv.gz, .parquet or .npy"),
         (["--out", "-", "--json"], 2, "would both write to standard output"),
-        (["--out", "w.csv", "--model", "gone.bpm"], 3, "gone.bpm (--model): no such file"),
+        (["--out", "{folder}/loans.csv"], 2, "loans.csv exists already; --force overwrites it"),
     ],
 )
 def test_mistakes(trained, options, code, message):
-    result = invoke("sample-weights", "--model", trained / "loans.bpm", *options)
+    given = [option.format(folder=trained) for option in options]
+    result = invoke("sample-weights", trained / "loans.bpm", *given)
     assert result.exit_code == code
     assert message in error_line(result)

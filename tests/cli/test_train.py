@@ -232,3 +232,16 @@ def test_parquet(tmp_path):
     found = ask_json("train", tmp_path / "data.parquet", *options)
     assert found["columns"] == {"numbers": ["age", "member"], "categories": ["city"]}
     assert "column 'joined' is left out: it has dates" in "\n".join(found["notes"])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "param", "able"),
+    [("rbf", "degree=2", "poly"), ("linear", "gamma=2", "auto or poly or rbf")],
+)
+def test_a_parameter_that_the_kernel_does_not_have(trained, tmp_path, kernel, param, able):
+    options = ["--target", "repaid", "--model", tmp_path / "m.bpm", "--kernel", kernel]
+    result = invoke("train", trained / "loans.csv", *options, "--param", param)
+    assert result.exit_code == 2
+    name = param.partition("=")[0]
+    expected = f"--param {name} has no effect with --kernel {kernel}: it needs {able}"
+    assert expected in error_line(result)

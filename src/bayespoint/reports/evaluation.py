@@ -168,8 +168,11 @@ class Evaluation:
     @cached_property
     def baseline(self) -> dict[str, float | None]:
         """The same metrics for predictions from the class frequencies alone."""
-        found = {name: metric.function(self.answers.baseline) for name, metric in METRICS.items()}
-        return {name: one.value for name, one in found.items()}
+        answers = self.answers.baseline
+        return {
+            name: metric.function(answers).value if metric.has_baseline else None
+            for name, metric in METRICS.items()
+        }
 
     @cached_property
     def expected_costs(self) -> tuple[Expense, ...]:

@@ -179,7 +179,10 @@ def missing_labels(labels: NDArray) -> NDArray[np.intp]:
         return np.empty(0, dtype=np.intp)
     if labels.dtype.kind == "f":
         return np.flatnonzero(np.isnan(labels))
-    empty = "NoneType", "NAType", "NaTType"
-    return np.flatnonzero(
-        [type(one).__name__ in empty or (isinstance(one, float) and one != one) for one in labels]
-    )
+    return np.flatnonzero([is_missing(one) for one in labels])
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, or pandas' NA or NaT."""
+    empty = ("NoneType", "NAType", "NaTType")
+    return type(value).__name__ in empty or (isinstance(value, float) and value != value)

@@ -109,4 +109,5 @@ def recommendation(
     total = rest * (1 - (1 - fall / rest) ** ahead) if rest > 0 else 0.0
     if total < max(LITTLE, LITTLE_SHARE * rest):
         return f"You can stop: the next {ahead} labels would hardly lower the error."
-    return f"Continue: the next {ahead} labels may lower it by up to {100 * total:.1f} points."
+    points = f"{100 * total:.1f} percentage points"
+    return f"Continue: the next {ahead} labels may lower the error by up to {points}."

@@ -126,8 +126,8 @@ def choose(parameters: Parameters, problem: Problem, seed: int, train: Train) ->
         if tried and not clock.has_time_for(candidate):
             reasons.append(f"not tried, max_time is over: {candidate.name}")
             continue
+        current_monitor().tell(f"trying {candidate.name}")
         tried.append(try_out(candidate, problem, parameters, halves, train, clock))
-        current_monitor().tell(tried[-1].words)
     own = np.array([one.left_out[np.arange(n_points), problem.codes] for one in tried])
     share = mixture_weights(np.log(np.maximum(own, TINY)), problem.weight)
     share = np.where(share < LEAST, 0.0, share)

@@ -13,7 +13,7 @@ from typing import Any
 import typer
 from rich.console import Console, RenderableType
 
-from bayespoint.cli.output.errors import ExitCode, fail, printable
+from bayespoint.cli.output.errors import ExitCode, fail, printable, unless_full
 from bayespoint.cli.output.printing import new_console, show
 from bayespoint.cli.output.progress import ProgressMonitor
 from bayespoint.tools.monitor import watch
@@ -65,7 +65,8 @@ class Notes(list[str]):
 
     def _say(self, words: str, style: str) -> None:
         if not self._silent:
-            new_console(to_stderr=True).print(printable(words), style=style)
+            with unless_full():
+                new_console(to_stderr=True).print(printable(words), style=style)
 
 
 @contextmanager
