@@ -86,7 +86,7 @@ def test_formulas_in_tables(tmp_path):
     succeed(*command)
     rows = list(csv.reader(out.open(encoding="utf-8")))
     assert rows[0][:2] == ["@word", "label"] and FORMULA in {row[1] for row in rows}  # for programs
-    succeed(*command, "--for-spreadsheet")
+    succeed(*command, "--for-spreadsheet", "--force")
     rows = list(csv.reader(out.open(encoding="utf-8")))
     assert rows[0][:2] == ["'@word", "label"]
     assert {row[1] for row in rows[1:]} == {"'" + FORMULA, "fine"}
@@ -94,8 +94,8 @@ def test_formulas_in_tables(tmp_path):
     assert np.isfinite(numbers).all()
     attack = table([FORMULA, "fine"]).assign(kind=None).rename(columns={"word": "@word"})
     unlabelled = write(attack, tmp_path / "new.csv")
-    for command in (["query", unlabelled, "--n", "3"], ["sample-weights", "--n", "3"]):
-        succeed(*command, "--model", model, "--out", out, "--for-spreadsheet")
+    for command in (["query", unlabelled, "--model", model], ["sample-weights", model]):
+        succeed(*command, "--n", "3", "--out", out, "--for-spreadsheet", "--force")
         cells = [cell for row in csv.reader(out.open(encoding="utf-8")) for cell in row]
         assert not any(cell.startswith(("=", "@", "+")) for cell in cells)
 

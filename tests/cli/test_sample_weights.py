@@ -11,7 +11,7 @@ import bayespoint
 def test_a_model_from_python(tmp_path):
     machine = bayespoint.BayesPointClassifier(kernel="linear").fit([[0.0], [1.0]], [0, 1])
     bayespoint.save(machine, tmp_path / "m.bpm")
-    options = ["--model", tmp_path / "m.bpm", "--out", tmp_path / "w.csv", "--n", 2]
+    options = [tmp_path / "m.bpm", "--out", tmp_path / "w.csv", "--n", 2]
     assert ask_json("sample-weights", *options)["weights"] == ["x0", "intercept"]
 
 

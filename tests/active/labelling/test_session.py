@@ -10,6 +10,7 @@ from tests.helpers.labelling import line_pool, make_session
 
 from bayespoint import BayesPointClassifier
 from bayespoint.active.labelling import session as module
+from bayespoint.active.labelling.answers import Answers
 from bayespoint.active.labelling.session import RequestError
 
 FRAME, TRUTH = line_pool()
@@ -63,6 +64,16 @@ def test_the_model_chooses_and_learns(session):
     left = np.abs(FRAME["x"].to_numpy()[session.labels().open])
     asked = np.abs(FRAME["x"].to_numpy()[list(session.answers.answered())])
     assert np.median(asked) < np.median(left)
+
+
+def test_the_curve_does_not_run_backwards_after_undo(session):
+    go(session, 8)
+    for _ in range(2):
+        session.undo("one")
+    session.learner.step(session.labels(), idle=True)
+    assert [point[0] for point in session.state("one")["history"]] == [5, 6]
+    events = [{"error": [n, 0.1, 0.0, 0.2]} for n in (5, 6, 7, 6, 7)]
+    assert [point[0] for point in Answers({}, 40, ["no", "yes"], events).history] == [5, 6, 7]
 
 
 def test_opinions_are_probabilities_of_all_classes(tmp_path):
