@@ -25,7 +25,7 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.metrics import log_loss
 
 from bayespoint import BayesPointClassifier
-from bayespoint.engines import ExpectationPropagation
+from bayespoint.engines import ExpectationPropagation, FactorisedPropagation
 from bayespoint.engines.gaussian.gaussians import WeightGaussian
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.engines.gaussian.sites import Sites
@@ -59,7 +59,7 @@ def compile_everything() -> None:
     BayesPointClassifier(kernel="linear").fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FactorisedWarning)
-        engine = ExpectationPropagation(covariance="diagonal", max_iter=1)
+        engine = FactorisedPropagation(max_iter=1)
         BayesPointClassifier(kernel="linear", engine=engine).fit(sparse.csr_array(X), y)
 
 
@@ -163,12 +163,8 @@ def independent(n: int = 200_000, d: int = 20_000, entries: int = 50) -> None:
     w = rng.normal(size=d) / np.sqrt(entries)
     y = X @ w + 0.5 * rng.normal(size=n) > 0
     test = np.arange(n) >= 0.9 * n
-    ours = BayesPointClassifier(
-        fit_intercept=False, engine=ExpectationPropagation(covariance="diagonal", max_iter=1)
-    )
-    converged = BayesPointClassifier(
-        fit_intercept=False, engine=ExpectationPropagation(covariance="diagonal", tol=1e-3)
-    )
+    ours = BayesPointClassifier(fit_intercept=False, engine=FactorisedPropagation(max_iter=1))
+    converged = BayesPointClassifier(fit_intercept=False, engine=FactorisedPropagation(tol=1e-3))
     rival = SGDClassifier(
         loss="log_loss", fit_intercept=False, max_iter=1, tol=None, random_state=0
     )

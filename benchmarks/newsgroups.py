@@ -25,7 +25,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from bayespoint import BayesPointClassifier
-from bayespoint.engines import ExpectationPropagation
+from bayespoint.engines import FactorisedPropagation
 from papers.datasets import data_folder
 
 SCALE = 10.0
@@ -71,9 +71,7 @@ def main() -> None:
 
 def machine(max_iter: int) -> BayesPointClassifier:
     """Independent weights, learned in so many passes."""
-    engine = ExpectationPropagation(
-        covariance="diagonal", max_iter=max_iter, prior_scale=SCALE, tol=0.01
-    )
+    engine = FactorisedPropagation(max_iter=max_iter, prior_scale=SCALE, tol=0.01)
     return BayesPointClassifier(kernel="linear", multi_class="one_vs_rest", engine=engine)
 
 

@@ -33,7 +33,7 @@ from sklearn.feature_extraction import FeatureHasher
 from sklearn.linear_model import SGDClassifier
 
 from bayespoint import BayesPointClassifier
-from bayespoint.engines import ExpectationPropagation
+from bayespoint.engines import FactorisedPropagation
 from papers.datasets import data_folder
 
 BATCH = 1_000
@@ -171,7 +171,7 @@ def ours() -> Named:
     """Filters of this library."""
 
     def classifier(**parameters: Any) -> Contender:
-        engine = ExpectationPropagation(covariance="diagonal", max_iter=1, **parameters)
+        engine = FactorisedPropagation(max_iter=1, **parameters)
         return Contender(BayesPointClassifier(kernel="linear", engine=engine))
 
     yield "bayespoint, decay='auto'", lambda: classifier(decay="auto"), None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +49,8 @@ def solve_posterior(m: int, seed: int) -> SpherePosterior:
     clf = BayesPointClassifier(
         kernel="linear", temperature=1.0, engine=engine, fit_intercept=False, random_state=seed
     ).fit(X, y)
-    draws = clf.posterior_.to_dict()["weights"][..., 0]
+    chains: Any = clf.posterior_
+    draws = chains.to_dict()["weights"][..., 0]
     n_errors, mean = integrate(X, y, draws.reshape(-1, 3))
     sampled = count_errors(draws, X, y).astype(float)
     return SpherePosterior(m, log_posterior(X, y), n_errors, mean, draws, sampled)

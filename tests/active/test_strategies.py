@@ -19,7 +19,7 @@ from bayespoint.active import bald, entropy, query
 from bayespoint.active.batch import SLACK, Committee, kinds
 from bayespoint.active.classifiers import drawn_outputs, probabilities, votes
 from bayespoint.active.scores import seed_from
-from bayespoint.engines import ExpectationPropagation
+from bayespoint.engines import ExpectationPropagation, FactorisedPropagation
 
 POOL = np.random.default_rng(2).normal(size=(40, 3))
 STRATEGIES = ["entropy", "margin", "bald", "random"]
@@ -286,7 +286,7 @@ def test_pipelines_see_their_own_points():
 def test_sparse_points(strategy):
     pool = np.maximum(POOL, 0)
     pool[7] = pool[3]
-    engine = ExpectationPropagation(covariance="diagonal")
+    engine = FactorisedPropagation()
     clf = BayesPointClassifier(kernel="linear", temperature=1.0, engine=engine).fit(
         csr_array(pool[:20]), POOL[:20, 0] > 0
     )

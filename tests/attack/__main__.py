@@ -1,4 +1,4 @@
-"""Attack the library: thousands of hostile fits, sequences of them, model files and commands.
+"""Attack the library: thousands of hostile fits, files, commands and requests.
 
     python -m tests.attack --fits 2700 --sequences 3000 --files 10500 --commands 300
 
@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from tests.attack import commands, files, fits, sequences
+from tests.attack import blocks, commands, files, fits, labelling, sequences
 from tests.attack.judge import CLEAR, FINE, WRONG, elapsed
 
 ATTACKS: dict[str, tuple[Any, int]] = {
@@ -28,6 +28,10 @@ ATTACKS: dict[str, tuple[Any, int]] = {
     "sequences": (sequences.attack, 3000),
     "files": (files.attack, 10_500),
     "commands": (commands.attack, 300),
+    "checkpoints": (blocks.attack_checkpoint, 600),
+    "data": (blocks.attack_data, 300),
+    "journals": (labelling.attack_journal, 1500),
+    "requests": (labelling.attack_request, 3000),
 }
 
 

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 from sklearn.base import clone
-from tests.attack import files, fits, sequences
+from tests.attack import blocks, files, fits, labelling, sequences
 from tests.attack.judge import CLEAR, FINE, WRONG, judged
 
 PAIR = np.array([[0.3, 0.0, 0.0], [0.0, 2.0, 0.0]]), [0, 1]
@@ -28,6 +28,22 @@ def test_files():
         assert outcome.kind != WRONG, f"{name}: {outcome.reason}"
         seen.add(outcome.kind)
     assert seen == {FINE, CLEAR}
+
+
+@pytest.mark.parametrize(
+    ("attack", "n"),
+    [
+        (labelling.attack_journal, 60),
+        (labelling.attack_request, 60),
+        (blocks.attack_checkpoint, 20),
+        (blocks.attack_data, 15),
+    ],
+    ids=["journals", "requests", "checkpoints", "data"],
+)
+def test_files_and_requests(attack, n):
+    for seed in range(FIRST, FIRST + n):
+        name, outcome = attack("", seed)
+        assert outcome.kind != WRONG, f"{seed} {name}: {outcome.reason}"
 
 
 def test_sequences():

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from bayespoint import BayesPointClassifier
-from bayespoint.engines import ExpectationPropagation, PermutedPerceptron
+from bayespoint.engines import ExpectationPropagation, FactorisedPropagation, PermutedPerceptron
 from bayespoint.exceptions import KernelError, NotSeparableWarning, SparseInputWarning
 from bayespoint.kernels import ConstantKernel, PrecomputedKernel, RadialKernel, SumKernel
 
@@ -58,8 +58,8 @@ def test_points(points, match):
 @pytest.mark.parametrize(
     ("parameters", "match"),
     [
-        ({"engine": ExpectationPropagation()}, r"engine=ExpectationPropagation\(covariance='diag"),
-        ({"engine": "laplace"}, r"LaplaceApproximation\(\) does not.*covariance='diagonal'"),
+        ({"engine": ExpectationPropagation()}, "engine='factorised-ep'"),
+        ({"engine": "laplace"}, r"LaplaceApproximation\(\) does not.*engine='factorised-ep'"),
         ({"kernel": "rbf"}, r"kernel='linear'.*X.toarray\(\)"),
     ],
 )
@@ -69,13 +69,13 @@ def test_sparse_points(parameters, match):
 
 
 def test_an_engine_that_is_only_named_takes_sparse_points():
-    with pytest.warns(SparseInputWarning, match="covariance='diagonal'.*keeps rows sparse"):
+    with pytest.warns(SparseInputWarning, match="FactorisedPropagation.*keeps rows sparse"):
         clf = make_pipeline(
             OneHotEncoder(), BayesPointClassifier(kernel="linear", engine="ep")
         ).fit(X.round(), Y)
     assert clf[-1].posterior_.is_diagonal
     assert clf.score(X.round(), Y) > 0.8
-    clf.set_params(bayespointclassifier__engine=ExpectationPropagation(covariance="diagonal"))
+    clf.set_params(bayespointclassifier__engine=FactorisedPropagation())
     with warnings.catch_warnings():
         warnings.simplefilter("error", SparseInputWarning)
         clf.fit(X.round(), Y)

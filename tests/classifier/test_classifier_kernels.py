@@ -13,7 +13,7 @@ from tests.helpers.model_files import ENGINES
 from tests.helpers.probit import problem
 
 from bayespoint import BayesPointClassifier
-from bayespoint.engines import ExpectationPropagation
+from bayespoint.engines import FactorisedPropagation
 from bayespoint.kernels import (
     ConstantKernel,
     FunctionKernel,
@@ -210,7 +210,7 @@ def test_batches_with_a_linear_sum():
 def test_sparse_points_with_a_linear_sum():
     X, y = problem(n=60)
     X[X < 0.3] = 0
-    engine = ExpectationPropagation(covariance="diagonal", max_iter=1)
+    engine = FactorisedPropagation(max_iter=1)
     kernel = 0.5 * PolynomialKernel(gamma=0.3) + 2 * ConstantKernel()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

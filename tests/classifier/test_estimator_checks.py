@@ -7,6 +7,7 @@ from bayespoint import BayesPointClassifier
 from bayespoint.engines import (
     BilliardSampler,
     ExpectationPropagation,
+    FactorisedPropagation,
     GibbsSampler,
     KnapsackPropagation,
     LaplaceApproximation,
@@ -47,12 +48,12 @@ MACHINES = [
     BayesPointClassifier(
         kernel="linear",
         temperature=1.0,
-        engine=ExpectationPropagation(tol=1e-10, max_iter=1000, covariance="diagonal"),
+        engine=FactorisedPropagation(tol=1e-10, max_iter=1000),
     ),
     BayesPointClassifier(
         kernel="linear",
         temperature=1.0,
-        engine=ExpectationPropagation(covariance="diagonal", max_iter=1, decay="auto"),
+        engine=FactorisedPropagation(max_iter=1, decay="auto"),
     ),
     BayesPointClassifier(
         temperature=1.0,

@@ -18,6 +18,7 @@ from bayespoint import BayesPointClassifier
 from bayespoint.engines import (
     BilliardSampler,
     ExpectationPropagation,
+    FactorisedPropagation,
     GibbsSampler,
     KnapsackPropagation,
     LaplaceApproximation,
@@ -26,7 +27,7 @@ from bayespoint.engines import (
 
 ENGINES = [
     ExpectationPropagation(),
-    ExpectationPropagation(covariance="diagonal", label_noise=0.05),
+    FactorisedPropagation(label_noise=0.05),
     LaplaceApproximation(prior_scale=10.0),
     PermutedPerceptron(n_samples=5, max_epochs=20),
     GibbsSampler(label_noise="auto", n_samples=40, burn_in=20, thin=2),

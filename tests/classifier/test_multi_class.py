@@ -258,5 +258,5 @@ def test_sparse_rows_stay_sparse_or_say_why():
     sparse = csr_array(np.abs(X))
     clf = BayesPointClassifier(kernel="linear", multi_class="one_vs_rest")
     assert clf.fit(sparse, Y).score(sparse, Y) > 0.6
-    with pytest.raises(ValueError, match="covariance='diagonal' treats all weights as independent"):
+    with pytest.raises(ValueError, match="FactorisedPropagation learns one class after another"):
         clf.set_params(multi_class="joint").fit(sparse, Y)

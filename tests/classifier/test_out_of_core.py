@@ -11,7 +11,12 @@ from tests.helpers.blocks import assert_equal_fits, machine, noisy, same_bits
 from bayespoint import BayesPointClassifier
 from bayespoint.classifier import inputs, out_of_core
 from bayespoint.classifier.parameters import Parameters
-from bayespoint.engines import ExpectationPropagation, GibbsSampler, LaplaceApproximation
+from bayespoint.engines import (
+    ExpectationPropagation,
+    FactorisedPropagation,
+    GibbsSampler,
+    LaplaceApproximation,
+)
 from bayespoint.exceptions import BlockError, NotConvergedWarning
 from bayespoint.rows import LocalExecutor, ep, from_arrays, from_batches, from_parquet, sweeps
 from bayespoint.rows.executor import executed_by, run_on_block
@@ -218,8 +223,8 @@ def test_rounds_that_are_too_few():
         ({"multi_class": "joint"}, "learns each class against the rest"),
         ({"ridge": 0.1}, "needs the default of 'ridge'"),
         ({"warm_start": True}, "needs the default of 'warm_start'"),
-        ({"engine": GibbsSampler()}, "needs engine='ep', 'laplace' or"),
-        ({"engine": ExpectationPropagation(covariance="diagonal", decay=0.9)}, "decay=1.0"),
+        ({"engine": GibbsSampler()}, "needs engine='ep', 'factorised-ep', 'laplace' or"),
+        ({"engine": FactorisedPropagation(decay=0.9)}, "decay=1.0"),
     ],
 )
 def test_parameters_without_meaning(params, words):

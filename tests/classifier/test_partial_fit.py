@@ -13,13 +13,13 @@ from tests.helpers.probit import assert_same, machine, problem
 import bayespoint
 from bayespoint import BayesPointClassifier
 from bayespoint.classifier.calibration import best_temperature
-from bayespoint.engines import ExpectationPropagation, PermutedPerceptron
+from bayespoint.engines import ExpectationPropagation, FactorisedPropagation, PermutedPerceptron
 from bayespoint.rows import from_arrays
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayespoint.exceptions.FactorisedWarning")
 KINDS = pytest.mark.parametrize(
     "kind",
-    [{}, {"schedule": "parallel"}, {"covariance": "diagonal", "max_iter": 1000}],
+    [{}, {"schedule": "parallel"}, {"engine": "factorised-ep", "max_iter": 1000}],
     ids=["sequential", "parallel", "diagonal"],
 )
 LABELS = [-1, 1]
@@ -29,7 +29,7 @@ def with_intercept(**parameters):
     return machine(**parameters).set_params(fit_intercept=True)
 
 
-def second_fit(first, X, y, **parameters):
+def second_fit(first, X, y, engine=None):
     """A machine that is given the posterior of the first one as its prior."""
     posterior = first.posterior_
     prior = {"prior_mean": posterior.mean[:, 0]}
@@ -38,7 +38,7 @@ def second_fit(first, X, y, **parameters):
     else:
         prior["prior_covariance"] = posterior.covariance[0]
     clf = clone(first)
-    return clf.set_params(engine=clf.engine.set_params(**prior, **parameters)).fit(X, y)
+    return clf.set_params(engine=(engine or clf.engine).set_params(**prior)).fit(X, y)
 
 
 # One batch, two batches, many --------------------------------------------------------------------
@@ -86,12 +86,12 @@ def test_single_points_are_one_pass():
     np.testing.assert_allclose(clf.posterior_.covariance, once.posterior_.covariance, atol=1e-10)
 
 
-@pytest.mark.parametrize(("covariance", "band"), [("full", 0.4), ("diagonal", 0.8)])
+@pytest.mark.parametrize(("engine", "band"), [("ep", 0.4), ("factorised-ep", 0.8)])
 @pytest.mark.parametrize("size", [10, 50])
-def test_many_batches_come_near_a_fit(covariance, band, size):
+def test_many_batches_come_near_a_fit(engine, band, size):
     """Within a share of a standard deviation."""
     X, y = problem(400)
-    all_at_once = with_intercept(covariance=covariance, tol=1e-6).fit(X, y)
+    all_at_once = with_intercept(engine=engine, tol=1e-6).fit(X, y)
     clf = clone(all_at_once)
     for begin in range(0, 400, size):
         clf.partial_fit(X[begin : begin + size], y[begin : begin + size], classes=LABELS)
@@ -299,7 +299,7 @@ def test_sparse_batches(form):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 9)) * (rng.random((60, 9)) < 0.4)
     y = np.where(X @ rng.normal(size=9) > 0, 1, -1)
-    dense = with_intercept(covariance="diagonal", tol=1e-9, max_iter=1000)
+    dense = with_intercept(engine="factorised-ep", tol=1e-9, max_iter=1000)
     found = clone(dense)
     for part in (slice(0, 30), slice(30, 60)):
         dense.partial_fit(X[part], y[part], classes=LABELS)
@@ -312,7 +312,7 @@ def failing_batches(X, y):
     """Changes and batches that must fail, and what they say."""
     missing = X.copy()
     missing[0, 0] = np.nan
-    diagonal = ExpectationPropagation(covariance="diagonal")
+    diagonal = FactorisedPropagation()
     return [
         ({"fit_intercept": True}, X, y, "fit_intercept must not change between batches"),
         ({"engine": diagonal}, X, y, "cannot go on from a posterior with a full covariance"),
@@ -344,7 +344,7 @@ def test_a_batch_that_fails_leaves_the_posterior_as_it_was(case):
 def test_a_sparse_batch_that_fails_leaves_sparse_predictions():
     X, y = problem()
     X = sparse.csr_array(X)
-    clf = machine(covariance="diagonal").partial_fit(X, y, classes=LABELS)
+    clf = machine(engine="factorised-ep").partial_fit(X, y, classes=LABELS)
     answers = clf.predict_proba(X)
     with pytest.raises(TypeError, match="Sparse input needs an engine"):
         clf.set_params(engine=ExpectationPropagation()).partial_fit(X, y)
@@ -372,10 +372,11 @@ def test_a_posterior_of_samples_cannot_go_on():
 
 def test_independent_weights_may_go_on_with_a_full_covariance():
     X, y = problem()
-    clf = machine(covariance="diagonal").partial_fit(X[:30], y[:30], classes=LABELS)
+    clf = machine(engine="factorised-ep").partial_fit(X[:30], y[:30], classes=LABELS)
     first = pickle.loads(pickle.dumps(clf))
-    clf.set_params(engine=ExpectationPropagation(tol=1e-12)).partial_fit(X[30:], y[30:])
-    expected = second_fit(first, X[30:], y[30:], covariance="full")
+    engine = ExpectationPropagation(tol=1e-12)
+    clf.set_params(engine=engine).partial_fit(X[30:], y[30:])
+    expected = second_fit(first, X[30:], y[30:], clone(engine))
     np.testing.assert_allclose(
         clf.posterior_.covariance, expected.posterior_.covariance, atol=1e-10
     )

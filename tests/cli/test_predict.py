@@ -245,3 +245,27 @@ def test_a_name_that_is_too_long_ends_the_command_at_once(trained):
     result = invoke("predict", "gone.csv", "--model", trained / "loans.bpm", "--out", out)
     assert result.exit_code == 2
     assert "cannot write --out" in error_line(result)
+
+
+def test_sets_of_labels(trained, tmp_path):
+    out = tmp_path / "answers.csv"
+    files = [trained / "new.csv", "--model", trained / "loans.bpm", "--out", out, "--force"]
+    found = ask_json("predict", *files, "--coverage", "0.8")
+    sets = pd.read_csv(out, keep_default_na=False)["set"]
+    assert set(sets) <= {"", "no", "yes", "no|yes"}
+    assert found["sets"]["method"] == "left_out"
+    assert not found["sets"]["exact"]
+    assert found["sets"]["mean_size"] == np.mean(
+        [len(one.split("|")) * (one != "") for one in sets]
+    )
+    write(loans(60, seed=2), tmp_path / "held_out.csv")
+    options = ["--coverage", "0.8", "--per-class", "--calibrate", tmp_path / "held_out.csv"]
+    found = ask_json("predict", *files, *options)
+    assert (found["sets"]["method"], found["sets"]["exact"]) == ("held_out", True)
+    assert "at least 0.8: compared with the held-out" in succeed("predict", *files, *options).output
+    assert "must be a number between 0 and 1" in error_line(
+        invoke("predict", *files, "--coverage", "9")
+    )
+    assert "--per-class needs --coverage" in error_line(invoke("predict", *files, "--per-class"))
+    few = error_line(invoke("predict", *files, "--coverage", "0.9999"))
+    assert "needs at least 9999 rows" in few

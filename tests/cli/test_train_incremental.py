@@ -67,7 +67,7 @@ def test_new_categories_are_told(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--engine", "gibbs"], "gibbs does not support batch learning; ep and laplace do"),
+        (["--engine", "gibbs"], "does not support batch learning; ep, factorised-ep, laplace do"),
         (["--engine", "epp"], "there is no engine 'epp'. Did you mean ep?"),
         (["--classes", "yes"], "--classes needs at least two names"),
         (["--classes", "yes,"], "--classes needs at least two names"),
@@ -118,9 +118,9 @@ def test_unknown_class_in_the_first_table(tmp_path):
 @pytest.mark.parametrize("decay", ["0.999", "auto"])
 def test_streams(tmp_path, decay):
     """Weights that forget, in a model file between two batches."""
-    options = ["covariance=diagonal", "max_iter=1", f"decay={decay}"]
+    options = ["max_iter=1", f"decay={decay}"]
     options = [part for option in options for part in ("--param", option)]
-    ask_json(*learn(tmp_path, loans(), *options))
+    ask_json(*learn(tmp_path, loans(), "--engine", "factorised-ep", *options))
     second = ask_json(*learn(tmp_path, loans(30, seed=1)))
     assert second["rows_of_all_batches"] == 90
     posterior = bayespoint.load(tmp_path / "m.bpm")[-1].posterior_
@@ -130,5 +130,5 @@ def test_streams(tmp_path, decay):
 
 
 def test_a_decay_that_is_none(tmp_path):
-    options = ["--param", "covariance=diagonal", "--param", "decay=2"]
+    options = ["--engine", "factorised-ep", "--param", "decay=2"]
     assert "'decay' parameter" in error_line(invoke(*learn(tmp_path, loans(), *options)))

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from bayespoint import BayesPointClassifier, load, save
 from bayespoint.classifier.dask import DaskBayesPointClassifier
-from bayespoint.engines import ExpectationPropagation
+from bayespoint.engines import FactorisedPropagation
 from bayespoint.exceptions import NotConvergedWarning
 from bayespoint.rows import checkpoints, from_arrays, from_npy
 from bayespoint.tools.monitor import Monitor, watch
@@ -24,7 +24,7 @@ OUTPUTS = X @ RNG.normal(size=(5, 3)) + RNG.normal(size=(1100, 3))
 LABELS = {"two": OUTPUTS[:, 0] > 1, "three": np.array(list("abc"))[OUTPUTS.argmax(axis=1)]}
 WEIGHT = RNG.integers(0, 3, 1100).astype(float)
 ROWS = 200
-DIAGONAL = ExpectationPropagation(covariance="diagonal", tol=0.01)
+DIAGONAL = FactorisedPropagation(tol=0.01)
 ENGINES = ["ep", "laplace", DIAGONAL]
 
 

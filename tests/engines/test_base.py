@@ -16,7 +16,15 @@ def _names_as_before():
 
 
 def test_the_names():
-    assert set(ENGINES) == {"billiard", "ep", "gibbs", "knapsack", "laplace", "perceptron"}
+    assert set(ENGINES) == {
+        "billiard",
+        "ep",
+        "factorised-ep",
+        "gibbs",
+        "knapsack",
+        "laplace",
+        "perceptron",
+    }
 
 
 def test_a_subclass_does_not_take_over_the_name():

@@ -3,12 +3,12 @@
 import numpy as np
 
 from bayespoint import BayesPointClassifier
-from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
+from bayespoint.engines import ExpectationPropagation, FactorisedPropagation, LaplaceApproximation
 
 TIGHT = {
     "ep": ExpectationPropagation(tol=1e-9),
     "laplace": LaplaceApproximation(tol=1e-9),
-    "diagonal": ExpectationPropagation(covariance="diagonal", tol=1e-8),
+    "diagonal": FactorisedPropagation(tol=1e-8),
 }
 
 

@@ -20,6 +20,7 @@ from bayespoint import BayesPointClassifier
 from bayespoint.engines import (
     BilliardSampler,
     ExpectationPropagation,
+    FactorisedPropagation,
     GibbsSampler,
     KnapsackPropagation,
     LaplaceApproximation,
@@ -32,6 +33,7 @@ from bayespoint.storage.archive import MANIFEST, SEAL
 
 ENGINES = {
     "ep": (ExpectationPropagation(), 0.0),
+    "factorised-ep": (FactorisedPropagation(), 0.0),
     "laplace": (LaplaceApproximation(), 0.0),
     "perceptron": (PermutedPerceptron(n_samples=4), "mean"),
     "gibbs": (

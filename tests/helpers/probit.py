@@ -3,7 +3,7 @@
 import numpy as np
 
 from bayespoint import BayesPointClassifier
-from bayespoint.engines import ExpectationPropagation
+from bayespoint.engines import get_engine
 from bayespoint.engines.gaussian.gaussians import WeightGaussian
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.engines.gaussian.sites import Sites
@@ -11,13 +11,13 @@ from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.spaces import Coordinates
 
 
-def machine(**parameters):
+def machine(engine="ep", **parameters):
     """A linear machine without an intercept, at rest to many digits."""
     return BayesPointClassifier(
         kernel="linear",
         temperature=1.0,
         fit_intercept=False,
-        engine=ExpectationPropagation(**{"tol": 1e-12} | parameters),
+        engine=get_engine(engine).set_params(**{"tol": 1e-12} | parameters),
     )
 
 

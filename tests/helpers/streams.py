@@ -6,19 +6,19 @@ from scipy.special import log_ndtr, ndtr, ndtri
 from scipy.stats import norm
 
 from bayespoint import BayesPointClassifier
-from bayespoint.engines import ExpectationPropagation
+from bayespoint.engines import FactorisedPropagation
 
 LONGEST = 100
 
 
 def filtering(decay=1.0, *, fit_intercept=True, temperature=1.0, **parameters):
     """A classifier that visits each row once."""
-    parameters = {"covariance": "diagonal", "max_iter": 1, "decay": decay, **parameters}
+    parameters = {"max_iter": 1, "decay": decay, **parameters}
     return BayesPointClassifier(
         kernel="linear",
         temperature=temperature,
         fit_intercept=fit_intercept,
-        engine=ExpectationPropagation(**parameters),
+        engine=FactorisedPropagation(**parameters),
     )
 
 

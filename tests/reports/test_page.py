@@ -26,7 +26,9 @@ from tests.helpers.reports import (
 )
 
 from bayespoint import BayesPointClassifier
-from bayespoint.reports import examples, figures, html, sections, write_evaluation
+from bayespoint.reject import label_sets
+from bayespoint.reports import actions, examples, figures, html, measure, sections, write_evaluation
+from bayespoint.reports.evaluation import Report
 from bayespoint.reports.measurement import describe_model
 
 # The model in words ------------------------------------------------------------------------------
@@ -193,3 +195,25 @@ def test_the_calibration_of_the_baseline_is_not_compared(tmp_path):
     assert sum(value is None for value in evaluation.baseline.values()) == 1
     page = digits_page(tmp_path).read_text(encoding="utf-8")
     assert page.count("<dd>baseline ") == 3  # of four tiles
+
+
+# Sets of labels ----------------------------------------------------------------------------------
+
+
+def test_coverage_of_label_sets():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 2))
+    y = (X[:, 0] + 0.5 * rng.standard_normal(300) > 0).astype(int)
+    machine = BayesPointClassifier(kernel="linear", engine="laplace").fit(X[:100], y[:100])
+    shown = actions.sets(Report(measure(machine, X[100:], y[100:])))
+    sets = label_sets(machine, X[100:], coverage=0.9).contains
+    observed = 100 * sets[np.arange(200), y[100:]].mean()
+    row = re.search(r"<tr><th scope=.row.>90.%</th>(.*?)</tr>", shown).group(1)
+    cells = re.findall(r"<td>(.*?)</td>", row)
+    assert cells[0].startswith(f"{observed:.2f}")
+    assert cells[2] == f"{sets.sum(axis=1).mean():.3f}"
+    few = BayesPointClassifier(kernel="linear", engine="laplace").fit(X[:20], y[:20])
+    shown = actions.sets(Report(measure(few, X, y)))  # 99 % needs 99 rows
+    assert re.findall(r"row.>(\d+).%", shown) == ["80", "90", "95"]
+    other = LogisticRegression().fit(X, y)
+    assert actions.sets(Report(measure(other, X, y))) == ""

@@ -172,7 +172,6 @@ def test_gradient_of_the_laplace_approximation_of_several_classes():
 @pytest.mark.parametrize(
     ("own", "name"),
     [
-        ({"covariance": "diagonal"}, SCALE),
         ({"max_iter": 1}, SCALE),
         ({}, "degree"),
         ({}, "engine__tol"),

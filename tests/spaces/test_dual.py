@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.helpers.blas import assert_same_values
 from tests.helpers.kernel_formulas import SPACES as KERNELS
 from tests.helpers.kernel_formulas import normal_points as points
 
@@ -20,7 +19,7 @@ from bayespoint.kernels import (
 )
 from bayespoint.spaces import DualSpace, RowCache
 from bayespoint.spaces.dual import KernelMatrix
-from bayespoint.spaces.tiles import EDGE, TILE, UNIT, fill
+from bayespoint.spaces.tiles import EDGE, STRIPE, TILE, UNIT, fill, filling
 from bayespoint.tools.threads import ThreadPool, thread_pool
 
 NOTHING = np.array([], dtype=np.int64)
@@ -94,10 +93,10 @@ def test_ridge_in_the_unit_of_the_points():
 # Tiles -----------------------------------------------------------------------------------------
 
 
-def filled(kernel, left, right):
-    out = np.full((len(left), len(right)), np.nan, dtype=left.rows.dtype)
+def filled(kernel, points, which):
+    out = np.full((len(which), len(points)), np.nan, dtype=points.rows.dtype)
     with thread_pool() as pool:
-        fill(kernel, left, right, out, np.arange(len(left)), pool)
+        fill(kernel, points, which, out, np.arange(len(which)), pool)
     return out
 
 
@@ -106,9 +105,9 @@ def filled(kernel, left, right):
 @ALL
 def test_filled_tiles_are_the_block(kernel, m, dtype):
     space = DualSpace(kernel).fit(points(m, dtype=dtype))
-    some = space.points.take(slice(None, None, 3))
-    expected = kernel.block(some, space.points)
-    np.testing.assert_allclose(filled(kernel, some, space.points), expected, atol=TOLERANCE[dtype])
+    some = np.arange(0, m, 3)
+    expected = kernel.block(space.points.take(some), space.points)
+    np.testing.assert_allclose(filled(kernel, space.points, some), expected, atol=TOLERANCE[dtype])
 
 
 @DTYPES
@@ -117,44 +116,66 @@ def test_filled_tiles_are_the_block(kernel, m, dtype):
 def test_values_do_not_depend_on_rows_asked_together(name, m, dtype):
     kernel = KERNELS[name]
     space = DualSpace(kernel).fit(points(m, d=65, dtype=dtype) / 8)
-    together = filled(kernel, space.points, space.points)
+    together = filled(kernel, space.points, np.arange(m))
     rng = np.random.default_rng(0)
     for size in (1, 37, 65, 128, 200):
         order = rng.permutation(m)
         for start in range(0, min(m, 4 * size), size):
             some = order[start : start + size]
-            rows = filled(kernel, space.points.take(some), space.points)
-            assert_same_values(rows, together[some], dtype)
-    assert np.array_equal(filled(kernel, space.points, space.points), together)
+            assert np.array_equal(filled(kernel, space.points, some), together[some])
 
 
 class Places(Kernel):
     """Tells where in its block a value was computed, and notes the shapes of blocks."""
 
-    def __init__(self):
+    def __init__(self, axis=1):
         super().__init__()
-        self.shapes = set()
+        self.shapes, self.axis = set(), axis
 
     def prepare(self, X, *, unit=False, training=False):
         return Points(X, np.ones(len(X)), 0.0, np.arange(len(X)))
 
     def block(self, left, right):
         self.shapes.add((len(left), len(right)))
-        return np.tile(np.arange(float(len(right))), (len(left), 1))
+        return np.indices((len(left), len(right)))[self.axis].astype(float)
 
 
 @pytest.mark.parametrize("m", [1, 64, 65, 511, 512, 513, 1000, 1024, 1700])
 def test_every_value_is_written_once_from_products_of_fixed_shapes(m):
     kernel = Places()
-    left, right = (kernel.prepare(np.zeros((n, 1))) for n in (130, m))
-    places = filled(kernel, left, right)
+    places = filled(kernel, kernel.prepare(np.zeros((m, 1))), np.arange(150) % m)
     j = np.arange(m)
     first_of_last = TILE * ((m - 1) // TILE)
     expected = np.where(j < first_of_last, j % TILE, j - max(m - TILE, 0))
-    assert np.array_equal(places, np.tile(expected, (130, 1)))
+    assert np.array_equal(places, np.tile(expected, (150, 1)))
     width = TILE if m >= TILE else -(-m // EDGE) * EDGE
-    last = EDGE if m >= TILE else UNIT  # the last two of the 130 rows
+    last = EDGE if m >= TILE else UNIT  # the last six of the 150 rows
     assert kernel.shapes == {(UNIT, width), (last, width)}
+
+
+@pytest.mark.parametrize("m", [200, 700])
+def test_points_of_even_and_odd_number_have_stripes_that_blas_sums_alike(m):
+    points = Places(axis=0).prepare(np.zeros((m, 1)))
+    rng = np.random.default_rng(m)
+    for size in (1, 7, 50, 100, 170):
+        which = rng.permutation(m)[:size]
+        place = filled(Places(axis=0), points, which)[:, 0]
+        assert np.array_equal(place // STRIPE % 2, which % 2)
+    assert not np.array_equal(np.arange(size) // STRIPE % 2, which % 2)  # one after another
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rows_that_are_welcome_fill_up_products(seed):
+    rng = np.random.default_rng(seed)
+    points = rng.permutation(1000)[: rng.integers(1, 900)]
+    needed, welcome = np.split(points, [rng.integers(1, len(points) + 1)])
+    chosen = filling(needed, welcome)
+    places = max(UNIT, -(-2 * max(np.bincount(needed % 2)) // EDGE) * EDGE)
+    for side in (0, 1):  # the first ones, and as many as there is room for
+        these = chosen[welcome % 2 == side]
+        assert not (np.diff(these.astype(int)) > 0).any()
+        room = places // 2 - (needed % 2 == side).sum()
+        assert these.sum() == min(room, len(these))
 
 
 # The cache -------------------------------------------------------------------------------------
@@ -207,7 +228,7 @@ def test_welcome_rows_fill_the_block_up_but_never_beyond_the_capacity():
     cache.load(np.arange(200, 400), NOTHING)  # more than fits: the first ones
     assert held(cache) == set(range(200, 400))
     cache.load(np.arange(150), np.arange(150, 200))
-    assert cache.n_computed == UNIT + 200 + 200
+    assert cache.n_computed == UNIT + 200 + 4 * EDGE
 
 
 def test_capacity_is_what_the_megabytes_hold_and_never_more_than_all_rows():
@@ -259,4 +280,4 @@ def test_an_error_of_a_kernel_in_a_tile_comes_through():
     )
     space = DualSpace(kernel).fit(points(600))
     with pytest.raises(KernelError, match="NaN"):
-        filled(kernel, space.points, space.points)
+        filled(kernel, space.points, np.arange(600))

@@ -35,7 +35,7 @@ from tests.helpers.model_files import (
 
 import bayespoint
 from bayespoint import BayesPointClassifier
-from bayespoint.engines import ExpectationPropagation
+from bayespoint.engines import ExpectationPropagation, FactorisedPropagation
 from bayespoint.engines.base import ENGINES as ALIASES
 from bayespoint.posteriors import Posterior
 from bayespoint.reject import SelectiveClassifier
@@ -112,7 +112,7 @@ def test_every_engine_and_posterior_is_known():
             "decision": "vote",
             "class_weight": {0: 2, 1: 1},
         },
-        {"kernel": "linear", "engine": ExpectationPropagation(covariance="diagonal")},
+        {"kernel": "linear", "engine": FactorisedPropagation()},
         {
             "kernel": "linear",
             "engine": ExpectationPropagation(prior_scale=[1, 2.0, 3]),
@@ -140,7 +140,7 @@ def test_sparse_and_short_floats(there_and_back, dtype):
     machine = BayesPointClassifier(
         kernel="linear",
         temperature=1.0,
-        engine=ExpectationPropagation(covariance="diagonal", max_iter=1),
+        engine=FactorisedPropagation(max_iter=1),
     )
     assert_same(there_and_back(machine.fit(X, y)).predict_proba(X), machine.predict_proba(X))
 

@@ -8,13 +8,13 @@ import pytest
 import bayespoint
 from bayespoint.storage import describe
 
-FILES = sorted(Path(__file__).with_name("format_3").glob("*.bpm"))
+FILES = sorted(Path(__file__).parent.glob("format_?/*.bpm"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_format_3(path, tmp_path):
+def test_older_files(path, tmp_path):
     file = describe(path)
-    assert file.format_version == 3
+    assert file.format_version == int(path.parent.name[-1])
     clf, X = bayespoint.load(path), np.array(file.metadata["X"])
     expected = file.metadata["probabilities"]
     np.testing.assert_allclose(clf.predict_proba(X), expected, rtol=1e-9, atol=1e-12)
@@ -28,4 +28,12 @@ def test_format_3(path, tmp_path):
 
 
 def test_there_are_such_files():
-    assert len(FILES) == 5
+    assert len(FILES) == 8
+
+
+def test_independent_weights_were_a_parameter():
+    """Of ExpectationPropagation, until there was a FactorisedPropagation."""
+    engines = {path.stem: bayespoint.load(path).engine for path in FILES}
+    assert repr(engines["independent"]) == "FactorisedPropagation(noise=0.5)"
+    assert repr(engines["stream"]) == "FactorisedPropagation(decay=0.99, max_iter=1)"
+    assert repr(engines["full"]) == "ExpectationPropagation(prior_scale=0.7, schedule='parallel')"

@@ -42,7 +42,7 @@ fits = {
     "ep": ("rbf", 0, engines.ExpectationPropagation(), three),
     "sequential ep": ("rbf", 0, engines.ExpectationPropagation(), two),
     "parallel ep": ("rbf", 0, engines.ExpectationPropagation(schedule="parallel"), two),
-    "diagonal ep": ("linear", 0, engines.ExpectationPropagation(covariance="diagonal"), three),
+    "diagonal ep": ("linear", 0, engines.FactorisedPropagation(), three),
     "laplace": ("rbf", 0, engines.LaplaceApproximation(), three),
     "gibbs": ("rbf", 0, engines.GibbsSampler(n_samples=n_samples), two),
     "lines": ("linear", 0, engines.GibbsSampler(n_samples=n_samples, directions="adapted"), two),

@@ -11,11 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from bayespoint.classifier.calibration import expected_scores
+from bayespoint.classifier.calibration import Estimate, expected_scores, label_scores
 from bayespoint.classifier.model import Model
 from bayespoint.classifier.problem import Problem
+from bayespoint.codings import Coding
+from bayespoint.engines import Run
 from bayespoint.exceptions import TaskWarning, warn_user
-from bayespoint.posteriors import MixturePosterior
+from bayespoint.kernels import Kernel
+from bayespoint.posteriors import MixturePosterior, Posterior
 from bayespoint.spaces import DualSpace
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.arrays import beside, is_tensor, namespace, to_host, to_numpy
@@ -60,6 +63,27 @@ WHEN = {
     "oob_decision_function_": OUT_OF_BAG,
     "oob_score_": OUT_OF_BAG,
 }
+
+
+class FittedAttributes:
+    """The types of fitted attributes, for type checkers."""
+
+    model_: Model
+    posterior_: Posterior
+    coding_: Coding
+    classes_: NDArray[Any]
+    kernel_: Kernel
+    run_: Run
+    n_iter_: int
+    log_evidence_: NDArray[np.float64]
+    coef_: NDArray[np.float64]
+    intercept_: NDArray[np.float64]
+    feature_relevance_: NDArray[np.float64]
+    left_out_error_: float
+    expected_scores_: dict[str, Estimate]
+    chosen_params_: dict[str, Any]
+    oob_decision_function_: NDArray[np.float64]
+    oob_score_: float
 
 
 def attribute(classifier: Any, name: str) -> Any:
@@ -122,9 +146,13 @@ def left_out_probabilities(model: Model, codes: NDArray) -> NDArray[np.float64]:
 def scores(
     left_out: NDArray[np.float64], codes: NDArray, weight: NDArray[np.float64] | None
 ) -> dict[str, Any]:
-    """Expected scores, and the leave-one-out error among them."""
+    """Expected scores, the leave-one-out error among them, and what sets of labels need."""
     expected = expected_scores(left_out, codes, weight)
-    return {"expected_scores": expected, "left_out_error": expected["error"].value}
+    return {
+        "expected_scores": expected,
+        "left_out_error": expected["error"].value,
+        "label_scores": label_scores(left_out, codes),
+    }
 
 
 def out_of_bag(model: Model, problem: Problem) -> dict[str, Any]:
@@ -145,9 +173,9 @@ def out_of_bag(model: Model, problem: Problem) -> dict[str, Any]:
         return facts
     probabilities = model.coding.probabilities(log_yes[known], log_no[known])
     copies = None if weight is None else beside(decision, weight)[known]
-    return facts | with_accuracy(
-        expected_scores(probabilities, beside(decision, codes)[known], copies)
-    )
+    seen = beside(decision, codes)[known]
+    facts["label_scores"] = label_scores(probabilities, seen)
+    return facts | with_accuracy(expected_scores(probabilities, seen, copies))
 
 
 def with_accuracy(expected: dict[str, Any]) -> dict[str, Any]:

@@ -16,14 +16,15 @@ from scipy import sparse
 
 from bayespoint import _core
 from bayespoint.classifier.attributes import facts_of
-from bayespoint.classifier.calibration import expected_scores
+from bayespoint.classifier.calibration import expected_scores, label_scores
 from bayespoint.classifier.fitting import new_seed, train, with_engine
 from bayespoint.classifier.inputs import validated
 from bayespoint.classifier.model import Model
 from bayespoint.classifier.parameters import NAMES, Parameters
 from bayespoint.classifier.problem import Problem, known_classes
-from bayespoint.engines import Engine, Run
-from bayespoint.engines.gaussian.streams import is_filter, learn_rows, safe_entry
+from bayespoint.engines import Engine, FactorisedPropagation, Run
+from bayespoint.engines.gaussian.streams import learn_rows, safe_entry
+from bayespoint.engines.gaussian.sweeps import SINGLE_PASS
 from bayespoint.posteriors import StreamPosterior
 from bayespoint.tools.monitor import Monitor, current_monitor
 
@@ -93,7 +94,8 @@ def parameters_of(classifier: Any) -> list[Any]:
 def stream_of(classifier: Any, engine: Engine, model: Model) -> Stream | None:
     """What need not be checked for the next batch; None if batches are no stream."""
     posterior, kernel = model.posterior, model.kernel
-    if not isinstance(posterior, StreamPosterior) or not is_filter(engine):
+    is_filter = isinstance(engine, FactorisedPropagation) and engine.is_filter
+    if not isinstance(posterior, StreamPosterior) or not is_filter:
         return None
     form, is_changed = kernel.linear_form, kernel.normalize or model.scaling
     if form is None or form.gamma != 1 or is_changed or classifier.class_weight is not None:
@@ -132,13 +134,16 @@ def learn_from_stream(
     posterior = learn_rows(stream.engine, posterior, X, stream.constant, targets)
     # What was predicted is kept here: the posterior itself may learn from the next batch.
     coding, log_probability = before.coding, posterior.left_out_log_probability
+
+    def predicted() -> NDArray:
+        return coding.probabilities(*coding.left_out(log_probability, codes))
+
     facts = {
-        "expected_scores": lambda: expected_scores(
-            coding.probabilities(*coding.left_out(log_probability, codes)), codes
-        ),
+        "expected_scores": lambda: expected_scores(predicted(), codes),
+        "label_scores": lambda: label_scores(predicted(), codes),
         "left_out_error": lambda: model.fact("expected_scores")["error"].value,
     }
-    run = Run("sweeps", 1, "a single pass, as asked", seconds=time.perf_counter() - began)
+    run = Run("sweeps", 1, SINGLE_PASS, seconds=time.perf_counter() - began)
     model: Model = replace(before, posterior=posterior, run=run, facts=facts)
     return model
 

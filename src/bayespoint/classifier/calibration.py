@@ -13,7 +13,7 @@ from scipy.special import betaincinv, log_softmax, ndtri
 
 from bayespoint.codings import Coding
 from bayespoint.rows.sweeps import LeftOut
-from bayespoint.tools.arrays import Array, beside, namespace
+from bayespoint.tools.arrays import Array, beside, namespace, to_host
 from bayespoint.tools.numbers import TINY
 
 WIDEST = 2.0  # bound on |log T|
@@ -25,6 +25,7 @@ MOST_TEMPERATURE_POINTS = 20_000  # points to learn a temperature from
 # their losses varies more than that of independent losses: 1.2 to 1.3 times as much on 88 splits of
 # the tables that defaults are tuned on.
 DEPENDENCE = 1.3
+KEPT = 2000  # points of which a model keeps left-out probabilities
 NONE = 1e-9  # errors, of points of little weight
 CHUNK = 65_536  # rows of which probabilities are computed at a time
 N_STEPS = 200  # of expectation maximisation, after which weights change in the third digit at most
@@ -241,6 +242,16 @@ def expected_scores(
     return expected_scores_of_parts([(probabilities, codes, copies)])
 
 
+def label_scores(probabilities: Array, codes: Array) -> NDArray[np.float32]:
+    """Left-out probabilities of the labels, and their codes, of some training points, (n, 2).
+
+    Sets of labels compare new points with them. A model file stores them: 16 kB at most.
+    """
+    some = slice(None, None, -(-len(codes) // KEPT))
+    p, kept = to_host(probabilities[some]), to_host(codes[some])
+    return np.column_stack([p[np.arange(len(kept)), kept], kept]).astype(np.float32)
+
+
 def expected_scores_of_parts(parts: Iterable[Part]) -> dict[str, Estimate]:
     """The same from forecasts, codes and copies of some points at a time.
 
@@ -302,6 +313,17 @@ def expected(left_out: Sequence[LeftOut], coding: Coding) -> dict[str, Estimate]
     """Error and log-loss that new data should bring."""
     heaviest = max(one.weight.max(initial=0.0) for one in left_out)
     return expected_scores_of_parts(chunks(left_out, coding, heaviest))
+
+
+def some_label_scores(left_out: Sequence[LeftOut], coding: Coding) -> NDArray[np.float32]:
+    """The :func:`label_scores` of some rows of all blocks."""
+    n = sum(len(one.codes) for one in left_out)
+    parts = []
+    for one in left_out:
+        codes = one.codes[:: -(-n // KEPT)].astype(np.intp)
+        answers = coding.left_out(one.log_probability[:: -(-n // KEPT)], codes)
+        parts.append(label_scores(coding.probabilities(*answers), codes))
+    return np.concatenate(parts)
 
 
 def chunks(

@@ -15,6 +15,7 @@ from bayespoint.classifier.parameters import NamedEngine, Parameters
 from bayespoint.engines import (
     Engine,
     ExpectationPropagation,
+    FactorisedPropagation,
     LaplaceApproximation,
     PermutedPerceptron,
     get_engine,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from dask.array import Array
     from distributed import Client
 
-ABLE = ExpectationPropagation, LaplaceApproximation, PermutedPerceptron
+ABLE = ExpectationPropagation, FactorisedPropagation, LaplaceApproximation, PermutedPerceptron
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -57,7 +58,7 @@ class DaskBayesPointClassifier(ClassifierMixin, NamedEngine):
         linear need ``engine="perceptron"``.
     standardize, degree, gamma, coef0, normalize, ridge
         As in :class:`~bayespoint.BayesPointClassifier`.
-    engine : {"auto", "ep", "laplace", "perceptron"} or Engine, default="auto"
+    engine : {"auto", "ep", "factorised-ep", "laplace", "perceptron"} or Engine, default="auto"
         The algorithm; "auto" is ``ExpectationPropagation()``.
     temperature, decision, multi_class, fit_intercept, class_weight, random_state, verbose
         As in :class:`~bayespoint.BayesPointClassifier`.
@@ -148,7 +149,7 @@ class DaskBayesPointClassifier(ClassifierMixin, NamedEngine):
         if not isinstance(engine, ABLE):
             raise ValueError(
                 f"{type(engine).__name__} does not run on a cluster. Use one of the engines 'ep', "
-                "'laplace' and 'perceptron', or BayesPointClassifier."
+                "'factorised-ep', 'laplace' and 'perceptron', or BayesPointClassifier."
             )
         if kernel.is_precomputed:
             raise ValueError(

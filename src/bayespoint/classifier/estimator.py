@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from html import escape
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,9 +17,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from bayespoint.classifier import fitting, out_of_core
-from bayespoint.classifier.attributes import ATTRIBUTES, attribute, unchanged_on_failure, warn_of
+from bayespoint.classifier.attributes import (
+    ATTRIBUTES,
+    FittedAttributes,
+    attribute,
+    unchanged_on_failure,
+    warn_of,
+)
 from bayespoint.classifier.batches import learn_batch, learn_from_stream
 from bayespoint.classifier.inputs import is_out_of_core, points_elsewhere
+from bayespoint.classifier.label_sets import predict_set
 from bayespoint.classifier.model import Model, Seed
 from bayespoint.classifier.parameters import (
     ALWAYS_DENSE,
@@ -36,12 +43,17 @@ from bayespoint.tools.callbacks import CallbackSupport, monitor_for, with_callba
 from bayespoint.tools.checks import new_points
 from bayespoint.tools.monitor import current_monitor, watch
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
-def answer(method: Callable[..., Any]) -> Callable[..., Any]:
+
+def answer(
+    method: Callable[Concatenate[Model, Any, P], R],
+) -> Callable[Concatenate[Any, ArrayLike | Blocks, P], R]:
     """A method of models as one of classifiers: points are checked, and answers lie where X is."""
 
     @wraps(method)
-    def of_classifier(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+    def of_classifier(self: Any, X: Any, *args: P.args, **kwargs: P.kwargs) -> R:
         check_is_fitted(self)
         model = self.model_
         if model.decision != self.decision:  # it was set after the fit
@@ -60,7 +72,7 @@ def has_samples(classifier: Any) -> bool:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
+class BayesPointClassifier(FittedAttributes, ClassifierMixin, CallbackSupport, NamedEngine):
     r"""Bayes point machine: predicts with the mean of all classifiers that fit the data.
 
     A classifier is a weight vector :math:`w` with output :math:`f(x) = \langle w, \phi(x) \rangle`.
@@ -337,6 +349,7 @@ class BayesPointClassifier(ClassifierMixin, CallbackSupport, NamedEngine):
     predict = answer(Model.predict)
     predict_proba = answer(Model.predict_proba)
     predict_log_proba = answer(Model.predict_log_proba)
+    predict_set = answer(predict_set)
     vote_shares = answer(Model.vote_shares)
     class_shares = answer(Model.class_shares)
     latent_mean_and_variance = answer(Model.latent_mean_and_variance)

@@ -33,6 +33,8 @@ from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.arrays import to_numpy
 from bayespoint.tools.monitor import Monitor, watch
 
+FEW_ROWS = 2000  # training rows that a model refers to, as long as it is in memory
+
 
 def pose(
     classifier: Any,
@@ -92,7 +94,9 @@ def fit(
         model = replace(model, run=replace(model.run, choice=choice.reasons))
     else:
         model = train(parameters, problem, monitor, seed, before)
-    return replace(model, fingerprint=fingerprint, facts=facts_of(model, problem, choice))
+    facts = facts_of(model, problem, choice)
+    training = (parameters, problem) if len(problem.codes) <= FEW_ROWS else None
+    return replace(model, fingerprint=fingerprint, facts=facts, training=training)
 
 
 def new_seed(parameters: Parameters) -> int:

@@ -61,8 +61,9 @@ class Model:
     facts : dict of str
         What else the fit has found, by the name of the classifier's attribute without the
         underscore. A function stands for a value that is computed when it is first read.
-    stream : object
-        What the next batch of a stream need not compute again; it is not stored.
+    stream, training : object
+        What the next batch of a stream need not compute again, and parameters and problem of a fit
+        to few rows, which sets of labels add new rows to. They are not stored.
 
     Examples
     --------
@@ -74,7 +75,7 @@ class Model:
     array([0, 0])
     """
 
-    not_stored: ClassVar = ("stream",)
+    not_stored: ClassVar = ("stream", "training")
 
     space: Any
     posterior: Posterior
@@ -90,6 +91,7 @@ class Model:
     losses: NDArray[np.float64] | None = None
     facts: dict[str, Any] = field(default_factory=dict)
     stream: Any = None
+    training: Any = None
 
     @property
     def classes(self) -> NDArray:
@@ -132,7 +134,7 @@ class Model:
 
     def __getstate__(self) -> dict[str, Any]:
         self.fetch()
-        return {name: value for name, value in vars(self).items() if name != "stream"}
+        return {name: value for name, value in vars(self).items() if name not in self.not_stored}
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Confidence scores of the classes.
@@ -346,10 +348,8 @@ class Model:
 
     def transform(self, points: Any) -> Any:
         """Coordinates of points."""
-        if self.columns is not None:
-            points = points[:, self.columns]
-        if self.scaling is not None:
-            points = self.scaling.transform(points)
+        points = points if self.columns is None else points[:, self.columns]
+        points = points if self.scaling is None else self.scaling.transform(points)
         return self.space.transform(points)
 
     def _apply(self, X: Any, function: Callable[[Any], NDArray]) -> NDArray:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from bayespoint.classifier.attributes import facts_of, relevance_of
-from bayespoint.classifier.calibration import expected, temperature_of
+from bayespoint.classifier.calibration import expected, some_label_scores, temperature_of
 from bayespoint.classifier.fitting import learn, new_seed
 from bayespoint.classifier.model import Model
 from bayespoint.classifier.parameters import Parameters
@@ -18,13 +18,14 @@ from bayespoint.classifier.problem import Problem, check_weights
 from bayespoint.codings import make_coding
 from bayespoint.engines import (
     Engine,
-    ExpectationPropagation,
+    FactorisedPropagation,
     LaplaceApproximation,
     PermutedPerceptron,
     get_engine,
 )
 from bayespoint.engines.gaussian.prior import priors
 from bayespoint.engines.gaussian.prior_scale import with_scale
+from bayespoint.engines.gaussian.sweeps import Propagation
 from bayespoint.rows import Blocks, ep, from_arrays, laplace
 from bayespoint.rows.arrays import ArrayBlocks
 from bayespoint.rows.checkpoint import current_checkpoint
@@ -115,7 +116,7 @@ def fit(
         used_rows(problem.each, design), monitor, current_checkpoint(),
         settings_of(engine, design),
     )  # fmt: skip
-    learner = ep if isinstance(engine, ExpectationPropagation) else laplace
+    learner = ep if isinstance(engine, Propagation) else laplace
     posterior, run, left_out, step = learner.learn(task, engine)
     temperature = 1.0
     if parameters.temperature != "auto":
@@ -138,7 +139,11 @@ def fit(
         accepts_sparse=parameters.takes_sparse(engine),
         decision=parameters.decision,
         seed=new_seed(parameters),
-        facts={"expected_scores": scores, "left_out_error": scores["error"].value},
+        facts={
+            "expected_scores": scores,
+            "left_out_error": scores["error"].value,
+            "label_scores": some_label_scores(left_out, coding),
+        },
     )
     spread = whole.deviations(design.class_weight > 0)
     if spread is not None:
@@ -191,9 +196,9 @@ def block_engine(parameters: Parameters, whole: Survey, n_features: int) -> Engi
     engine = parameters.make_engine(kind((0, n_features)))
     if isinstance(engine, PermutedPerceptron):
         return engine
-    if not isinstance(engine, ExpectationPropagation | LaplaceApproximation):
+    if not isinstance(engine, Propagation | LaplaceApproximation):
         raise ValueError(
-            "A fit over blocks needs engine='ep', 'laplace' or 'perceptron'. Got "
+            "A fit over blocks needs engine='ep', 'factorised-ep', 'laplace' or 'perceptron'. Got "
             f"{type(engine).__name__}."
         )
     if getattr(engine, "decay", 1.0) != 1.0:
@@ -275,14 +280,13 @@ def fit_rows(parameters: Parameters, problem: BlockProblem, monitor: Monitor) ->
 def check_memory(engine: Engine, design: Design, n_rows: int) -> None:
     """Raise an error if what is kept between rounds does not fit in memory."""
     d, tasks = design.space.n_coordinates, design.n_tasks
-    is_full = getattr(engine, "covariance", "full") == "full"
-    is_ep = isinstance(engine, ExpectationPropagation)
-    has_sites = is_full and is_ep and ep.keeps_sites(engine, n_rows, d)
+    is_full = not isinstance(engine, FactorisedPropagation)
+    has_sites = is_full and isinstance(engine, Propagation) and ep.keeps_sites(engine, n_rows, d)
     check_fits(
         tasks * (SITE_BYTES * float(n_rows) * has_sites + MATRICES * 8.0 * d**2 * is_full),
         f"A fit of {n_rows} rows, {d} weights and {tasks} task{'s' * (tasks > 1)}",
-        "use ExpectationPropagation(covariance='diagonal'), which keeps neither sites nor "
-        "matrices" + ", or engine='laplace', which keeps no sites" * has_sites,
+        "use engine='factorised-ep', which keeps neither sites nor matrices"
+        + ", or engine='laplace', which keeps no sites" * has_sites,
     )
 
 

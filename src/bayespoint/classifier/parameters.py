@@ -200,7 +200,7 @@ class Parameters:
         if chosen is None:
             raise TypeError(
                 f"Sparse input needs an engine that supports it, and {engine} does not. Use "
-                f"engine=ExpectationPropagation(covariance='diagonal'), or pass {dense}."
+                f"engine='factorised-ep', or pass {dense}."
             )
         if self.engine != "auto":
             warn_user(SparseInputWarning(str(chosen)))
@@ -248,8 +248,6 @@ class Parameters:
             raise ValueError(
                 f"{type(engine).__name__} has no GPU path. {cpu}, or use one of the engines {able}."
             )
-        if getattr(engine, "covariance", "full") == "diagonal":
-            raise ValueError(f"covariance='diagonal' works on the CPU. {cpu}.")
         kernel = self.make_kernel()
         if not kernel.works_on_devices:
             raise ValueError(

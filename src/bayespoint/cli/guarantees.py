@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from bayespoint.cli.options import LEVEL
 from bayespoint.cli.output.errors import bad_usage
-from bayespoint.reject import Guarantee, SelectiveClassifier
+from bayespoint.reject import Guarantee, LabelSets, SelectiveClassifier
 
 
 def check(max_error: float | None, **others: float | None) -> None:
@@ -37,3 +37,26 @@ def lines(guarantee: Guarantee | None) -> list[tuple[str, str]]:
     if guarantee is None:
         return []
     return [("guarantee", guarantee.summary), ("calibration", guarantee.details)]
+
+
+def describe_sets(sets: LabelSets) -> dict[str, Any]:
+    """Sets of labels in numbers, ready for JSON."""
+    return {
+        "coverage": sets.coverage,
+        "method": sets.method,
+        "exact": sets.is_exact,
+        "mean_size": float(sets.sizes.mean()),
+        "one_label": float((sets.sizes == 1).mean()),
+    }
+
+
+def set_lines(sets: LabelSets | None) -> list[tuple[str, str]]:
+    """The same in words; nothing without sets."""
+    if sets is None:
+        return []
+    kind = "at least" if sets.is_exact else "about"
+    one, size = (sets.sizes == 1).mean(), sets.sizes.mean()
+    return [
+        ("sets", f"{one:.0%} have one label, the mean size is {size:.2f}"),
+        ("coverage", f"{kind} {sets.coverage:.4g}: compared with {sets.basis}"),
+    ]

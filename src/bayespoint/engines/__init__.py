@@ -2,6 +2,7 @@
 
 from bayespoint.engines.base import Engine, Request, Run, get_engine
 from bayespoint.engines.gaussian.ep import ExpectationPropagation
+from bayespoint.engines.gaussian.factorised import FactorisedPropagation
 from bayespoint.engines.gaussian.laplace import LaplaceApproximation
 from bayespoint.engines.knapsack.propagation import KnapsackPropagation
 from bayespoint.engines.sampling.billiard import BilliardSampler
@@ -12,6 +13,7 @@ __all__ = [
     "BilliardSampler",
     "Engine",
     "ExpectationPropagation",
+    "FactorisedPropagation",
     "GibbsSampler",
     "KnapsackPropagation",
     "LaplaceApproximation",

@@ -232,17 +232,17 @@ class FactorisedWarning(TaskWarning, UserWarning):
     --------
     >>> from bayespoint.exceptions import FactorisedWarning
     >>> str(FactorisedWarning(task=0, n_others=0, variance_ratio=2.5)).split(".")[0]
-    "covariance='diagonal' matters: the predictive variance of a training point of task 0 is 2"
+    'Independent weights matter: the predictive variance of a training point of task 0 is 2'
     """
 
     variance_ratio: float
 
     def __str__(self) -> str:
         return (
-            f"covariance='diagonal' matters: the predictive variance of a training "
+            f"Independent weights matter: the predictive variance of a training "
             f"point{self.place} is {self.variance_ratio:.2g} times that of a full covariance. "
-            "Remedy: covariance='full' if there is memory for it, centred features, or a smaller "
-            "prior_scale."
+            "Remedy: engine='ep' with dense X if there is memory for it, centred features, or a "
+            "smaller prior_scale."
         )
 
 
@@ -320,8 +320,8 @@ class SparseInputWarning(Attributes, UserWarning):
     Examples
     --------
     >>> from bayespoint.exceptions import SparseInputWarning
-    >>> print(SparseInputWarning("ExpectationPropagation(covariance='diagonal')"))
-    Sparse input: ExpectationPropagation(covariance='diagonal') was used, which keeps rows sparse.
+    >>> print(SparseInputWarning("FactorisedPropagation()"))
+    Sparse input: FactorisedPropagation() was used, which keeps rows sparse.
     Pass it as engine to choose it explicitly, or X.toarray() for an engine without restrictions.
     """
 

@@ -55,8 +55,8 @@ class StreamPosterior(Posterior):
     >>> import numpy as np
     >>> from scipy.sparse import csr_array
     >>> from bayespoint import BayesPointClassifier
-    >>> from bayespoint.engines import ExpectationPropagation
-    >>> engine = ExpectationPropagation(covariance="diagonal", max_iter=1, decay="auto")
+    >>> from bayespoint.engines import FactorisedPropagation
+    >>> engine = FactorisedPropagation(max_iter=1, decay="auto")
     >>> clf = BayesPointClassifier(kernel="linear", engine=engine)
     >>> X = csr_array(np.eye(3)[[0, 1, 0, 2]])
     >>> posterior = clf.partial_fit(X, [1, 0, 1, 0], classes=[0, 1]).posterior_

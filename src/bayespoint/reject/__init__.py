@@ -9,15 +9,18 @@ with small outputs, so rejecting these lowers the error on the accepted points.
 array([0.25, 0.  ])
 """
 
+from bayespoint.classifier.label_sets import LabelSets
 from bayespoint.reject.curve import OperatingPoint, RejectionCurve, rejection_curve
 from bayespoint.reject.display import RejectionCurveDisplay
 from bayespoint.reject.guarantee import Guarantee, error_bound
 from bayespoint.reject.scores import SCORES, Score, confidence, estimator_outputs
 from bayespoint.reject.selective import SelectiveClassifier
+from bayespoint.reject.sets import label_sets
 
 __all__ = [
     "SCORES",
     "Guarantee",
+    "LabelSets",
     "OperatingPoint",
     "RejectionCurve",
     "RejectionCurveDisplay",
@@ -26,5 +29,6 @@ __all__ = [
     "confidence",
     "error_bound",
     "estimator_outputs",
+    "label_sets",
     "rejection_curve",
 ]

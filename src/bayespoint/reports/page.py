@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bayespoint.reports import decisions, html, inputs, sections
+from bayespoint.reports import actions, decisions, html, inputs, sections
 from bayespoint.reports.drift import Shift
 from bayespoint.reports.evaluation import Evaluation, Report
 from bayespoint.tools.extras import require
@@ -17,6 +17,7 @@ from bayespoint.tools.pipelines import n_rows
 SECTIONS: dict[str, Callable[[Report], str]] = {
     "Metrics": sections.numbers,
     "Rejection": sections.rejection,
+    "Label sets": actions.sets,
     "Calibration": sections.calibration,
     "Classes": sections.classes,
     "Thresholds": decisions.thresholds,

@@ -61,7 +61,7 @@ class FileArray:
     def _read(self, file: RawIOBase, first: int, into: NDArray) -> None:
         """Read the values from number ``first`` on."""
         file.seek(self._offset + first * self.dtype.itemsize)
-        rest = memoryview(into.reshape(-1).view(np.uint8))
+        rest = into.reshape(-1).view(np.uint8).data
         while rest:
             n = file.readinto(rest)
             if not n:

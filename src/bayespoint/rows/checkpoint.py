@@ -46,7 +46,7 @@ class Checkpoint:
         if not self.resume or not self.path.exists():
             return None
         try:
-            with np.load(self.path, allow_pickle=False) as file:
+            with self.path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
             is_whole = str(arrays.pop(SEAL)) == seal(arrays)
             found = dict(line.split("=", 1) for line in str(arrays.pop(IDENTITY)).splitlines())
@@ -67,8 +67,9 @@ class Checkpoint:
             return
         words = "\n".join(f"{name}={value}" for name, value in lines(identity).items())
         entries: dict[str, Any] = {IDENTITY: np.array(words), **arrays}
+        entries[SEAL] = np.array(seal(entries))
         with replacing(self.path) as draft, draft.open("wb") as file:
-            np.savez(file, **entries, **{SEAL: np.array(seal(entries))})
+            np.savez(file, **entries)
         self._written = time.monotonic()
 
     def remove(self) -> None:

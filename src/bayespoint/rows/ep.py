@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 
-from bayespoint.engines import ExpectationPropagation
+from bayespoint.engines import FactorisedPropagation
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.engines.gaussian.sites import COLLAPSED, HALVINGS
-from bayespoint.engines.gaussian.sweeps import Sweeps, iterate
+from bayespoint.engines.gaussian.sweeps import Propagation, Sweeps, iterate
 from bayespoint.engines.gaussian.tasks import ACTIVE, TaskResult, log_evidence
 from bayespoint.exceptions import ClusterError
 from bayespoint.rows.executor import BlockFunction
@@ -189,7 +189,7 @@ class BlockSites:
         return TaskResult(self.mean, self.factor, evidence, np.empty(0), error)
 
 
-def learn(fit: BlockFit, engine: ExpectationPropagation) -> Learned:
+def learn(fit: BlockFit, engine: Propagation) -> Learned:
     """Run expectation propagation over blocks, all of them at once.
 
     The fixed point is that in memory. With a full covariance the rounds are those of
@@ -203,7 +203,7 @@ def learn(fit: BlockFit, engine: ExpectationPropagation) -> Learned:
     return rounds.result()
 
 
-def keeps_sites(engine: ExpectationPropagation, n_rows: int, n_weights: int) -> bool:
+def keeps_sites(engine: Propagation, n_rows: int, n_weights: int) -> bool:
     """Whether a full covariance needs the sites of all rows between rounds.
 
     Sites that can have a negative precision do, and sites with a large share of the posterior.
@@ -214,10 +214,10 @@ def keeps_sites(engine: ExpectationPropagation, n_rows: int, n_weights: int) -> 
 class Rounds:
     """The rounds of all tasks, with everything that the next one needs."""
 
-    def __init__(self, fit: BlockFit, engine: ExpectationPropagation) -> None:
+    def __init__(self, fit: BlockFit, engine: Propagation) -> None:
         self.fit, self.engine = fit, engine
         self.kind = SUMMED
-        if engine.covariance == "full":
+        if not isinstance(engine, FactorisedPropagation):
             keeps = keeps_sites(engine, sum(fit.sizes), fit.design.space.n_coordinates)
             self.kind = KEPT if keeps else FOUND
         self.tasks = [

@@ -26,7 +26,7 @@ from scipy import sparse
 from scipy.linalg import LinAlgError
 
 from bayespoint import _core
-from bayespoint.engines.gaussian.factorised import FactorisedSites, sparse_rows
+from bayespoint.engines.gaussian.factorised_sites import FactorisedSites, sparse_rows
 from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.rows.base import Block

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from bayespoint.exceptions import CacheTooSmallError
 from bayespoint.kernels import Kernel, Points
-from bayespoint.spaces.tiles import UNIT, fill
+from bayespoint.spaces.tiles import UNIT, fill, filling
 from bayespoint.tools.memory import available_memory
 from bayespoint.tools.threads import ThreadPool
 
@@ -89,8 +89,7 @@ class RowCache:
         """
         self._share_memory(len(needed))
         needed = needed[: self.capacity]
-        room = min(-len(needed) % UNIT, self.capacity - len(needed))
-        points = np.concatenate([needed, welcome[:room]])
+        points = np.concatenate([needed, welcome[filling(needed, welcome)]])[: self.capacity]
         slots = np.argsort(self.slot_used[: self.capacity], kind="stable")[: len(points)]
         self._n_slots = max(self._n_slots, slots.max(initial=-1) + 1)
 
@@ -99,7 +98,7 @@ class RowCache:
         self._owner[slots] = points
         self.slot_of[points] = slots
         self.slot_used[slots] = self.round
-        fill(self._kernel, self._points.take(points), self._points, self.values, slots, self._pool)
+        fill(self._kernel, self._points, points, self.values, slots, self._pool)
         self.n_computed += len(points)
 
     def _share_memory(self, n_more: int) -> None:

@@ -1,10 +1,11 @@
 """Large blocks of kernel values, computed in tiles that stay in the processor's cache.
 
-Every matrix product here has a fixed shape, ``UNIT`` rows by ``TILE`` columns (or half the rows),
-and runs on one BLAS thread; several tiles run side by side. Apart from speed this makes a kernel
-value depend on its two points alone, to the bit: the rounding of a BLAS product changes with its
-shape and with its number of threads. (Not with every BLAS: the float32 product of OpenBLAS for AVX2
-also rounds by the place in the block; see the page on limits.)
+Every matrix product here has a fixed shape, ``UNIT`` rows by ``TILE`` columns (or a part of the
+rows), and runs on one BLAS thread; several tiles run side by side. Apart from speed this makes a
+kernel value depend on its two points alone, to the bit: the rounding of a BLAS product changes with
+its shape and with its number of threads. It can also change with the place: OpenBLAS for AVX2 sums
+float32 products of every second ``STRIPE`` of rows in the opposite order. So points of even number
+have the even stripes, and those of odd number the odd ones; a column has one place in any case.
 """
 
 from __future__ import annotations
@@ -15,25 +16,48 @@ from numpy.typing import NDArray
 from bayespoint.kernels import Kernel, Points
 from bayespoint.tools.threads import ThreadPool, stop_if_cancelled
 
-UNIT = 128  # rows a product; 512 would be a fifth faster, but asks for more rows than are needed
-EDGE = 64  # smaller products have multiples of this: BLAS sums what its own tiles leave otherwise
-TILE = 512  # columns a product: UNIT x TILE in float32 is 256 kB, and fits a level-2 cache
+STRIPE = 6  # rows that BLAS sums alike: two of them, or a third, are a tile of its own
+UNIT = 144  # rows a product; 512 would be a fifth faster, but asks for more rows than are needed
+EDGE = 48  # smaller products have multiples of this: BLAS sums what its own tiles leave otherwise
+TILE = 512  # columns a product: UNIT x TILE in float32 is 288 kB, and fits a level-2 cache
 
 
 def fill(
-    kernel: Kernel, left: Points, right: Points, out: NDArray, where: NDArray, pool: ThreadPool
+    kernel: Kernel, points: Points, which: NDArray, out: NDArray, where: NDArray, pool: ThreadPool
 ) -> None:
-    """Write k(left, right) into the rows ``where`` of ``out``."""
-    # Half a unit is enough for few rows, and rounds alike where no product is small: BLAS has
+    """Write the kernel rows of the points ``which`` into the rows ``where`` of ``out``."""
+    # Part of a unit is enough for few rows, and rounds alike where no product is small: BLAS has
     # another way for those.
-    multiple = EDGE if len(right) >= TILE else UNIT
-    units = [
-        padded(left.take(slice(start, start + UNIT)), multiple)
-        for start in range(0, len(left), UNIT)
-    ]
-    starts = np.arange(0, len(right), TILE)
+    multiple = EDGE if len(points) >= TILE else UNIT
+    order = in_stripes(which)
+    order = np.pad(order, (0, -len(order) % multiple), constant_values=-1)
+    units = []
+    for some in np.split(order, range(UNIT, len(order), UNIT)):
+        used = np.flatnonzero(some >= 0)
+        units.append((points.take(which[some]), used, where[some[used]]))
+    starts = np.arange(0, len(points), TILE)
     shares = np.array_split(starts, min(len(starts), 4 * pool.n_threads))
-    pool.map(_fill_tiles, shares, kernel, units, right, out, where)
+    pool.map(_fill_tiles, shares, kernel, units, points, out)
+
+
+def in_stripes(which: NDArray) -> NDArray[np.int64]:
+    """Places of a product: which of the points is there; -1 for a place that is left empty."""
+    sides = [np.flatnonzero(which % 2 == side) for side in (0, 1)]
+    n_stripes = -(-max(map(len, sides)) // STRIPE)
+    order = np.full((2, n_stripes * STRIPE), -1)
+    for places, side in zip(order, sides, strict=True):
+        places[: len(side)] = side
+    return order.reshape(2, n_stripes, STRIPE).transpose(1, 0, 2).ravel()
+
+
+def filling(needed: NDArray, candidates: NDArray) -> NDArray[np.bool_]:
+    """Which candidates fill up the products of the points that are needed."""
+    sides = np.bincount(needed % 2, minlength=2)
+    places = max(UNIT if len(needed) else 0, 2 * sides.max())
+    room = (places + -places % EDGE) // 2 - sides
+    is_odd = candidates % 2 == 1
+    number = np.where(is_odd, is_odd.cumsum(), (~is_odd).cumsum())
+    return number <= room[is_odd.astype(int)]
 
 
 def multiply(
@@ -71,17 +95,15 @@ def padded(points: Points, multiple: int) -> Points:
 def _fill_tiles(
     starts: NDArray,
     kernel: Kernel,
-    units: list[Points],
+    units: list[tuple[Points, NDArray, NDArray]],
     right: Points,
     out: NDArray,
-    where: NDArray,
 ) -> None:
     for start in starts:
         stop_if_cancelled()
         end = min(start + TILE, len(right))
         begin = max(end - TILE, 0)  # the last tile overlaps its neighbour rather than be narrower
-        tile = padded(right.take(slice(begin, end)), EDGE)
-        for number, unit in enumerate(units):
-            rows = where[number * UNIT : (number + 1) * UNIT]
+        tile = padded(right.take(slice(begin, end)), EDGE if len(right) < TILE else TILE)
+        for unit, used, rows in units:
             block = kernel.block(unit, tile)
-            out[rows, start:end] = block[: len(rows), start - begin : end - begin]
+            out[rows, start:end] = block[used, start - begin : end - begin]

@@ -168,7 +168,7 @@ class Decoder:
             attribute: self.decode(part, f"{place}.{attribute}", depth + 1)
             for attribute, part in nodes.items()
         }
-        value = build(cls, up_to_date(cls, state))
+        value = build(*up_to_date(cls, state))
         check(value, place)
         self._objects[number] = value
         self.libraries.add(name.split(".")[0])

@@ -7,6 +7,7 @@ from typing import Any
 from bayespoint.classifier.attributes import FACTS
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.classifier.model import Model
+from bayespoint.engines import ExpectationPropagation, FactorisedPropagation
 
 # Field of a Model -> attribute of a classifier of format 3. Others follow from these.
 FORMAT_3 = {
@@ -24,13 +25,24 @@ FORMAT_3 = {
     "losses": "_temperature_losses",
 }
 DERIVED = ("classes_", "coef_", "intercept_", "log_evidence_", "n_iter_")
+FULL_ONLY = ("schedule", "prior_covariance")  # of one engine with the parameters of two
 SHARED = ("decision", "n_features_in_")  # that the classifier keeps
 
 
-def up_to_date(cls: type, state: dict[str, Any]) -> dict[str, Any]:
-    """The attributes of an object as the newest format has them."""
-    if cls is not BayesPointClassifier or "posterior_" not in state:
-        return state
+def up_to_date(cls: type, state: dict[str, Any]) -> tuple[type, dict[str, Any]]:
+    """The class and the attributes of an object as the newest format has them."""
+    if cls is BayesPointClassifier and "posterior_" in state:
+        return cls, of_model(state)
+    if cls is ExpectationPropagation and state.pop("covariance", "full") == "diagonal":
+        own = {name: value for name, value in state.items() if name not in FULL_ONLY}
+        return FactorisedPropagation, own
+    if cls is ExpectationPropagation:
+        state.pop("decay", None)
+    return cls, state
+
+
+def of_model(state: dict[str, Any]) -> dict[str, Any]:
+    """The attributes of a classifier of format 3, with a model."""
     fields = {field: state[name] for field, name in FORMAT_3.items() if name in state}
     if isinstance(fields.get("columns"), slice):
         fields["columns"] = None

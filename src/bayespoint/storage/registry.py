@@ -18,8 +18,8 @@ from bayespoint.spaces.scaling import Scaling
 MODULES: dict[str, tuple[type, ...] | str] = {
     "bayespoint": (BayesPointClassifier, Model),
     "bayespoint.coding": tuple(codings.CODINGS.values()),
-    "bayespoint.engines": "BilliardSampler ExpectationPropagation GibbsSampler KnapsackPropagation "
-    "LaplaceApproximation PermutedPerceptron Run",
+    "bayespoint.engines": "BilliardSampler ExpectationPropagation FactorisedPropagation "
+    "GibbsSampler KnapsackPropagation LaplaceApproximation PermutedPerceptron Run",
     "bayespoint.kernels": kernels.STORED,
     "bayespoint.left_out": (Estimate,),
     "bayespoint.likelihoods": likelihoods.LIKELIHOODS,

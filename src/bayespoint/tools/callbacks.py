@@ -11,15 +11,18 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 try:
     from sklearn.callback import CallbackSupportMixin as CallbackSupport
-    from sklearn.callback import with_callbacks
+    from sklearn.callback import with_callbacks as calling_back
 except ImportError:
+    calling_back = None
 
     class CallbackSupport:  # type: ignore[no-redef]
         """Placeholder for releases before 1.9."""
 
-    def with_callbacks(method: Method) -> Method:
-        """Return the method unchanged."""
-        return method
+
+def with_callbacks(method: Method) -> Method:
+    """A fit that calls back, where scikit-learn can; a type checker sees the method as it is."""
+    decorated: Method = method if calling_back is None else calling_back(method)
+    return decorated
 
 
 class CallbackMonitor(Monitor):

@@ -12,16 +12,15 @@ from sklearn.datasets import load_iris
 from tests.helpers.exact import grid_posterior
 from tests.helpers.probit import assert_same, machine, prior, problem
 
-from bayespoint import BayesPointClassifier
-from bayespoint.engines import ExpectationPropagation
-from bayespoint.engines.gaussian.factorised import FactorisedSites
+from bayespoint.engines import ExpectationPropagation, FactorisedPropagation
+from bayespoint.engines.gaussian.factorised_sites import FactorisedSites
 from bayespoint.exceptions import FactorisedWarning, NotConvergedWarning
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.spaces import Coordinates
 
 
 def diagonal(**parameters):
-    return machine(covariance="diagonal", **parameters)
+    return machine("factorised-ep", **parameters)
 
 
 def sparse_problem(n=40, d=8, seed=0, density=0.4):
@@ -255,7 +254,7 @@ def correlated(copies):
 @pytest.mark.parametrize("copies", [2, 5, 20])
 def test_copies_of_a_feature_give_a_warning_with_its_number(copies):
     X, y = correlated(copies)
-    with pytest.warns(FactorisedWarning, match="Remedy: covariance='full'") as caught:
+    with pytest.warns(FactorisedWarning, match="Remedy: engine='ep'") as caught:
         clf = diagonal(prior_scale=3.0, tol=1e-8, max_iter=2000).fit(X, y)
     told = caught[0].message
     assert told.task == 0
@@ -302,19 +301,16 @@ def test_points_without_features_and_noise_have_nothing_to_compare():
     assert clf.predict_proba(np.zeros((1, 3))) == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "name"),
-    [
-        ({"schedule": "parallel"}, "schedule"),
-        ({"prior_covariance": np.eye(2)}, "prior_covariance"),
-        ({"covariance": "banded"}, "covariance"),
-        ({"covariance": None}, "covariance"),
-    ],
-)
-def test_what_needs_a_full_covariance_is_refused(parameters, name):
-    engine = ExpectationPropagation(**{"covariance": "diagonal"} | parameters)
-    expected = f"(?s)The '{name}' parameter of ExpectationPropagation must be .* Got .* instead"
-    with pytest.raises(ValueError, match=expected):
-        BayesPointClassifier(kernel="linear", temperature=1.0, engine=engine).fit(
-            [[0.0, 1.0], [1.0, 0.0]], [0, 1]
-        )
+@pytest.mark.parametrize("name", ["schedule", "prior_covariance"])
+def test_what_needs_a_full_covariance_is_no_parameter(name):
+    assert name in ExpectationPropagation().get_params()
+    assert name not in FactorisedPropagation().get_params()
+    with pytest.raises(ValueError, match=f"Invalid parameter '{name}'"):
+        FactorisedPropagation().set_params(**{name: None})
+
+
+def test_sparse_rows_take_over_the_parameters_of_ep():
+    engine = ExpectationPropagation(noise=0.3, tol=1e-4, prior_mean=[1.0], schedule="parallel")
+    expected = "FactorisedPropagation(noise=0.3, prior_mean=[1.0], tol=0.0001)"
+    assert repr(engine.for_sparse()) == expected
+    assert ExpectationPropagation(prior_covariance=[[1.0]]).for_sparse() is None

@@ -10,7 +10,7 @@ from bayespoint.exceptions import FactorisedWarning, NotConvergedWarning
 
 KINDS = pytest.mark.parametrize(
     "kind",
-    [{}, {"schedule": "parallel"}, {"covariance": "diagonal"}],
+    [{}, {"schedule": "parallel"}, {"engine": "factorised-ep"}],
     ids=["sequential", "parallel", "diagonal"],
 )
 

@@ -56,13 +56,14 @@ def test_version_space(n, d, seed, schedule):
 
 
 @pytest.mark.parametrize(
-    ("covariance", "schedule"),
-    [("full", "sequential"), ("full", "parallel"), ("diagonal", "sequential")],
+    "kind",
+    [{}, {"schedule": "parallel"}, {"engine": "factorised-ep"}],
+    ids=["ep", "parallel", "factorised-ep"],
 )
-def test_an_orthant_is_exact(covariance, schedule):
+def test_an_orthant_is_exact(kind):
     """Labels of orthogonal points: w_j is half-normal, the evidence 2^-n."""
     X, y = np.diag([1.0, 1e-3, 1e3, 7.0]), np.array([1, -1, -1, 1])
-    clf = machine(noise=0, schedule=schedule, covariance=covariance).fit(X, y)
+    clf = machine(noise=0, **kind).fit(X, y)
     np.testing.assert_allclose(clf.coef_[0], y * np.sqrt(2 / np.pi), rtol=1e-10)
     np.testing.assert_allclose(
         clf.posterior_.covariance[0], (1 - 2 / np.pi) * np.eye(4), atol=1e-12

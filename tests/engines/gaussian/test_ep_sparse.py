@@ -7,14 +7,14 @@ from sklearn.base import clone
 from tests.helpers.probit import assert_same
 
 from bayespoint import BayesPointClassifier
-from bayespoint.engines import ExpectationPropagation
+from bayespoint.engines import ExpectationPropagation, FactorisedPropagation
 from bayespoint.exceptions import KernelError, SparseInputWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayespoint.exceptions.FactorisedWarning")
 
 
 def diagonal(fit_intercept=True, **parameters):
-    engine = ExpectationPropagation(covariance="diagonal", tol=1e-9, max_iter=1000, **parameters)
+    engine = FactorisedPropagation(tol=1e-9, max_iter=1000, **parameters)
     return BayesPointClassifier(
         kernel="linear", temperature=1.0, fit_intercept=fit_intercept, engine=engine
     )
@@ -147,7 +147,7 @@ def test_many_features_take_no_more_memory_than_their_entries():
     truth = rng.normal(size=d)
     y = np.where(X @ truth > 0, "yes", "no")
     clf = BayesPointClassifier(
-        kernel="linear", temperature=1.0, engine=ExpectationPropagation(covariance="diagonal")
+        kernel="linear", temperature=1.0, engine=FactorisedPropagation()
     ).fit(X, y)
     assert clf.score(X, y) > 0.99
     never = np.setdiff1d(np.arange(d), X.indices)
@@ -161,7 +161,7 @@ def test_many_features_take_no_more_memory_than_their_entries():
     [
         ("linear", ExpectationPropagation(), "Sparse input needs an engine"),
         ("linear", "perceptron", "Sparse input needs an engine"),
-        ("rbf", ExpectationPropagation(covariance="diagonal"), "needs kernel='linear'"),
+        ("rbf", FactorisedPropagation(), "needs kernel='linear'"),
         ("poly", "ep", "needs kernel='linear'"),
     ],
     ids=str,
@@ -178,11 +178,11 @@ def test_others_refuse_and_say_what_to_do(kernel, engine, message):
 
 def test_by_its_name_the_engine_takes_the_form_that_sparse_rows_need():
     X, y = features()
-    with pytest.warns(SparseInputWarning, match="covariance='diagonal'"):
+    with pytest.warns(SparseInputWarning, match="FactorisedPropagation"):
         named = BayesPointClassifier(kernel="linear", temperature=1.0, engine="ep").fit(
             sparse.csr_array(X), y
         )
-    engine = ExpectationPropagation(covariance="diagonal")
+    engine = FactorisedPropagation()
     chosen = BayesPointClassifier(kernel="linear", temperature=1.0, engine=engine).fit(
         sparse.csr_array(X), y
     )

@@ -11,7 +11,7 @@ from scipy.stats import norm
 from tests.helpers.streams import filtering, slow_filter, slow_rates, stream
 
 from bayespoint import BayesPointClassifier
-from bayespoint.engines import ExpectationPropagation
+from bayespoint.engines import FactorisedPropagation
 from bayespoint.engines.gaussian import streams
 from bayespoint.posteriors import StreamPosterior
 
@@ -119,8 +119,8 @@ def test_several_passes_forget_once_a_batch():
     gap = 240 - np.where(np.isin(np.arange(30), X[:120].indices), 120, 0)
     keep = np.where(np.isin(np.arange(30), used), 0.99 ** np.minimum(gap, 100), 1.0)
     precision = keep / variance + (1 - keep) / 0.8**2
-    engine = ExpectationPropagation(
-        covariance="diagonal", tol=1e-9, max_iter=500,
+    engine = FactorisedPropagation(
+        tol=1e-9, max_iter=500,
         prior_mean=keep * mean / variance / precision, prior_scale=precision**-0.5,
     )  # fmt: skip
     second = BayesPointClassifier(kernel="linear", engine=engine, fit_intercept=False)

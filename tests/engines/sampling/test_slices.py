@@ -9,7 +9,7 @@ import pytest
 from bayespoint import BayesPointClassifier
 from bayespoint._core import calls
 from bayespoint._core.calls import Slices
-from bayespoint.engines import BilliardSampler, ExpectationPropagation, GibbsSampler
+from bayespoint.engines import BilliardSampler, FactorisedPropagation, GibbsSampler
 from bayespoint.engines.base import StepProgress
 from bayespoint.engines.sampling import rounds
 from bayespoint.engines.sampling.billiard import Billiard
@@ -72,7 +72,7 @@ ENGINES = {
     "gibbs": GibbsSampler(n_samples=40, burn_in=50),
     "billiard": BilliardSampler(n_samples=40, burn_in=50),
     "perceptron": "perceptron",
-    "diagonal": ExpectationPropagation(covariance="diagonal"),
+    "diagonal": FactorisedPropagation(),
 }
 
 

@@ -13,7 +13,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 
 import bayespoint
 from bayespoint import BayesPointClassifier
-from bayespoint.engines import ExpectationPropagation, GibbsSampler
+from bayespoint.engines import ExpectationPropagation, FactorisedPropagation, GibbsSampler
 from bayespoint.kernels import ConstantKernel, PolynomialKernel, RadialKernel, SumKernel
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
@@ -93,7 +93,7 @@ def test_knapsack(kernel):
 
 
 def test_diagonal_covariance():
-    check_equal(*fitted(3, engine=ExpectationPropagation(covariance="diagonal"), kernel="linear"))
+    check_equal(*fitted(3, engine=FactorisedPropagation(), kernel="linear"))
 
 
 @pytest.mark.parametrize("engine", ["ep", "gibbs", "perceptron", "knapsack"])
@@ -185,10 +185,10 @@ def test_what_is_refused():
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_streams_of_one_rate(n_classes):
-    one_pass = {"covariance": "diagonal", "max_iter": 1}
+    one_pass = {"max_iter": 1}
     parameters = {"kernel": "linear", "temperature": 1.0}
-    engine = ExpectationPropagation(decay=0.99, **one_pass)
+    engine = FactorisedPropagation(decay=0.99, **one_pass)
     check_equal(*fitted(n_classes, engine=engine, **parameters))
-    engine = ExpectationPropagation(decay="auto", **one_pass)
+    engine = FactorisedPropagation(decay="auto", **one_pass)
     with pytest.raises(ValueError, match="with one decay"):
         to_onnx(fitted(n_classes, engine=engine, **parameters)[0])

@@ -16,7 +16,7 @@ from bayespoint.active import query
 from bayespoint.active.labelling.advice import expected_fall, left_out_probabilities, suspects
 from bayespoint.classifier.calibration import Estimate
 from bayespoint.classifier.estimator import BayesPointClassifier
-from bayespoint.engines import ExpectationPropagation
+from bayespoint.engines import get_engine
 from bayespoint.exceptions import one_line
 
 BATCH = 12  # questions that are chosen together
@@ -201,7 +201,7 @@ class Learner(threading.Thread):
                 return
             else:
                 wide = self.points.shape[1] > WIDE
-                engine = ExpectationPropagation(covariance="diagonal" if wide else "full")
+                engine = get_engine("factorised-ep" if wide else "ep")
                 self._quick = BayesPointClassifier(
                     kernel="linear", engine=engine, multi_class="one_vs_rest"
                 )

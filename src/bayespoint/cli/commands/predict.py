@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
+
+import typer
 
 from bayespoint.cli import options
 from bayespoint.cli.options import option, several
@@ -14,13 +16,13 @@ if not options.ONLY_HELP:
 
     from bayespoint.cli import guarantees
     from bayespoint.cli.models import Model, model_errors, read_labelled, read_model, read_rows
-    from bayespoint.cli.output.errors import ExitCode, bad_usage, fail
+    from bayespoint.cli.output.errors import ExitCode, bad_data, bad_usage, fail
     from bayespoint.cli.output.messages import Notes, class_words, count
     from bayespoint.cli.output.printing import facts
     from bayespoint.cli.tables.labels import check_column
     from bayespoint.cli.tables.writing import STDOUT, check_output, write_table, written_to
     from bayespoint.exceptions import RiskNotReachedError
-    from bayespoint.reject import RejectionCurve, SelectiveClassifier
+    from bayespoint.reject import LabelSets, RejectionCurve, SelectiveClassifier, label_sets
     from bayespoint.reject import confidence as confidence_of
 
 RATE = (
@@ -36,6 +38,14 @@ RejectBelow = Annotated[
     float | None, option("P", "Reject every row whose largest probability is below P.")
 ]
 Calibrate = Annotated[Path | None, option("FILE", TABLE)]
+SETS = (
+    "Also write the set of labels that cannot be ruled out: the true one is in it with this "
+    "probability. --calibrate makes it exact."
+)
+Coverage = Annotated[float | None, option("P", SETS)]
+PerClass = Annotated[
+    bool, typer.Option("--per-class", help="Let --coverage hold for the rows of each class.")
+]
 Keep = Annotated[options.Names, several("COL", "Column of DATA to copy")]
 
 
@@ -48,6 +58,8 @@ def predict(
     calibrate: Calibrate = None,
     max_error: options.MaxError = None,
     confidence: options.Confidence = None,
+    coverage: Coverage = None,
+    per_class: PerClass = False,
     keep: Keep = None,
     device: options.Device = None,
     for_spreadsheet: options.ForSpreadsheet = False,
@@ -58,7 +70,8 @@ def predict(
     """Predict the class of every row of a table.
 
     Writes the columns label, p_CLASS for the probability of every class, and rejected (True or
-    False) if rows may be rejected. Columns are found by their names, in any order.
+    False) if rows may be rejected. Columns are found by their names, in any order. With --coverage
+    the column set has the labels that cannot be ruled out, such as a|b.
 
     A model that was trained with --max-error rejects by its threshold. For other models, or for
     another error, --calibrate sets the threshold on a table whose classes are known.
@@ -74,13 +87,20 @@ def predict(
     if len(given) > 1 and given != ["--calibrate", "--max-error"]:
         bad_usage(f"{' and '.join(given)} exclude each other")
     guarantees.check(max_error, confidence=confidence)
+    if coverage is not None and not 0 < coverage < 1:
+        bad_usage(f"--coverage must be a number between 0 and 1, not {coverage:g}")
+    if per_class and coverage is None:
+        bad_usage("--per-class needs --coverage")
     inputs = [data, model, *([calibrate] if calibrate else [])]
     check_output(out, *inputs, as_json=as_json, force=force)
     notes = Notes(silent=as_json)
     read = read_model(model, notes)
     read.predict_on(device, notes)
     selective = None
-    if reject_rate is None and reject_below is None:
+    sets_only = coverage is not None and max_error is None and read.guarantee is None
+    if sets_only and calibrate is not None:
+        notes.add(f"sets compare with {calibrate.name}, on which the model must not be trained")
+    elif reject_rate is None and reject_below is None:
         selective = calibrated(read, calibrate, max_error, confidence, encoding, notes)
     elif read.guarantee is not None:
         notes.add(f"the error that the model guarantees does not hold with {given[0]}")
@@ -90,7 +110,7 @@ def predict(
     kept = list(dict.fromkeys(keep or []))
     for name in kept:
         check_column(frame, name, "--keep")
-        if name in ("label", "rejected", *(f"p_{label}" for label in read.classes)):
+        if name in ("label", "rejected", "set", *(f"p_{label}" for label in read.classes)):
             bad_usage(f"--keep {name}: the answers have a column of this name")
     with notes.progress("predicting"), model_errors(model):
         p = read.pipeline.predict_proba(X)
@@ -103,16 +123,22 @@ def predict(
     if reject_rate is not None or reject_below is not None:
         table["rejected"] = rejected(p, reject_rate, reject_below)
         n_rejected = int(table["rejected"].sum())
+    sets = None
+    if coverage is not None:
+        sets = sets_of(read, X, coverage, per_class, calibrate, encoding, notes)
+        table["set"] = ["|".join(map(str, labels)) for labels in sets.labels]
     write_table(table, out, for_spreadsheet=for_spreadsheet)
     guarantee = getattr(selective, "guarantee_", None)
     labels = table["label"].value_counts().sort_index().to_dict()
     document = {"out": str(out), "rows": len(table), "labels": labels, "rejected": n_rejected}
     document["guarantee"] = guarantee and guarantee.to_dict()
+    document["sets"] = None if sets is None else guarantees.describe_sets(sets)
     lines = [
         ("rows", str(len(table))),
         ("predicted", class_words(labels)),
         ("rejected", "" if n_rejected is None else count(n_rejected, "row")),
         *guarantees.lines(guarantee),
+        *guarantees.set_lines(sets),
     ]
     notes.end(document, facts(lines), written_to(out), to_stderr=out == STDOUT)
 
@@ -144,6 +170,28 @@ def calibrated(
         return guarantees.fit(model.pipeline, rows.X, rows.y, max_error, confidence, cv="prefit")
     except RiskNotReachedError as error:
         fail(str(error), ExitCode.NO_GUARANTEE)
+
+
+def sets_of(
+    model: Model,
+    X: Any,
+    coverage: float,
+    per_class: bool,
+    table: Path | None,
+    encoding: str,
+    notes: Notes,
+) -> LabelSets:
+    """The sets of all rows; ends the command if there are too few rows to compare with."""
+    calibration = None
+    if table is not None:
+        _, rows = read_labelled(table, model, model.target or "", encoding, notes)
+        calibration = (rows.X, rows.y)
+    try:
+        return label_sets(
+            model.pipeline, X, coverage=coverage, per_class=per_class, calibration=calibration
+        )
+    except ValueError as error:
+        bad_data(str(error))
 
 
 def rejected(p: NDArray, rate: float | None, below: float | None) -> NDArray[np.bool_]:

@@ -99,7 +99,7 @@ def begin(
 ) -> tuple[Pipeline, TrainingData]:
     """A new model of the first table."""
     if engine in ENGINES and engine not in ABLE:
-        bad_usage(f"{engine} does not support batch learning; {' and '.join(ABLE)} do")
+        bad_usage(f"{engine} does not support batch learning; {', '.join(ABLE)} do")
     machine = make_classifier(engine, "linear", params, 0, None)
     rows = read_training_data(data, roles, encoding, notes, needs_classes=classes is None)
     known = class_array(sorted(rows.counts)) if classes is None else parse_classes(classes)

@@ -6,54 +6,34 @@ R. Herbrich, Introduction to Probabilistic Machine Learning, Unit 9: Bayesian Cl
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 
-from bayespoint.engines.base import Engine, Progress, Request, Run
-from bayespoint.engines.gaussian.factorised import FactorisedSites, sparse_rows
+from bayespoint.engines.base import ENGINES, Engine, Progress, Request, Run
 from bayespoint.engines.gaussian.gaussians import OutputGaussian, WeightGaussian
 from bayespoint.engines.gaussian.joint.gaussians import WeightJoint
 from bayespoint.engines.gaussian.joint.runs import run_jointly
 from bayespoint.engines.gaussian.joint.sites import JointSites, SequentialSites
-from bayespoint.engines.gaussian.prior import (
-    LARGE,
-    SMALL,
-    GaussianPrior,
-    check_prior,
-    known_before,
-)
+from bayespoint.engines.gaussian.prior import LARGE, SMALL, known_before
 from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
 from bayespoint.engines.gaussian.sites import Sites
-from bayespoint.engines.gaussian.span import Span, spans
-from bayespoint.engines.gaussian.streams import forgets, is_filter, run_filter, run_passes
-from bayespoint.engines.gaussian.sweeps import (
-    COLLAPSE,
-    SiteKeeper,
-    Sweeping,
-    Sweeps,
-    independence_warnings,
-    iterate,
-)
-from bayespoint.engines.gaussian.tasks import Ending, TaskResult, learn_tasks
-from bayespoint.likelihoods import ProbitLikelihood, make_likelihood
-from bayespoint.posteriors import GaussianPosterior, JointPosterior, StreamPosterior
-from bayespoint.spaces import BasisSpace, Coordinates, ProcessSpace
-from bayespoint.tools.validation import check_choice, check_number, parameter_error
+from bayespoint.engines.gaussian.span import spans
+from bayespoint.engines.gaussian.sweeps import Propagation
+from bayespoint.engines.gaussian.tasks import Ending, TaskResult
+from bayespoint.likelihoods import make_likelihood
+from bayespoint.posteriors import GaussianPosterior, JointPosterior
+from bayespoint.spaces import BasisSpace, ProcessSpace
+from bayespoint.tools.validation import check_choice
 
-# Noise, as a share of the outputs before any label, that is enough for any labels: 1e-5 converged
-# in 300 of 300 cases (15 data sets, 10 kernels), and a third in 420 of 420 with flipped labels.
-SOFT, FLIPS = 1e-4, 1 / 3
 FEW_WEIGHTS = 300  # of all classes, up to which points are visited one after another
 MOSTLY = 0.75  # coordinates a point from which sweeps over outputs are faster than over weights
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ExpectationPropagation(Engine):
+class ExpectationPropagation(Propagation):
     r"""Gaussian posterior of the probit model by expectation propagation.
 
     The model is :math:`w \sim N(m, \Sigma_0)`, :math:`f(x) = w \cdot \phi(x)` and
@@ -76,11 +56,6 @@ class ExpectationPropagation(Engine):
         Rate :math:`\epsilon` in [0, 0.5) at which labels are flipped, however clear the case. It
         makes the classifier robust to gross errors; sites of labels that look flipped get a
         negative precision.
-    covariance : {"full", "diagonal"}, default="full"
-        ``"diagonal"`` treats the weights as independent: a pass costs as much as the data have
-        entries that are not zero, and sparse input stays sparse. It warns where a check of a few
-        outputs shows that it makes a difference (not after a single pass). Several classes then
-        have one task each.
     schedule : {"sequential", "parallel"}, default="sequential"
         Whether sites change one after another (in blocks, exactly) or all at once. Both converge to
         the same point; the first in fewer sweeps and nearly always.
@@ -101,12 +76,10 @@ class ExpectationPropagation(Engine):
     intercept_scale : float, optional
         Standard deviation of the intercept before any label is seen. By default that of all weights
         if it is one number, else 1. Arrays may also cover the intercept, as their last entry.
-    decay : float in (0, 1] or "auto", default=1.0
-        How much of what is known of a weight is kept from one row to the next (see Notes); 1 never
-        forgets, and ``0.5 ** (1 / h)`` forgets half in h rows. "auto" learns at six rates side by
-        side, weights them by their evidence, and recalibrates probabilities. Needs
-        ``covariance="diagonal"``; ``prior_scale="auto"`` is then the scale at which outputs of the
-        first batch have the variance 1.
+
+    See Also
+    --------
+    FactorisedPropagation : The same with independent weights, for sparse rows and streams.
 
     Notes
     -----
@@ -124,19 +97,7 @@ class ExpectationPropagation(Engine):
     below 1e-5 of the spread of the outputs; with it there may be no fixed point where outputs
     vary much more than the noise. A warning then names the noise that is enough.
 
-    ``partial_fit`` takes the posterior of all earlier batches as prior of the next one. With
-    ``covariance="diagonal", max_iter=1`` it is a filter: each row is visited once, memory does not
-    grow, and ``posterior_`` is updated in place. ``log_evidence_`` and ``left_out_error_`` are then
-    those of predictions from all earlier rows.
-
-    With ``decay`` :math:`\lambda < 1` a weight :math:`N(\mu, \sigma^2)` with the prior
-    :math:`N(m, \tau^2)` becomes, before a visit g rows after its last one,
-
-    .. math:: N(w; \mu, \sigma^2)^k\, N(w; m, \tau^2)^{1 - k}, \qquad k = \lambda^{\min(g, 100)},
-
-    scaled to integral 1: it returns to the prior. Weights of common features forget by the clock,
-    and those of rare ones by visits. With several passes, or with sample weights, the weights of a
-    batch forget once, before it.
+    ``partial_fit`` takes the posterior of all earlier batches as prior of the next one.
 
     References
     ----------
@@ -144,9 +105,6 @@ class ExpectationPropagation(Engine):
     (lecture slides).
 
     T. P. Minka, Expectation Propagation for Approximate Bayesian Inference, UAI 2001.
-
-    T. Graepel, J. Quinonero Candela, T. Borchert and R. Herbrich, Web-Scale Bayesian Click-Through
-    Rate Prediction for Sponsored Search Advertising in Microsoft's Bing Search Engine, ICML 2010.
 
     Examples
     --------
@@ -166,108 +124,52 @@ class ExpectationPropagation(Engine):
     """
 
     alias = "ep"
-    space = ProcessSpace
     device_space = ProcessSpace
-    can_update = True
     codings = ("binary", "one_vs_rest", "joint")
-    link = "probit"  # of its likelihoods
 
-    noise: float = 1.0
-    prior_scale: float | ArrayLike | str = "auto"
-    label_noise: float = 0.0
-    covariance: str = "full"
     schedule: str = "sequential"
-    damping: float | None = None
-    tol: float = 1e-6
-    max_iter: int = 200
-    prior_mean: ArrayLike | None = None
     prior_covariance: ArrayLike | None = None
-    intercept_scale: float | None = None
-    decay: float | str = 1.0
-
-    @property
-    def likelihood(self) -> ProbitLikelihood:
-        """How labels of one task come from its outputs."""
-        return make_likelihood(self.link, "binary", noise=self.noise, label_noise=self.label_noise)
 
     def check(self) -> None:
         """Raise a ValueError for a parameter that is not allowed."""
-        check_number(self, "noise", low=0)
-        check_number(self, "label_noise", low=0, high=0.5)
-        check_choice(self, "covariance", ("full", "diagonal"))
         check_choice(self, "schedule", ("sequential", "parallel"))
-        check_number(self, "damping", low=0, high=1, closed="right", also=(None,))
-        check_number(self, "tol", low=0, closed="neither")
-        check_number(self, "max_iter", low=1, integer=True)
-        check_prior(self)
-        check_number(self, "decay", low=0, high=1, closed="right", also=("auto",))
-        if self.covariance != "diagonal" and self.decay != 1.0:
-            raise parameter_error(self, "decay", "1.0 unless covariance='diagonal'")
-        if self.covariance == "diagonal":
-            if self.schedule == "parallel":
-                raise parameter_error(self, "schedule", "'sequential' if covariance='diagonal'")
-            if self.prior_covariance is not None:
-                allowed = "None if covariance='diagonal' (prior_scale may be an array)"
-                raise parameter_error(self, "prior_covariance", allowed)
+        super().check()
 
-    @property
-    def accepts_sparse(self) -> bool:
-        """Sparse features need independent weights."""
-        return self.covariance == "diagonal"
-
-    def for_sparse(self) -> ExpectationPropagation:
-        """The same with independent weights."""
-        return clone(self).set_params(covariance="diagonal")
+    def for_sparse(self) -> Engine | None:
+        """The same with independent weights; None with a prior in which they are not."""
+        if self.prior_covariance is not None:
+            return None
+        sparse, known = ENGINES["factorised-ep"](), self.get_params()
+        return sparse.set_params(
+            **{name: known[name] for name in sparse.get_params() if name in known}
+        )
 
     def run(
         self, space: BasisSpace, targets: NDArray[np.int8], request: Request
-    ) -> tuple[GaussianPosterior | JointPosterior | StreamPosterior, Run]:
-        """Find the sites of each task; see the base class."""
-        if self.covariance == "diagonal" and request.coding != "joint":
-            weight = request.sample_weight
-            if is_filter(self) and (weight is None or (weight == 1).all()):
-                return run_filter(self, space, targets, request)
-            if forgets(self) or isinstance(request.start, StreamPosterior):
-                learn = partial(self._run_tasks, space, targets, replace(request, start=None))
-                return run_passes(self, space, targets, request, learn)
+    ) -> tuple[GaussianPosterior | JointPosterior, Run]:
+        """Find the sites of each task, or of all classes together; see the base class."""
         if isinstance(self.prior_scale, str):
             return run_with_best_scale(self, space, targets, request)
         if request.coding == "joint":
             return self._run_jointly(space, targets, request)
-        if request.device is not None and self.schedule == "sequential":
-            return clone(self).set_params(schedule="parallel").run(space, targets, request)
-        before = known_before(self, space, targets.shape[1], request.start, type(self.likelihood))
-        self.check_range(space.largest, before)
-        return self._run_tasks(space, targets, request, before)
-
-    def _run_tasks(
-        self,
-        space: BasisSpace,
-        targets: NDArray[np.int8],
-        request: Request,
-        before: list[GaussianPrior],
-    ) -> tuple[GaussianPosterior, Run]:
-        """Find the sites of each task, given what was known before."""
         n_points, n_tasks = targets.shape
-        weight = request.weights(n_points)
-        likelihood = self.likelihood
-        is_full = self.covariance == "full"
-        in_span = spans(space, before) if is_full else [Span(sparse_rows(space))] * n_tasks
-        ratios = np.ones(n_tasks)
+        before = known_before(self, space, n_tasks, request.start)
+        self.check_range(space.largest, before)
+        weight, in_span = request.weights(n_points), spans(space, before)
+        at_once = self.schedule == "parallel" or request.device is not None
 
         def learn(task: int, progress: Progress) -> tuple[TaskResult, Ending]:
             span, prior = in_span[task], before[task]
-            data = targets[:, task], weight, likelihood
-            sites = self._sites(span.space, span.project(prior), *data)
-            sweeps = self._sweep(sites, progress)
+            points, n = span.space, span.space.n_points
+            many = points.device is None and points.n_coordinates >= MOSTLY * n
+            gaussian = (OutputGaussian if many else WeightGaussian)(points, span.project(prior))
+            data = targets[:, task], weight, self.likelihood
+            sites = Sites(gaussian, *data, at_once=at_once)
+            sweeps = self.sweep(sites, progress, in_turn=not at_once)
             result = span.lift(sites.result(), prior)
-            if self.max_iter > 1:
-                ratios[task] = sites.variance_ratio()
             return result, self.ending(sweeps, result.training_error)
 
-        size = space.n_coordinates**2 if is_full else 0
-        posterior, run = learn_tasks(self, learn, n_tasks, "sweeps", likelihood, request, size)
-        return posterior, self._with_check(run, ratios)
+        return self.learn_tasks(learn, n_tasks, request, space.n_coordinates**2)
 
     def why_not(self, coding: str) -> str | None:
         """Flips mix all classes, and hard labels and single passes have no joint form here."""
@@ -281,8 +183,6 @@ class ExpectationPropagation(Engine):
             return f"the square of noise={self.noise:g} vanishes"
         if self.noise > LARGE:
             return f"the square of noise={self.noise:g} overflows"
-        if self.covariance == "diagonal":
-            return "covariance='diagonal' treats all weights as independent"
         if self.max_iter == 1:
             return "max_iter=1 is a single pass through separate tasks"
         return None
@@ -292,67 +192,13 @@ class ExpectationPropagation(Engine):
     ) -> tuple[JointPosterior, Run]:
         """Find the sites of all classes together."""
         likelihood = make_likelihood(self.link, request.coding, noise=self.noise)
+        in_turn = self.schedule == "sequential"
 
         def learn(gaussian: Any, codes: NDArray, weight: NDArray, progress: Progress) -> tuple:
             few = isinstance(gaussian, WeightJoint) and gaussian.mean.size <= FEW_WEIGHTS
-            in_turn = few and self.schedule == "sequential" and request.device is None
-            kind = SequentialSites if in_turn else JointSites
+            kind = SequentialSites if few and in_turn and request.device is None else JointSites
             sites = kind(gaussian, codes, weight, likelihood)
-            sweeps = self._sweep(sites, progress)
+            sweeps = self.sweep(sites, progress, in_turn=in_turn)
             return sites, self.ending(sweeps, gaussian.error(codes))
 
         return run_jointly(self, space, targets, request, likelihood, "sweeps", learn)
-
-    def _sweep(self, sites: Sweeping, progress: Progress) -> Sweeps:
-        """Sweep over the sites of one task, or of all classes together, until they are at rest."""
-        sweeps = Sweeps.of(self, sites, in_turn=self.schedule == "sequential")
-        iterate(self, [sweeps], progress.advance)
-        return sweeps
-
-    def _with_check(self, run: Run, ratios: NDArray[np.float64]) -> Run:
-        """The run of a covariance that may be diagonal, and the check of it."""
-        summary = run.summary if self.max_iter > 1 else "a single pass, as asked"
-        warnings = [*run.warnings, *independence_warnings(ratios)]
-        return replace(run, summary=summary, warnings=warnings)
-
-    def _sites(self, space: Coordinates, prior: GaussianPrior, *data: Any) -> SiteKeeper:
-        """The sites of one task, before the first sweep."""
-        if self.covariance == "diagonal":
-            return FactorisedSites(space, prior, *data)
-        many = space.device is None and space.n_coordinates >= MOSTLY * space.n_points
-        gaussian = OutputGaussian if many else WeightGaussian
-        return Sites(gaussian(space, prior), *data, at_once=self.schedule == "parallel")
-
-    def check_range(self, feature: float, before: list[GaussianPrior]) -> None:
-        """Refuse numbers whose squares overflow; ``feature`` is the largest coordinate."""
-        scale = max(float(np.abs(prior.root).max()) for prior in before)
-        mean = max(float(np.abs(prior.mean).max(initial=0.0)) for prior in before)
-        narrow = min(float(prior.scales.min(initial=1.0)) for prior in before)
-        if max(self.noise, feature, (mean + scale) * max(feature, 1), mean / narrow) > LARGE:
-            raise ValueError(
-                f"ExpectationPropagation works with squares, which overflow for "
-                f"noise={self.noise:g}, prior scales from {narrow:g} to {scale:g}, prior means up "
-                f"to {mean:g} and features up to {feature:g}. Scale the features, and take noise "
-                f"and prior nearer to 1."
-            )
-
-    def ending(self, sweeps: Sweeps, training_error: float) -> Ending:
-        """How the sweeps of a task ended, and what to do if they did not converge."""
-        remedy = self._remedy(sweeps.reason, training_error, sweeps.sites.radius)
-        return Ending(sweeps.changes, sweeps.reason, remedy)
-
-    def _remedy(self, reason: str, training_error: float, radius: float) -> str:
-        """What to do about a task that did not converge, whose outputs have the scale radius."""
-        if self.label_noise > 0 and self.noise < FLIPS * radius:
-            return (
-                f"set noise to {FLIPS * radius:.2g} or more, or prior_scale as many times smaller: "
-                f"label_noise allows several explanations of the labels where outputs vary more"
-            )
-        if training_error > 0 and self.noise < SOFT * radius:
-            return (
-                f"set noise to {SOFT * radius:.2g} or more, these classes cannot be separated "
-                f"without mistakes"
-            )
-        if reason == COLLAPSE:
-            return "set a larger noise, or a smaller prior_scale"
-        return "raise max_iter, set damping=0.5, or set a larger noise"

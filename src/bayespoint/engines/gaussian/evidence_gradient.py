@@ -130,8 +130,6 @@ def has_gradient(engine: Engine, name: str | None = None) -> bool:
     settings: Any = engine
     if engine.alias not in CONVERGING_ENGINES or settings.max_iter == 1:
         return False
-    if getattr(settings, "covariance", "full") != "full":
-        return False
     if name in PRIOR_PARAMETERS:
         return settings.prior_covariance is None
     return name is None or (name in LABEL_PARAMETERS and hasattr(engine, name))

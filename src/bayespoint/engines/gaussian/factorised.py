@@ -1,210 +1,177 @@
-"""The sites of one task when weights are treated as independent."""
+"""Expectation propagation with independent weights, in several passes or in one.
+
+T. Graepel, J. Quinonero Candela, T. Borchert and R. Herbrich, Web-Scale Bayesian Click-Through Rate
+Prediction for Sponsored Search Advertising in Microsoft's Bing Search Engine, ICML 2010.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.linalg import LinAlgError
 
-from bayespoint import _core
-from bayespoint._core.calls import Slices
+from bayespoint.engines.base import Progress, Request, Run
+from bayespoint.engines.gaussian.factorised_sites import FactorisedSites, sparse_rows
 from bayespoint.engines.gaussian.prior import GaussianPrior
-from bayespoint.engines.gaussian.tasks import TaskResult, log_evidence
-from bayespoint.likelihoods import ProbitLikelihood
-from bayespoint.spaces import Coordinates
+from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
+from bayespoint.engines.gaussian.streams import forgets, independent_before, run_filter, run_passes
+from bayespoint.engines.gaussian.sweeps import Propagation
+from bayespoint.engines.gaussian.tasks import Ending, TaskResult
+from bayespoint.exceptions import FactorisedWarning
+from bayespoint.posteriors import GaussianPosterior, StreamPosterior
+from bayespoint.spaces import BasisSpace
+from bayespoint.tools.validation import check_number
 
-COLLAPSED = 1e-60  # share of its prior variance that no weight of a sound posterior falls below
-START = 1e-3  # share of its prior precision that messages to start from must leave a weight
-PROBES = 3  # training points whose outputs are compared
-STEPS = 10  # of conjugate gradients; far fewer where weights are nearly independent
-ENOUGH = 0.05  # residual, relative, at which these stop
-TINY = np.finfo(np.float64).tiny  # instead of a division by zero
+TOLERATED = 1.5  # predictive variances may be off by this factor
 
 
-class FactorisedSites:
-    r"""Messages from each label to each weight of its row, and the product of Gaussians they make.
+@dataclass(kw_only=True, eq=False, repr=False)
+class FactorisedPropagation(Propagation):
+    r"""Independent Gaussian weights of the probit model by expectation propagation.
 
-    The posterior is :math:`\prod_j N(w_j; \mu_j, \sigma_j^2)`. The cavity of a label lacks its own
-    message to each weight; mean and variance of the label's output are sums over the row.
+    The model is that of :class:`ExpectationPropagation`, and the posterior a product
+    :math:`\prod_j N(w_j; \mu_j, \sigma_j^2)`: a label sends a message to each weight of its row. A
+    pass costs as much as the data have entries that are not zero, and sparse input stays sparse. A
+    warning says where a check of a few outputs shows that a full covariance would make a
+    difference (not after a single pass). Several classes have one task each.
+
+    With ``max_iter=1`` it is a filter for streams: each row is visited once.
 
     Parameters
     ----------
-    space : Coordinates
-        The training points, as :func:`sparse_rows` gives them.
-    prior : GaussianPrior
-        With independent weights.
-    target, weight : ndarray of shape (n,)
-        Labels -1 and +1, and how many copies each counts for.
-    likelihood : ProbitLikelihood
-        How labels come from outputs.
+    noise : float, default=1.0
+        Standard deviation :math:`\beta` of the noise of outputs. 0 means hard labels, for classes
+        that can be separated. Only the ratio of prior and noise matters to predictions.
+    prior_scale : "auto", float or array-like of shape (n_features,), default="auto"
+        Standard deviation of the weights before any label is seen, of all or of each. "auto" is 1;
+        with ``decay``, the scale at which outputs of the first batch have the variance 1.
+    label_noise : float, default=0.0
+        Rate :math:`\epsilon` in [0, 0.5) at which labels are flipped, however clear the case. It
+        makes the classifier robust to gross errors; sites of labels that look flipped get a
+        negative precision.
+    damping : float or None, default=None
+        Share, in (0, 1], of each step that is taken. None is 1, and less if moves have not shrunk
+        in 20 sweeps.
+    tol : float, default=1e-6
+        The run ends when no site would change by more: :math:`|\Delta a_i| s_i` and
+        :math:`|\Delta b_i| s_i^2`, with :math:`s_i^2` the cavity's variance plus :math:`\beta^2`.
+    max_iter : int, default=200
+        Sweeps after which a run that has not converged ends, with a ``NotConvergedWarning``. 1 is a
+        single pass (assumed-density filtering), which does not warn.
+    prior_mean : array-like of shape (n_features,) or (n_tasks, n_features), optional
+        Mean :math:`m` of the weights before any label is seen; 0 by default.
+    intercept_scale : float, optional
+        Standard deviation of the intercept before any label is seen. By default that of all weights
+        if it is one number, else 1. Arrays may also cover the intercept, as their last entry.
+    decay : float in (0, 1] or "auto", default=1.0
+        How much of what is known of a weight is kept from one row to the next (see Notes); 1 never
+        forgets, and ``0.5 ** (1 / h)`` forgets half in h rows. "auto" learns at six rates side by
+        side, weights them by their evidence, and recalibrates probabilities.
+
+    Notes
+    -----
+    ``partial_fit`` takes the posterior of all earlier batches as prior of the next one. With
+    ``max_iter=1`` memory does not grow, and ``posterior_`` is updated in place. ``log_evidence_``
+    and ``left_out_error_`` are then those of predictions from all earlier rows.
+
+    With ``decay`` :math:`\lambda < 1` a weight :math:`N(\mu, \sigma^2)` with the prior
+    :math:`N(m, \tau^2)` becomes, before a visit g rows after its last one,
+
+    .. math:: N(w; \mu, \sigma^2)^k\, N(w; m, \tau^2)^{1 - k}, \qquad k = \lambda^{\min(g, 100)},
+
+    scaled to integral 1: it returns to the prior. Weights of common features forget by the clock,
+    and those of rare ones by visits. With several passes, or with sample weights, the weights of a
+    batch forget once, before it.
+
+    References
+    ----------
+    T. P. Minka, Expectation Propagation for Approximate Bayesian Inference, UAI 2001.
+
+    T. Graepel, J. Quinonero Candela, T. Borchert and R. Herbrich, Web-Scale Bayesian Click-Through
+    Rate Prediction for Sponsored Search Advertising in Microsoft's Bing Search Engine, ICML 2010.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import random_array
+    >>> from bayespoint import BayesPointClassifier
+    >>> from bayespoint.engines import FactorisedPropagation
+    >>> X = random_array((500, 1000), density=0.01, rng=np.random.default_rng(0)).tocsr()
+    >>> y = X @ np.sin(np.arange(1000)) > 0
+    >>> clf = BayesPointClassifier(kernel="linear", engine=FactorisedPropagation()).fit(X, y)
+    >>> clf.posterior_.mean.shape, bool(clf.score(X, y) > 0.9)
+    ((1001, 1), True)
     """
 
-    def __init__(
+    alias = "factorised-ep"
+    prior_covariance: ClassVar[None] = None  # of independent weights
+
+    decay: float | str = 1.0
+
+    def check(self) -> None:
+        """Raise a ValueError for a parameter that is not allowed."""
+        super().check()
+        check_number(self, "decay", low=0, high=1, closed="right", also=("auto",))
+
+    @property
+    def accepts_sparse(self) -> bool:
+        """Rows are always sparse here."""
+        return True
+
+    @property
+    def is_filter(self) -> bool:
+        """Whether each row is visited once."""
+        return self.max_iter == 1 and self.damping in (None, 1)
+
+    def run(
+        self, space: BasisSpace, targets: NDArray[np.int8], request: Request
+    ) -> tuple[GaussianPosterior | StreamPosterior, Run]:
+        """Find the messages of each task; see the base class."""
+        weight, start = request.sample_weight, request.start
+        if self.is_filter and (weight is None or (weight == 1).all()):
+            return run_filter(self, space, targets, request)
+        if forgets(self) or isinstance(start, StreamPosterior):
+            learn = partial(self._run_tasks, space, targets, replace(request, start=None))
+            return run_passes(self, space, targets, request, learn)
+        if isinstance(self.prior_scale, str):
+            return run_with_best_scale(self, space, targets, request)
+        before = independent_before(self, space, targets.shape[1], start)
+        self.check_range(space.largest, before)
+        return self._run_tasks(space, targets, request, before)
+
+    def _run_tasks(
         self,
-        space: Coordinates,
-        prior: GaussianPrior,
-        target: NDArray,
-        weight: NDArray,
-        likelihood: ProbitLikelihood,
-    ) -> None:
-        self.Z = space.rows()
-        self.y = target.astype(np.float64)
-        self.weight, self.likelihood, self.prior = weight, likelihood, prior
-        self.a, self.b = np.zeros(self.Z.nnz), np.zeros(self.Z.nnz)
-        self._removed = np.ones(len(target))  # copies of a site that its cavity lacks
-        self._change = np.inf
-        self.pull, self.precision = prior.pull.copy(), prior.root**-2.0
-        self.last = np.zeros((len(target), 2))
-        self._slices = Slices()
-        variance = (self.Z * self.Z) @ prior.root**2
-        self.radius = float(np.sqrt(variance.max(initial=0.0)))
+        space: BasisSpace,
+        targets: NDArray[np.int8],
+        request: Request,
+        before: Sequence[GaussianPrior],
+    ) -> tuple[GaussianPosterior, Run]:
+        """Several passes over all rows, given what was known before."""
+        n_points, n_tasks = targets.shape
+        rows, weight, ratios = sparse_rows(space), request.weights(n_points), np.ones(n_tasks)
 
-    def _rows(self, begin: int, end: int) -> tuple[NDArray, NDArray, NDArray]:
-        return self.Z.indptr[begin : end + 1], self.Z.indices, self.Z.data
+        def learn(task: int, progress: Progress) -> tuple[TaskResult, Ending]:
+            data = targets[:, task], weight, self.likelihood
+            sites = FactorisedSites(rows, before[task], *data)
+            sweeps = self.sweep(sites, progress, in_turn=True)
+            result = sites.result()
+            if self.max_iter > 1:
+                ratios[task] = sites.variance_ratio()
+            return result, self.ending(sweeps, result.training_error)
 
-    def sweep(self, share: float) -> float:
-        """Visit all sites, one after another; the largest move."""
-        if np.isinf(self._visit_all(share)):  # no cavity: lack no more copies than are there
-            self._removed = np.minimum(self.weight, 1.0)
-        return self._change
-
-    def _visit_all(self, share: float) -> float:
-        """Visit all points; the largest move. A LinAlgError says that no posterior is left."""
-        before = self.a.copy(), self.b.copy()
-        self._change = 0.0
-        for begin, end in self._slices.of(len(self.y)):
-            moved = self._visit(begin, end, share)
-            self._change = float(np.maximum(self._change, moved))  # NaN stays NaN
-        sound = (self.precision * self.prior.root**2 < 1 / COLLAPSED).all()
-        if np.isnan(self._change) or not sound:
-            self.a, self.b = before
-            raise LinAlgError("the posterior has collapsed")
-        return self._change
-
-    def _visit(self, begin: int, end: int, share: float) -> float:
-        """Visit some points; the largest move."""
-        own = slice(begin, end)
-        return _core.ep.sweep_rows(
-            self._rows(begin, end), self.y[own], self.weight[own], self._removed[own],
-            self.a, self.b, self.pull, self.precision, self.last[own], self.likelihood.constants,
-            share,
-        )  # fmt: skip
-
-    def moves_left(self, tol: float) -> float:
-        """The largest move of the last sweep: sums of messages need no computing afresh."""
-        return self._change
-
-    def start_from(self, other: FactorisedSites) -> None:
-        """Take over the messages of the same rows, if they leave a posterior."""
-        self.a, self.b, self.last = other.a, other.b, other.last
-        self._add_up()
-        if not (self.precision * self.prior.root**2 > START).all():
-            self.a, self.b, self.last = (np.zeros_like(one) for one in (self.a, self.b, self.last))
-            self._add_up()
-
-    def totals(self) -> NDArray[np.float64]:
-        """Shifts and rates of all messages to each weight, (2, d), computed anew."""
-        weight = np.repeat(self.weight, np.diff(self.Z.indptr))
-        d = len(self.prior.mean)
-        return np.stack([np.bincount(self.Z.indices, weight * m, d) for m in (self.a, self.b)])
-
-    def _add_up(self) -> NDArray[np.float64]:
-        """Compute the posterior from the prior and all messages, whose totals are returned."""
-        shift, rate = totals = self.totals()
-        self.pull, self.precision = self.prior.pull + shift, self.prior.root**-2.0 + rate
-        return totals
-
-    def constants(self) -> tuple[NDArray, NDArray]:
-        """Left-out probabilities, and logarithms of the sites' constants, after all sweeps."""
-        left_out, constant, *_ = self._summary
-        return left_out, constant
-
-    def result(self) -> TaskResult:
-        """The posterior, from sums of messages computed anew, its evidence and its cavities."""
-        prior = self.prior
-        shift, rate = self._add_up()
-        left_out, constant, *_ = self._summary
-        move = (shift - rate * prior.mean) / self.precision
-        mean = prior.mean + move
-        log_det = -2 * np.log(prior.root).sum() - np.log(self.precision).sum()
-        square = move @ prior.pull + mean @ shift
-        outputs = self.Z @ mean
-        return TaskResult(
-            mean,
-            self.precision**-0.5,
-            log_evidence(self.weight @ constant, log_det, square),
-            left_out,
-            float((self.y * outputs <= 0).mean()),
-        )
-
-    def variance_ratio(self) -> float:
-        """Predictive variance over that of a full covariance, the one furthest from 1.
-
-        The full posterior of the same Gaussian sites, one for each output, is asked at a few
-        training points: a linear system each, solved roughly by conjugate gradients. (Its mean is
-        the same: converged, both solve the same equation.)
-        """
-        *_, b = self._summary
-        rate = self.weight * np.maximum(b, 0.0)
-        _, noise, _ = self.likelihood.constants
-        which = np.linspace(0, len(self.y) - 1, min(PROBES, len(self.y))).astype(np.intp)
-        probes = self.Z[which].toarray()
-        diagonal = self.prior.root**-2.0
-
-        def hold(w: NDArray) -> NDArray:
-            return diagonal[:, None] * w + self.Z.T @ (rate[:, None] * (self.Z @ w))
-
-        inverse = 1 / (diagonal + (self.Z * self.Z).T @ rate)
-        solved = solve(hold, inverse[:, None], probes.T)
-        exact = np.maximum(np.einsum("pd,dp->p", probes, solved), 0) + noise
-        found = np.square(probes) @ (1 / self.precision) + noise
-        known = found > 0  # points without features and noise have no output to compare
-        ratio = np.append(found[known] / np.maximum(exact[known], TINY), 1.0)
-        return float(ratio[np.abs(np.log(ratio)).argmax()])
-
-    @cached_property
-    def _summary(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-        """Left-out probabilities, constants, and a, b of each output, when all sweeps are done."""
-        parts = [
-            _core.ep.summary_rows(
-                self._rows(begin, end), self.y[begin:end], self._removed[begin:end],
-                self.a, self.b, self.pull, self.precision, self.likelihood.constants,
-            )
-            for begin, end in self._slices.of(len(self.y))
-        ]  # fmt: skip
-        left_out, constant, a, b = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return left_out, constant, a, b
+        posterior, run = self.learn_tasks(learn, n_tasks, request, 0)
+        return posterior, replace(run, warnings=[*run.warnings, *independence_warnings(ratios)])
 
 
-def sparse_rows(space: Coordinates) -> Coordinates:
-    """The same points as CSR rows in canonical form."""
-    rows = sparse.csr_array(space.rows())
-    if not rows.has_canonical_format:
-        rows = rows.copy()  # the user's array stays as it is
-        rows.sum_duplicates()
-    return Coordinates(rows)
-
-
-def solve(hold: Callable[[NDArray], NDArray], scale: NDArray, right: NDArray) -> NDArray:
-    """Solve hold(x) = right for each column, roughly, by conjugate gradients.
-
-    ``scale`` is about the inverse of the diagonal of ``hold``.
-    """
-    x, residual = np.zeros_like(right), right.copy()
-    step = scale * residual
-    size = (residual * step).sum(axis=0)
-    first = np.maximum(size, TINY)
-    for _ in range(STEPS):
-        if (size <= ENOUGH**2 * first).all():
-            break
-        image = hold(step)
-        length = size / np.maximum((step * image).sum(axis=0), TINY)
-        x += length * step
-        residual -= length * image
-        before, size = size, (scale * residual**2).sum(axis=0)
-        step = scale * residual + (size / np.maximum(before, TINY)) * step
-    return x
+def independence_warnings(ratios: NDArray[np.float64]) -> list[Warning]:
+    """A warning if a full covariance would give other predictions, from all tasks' ratios."""
+    off = np.abs(np.log(ratios))
+    n_off = int((off > np.log(TOLERATED)).sum())
+    if not n_off:
+        return []
+    worst = int(off.argmax())
+    return [FactorisedWarning(worst, n_off - 1, float(ratios[worst]))]

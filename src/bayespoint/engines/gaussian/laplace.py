@@ -136,7 +136,7 @@ class LaplaceApproximation(Engine):
         if request.coding == "joint":
             return self._run_jointly(space, targets, request)
         n_points, n_tasks = targets.shape
-        before = known_before(self, space, n_tasks, request.start, type(self.likelihood))
+        before = known_before(self, space, n_tasks, request.start)
         self.check_range(space.largest, before)
         weight = request.weights(n_points)
         in_span = spans(space, before)

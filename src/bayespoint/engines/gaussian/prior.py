@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky
 
-from bayespoint.likelihoods import Likelihood
 from bayespoint.spaces import BasisSpace, Coordinates
 from bayespoint.tools.validation import check_number, parameter_error
 
@@ -167,34 +166,22 @@ def priors(engine: Any, space: BasisSpace, n_tasks: int) -> list[GaussianPrior]:
     return [GaussianPrior(mean, root) for mean in means]
 
 
-def known_before(
-    engine: Any, space: BasisSpace, n_tasks: int, start: Any, kind: type[Likelihood]
-) -> list[GaussianPrior]:
-    """What is known of each task: the posterior of all earlier batches, or else the prior."""
+def known_before(engine: Any, space: BasisSpace, n_tasks: int, start: Any) -> list[GaussianPrior]:
+    """What is known of each task: the posterior of all earlier batches, or else the prior.
+
+    The posterior must be Gaussian and of the same likelihood.
+    """
     if start is None:
         return priors(engine, space, n_tasks)
-    return as_priors(engine, start, kind, space)
-
-
-def as_priors(
-    engine: Any, posterior: Any, kind: type[Likelihood], space: BasisSpace
-) -> list[GaussianPrior]:
-    """Each task's posterior, which must be Gaussian and of the same likelihood, as priors."""
-    if not (posterior.is_gaussian and isinstance(posterior.likelihood, kind)):
+    kind = type(engine.likelihood)
+    if not (start.is_gaussian and isinstance(start.likelihood, kind)):
         raise ValueError(
             f"{type(engine).__name__} can go on from a GaussianPosterior with a {kind.__name__} "
             f"only: other models have other weights. The last fit left a "
-            f"{type(posterior).__name__} with a {type(posterior.likelihood).__name__}: fit anew."
+            f"{type(start).__name__} with a {type(start.likelihood).__name__}: fit anew."
         )
-    check_same_weights(posterior, space)
-    if getattr(engine, "covariance", "full") == "diagonal" and not posterior.is_diagonal:
-        raise ValueError(
-            "covariance='diagonal' cannot go on from a posterior with a full covariance: fit anew."
-        )
-    return [
-        GaussianPrior(mean, root)
-        for mean, root in zip(posterior.mean.T, posterior.factor, strict=True)
-    ]
+    check_same_weights(start, space)
+    return [GaussianPrior(*both) for both in zip(start.mean.T, start.factor, strict=True)]
 
 
 def check_same_weights(posterior: Any, space: BasisSpace) -> None:

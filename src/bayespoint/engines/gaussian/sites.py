@@ -145,10 +145,6 @@ class Sites:
             Messages(self.shift, self.rate),
         )
 
-    def variance_ratio(self) -> float:
-        """Predictive variance over that of a full covariance, which this one is."""
-        return 1.0
-
     def _in_turn(self, share: float) -> float:
         """Let one site after another change; the largest move."""
         self._before = self.a.copy(), self.b.copy()

@@ -19,16 +19,16 @@ from scipy.special import log_softmax, logsumexp
 from bayespoint import _core
 from bayespoint._core.calls import Slices, interrupts_later
 from bayespoint.engines.base import Request, Run
-from bayespoint.engines.gaussian.factorised import sparse_rows
+from bayespoint.engines.gaussian.factorised_sites import sparse_rows
 from bayespoint.engines.gaussian.prior import (
     LARGE,
     GaussianPrior,
-    as_priors,
     check_same_weights,
+    known_before,
     priors,
 )
 from bayespoint.engines.gaussian.prior_scale import with_scale
-from bayespoint.likelihoods import ProbitLikelihood
+from bayespoint.engines.gaussian.sweeps import SINGLE_PASS
 from bayespoint.posteriors import StreamPosterior
 from bayespoint.posteriors.stream import MEAN, PRIOR, STEEPEST, VARIANCE, VISITED
 from bayespoint.spaces import BasisSpace, Coordinates
@@ -46,15 +46,6 @@ IN_PLACE = 200_000  # visits of rows, some tens of milliseconds, during which in
 def forgets(engine: Any) -> bool:
     """Whether an engine's weights forget."""
     return isinstance(engine.decay, str) or engine.decay < 1
-
-
-def is_filter(engine: Any) -> bool:
-    """Whether an engine visits each point once, for each class by itself."""
-    return (
-        getattr(engine, "covariance", "full") == "diagonal"
-        and engine.max_iter == 1
-        and engine.damping in (None, 1)
-    )
 
 
 def safe_entry(posterior: StreamPosterior) -> float:
@@ -79,7 +70,7 @@ def run_filter(
     with request.monitor.running(1, "sweeps"):
         posterior = learn_rows(engine, posterior, rows, 0.0, targets)
         request.monitor.update(1)
-    return posterior, Run("sweeps", 1, "a single pass, as asked")
+    return posterior, Run("sweeps", 1, SINGLE_PASS)
 
 
 def run_passes(
@@ -128,7 +119,7 @@ def begin_stream(
     if isinstance(engine.prior_scale, str):
         engine = with_scale(engine, unit_scale(engine, rows))
     prior = priors(engine, space, n_tasks)
-    before = prior if start is None else as_priors(engine, start, ProbitLikelihood, space)
+    before = prior if start is None else independent_before(engine, space, n_tasks, start)
     records = np.zeros((n_rates, n_tasks, space.n_coordinates, 4))
     for t, (first, now) in enumerate(zip(prior, before, strict=True)):
         records[:, t, :, PRIOR], records[:, t, :, VARIANCE] = first.root**-2.0, now.root**2
@@ -144,6 +135,19 @@ def begin_stream(
     )
     check_numbers(engine, space, posterior)
     return posterior
+
+
+def independent_before(
+    engine: Any, space: BasisSpace, n_tasks: int, start: Any
+) -> list[GaussianPrior]:
+    """What is known of independent weights of each task before a batch."""
+    before = known_before(engine, space, n_tasks, start)
+    if any(prior.root.ndim == 2 for prior in before):
+        raise ValueError(
+            f"{type(engine).__name__} treats weights as independent, and cannot go on from a "
+            "posterior with a full covariance: fit anew."
+        )
+    return before
 
 
 def unit_scale(engine: Any, rows: Any) -> float:
@@ -201,7 +205,7 @@ def learn_rows(
 
     Parameters
     ----------
-    engine : ExpectationPropagation
+    engine : FactorisedPropagation
         Its forgetting; the noise is that of the posterior.
     posterior : StreamPosterior
         What is known.

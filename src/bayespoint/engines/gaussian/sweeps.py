@@ -1,4 +1,4 @@
-"""Sweeps over sites until no site would move: one loop and one rule to stop.
+"""Sweeps over sites until no site would move: one loop, one rule to stop, and what engines share.
 
 Sites may be those of one task or of all classes together, with a full covariance or independent
 weights, in memory or in blocks that are read again in every round.
@@ -7,25 +7,41 @@ weights, in memory or in blocks that are read again in every round.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError
 
-from bayespoint.engines.gaussian.tasks import ACTIVE, EXHAUSTED, STOPPED, TaskResult
-from bayespoint.exceptions import FactorisedWarning
+from bayespoint.engines.base import Engine, Progress, Request, Run
+from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior
+from bayespoint.engines.gaussian.tasks import (
+    ACTIVE,
+    EXHAUSTED,
+    STOPPED,
+    Ending,
+    learn_tasks,
+)
+from bayespoint.likelihoods import ProbitLikelihood, make_likelihood
+from bayespoint.posteriors import GaussianPosterior
+from bayespoint.spaces import ProcessSpace
+from bayespoint.tools.validation import check_number
 
 COLLAPSE = "the posterior collapsed"
+SINGLE_PASS = "a single pass, as asked"
 ROUNDING = 1e-10  # moves below this are rounding errors
 PATIENCE = 20  # sweeps after which moves should be smaller, where sites change one after another
 HESITANT = 0.1  # smallest share of a step that is tried
-TOLERATED = 1.5  # predictive variances may be off by this factor
+# Noise, as a share of the outputs before any label, that is enough for any labels: 1e-5 converged
+# in 300 of 300 cases (15 data sets, 10 kernels), and a third in 420 of 420 with flipped labels.
+SOFT, FLIPS = 1e-4, 1 / 3
 
 
 class Sweeping(Protocol):
     """Sites that sweeps bring to where they should be."""
+
+    radius: float  # standard deviation of the outputs before any label is seen, the largest
 
     def sweep(self, share: float) -> float:
         """Let sites go this share of the way to where they should be; the largest whole move.
@@ -35,18 +51,6 @@ class Sweeping(Protocol):
 
     def moves_left(self, tol: float) -> float:
         """The largest move that the next sweep would make; exact, if it is not above ``tol``."""
-
-
-class SiteKeeper(Sweeping, Protocol):
-    """The sites of one task, and the posterior that they make with the prior."""
-
-    radius: float  # standard deviation of the outputs before any label is seen, the largest
-
-    def result(self) -> TaskResult:
-        """The posterior, its evidence and its cavities."""
-
-    def variance_ratio(self) -> float:
-        """Predictive variance over that of a full covariance, the one furthest from 1."""
 
 
 @dataclass
@@ -130,7 +134,7 @@ def iterate(
 
     Parameters
     ----------
-    engine : ExpectationPropagation
+    engine : Propagation
         Its ``tol`` and ``max_iter``.
     tasks : sequence of Sweeps
         What goes on side by side.
@@ -152,11 +156,81 @@ def iterate(
         keep()
 
 
-def independence_warnings(ratios: NDArray[np.float64]) -> list[Warning]:
-    """A warning if a full covariance would give other predictions, from all tasks' ratios."""
-    off = np.abs(np.log(ratios))
-    n_off = int((off > np.log(TOLERATED)).sum())
-    if not n_off:
-        return []
-    worst = int(off.argmax())
-    return [FactorisedWarning(worst, n_off - 1, float(ratios[worst]))]
+@dataclass(kw_only=True, eq=False, repr=False)
+class Propagation(Engine):
+    """What engines of expectation propagation share: the probit model, its prior, and sweeps."""
+
+    space = ProcessSpace
+    can_update = True
+    link = "probit"  # of its likelihoods
+
+    noise: float = 1.0
+    prior_scale: float | ArrayLike | str = "auto"
+    label_noise: float = 0.0
+    damping: float | None = None
+    tol: float = 1e-6
+    max_iter: int = 200
+    prior_mean: ArrayLike | None = None
+    intercept_scale: float | None = None
+
+    @property
+    def likelihood(self) -> ProbitLikelihood:
+        """How labels of one task come from its outputs."""
+        return make_likelihood(self.link, "binary", noise=self.noise, label_noise=self.label_noise)
+
+    def check(self) -> None:
+        """Raise a ValueError for a parameter that is not allowed."""
+        check_number(self, "noise", low=0)
+        check_number(self, "label_noise", low=0, high=0.5)
+        check_number(self, "damping", low=0, high=1, closed="right", also=(None,))
+        check_number(self, "tol", low=0, closed="neither")
+        check_number(self, "max_iter", low=1, integer=True)
+        check_prior(self)
+
+    def check_range(self, feature: float, before: list[GaussianPrior]) -> None:
+        """Refuse numbers whose squares overflow; ``feature`` is the largest coordinate."""
+        scale = max(float(np.abs(prior.root).max()) for prior in before)
+        mean = max(float(np.abs(prior.mean).max(initial=0.0)) for prior in before)
+        narrow = min(float(prior.scales.min(initial=1.0)) for prior in before)
+        if max(self.noise, feature, (mean + scale) * max(feature, 1), mean / narrow) > LARGE:
+            raise ValueError(
+                f"{type(self).__name__} works with squares, which overflow for "
+                f"noise={self.noise:g}, prior scales from {narrow:g} to {scale:g}, prior means up "
+                f"to {mean:g} and features up to {feature:g}. Scale the features, and take noise "
+                f"and prior nearer to 1."
+            )
+
+    def learn_tasks(
+        self, learn: Callable, n_tasks: int, request: Request, size: int
+    ) -> tuple[GaussianPosterior, Run]:
+        """Learn all tasks side by side; see :func:`learn_tasks`."""
+        given = self, learn, n_tasks, "sweeps", self.likelihood, request, size
+        posterior, run = learn_tasks(*given)
+        return posterior, run if self.max_iter > 1 else replace(run, summary=SINGLE_PASS)
+
+    def sweep(self, sites: Sweeping, progress: Progress, *, in_turn: bool) -> Sweeps:
+        """Sweep over the sites of one task, or of all classes together, until they are at rest."""
+        sweeps = Sweeps.of(self, sites, in_turn=in_turn)
+        iterate(self, [sweeps], progress.advance)
+        return sweeps
+
+    def ending(self, sweeps: Sweeps, training_error: float) -> Ending:
+        """How the sweeps of a task ended, and what to do if they did not converge."""
+        remedy = self._remedy(sweeps.reason, training_error, sweeps.sites.radius)
+        return Ending(sweeps.changes, sweeps.reason, remedy)
+
+    def _remedy(self, reason: str, training_error: float, radius: float) -> str:
+        """What to do about a task that did not converge, whose outputs have the scale radius."""
+        if self.label_noise > 0 and self.noise < FLIPS * radius:
+            return (
+                f"set noise to {FLIPS * radius:.2g} or more, or prior_scale as many times smaller: "
+                f"label_noise allows several explanations of the labels where outputs vary more"
+            )
+        if training_error > 0 and self.noise < SOFT * radius:
+            return (
+                f"set noise to {SOFT * radius:.2g} or more, these classes cannot be separated "
+                f"without mistakes"
+            )
+        if reason == COLLAPSE:
+            return "set a larger noise, or a smaller prior_scale"
+        return "raise max_iter, set damping=0.5, or set a larger noise"

@@ -1,0 +1,387 @@
+"""Sets of labels that contain the true one with a given probability: conformal prediction.
+
+V. Vovk, A. Gammerman and G. Shafer, Algorithmic Learning in a Random World, Springer 2005.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayespoint.classifier.model import Model
+from bayespoint.classifier.parameters import Parameters
+from bayespoint.classifier.problem import Problem
+from bayespoint.engines.gaussian.one_more import BATCH, WORK, OneMore
+from bayespoint.likelihoods import ProbitLikelihood
+from bayespoint.posteriors import GaussianPosterior, MixturePosterior
+from bayespoint.spaces.scaling import Scaling
+from bayespoint.tools.arrays import to_host
+from bayespoint.tools.checks import check_array, column_or_1d
+
+ROUNDING = 1e-9  # of p-values, relative
+TIE = 1e-5  # probabilities that differ by less are ties, which count against a label's exclusion
+
+Pair = tuple[Any, Any]
+
+
+@dataclass(frozen=True)
+class LabelSets:
+    """For each row the labels that cannot be ruled out.
+
+    Attributes
+    ----------
+    contains : ndarray of bool, shape (n, n_classes)
+        Whether the set of a row contains each class.
+    p_values : ndarray of shape (n, n_classes)
+        Share of all rows, the new one with this label included, whose label is no more probable.
+    classes : ndarray of shape (n_classes,)
+        The labels, sorted.
+    coverage : float
+        The probability that a set contains the true label, at least.
+    method : {"full", "held_out", "left_out"}
+        Where the scores come from that new rows are compared with: the training rows together with
+        the new row, held-out rows, or leave-one-out predictions of the training rows.
+    is_exact : bool
+        Whether the coverage is guaranteed for exchangeable rows, whatever their distribution.
+    basis : str
+        What the guarantee rests on, or why it is approximate.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from bayespoint import BayesPointClassifier
+    >>> from bayespoint.reject import label_sets
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = BayesPointClassifier(kernel="linear", standardize=True).fit(X[:200], y[:200])
+    >>> sets = label_sets(clf, X[200:204], coverage=0.95)
+    >>> sets.method, sets.is_exact
+    ('full', True)
+    >>> [labels.tolist() for labels in sets.labels]
+    [[1], [0], [0], [1]]
+    """
+
+    contains: NDArray[np.bool_]
+    p_values: NDArray[np.float64]
+    classes: NDArray
+    coverage: float
+    method: str
+    is_exact: bool
+    basis: str
+
+    @property
+    def labels(self) -> list[NDArray]:
+        """The labels of each set."""
+        return [self.classes[row] for row in self.contains]
+
+    @property
+    def sizes(self) -> NDArray[np.intp]:
+        """The number of labels of each set."""
+        return self.contains.sum(axis=1)
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """Rows that a model was trained on, for full conformal sets; model files do not have them.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n, n_features)
+        As the model's space takes them, that is, scaled.
+    codes : ndarray of shape (n,)
+        Index of the class of each row.
+    learned : tuple of str
+        What of the model, besides the posterior, depends on these rows.
+    """
+
+    points: NDArray
+    codes: NDArray[np.intp]
+    learned: tuple[str, ...] = ()
+
+
+def predict_set(
+    model: Model,
+    X: Any,
+    coverage: float = 0.9,
+    per_class: bool = False,
+    *,
+    calibration: Pair | None = None,
+    groups: Pair | None = None,
+) -> NDArray[np.bool_]:
+    """Predict for each row the set of labels that cannot be ruled out.
+
+    The true label is in the set with at least the given probability, for any distribution of the
+    rows. :func:`bayespoint.reject.label_sets` returns the same sets, with p-values and with what
+    the guarantee rests on.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        New points.
+    coverage : float in (0, 1), default=0.9
+        Probability that a set contains the true label, at least.
+    per_class : bool, default=False
+        Whether it holds for the rows of each class, instead of for all rows together.
+    calibration : tuple (X, y), optional
+        Rows that the classifier was not trained on, to compare new rows with. By default these are
+        the training rows.
+    groups : tuple (ArrayLike, ArrayLike), optional
+        The groups of the training rows, or of the calibration rows, and those of X: the coverage
+        then holds in each group.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_samples, n_classes)
+        Whether each set contains each class, in the order of ``classes_``.
+    """
+    return label_sets(model, X, coverage, per_class, calibration, groups).contains
+
+
+def label_sets(
+    model: Model,
+    X: Any,
+    coverage: float = 0.9,
+    per_class: bool = False,
+    calibration: Pair | None = None,
+    groups: Pair | None = None,
+) -> LabelSets:
+    """The sets of new rows X of a model; see :func:`predict_set`."""
+    check_coverage(coverage)
+    training, method, exact = training_rows(model), "left_out", False
+    if calibration is not None:
+        method, exact = "held_out", True
+        basis = "the held-out rows, which the classifier has not seen"
+        codes, scores = held_out_scores(model, *calibration)
+    elif training is not None:
+        method, exact, codes = "full", not training.learned, training.codes
+        basis = "all rows alike, the new one included"
+        if training.learned:
+            basis = f"all rows, but {' and '.join(training.learned)} depend on the training rows"
+    else:
+        codes, scores = stored_scores(model)
+        basis = "leave-one-out predictions, each made with one row less than those of new rows"
+    cells = Cells(codes, model.classes, coverage, per_class, groups)
+    if method == "full" and training is not None:
+        points = X if hasattr(X, "shape") else np.concatenate([to_host(part) for part in X])
+        cells.check_new(len(points))
+        p_values = full_p_values(model, training, points, cells)
+    else:
+        p_values = split_p_values(scores, model.predict_proba(X), cells)
+    contains = p_values > (1 - coverage) * (1 + ROUNDING)
+    return LabelSets(contains, p_values, model.classes, coverage, method, exact, basis)
+
+
+def left_out_sets(
+    model: Model, probabilities: NDArray, coverage: float
+) -> NDArray[np.bool_] | None:
+    """Sets from leave-one-out scores, for rows of known probabilities; None without scores."""
+    if model.fact("label_scores") is None:
+        return None
+    codes, scores = stored_scores(model)
+    cells = Cells(codes, model.classes, coverage, per_class=False)
+    return split_p_values(scores, probabilities, cells) > (1 - coverage) * (1 + ROUNDING)
+
+
+def check_coverage(coverage: Any) -> None:
+    """Raise an error unless it is a probability."""
+    if not (isinstance(coverage, (float, np.floating)) and 0 < coverage < 1):
+        raise ValueError(f"coverage must be a float in the range (0, 1). Got {coverage!r} instead.")
+
+
+def split_p_values(scores: NDArray, own: NDArray, cells: Cells) -> NDArray[np.float64]:
+    """The p-values of all labels of new rows, from scores of rows that do not change."""
+    cells.check_new(len(own))
+    columns = enumerate(own.T)
+    return np.stack([cells.p_values(y, scores[None], column) for y, column in columns], axis=1)
+
+
+class Cells:
+    """Which rows a new row of some label is compared with: all, or those of its class or group."""
+
+    def __init__(
+        self, codes: NDArray, classes: NDArray, coverage: float, per_class: bool, groups: Any = None
+    ) -> None:
+        self.codes = codes
+        self._per_class = per_class
+        self._of_rows: Any = None
+        self._of_new: Any = None
+        if groups is not None:
+            self._of_rows, self._of_new = (column_or_1d(of) for of in groups)
+            if len(self._of_rows) != len(codes):
+                raise ValueError(
+                    f"There are {len(codes)} rows to compare with, and {len(self._of_rows)} "
+                    "groups of them. groups is a pair: those of the training rows, or of the "
+                    "calibration rows, and those of X. A model that was loaded from a file needs "
+                    "calibration rows."
+                )
+        needed = int(np.ceil((1 - ROUNDING) / (1 - coverage))) - 1
+        names = [f" of class {label}" for label in classes.tolist()] if per_class else [""]
+        for y, name in enumerate(names):
+            for group in [None] if groups is None else np.unique(self._of_new).tolist():
+                n = int(self._members(y, group).sum())
+                if n < needed:
+                    where = name if group is None else f"{name} in group {group!r}"
+                    raise ValueError(
+                        f"coverage={coverage:g} needs at least {needed} rows{where} to compare "
+                        f"with: from fewer, no label could be ruled out. Got {n}. Lower the "
+                        "coverage, or use more rows."
+                    )
+
+    def check_new(self, n_new: int) -> None:
+        """Raise an error unless there is a group for each new row."""
+        if self._of_new is not None and len(self._of_new) != n_new:
+            raise ValueError(f"X has {n_new} rows, and groups has {len(self._of_new)} for them.")
+
+    def p_values(
+        self, y: int, rows: NDArray, new: NDArray, part: slice = slice(None)
+    ) -> NDArray[np.float64]:
+        """The p-values of a label of some new rows.
+
+        ``rows`` are the probabilities of the labels of all rows to compare with, one or more lines;
+        ``new`` are those of this label of the new rows.
+        """
+        is_lower = rows <= new[:, None] + TIE
+        if self._of_new is None:
+            own = np.broadcast_to(self._members(y, None), (1, len(self.codes)))
+        else:
+            own = np.stack([self._members(y, group) for group in self._of_new[part].tolist()])
+        return (1 + (is_lower & own).sum(axis=1)) / (1 + own.sum(axis=1))
+
+    def _members(self, y: int, group: Any) -> NDArray[np.bool_]:
+        own = self.codes == y if self._per_class else np.ones(len(self.codes), dtype=bool)
+        return own if group is None else own & (self._of_rows == group)
+
+
+def full_p_values(
+    model: Model, training: TrainingRows, X: NDArray, cells: Cells
+) -> NDArray[np.float64]:
+    """The p-values of all labels of new rows, each of which joins the training rows."""
+    points = X if model.scaling is None else model.scaling.transform(X)
+    posterior: Any = model.posterior
+    members: list[tuple] = [(1.0, model.space, posterior, model.coding.at(1.0))]
+    if isinstance(posterior, MixturePosterior):
+        parts = (posterior.weights, model.space.spaces, posterior.members, posterior.codings)
+        members = list(zip(*parts, strict=True))
+    rescales = scaling_is_symmetric(model, training)
+    adding = []
+    for weight, space, member, coding in members:
+        Z, targets = space.transform(training.points), coding.encode(training.codes)
+        few = Z.shape[1] if rescales else 30
+        tasks = [OneMore(member, t, Z, targets[:, t], few) for t in range(coding.n_tasks)]
+        adding.append((weight, space, coding, tasks))
+    p_values = np.empty((len(points), len(model.classes)))
+    for begin in range(0, len(points), BATCH):
+        part = slice(begin, begin + BATCH)
+        own = np.zeros((len(model.classes), len(points[part]), len(training.codes) + 1))
+        for weight, space, coding, tasks in adding:
+            if rescales:
+                rows = [rescaled(space, training.points, point) for point in points[part]]
+                answers = [np.stack([task.refitted(one) for one in rows]) for task in tasks]
+            else:
+                new = space.transform(points[part])
+                answers = [task.answers(new) for task in tasks]
+            own += weight * probabilities(coding, np.stack(answers, axis=-1), training.codes)
+        for y, one in enumerate(own):
+            p_values[part, y] = cells.p_values(y, one[:, :-1], one[:, -1], part)
+    return p_values
+
+
+def probabilities(coding: Any, answers: NDArray, codes: NDArray) -> NDArray[np.float64]:
+    """Left-out probabilities of the labels of n + 1 rows, (n_classes, n_new, n + 1).
+
+    The first axis is the label of the new row. ``answers`` are those of all tasks, (n_new, 2,
+    n + 1, n_tasks).
+    """
+    n_new, _, n_rows, n_tasks = answers.shape
+    own = []
+    for y in range(len(coding.classes)):
+        signs = (coding.encode(np.array([y]))[0] > 0).astype(int)
+        log_p = answers[:, signs, :, np.arange(n_tasks)]  # (n_tasks, n_new, n + 1)
+        labels = np.tile(np.append(codes, y), n_new)
+        told = coding.left_out(np.moveaxis(log_p, 0, 2).reshape(-1, n_tasks), labels)
+        p = coding.probabilities(*told)[np.arange(len(labels)), labels]
+        own.append(p.reshape(n_new, n_rows))
+    return np.array(own)
+
+
+def rescaled(space: Any, points: NDArray, new: NDArray) -> NDArray:
+    """Coordinates of n + 1 rows, scaled alike."""
+    rows = np.vstack([points, new])
+    return space.transform(Scaling.of(rows).transform(rows))
+
+
+def scaling_is_symmetric(model: Model, training: TrainingRows) -> bool:
+    """Whether the scaling is computed again with each new row: where it takes little time."""
+    n, d = training.points.shape
+    is_linear = getattr(model.space, "is_linear", False)  # several kernels are not
+    return model.scaling is not None and is_linear and n * (d + 1) ** 2 <= WORK
+
+
+def held_out_scores(model: Model, X: Any, y: ArrayLike) -> tuple[NDArray, NDArray]:
+    """Codes of held-out rows, and the probabilities of their labels."""
+    labels = column_or_1d(y)
+    unknown = np.setdiff1d(labels, model.classes)
+    if len(unknown):
+        raise ValueError(f"The calibration rows have unknown labels: {unknown.tolist()[:6]}.")
+    codes = np.searchsorted(model.classes, labels)
+    p = model.predict_proba(check_array(X, dtype=np.float64, accept_sparse="csr"))
+    if len(p) != len(codes):
+        raise ValueError(f"The calibration rows are {len(p)}, and their labels {len(codes)}.")
+    return codes, p[np.arange(len(codes)), codes]
+
+
+def stored_scores(model: Model) -> tuple[NDArray, NDArray]:
+    """Codes of training rows, and the left-out probabilities of their labels."""
+    kept = model.fact("label_scores")
+    if kept is None:
+        raise ValueError(
+            "The model keeps no leave-one-out predictions, which sets of labels are compared with. "
+            "Pass calibration=(X, y), rows that it was not trained on."
+        )
+    return kept[:, 1].astype(np.intp), kept[:, 0].astype(np.float64)
+
+
+def training_rows(model: Model) -> TrainingRows | None:
+    """The training rows, if they are there and one more can be added to them."""
+    if model.training is None or model.coding.name == "joint" or not model.run.converged:
+        return None
+    parameters, problem = model.training
+    posterior: Any = model.posterior
+    is_mixture = isinstance(posterior, MixturePosterior)
+    is_plain = problem.weight is None and parameters.ridge == 0 and problem.device is None
+    if not is_plain or not all(map(suits, posterior.members if is_mixture else [posterior])):
+        return None
+    training = TrainingRows(problem.points, problem.codes)
+    return replace(training, learned=tuple(learned(model, parameters, problem, training)))
+
+
+def suits(posterior: Any) -> bool:
+    """Whether it is one of expectation propagation with noise, a full covariance and messages."""
+    if not isinstance(posterior, GaussianPosterior) or posterior.is_diagonal:
+        return False
+    law = posterior.likelihood
+    is_soft = isinstance(law, ProbitLikelihood) and law.noise > 0 and law.label_noise == 0
+    return posterior.messages is not None and bool(is_soft)
+
+
+def learned(
+    model: Model, parameters: Parameters, problem: Problem, training: TrainingRows
+) -> Sequence[str]:
+    """What of a model, besides its posterior, was learned from its training rows."""
+    if parameters.chooses(problem.engine) or parameters.mixture is not None:
+        return ["the kernels"]
+    found, is_linear = [], model.space.is_linear
+    if model.scaling is not None and not scaling_is_symmetric(model, training):
+        found.append("the scaling")
+    params = parameters.make_kernel().get_params().values()
+    if any(isinstance(value, str) and value != "features" for value in params):
+        found.append("the kernel")
+    if isinstance(problem.engine.prior_scale, str) and not is_linear:
+        found.append("the prior")
+    n_components = parameters.n_components
+    if not is_linear and isinstance(n_components, int) and n_components < len(problem.codes):
+        found.append("the basis")
+    return found

@@ -1,0 +1,112 @@
+"""Sets of labels with a guarantee, of classifiers alone or at the end of a pipeline."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from bayespoint.classifier import label_sets as of_model
+from bayespoint.classifier.label_sets import LabelSets
+from bayespoint.tools.arrays import to_numpy
+from bayespoint.tools.checks import new_points
+from bayespoint.tools.pipelines import split_pipeline
+
+
+def label_sets(
+    clf: Any,
+    X: Any,
+    *,
+    coverage: float = 0.9,
+    per_class: bool = False,
+    calibration: tuple[Any, ArrayLike] | None = None,
+    groups: tuple[ArrayLike, ArrayLike] | None = None,
+) -> LabelSets:
+    r"""Predict for each row the labels that cannot be ruled out, and say on what grounds.
+
+    A label y of a new row is ruled out if it would be among the least probable labels: with
+    :math:`s_i` the probability of the label of row i given all other rows,
+
+    .. math:: p(y) = \frac{1 + \#\{i \le n : s_i \le s_{n+1}\}}{n + 1} \le 1 - \text{coverage} .
+
+    If the n + 1 rows are exchangeable, and the scores treat them alike, the true label is ruled out
+    with probability 1 - coverage at most. Ties count as lower, which can only make sets larger.
+
+    * Full sets, by expectation propagation on at most 2 000 rows, without sample weights: the new
+      row joins the training rows with each label in turn, and the cavities give all n + 1 scores.
+      No rows are held out. Exact if nothing else depends on the training rows: the kernel with its
+      parameters and the prior scale are given (the default prior of a linear kernel is), and the
+      features are not standardized, or the kernel is linear: then the new row takes part in the
+      scaling. Otherwise approximate.
+    * Held-out sets, by any engine: ``calibration``. Exact.
+    * Leave-one-out sets, where neither is there: after other engines, with many rows, with a joint
+      posterior of several classes, and for a model that was pickled or loaded. The scores are the
+      leave-one-out or out-of-bag probabilities of the training rows. Approximate: a new row is
+      predicted from one row more.
+
+    Parameters
+    ----------
+    clf : BayesPointClassifier
+        A fitted classifier, alone or as the last step of a pipeline. (The steps before see only
+        the training rows: a scaler there makes full sets approximate.)
+    X : array-like of shape (n_samples, n_features)
+        New rows.
+    coverage : float in (0, 1), default=0.9
+        Probability that a set contains the true label, at least.
+    per_class : bool, default=False
+        Whether it holds for the rows of each class, instead of for all rows together.
+    calibration : tuple (X, y), optional
+        Rows that the classifier was not trained on.
+    groups : tuple of array-likes, optional
+        The groups of the training rows, or of the calibration rows, and those of X: the coverage
+        then holds in each group.
+
+    Returns
+    -------
+    LabelSets
+        The sets, p-values, and what the guarantee rests on.
+
+    See Also
+    --------
+    bayespoint.reject.SelectiveClassifier : Rejects rows with too large a risk.
+
+    References
+    ----------
+    V. Vovk, A. Gammerman and G. Shafer, Algorithmic Learning in a Random World, Springer 2005.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bayespoint import BayesPointClassifier
+    >>> from bayespoint.reject import label_sets
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = BayesPointClassifier(kernel="rbf", gamma=0.1, multi_class="one_vs_rest")
+    >>> clf = clf.set_params(engine__prior_scale=3.0).fit(X[::2], y[::2])
+    >>> sets = label_sets(clf, X[[71, 133, 1]], coverage=0.95)
+    >>> [labels.tolist() for labels in sets.labels]
+    [[1], [1, 2], [0]]
+    >>> sets.method, sets.is_exact
+    ('full', True)
+    """
+    check_is_fitted(clf)
+    parts = split_pipeline(clf)
+    classifier = parts.last
+    if not hasattr(classifier, "model_"):
+        raise TypeError(
+            "Sets of labels need a BayesPointClassifier, alone or as the last step of a pipeline. "
+            f"Got {classifier!r} instead."
+        )
+    if calibration is not None:
+        calibration = (np.asarray(parts.transform(calibration[0])), calibration[1])
+    model = classifier.model_
+    points = new_points(
+        classifier, to_numpy(parts.transform(X)), accepts_sparse=model.accepts_sparse
+    )
+    sets = of_model.label_sets(model, points, coverage, per_class, calibration, groups)
+    if parts.before is None or not sets.is_exact or sets.method != "full":
+        return sets
+    basis = "all rows, but the steps before the classifier depend on the training rows"
+    return replace(sets, is_exact=False, basis=basis)
