@@ -105,6 +105,7 @@ def test_help_shows_examples_and_exit_codes():
         shown = " ".join(invoke(name, "--help").stdout.split())
         assert f"Example: bayespoint {name}" in shown
         assert "Exit codes" in shown and "<bool>" not in shown
+        assert " ".join(invoke(name, "-h").stdout.split()) == shown
     assert invoke("--version").stdout == f"bayespoint {__version__}\n"
 
 

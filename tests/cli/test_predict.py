@@ -114,7 +114,7 @@ def test_unknown_categories_and_missing_values_are_told(trained, tmp_path):
         (["--out", "{folder}/new.csv"], 2, "would overwrite an input file"),
         (["--out", "{folder}/gone/a.csv"], 2, "there is no folder"),
         (["--keep", "custommer"], 2, "(--keep). Did you mean customer?"),
-        (["--model", "{folder}/gone.bpm"], 3, "gone.bpm: there is no such model file"),
+        (["--model", "{folder}/gone.bpm"], 3, "gone.bpm: no such file"),
         (["--model", "{folder}"], 3, "cannot read the model"),
         (["--model", "{folder}/new.csv"], 3, "it is not a bayespoint model file"),
         (["--model", "{folder}/bare.bpm"], 3, "was not written by bayespoint train"),

@@ -48,7 +48,8 @@ def load(name: str) -> Any:
     with errors_in_words():
         module = import_module(f"bayespoint.cli.commands.{function_name}")
     command: Any = typer.main.get_command(single(getattr(module, function_name)))
-    for one in [*command.params, command.get_help_option(command.context_class(command))]:
+    context = command.context_class(command, **command.context_settings)
+    for one in command.get_params(context):
         if getattr(one, "is_flag", False):
             one.metavar = ""  # --json, not --json <bool>
     return command

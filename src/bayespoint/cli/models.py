@@ -157,7 +157,7 @@ def read_model(path: Path, notes: Notes, needs_table: bool = True) -> Model:
             estimator, metadata = load(path), describe(path).metadata
         notes.warn(warned)
     except FileNotFoundError:
-        bad_data(f"{path}: there is no such model file")
+        bad_data(f"{path}: no such file")
     except OSError as error:
         bad_data(f"cannot read the model {path}: {error.strerror}")
     except ModelFileError as error:

@@ -54,6 +54,8 @@ def test_the_model_chooses_and_learns(session):
     go(session, 12)
     state = session.state("one")
     assert state["labels"] == 12 and state["open"] == 28
+    given = list(session.answers.labels().values())
+    assert state["counts"] == [(name, given.count(name)) for name in ("no", "yes")]
     assert state["error"]["n"] == 12
     assert state["error"]["low"] <= state["error"]["value"] <= state["error"]["high"]
     assert [point[0] for point in state["history"]] == list(range(5, 13))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
@@ -141,8 +142,10 @@ class Session:
             here = self._tab(tab)
             found, open_rows = self._advice, int(self._is_open().sum())
             labels = self.answers.labels()
+            counts = Counter(labels.values())
             return {
                 "labels": len(labels),
+                "counts": [(name, counts[name]) for name in self.classes if counts[name]],
                 "skipped": len(self.answers.skipped()),
                 "open": open_rows,
                 "error": found.error and {**found.error._asdict(), "n": found.n_labels},

@@ -31,7 +31,7 @@ async function ask(place, body) {
 function trouble(error) {
   const lost = error instanceof TypeError; // of fetch: nobody answers
   $("trouble").textContent = lost
-    ? "The server does not respond. Start bayespoint label again: all answers so far are saved."
+    ? "The server does not respond. Start bayespoint label again, and open the address that it prints: all answers so far are saved."
     : `Error: ${error.message}`;
   $("trouble").hidden = false;
 }
@@ -107,6 +107,7 @@ function showState(state) {
   }
   $("labels").textContent = state.labels;
   $("left").textContent = `${state.open} rows left` + (state.skipped ? `, ${state.skipped} skipped` : "");
+  $("counts").textContent = state.counts.map(([name, n]) => `${name} ${n}`).join(", ");
   const error = state.error;
   $("error").textContent = error ? percent(error.value) : "–";
   $("interval").textContent = error ? `${percent(error.low)} to ${percent(error.high)}, of ${error.n} labels` : "";
