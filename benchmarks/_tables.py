@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn import datasets
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
@@ -25,13 +26,24 @@ class Halves(NamedTuple):
     y_new: NDArray[np.int64]
 
 
-def load(name: str, folder: Path, most: int = 600, share: float = 0.5, seed: int = 0) -> Halves:
-    """A set of ``uci/`` or ``tables/``: a share of it, at most so many points, to train.
+def load(
+    name: str,
+    folder: Path,
+    most: int = 600,
+    share: float = 0.5,
+    seed: int = 0,
+    *,
+    scaled: bool = True,
+) -> Halves:
+    """A set of ``uci/``, ``tables/`` or scikit-learn: a share, at most so many points, to train.
 
-    Numbers are standardised, categories become 0 and 1, both with the training points alone. Test
-    points of a class that the training points lack are left out.
+    Categories become 0 and 1, and if features are to be ``scaled``, all are standardised, both with
+    the training points alone. Test points of a class that the training points lack are left out.
     """
-    if (folder / "uci" / f"{name}.csv").exists():
+    if name in ("digits", "iris", "wine", "breast_cancer"):
+        X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+        table = pd.DataFrame(X).rename(columns=str).assign(target=y)
+    elif (folder / "uci" / f"{name}.csv").exists():
         data = load_uci(name, folder)
         table = pd.DataFrame(data.X).rename(columns=str).assign(target=data.y)
     else:
@@ -50,7 +62,7 @@ def load(name: str, folder: Path, most: int = 600, share: float = 0.5, seed: int
         (SimpleImputer(strategy="median"), is_number),
         (make_pipeline(SimpleImputer(strategy="constant", fill_value="?"), encoder), is_category),
     )
-    scaler = make_pipeline(columns, StandardScaler()).fit(table[:half])
+    scaler = make_pipeline(columns, *[StandardScaler()] * scaled).fit(table[:half])
     new = table[half:].iloc[known]
     return Halves(
         scaler.transform(table[:half]), y, scaler.transform(new),

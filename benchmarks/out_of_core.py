@@ -28,7 +28,7 @@ from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
 from bayespoint.rows import from_npy
 from bayespoint.rows.base import rows_of_block
-from bayespoint.rows.design import PART
+from bayespoint.spaces.coordinates import PART
 from bayespoint.tools.threads import blas_threads
 
 ENGINES = {

@@ -26,6 +26,9 @@ CAPABILITIES: dict[str, Callable[[Engine], Any]] = {
     ),
     "`partial_fit`, with a linear kernel": lambda engine: engine.can_update,
     "`warm_start`": lambda engine: engine.can_extend,
+    "rows in blocks: [out of core](how-to/large-data.md), on [a cluster](how-to/dask.md)": (
+        lambda engine: engine.learns_blocks or engine.trains_elsewhere
+    ),
     "sparse rows": lambda engine: engine.for_sparse() is not None,
     "works on a GPU": lambda engine: engine.device_space is not None,
     "the result depends on the seed": lambda engine: engine.is_random,

@@ -164,7 +164,8 @@ def test_weights_that_leave_nothing_together():
 
 GAMMA = r"'auto', 'scale', 'features', an array or a float in the range \(0, inf\)"
 KERNEL_NAMES = (
-    r"a str among \{'auto', 'linear', 'poly', 'rbf', 'matern32', 'matern52', 'precomputed'\}, "
+    r"a str among \{'auto', 'linear', 'poly', 'rbf', 'matern32', 'matern52', 'exponential', "
+    r"'additive', 'precomputed'\}, "
     r"a kernel such as .*callable"
 )
 ENGINES = (

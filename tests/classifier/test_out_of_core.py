@@ -17,8 +17,9 @@ from bayespoint.engines import (
     GibbsSampler,
     LaplaceApproximation,
 )
+from bayespoint.engines.gaussian.blocks import rounds, rows, sites
 from bayespoint.exceptions import BlockError, NotConvergedWarning
-from bayespoint.rows import LocalExecutor, ep, from_arrays, from_batches, from_parquet, sweeps
+from bayespoint.rows import LocalExecutor, from_arrays, from_batches, from_parquet
 from bayespoint.rows.executor import executed_by, run_on_block
 from bayespoint.tools.monitor import Monitor, watch
 from bayespoint.tools.threads import thread_pool
@@ -171,7 +172,7 @@ def test_a_memory_map_that_is_too_large(tmp_path, monkeypatch):
     assert not inputs.is_out_of_core(Parameters.of(machine()), mapped)
     monkeypatch.setattr(inputs, "SMALL", 100)
     monkeypatch.setattr(inputs, "available_memory", lambda: 1000.0)
-    monkeypatch.setattr(out_of_core, "check_fits", lambda *_: None)
+    monkeypatch.setattr(rounds, "check_fits", lambda *_: None)
     assert not inputs.is_out_of_core(Parameters.of(machine()), X)  # it is in memory already
     assert not inputs.is_out_of_core(Parameters.of(machine(kernel="rbf")), mapped)
     inside, outside = machine().fit(X, y), machine().fit(mapped, y)
@@ -223,7 +224,10 @@ def test_rounds_that_are_too_few():
         ({"multi_class": "joint"}, "learns each class against the rest"),
         ({"ridge": 0.1}, "needs the default of 'ridge'"),
         ({"warm_start": True}, "needs the default of 'warm_start'"),
-        ({"engine": GibbsSampler()}, "needs engine='ep', 'factorised-ep', 'laplace' or"),
+        (
+            {"engine": GibbsSampler()},
+            "the engines .'ep', 'factorised-ep', 'laplace', 'perc",
+        ),
         ({"engine": FactorisedPropagation(decay=0.9)}, "decay=1.0"),
     ],
 )
@@ -300,7 +304,7 @@ def test_predictions_of_tables(tmp_path, recwarn):
 def test_memory_is_asked_for_before_the_rounds(monkeypatch):
     X, y = noisy(n=50)
     asked = []
-    monkeypatch.setattr(out_of_core, "check_fits", lambda n, *words: asked.append((n, words)))
+    monkeypatch.setattr(rounds, "check_fits", lambda n, *words: asked.append((n, words)))
     for engine in ENGINES:
         machine(engine).fit(from_arrays(X, y))
     full, laplace, diagonal = (n for n, _ in asked)
@@ -327,7 +331,7 @@ def test_many_points_need_no_sites(monkeypatch):
     with executed_by(executor):
         free.fit(blocks)
     assert executor.kept["sweep"][0] == [None] * 5
-    monkeypatch.setattr(ep, "MANY", 1001)
+    monkeypatch.setattr(sites, "MANY", 1001)
     kept = machine().fit(blocks)
     assert_equal_fits(kept, free)
     assert_equal_fits(machine().fit(X, y, weight), free)
@@ -348,7 +352,7 @@ def test_of_very_many_rows_some_are_left_out(engine, monkeypatch):
     X, y = noisy(n_classes=3)
     blocks = from_arrays(X, y, block_rows=177)
     whole = machine(engine).fit(blocks)
-    monkeypatch.setattr(sweeps, "MOST_LEFT_OUT", 250)
+    monkeypatch.setattr(rows, "MOST_LEFT_OUT", 250)
     executor, thinned = Recording(), machine(engine)
     with executed_by(executor):
         thinned.fit(blocks)

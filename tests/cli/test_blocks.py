@@ -7,7 +7,7 @@ from tests.helpers.running import ask_json, error_line, invoke, loans, succeed
 
 import bayespoint
 from bayespoint.cli.tables import blocks, reading
-from bayespoint.rows import ep
+from bayespoint.engines.gaussian.blocks.rounds import Rounds
 
 LINEAR = ["--kernel", "linear", "--param", "multi_class=one_vs_rest", "--param", "tol=1e-9"]
 
@@ -109,16 +109,16 @@ def test_resume_after_a_crash(tmp_path, monkeypatch):
     data = write(customers(), tmp_path / "data.csv")
     whole = train(tmp_path, "whole.bpm", data, *LINEAR, "--out-of-core")
     rounds = []
-    once_more = ep.Rounds.visit
+    once_more = Rounds.visit
 
     def crash(self, active):
         rounds.append(self.round)
-        self.fit.save(self.round, self.state(), now=True)
+        self.save(now=True)
         if len(rounds) == 4:
             raise KeyboardInterrupt
         once_more(self, active)
 
-    monkeypatch.setattr(ep.Rounds, "visit", crash)
+    monkeypatch.setattr(Rounds, "visit", crash)
     failed = ["train", data, "--target", "repaid", "--model", tmp_path / "m.bpm", *LINEAR]
     assert invoke(*failed, "--out-of-core").exit_code == 130
     assert (tmp_path / "m.bpm.checkpoint").exists()

@@ -10,8 +10,7 @@ import bayespoint
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation, FactorisedPropagation, LaplaceApproximation
 from bayespoint.engines.gaussian.joint.gaussians import WeightJoint, precisions
-from bayespoint.engines.gaussian.joint.prior import IndependentPrior
-from bayespoint.engines.gaussian.prior import GaussianPrior
+from bayespoint.engines.gaussian.prior import GaussianPrior, IndependentPrior
 from bayespoint.exceptions import KernelError
 from bayespoint.gpu import devices
 from bayespoint.kernels import RadialKernel

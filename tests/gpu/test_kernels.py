@@ -7,7 +7,9 @@ from bayespoint.gpu import kernels as on_device
 from bayespoint.gpu import source
 from bayespoint.gpu.rows import UNIT, DeviceRows
 from bayespoint.kernels import (
+    AdditiveKernel,
     ConstantKernel,
+    ExponentialKernel,
     MaternKernel,
     PolynomialKernel,
     RadialKernel,
@@ -24,6 +26,8 @@ KERNELS = {
     "rbf": RadialKernel(gamma="scale"),
     "rbf by feature": RadialKernel(gamma=[1.0, 2.0, 0.3, 0.1, 0.5]),
     "matern": MaternKernel(gamma=0.3),
+    "exponential": ExponentialKernel(gamma=0.3),
+    "ranks": ExponentialKernel(gamma=2.0, ranks=True) + AdditiveKernel(),
     "sum": RadialKernel(gamma=0.3) + 2 * PolynomialKernel(coef0=1.0) + ConstantKernel(),
     "linear sum": PolynomialKernel() + ConstantKernel(),
     "normalised sum": SumKernel([RadialKernel(), PolynomialKernel(degree=2)], normalize=True),

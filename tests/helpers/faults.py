@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 from distributed import wait
 
+from bayespoint.engines.gaussian.blocks.visits import sweep
 from bayespoint.rows.base import Blocks
 from bayespoint.rows.executor import Tree, run_on_block
-from bayespoint.rows.sweeps import sweep
 
 PYTHON = [sys.executable, "-m"]
 

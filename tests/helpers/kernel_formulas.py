@@ -2,10 +2,16 @@
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Matern
-from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
+from sklearn.metrics.pairwise import (
+    laplacian_kernel,
+    linear_kernel,
+    polynomial_kernel,
+    rbf_kernel,
+)
 
 from bayespoint.kernels import (
     ConstantKernel,
+    ExponentialKernel,
     FunctionKernel,
     MaternKernel,
     PolynomialKernel,
@@ -48,6 +54,10 @@ KERNELS = {
     "matern52": (
         {"kernel": "matern52", "gamma": 0.3},
         Matern(length_scale=0.6**-0.5, nu=2.5),
+    ),
+    "exponential": (
+        {"kernel": "exponential", "gamma": 0.3},
+        lambda A, B: laplacian_kernel(A, B, gamma=0.3),
     ),
     "function": (
         {"kernel": triangle},
@@ -108,6 +118,7 @@ SPACES = {
     "rbf": RadialKernel(gamma=0.5),
     "rbf normalised": RadialKernel(gamma=0.5, normalize=True),
     "matern": MaternKernel(gamma=0.5),
+    "exponential": ExponentialKernel(gamma=0.5),
     "sum": 2 * RadialKernel(gamma=0.5) + 0.5 * PolynomialKernel() + ConstantKernel(),
     "sum normalised": SumKernel(
         [RadialKernel(gamma=0.5), PolynomialKernel(degree=2)], weights=[3.0, 0.1], normalize=True

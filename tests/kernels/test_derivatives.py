@@ -7,6 +7,7 @@ from tests.helpers.kernel_formulas import triangle
 
 from bayespoint.kernels import (
     ConstantKernel,
+    ExponentialKernel,
     FunctionKernel,
     MaternKernel,
     PolynomialKernel,
@@ -23,6 +24,7 @@ KERNELS = {
     "rbf": RadialKernel(gamma=0.3),
     "matern32": MaternKernel(nu=1.5, gamma=0.3),
     "matern52": MaternKernel(nu=2.5, gamma=0.3),
+    "exponential": ExponentialKernel(gamma=0.3),
     "poly": CUBIC,
     "poly without a constant": PolynomialKernel(degree=2, gamma=0.7),
     "linear": PolynomialKernel(gamma=0.7, coef0=0.4),

@@ -114,7 +114,7 @@ def test_more_rounds_may_follow(tmp_path):
         ({"engine": ExpectationPropagation(noise=2.0)}, {}, "another engine or kernel"),
         ({}, {"points": X + 1}, "other data, or data that have changed"),
         ({}, {"block_rows": 100}, "another division into blocks"),
-        ({"class_weight": {0: 2, 1: 1, 2: 1}}, {}, "another prior, scaling or set of classes"),
+        ({"class_weight": {0: 2, 1: 1, 2: 1}}, {}, "another scaling or set of classes"),
     ],
 )
 def test_checkpoints_of_other_fits(tmp_path, params, how, words):

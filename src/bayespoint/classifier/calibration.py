@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import betaincinv, log_softmax, ndtri
 
 from bayespoint.codings import Coding
-from bayespoint.rows.sweeps import LeftOut
+from bayespoint.engines.gaussian.blocks.rows import LeftOut
 from bayespoint.tools.arrays import Array, beside, namespace, to_host
 from bayespoint.tools.numbers import TINY
 

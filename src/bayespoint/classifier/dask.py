@@ -12,14 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.classifier.parameters import NamedEngine, Parameters
-from bayespoint.engines import (
-    Engine,
-    ExpectationPropagation,
-    FactorisedPropagation,
-    LaplaceApproximation,
-    PermutedPerceptron,
-    get_engine,
-)
+from bayespoint.engines import Engine, get_engine
+from bayespoint.engines.base import ENGINES
 from bayespoint.kernels import Kernel
 from bayespoint.rows.dask.cluster import Cluster
 from bayespoint.rows.dask.executor import DaskExecutor
@@ -33,7 +27,8 @@ if TYPE_CHECKING:
     from dask.array import Array
     from distributed import Client
 
-ABLE = ExpectationPropagation, FactorisedPropagation, LaplaceApproximation, PermutedPerceptron
+# Engines that sum over blocks, and one that trains its samples on workers.
+ABLE = sorted(name for name, one in ENGINES.items() if one.learns_blocks or one.trains_elsewhere)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -146,10 +141,10 @@ class DaskBayesPointClassifier(ClassifierMixin, NamedEngine):
         local = BayesPointClassifier(**self._params())
         engine, kernel = get_engine(self.engine), Parameters.of(self).make_kernel()
         engine.check()
-        if not isinstance(engine, ABLE):
+        if not (engine.learns_blocks or engine.trains_elsewhere):
             raise ValueError(
-                f"{type(engine).__name__} does not run on a cluster. Use one of the engines 'ep', "
-                "'factorised-ep', 'laplace' and 'perceptron', or BayesPointClassifier."
+                f"{type(engine).__name__} does not run on a cluster. Use one of the engines "
+                f"{ABLE}, or BayesPointClassifier."
             )
         if kernel.is_precomputed:
             raise ValueError(
@@ -159,7 +154,7 @@ class DaskBayesPointClassifier(ClassifierMixin, NamedEngine):
         cluster = Cluster(self.client, current_monitor(self.verbose))
         blocks = as_blocks(cluster, X, y, sample_weight)
         executor, data = DaskExecutor(cluster), (blocks,)
-        if isinstance(engine, PermutedPerceptron):  # which visits single rows in any order
+        if engine.trains_elsewhere:  # which visits single rows in any order
             executor = PerceptronExecutor(cluster, blocks)
             data = cluster.results([executor.rows])[0]
         with executed_by(executor):

@@ -86,10 +86,9 @@ def fit(
     seed = new_seed(parameters) if before is None else before.seed
     choice = None
     if parameters.chooses(problem.engine):
-        of_halves = 0 if parameters.random_state is None else seed
         train_one = partial(train_member, parameters, problem, Monitor(), seed)
         with watch(monitor):
-            choice = choose(parameters, problem, of_halves, train_one)
+            choice = choose(parameters, problem, train_one)
         model = at_temperature(mixed(choice.mixture, choice.models, problem), choice.temperature)
         model = replace(model, run=replace(model.run, choice=choice.reasons))
     else:

@@ -15,34 +15,22 @@ from bayespoint.classifier.fitting import learn, new_seed
 from bayespoint.classifier.model import Model
 from bayespoint.classifier.parameters import Parameters
 from bayespoint.classifier.problem import Problem, check_weights
-from bayespoint.codings import make_coding
-from bayespoint.engines import (
-    Engine,
-    FactorisedPropagation,
-    LaplaceApproximation,
-    PermutedPerceptron,
-    get_engine,
-)
-from bayespoint.engines.gaussian.prior import priors
-from bayespoint.engines.gaussian.prior_scale import with_scale
-from bayespoint.engines.gaussian.sweeps import Propagation
-from bayespoint.rows import Blocks, ep, from_arrays, laplace
+from bayespoint.engines import Engine, Request, get_engine
+from bayespoint.engines.base import ENGINES
+from bayespoint.engines.gaussian.blocks.rounds import checksum
+from bayespoint.engines.gaussian.blocks.rows import BlockRows, Design
+from bayespoint.rows import Blocks, from_arrays
 from bayespoint.rows.arrays import ArrayBlocks
 from bayespoint.rows.checkpoint import current_checkpoint
-from bayespoint.rows.design import Design
 from bayespoint.rows.executor import current_executor
-from bayespoint.rows.fit import BlockFit
 from bayespoint.rows.points import scaled_rows, stored_points
 from bayespoint.rows.survey import Survey, survey
 from bayespoint.spaces import DualSpace
 from bayespoint.tools.arrays import check_range
-from bayespoint.tools.memory import check_fits
 from bayespoint.tools.monitor import Monitor, current_monitor
 
 SAMPLE = 10_000  # rows by which a kernel chooses its gamma and its centre
 KEPT = 1_000_000  # left-out probabilities that a posterior keeps; more would fill model files
-MATRICES = 12  # of all pairs of weights, for a task: posterior, sums, those of blocks in work
-SITE_BYTES = 40  # of a row and task: two sites, as they were and as they become, and a probability
 
 
 @dataclass(frozen=True)
@@ -104,37 +92,29 @@ def fit(
     parameters: Parameters, problem: BlockProblem, monitor: Monitor, before: Model | None = None
 ) -> Model:
     """The model of blocks; ``before`` is None, since no fit over blocks can be extended."""
-    engine, whole = problem.engine, problem.whole
-    if isinstance(engine, PermutedPerceptron):
+    engine: Any = problem.engine
+    whole, blocks = problem.whole, problem.blocks
+    if not engine.learns_blocks:
         return fit_rows(parameters, problem, monitor)
-    design = make_design(parameters, engine, whole, problem.blocks.n_features)
-    before_all = priors(engine, design.space, design.n_tasks)
-    engine.check_range(largest_coordinate(design, whole), before_all)
-    check_memory(engine, design, int(whole.positive.sum()))
-    task = BlockFit(
-        problem.blocks, current_executor(parameters.n_jobs), problem.prints, design, before_all,
-        used_rows(problem.each, design), monitor, current_checkpoint(),
-        settings_of(engine, design),
-    )  # fmt: skip
-    learner = ep if isinstance(engine, Propagation) else laplace
-    posterior, run, left_out, step = learner.learn(task, engine)
-    temperature = 1.0
+    rows = make_rows(parameters, problem)
+    design, left_out = rows.design, rows.left_out
+    posterior, run = engine.run(rows, None, Request(monitor=monitor, coding=design.coding.name))
+    is_whole, temperature = rows.thinning.step == 1, 1.0
     if parameters.temperature != "auto":
         temperature = float(parameters.temperature)
     elif parameters.decision != "vote":
-        temperature = temperature_of(left_out, design.coding, step)
-    coding = make_coding(design.classes, temperature)
+        temperature = temperature_of(left_out, design.coding, rows.thinning.step)
+    coding = design.coding.at(temperature)
     scores = expected(left_out, coding)
-    if step == 1 and sum(one.log_probability.size for one in left_out) <= KEPT:
-        posterior.left_out_log_probability = np.concatenate(
-            [one.log_probability for one in left_out]
-        )
+    if is_whole and sum(one.log_probability.size for one in left_out) <= KEPT:
+        known = [one.log_probability for one in left_out]
+        posterior.left_out_log_probability = np.concatenate(known)
     model = Model(
         design.space,
         posterior,
         coding,
         run,
-        problem.blocks.n_features,
+        blocks.n_features,
         design.scaling,
         accepts_sparse=parameters.takes_sparse(engine),
         decision=parameters.decision,
@@ -156,7 +136,7 @@ def fit(
 
 def check_blocks(parameters: Parameters, blocks: Blocks) -> None:
     """Raise an error for parameters that have no meaning out of core."""
-    has_kernel_rows = isinstance(get_engine(parameters.engine), PermutedPerceptron)
+    has_kernel_rows = get_engine(parameters.engine).trains_elsewhere
     refused = {
         "device": parameters.device is not None,
         "mixture": parameters.mixture is not None,
@@ -193,26 +173,25 @@ def check_blocks(parameters: Parameters, blocks: Blocks) -> None:
 def block_engine(parameters: Parameters, whole: Survey, n_features: int) -> Engine:
     """The engine, in the form for sparse rows if blocks are sparse."""
     kind = sparse.csr_array if whole.is_sparse else np.empty
-    engine = parameters.make_engine(kind((0, n_features)))
-    if isinstance(engine, PermutedPerceptron):
+    engine: Any = parameters.make_engine(kind((0, n_features)))
+    if engine.trains_elsewhere:
         return engine
-    if not isinstance(engine, Propagation | LaplaceApproximation):
+    if not engine.learns_blocks:
+        able = sorted(n for n, one in ENGINES.items() if one.learns_blocks or one.trains_elsewhere)
         raise ValueError(
-            "A fit over blocks needs engine='ep', 'factorised-ep', 'laplace' or 'perceptron'. Got "
-            f"{type(engine).__name__}."
+            f"A fit over blocks needs one of the engines {able}. Got {type(engine).__name__}."
         )
     if getattr(engine, "decay", 1.0) != 1.0:
         raise ValueError(
             "A fit over blocks visits all rows again and again, and needs decay=1.0. Got "
             f"{engine.decay!r}: pass batches to partial_fit."
         )
-    if isinstance(engine.prior_scale, str):
-        engine = with_scale(engine, 1.0)
-    return engine
+    return engine.set_params(prior_scale=1.0) if engine.prior_scale == "auto" else engine
 
 
-def make_design(parameters: Parameters, engine: Engine, whole: Survey, n_features: int) -> Design:
-    """The model of the rows."""
+def make_rows(parameters: Parameters, problem: BlockProblem) -> BlockRows:
+    """The rows as the engine takes them: in coordinates of a linear kernel, scaled if asked for."""
+    blocks, whole = problem.blocks, problem.whole
     class_weight, is_class = class_weights(parameters, whole)
     scaling, standardize = None, parameters.standardize
     if not parameters.kernel_is_named if standardize == "auto" else standardize:
@@ -224,13 +203,26 @@ def make_design(parameters: Parameters, engine: Engine, whole: Survey, n_feature
                 )
         elif whole.moments is not None:
             scaling = whole.scaling(class_weight)
-    kernel = parameters.make_kernel()
-    empty = np.zeros((1, n_features))
-    kernel = kernel.fitted(empty)
-    if whole.is_sparse:
-        empty = sparse.csr_array(empty)
-    space = engine.space(kernel, 0.0, None).fit(empty)
-    return Design(space, whole.labels, class_weight, whole.labels[is_class], scaling)
+    empty = np.zeros((1, blocks.n_features))
+    kernel = parameters.make_kernel().fitted(empty)
+    points = sparse.csr_array(empty) if whole.is_sparse else empty
+    space = problem.engine.space(kernel, 0.0, None).fit(points)
+    design = Design(space, whole.labels, class_weight, whole.labels[is_class], scaling)
+    executor = current_executor(parameters.n_jobs)
+
+    def reduce(function: Any, arguments: Any, shared: Any) -> tuple[list[Any], Any]:
+        return executor.run(function, blocks, arguments, shared, problem.prints)
+
+    sizes = used_rows(problem.each, design)
+    of_model = [whole.labels, class_weight]
+    of_model += [] if scaling is None else [scaling.mean, scaling.scale]
+    identity = {
+        "division into blocks": sizes if len(sizes) < 9 else checksum(sizes),
+        "data": checksum(problem.prints),
+        "scaling or set of classes": checksum([one.tolist() for one in of_model]),
+    }
+    largest = largest_coordinate(design, whole)
+    return BlockRows(design, sizes, largest, reduce, identity, current_checkpoint())
 
 
 def class_weights(
@@ -277,19 +269,6 @@ def fit_rows(parameters: Parameters, problem: BlockProblem, monitor: Monitor) ->
     return model
 
 
-def check_memory(engine: Engine, design: Design, n_rows: int) -> None:
-    """Raise an error if what is kept between rounds does not fit in memory."""
-    d, tasks = design.space.n_coordinates, design.n_tasks
-    is_full = not isinstance(engine, FactorisedPropagation)
-    has_sites = is_full and isinstance(engine, Propagation) and ep.keeps_sites(engine, n_rows, d)
-    check_fits(
-        tasks * (SITE_BYTES * float(n_rows) * has_sites + MATRICES * 8.0 * d**2 * is_full),
-        f"A fit of {n_rows} rows, {d} weights and {tasks} task{'s' * (tasks > 1)}",
-        "use engine='factorised-ep', which keeps neither sites nor matrices"
-        + ", or engine='laplace', which keeps no sites" * has_sites,
-    )
-
-
 def used_rows(each: list[Survey], design: Design) -> list[int]:
     """Rows of positive weight of each block."""
     weight = dict(zip(design.labels.tolist(), design.class_weight, strict=True))
@@ -308,10 +287,3 @@ def largest_coordinate(design: Design, whole: Survey) -> float:
     bound = float(np.max(largest, initial=1.0))
     check_range(np.array([[bound]]))
     return bound
-
-
-def settings_of(engine: Engine, design: Design) -> str:
-    """Parameters that decide on the rounds; more of them may follow from a checkpoint."""
-    own = {name: value for name, value in engine.get_params().items() if name != "max_iter"}
-    kernel = design.space.kernel
-    return f"{type(engine).__name__} {own} {type(kernel).__name__} {kernel.get_params()}"

@@ -207,7 +207,9 @@ class Engine(BaseEstimator):
         ``request.start`` (``partial_fit``).
     codings : tuple of str
         Names of the codings whose labels it can learn from (``request.coding``).
-
+    learns_blocks : bool
+        Whether it learns from rows in blocks (``BlockRows`` instead of a space): out of core, and
+        on a cluster.
     trains_elsewhere : bool
         Whether samples can be trained by workers of a cluster (``request.trainer``).
 
@@ -232,6 +234,7 @@ class Engine(BaseEstimator):
     weights_are_copies: ClassVar[bool] = True
     can_extend: ClassVar[bool] = False
     can_update: ClassVar[bool] = False
+    learns_blocks: ClassVar[bool] = False
     trains_elsewhere: ClassVar[bool] = False
     codings: ClassVar[tuple[str, ...]] = (BinaryCoding.name, OneVersusRest.name)
 
@@ -255,9 +258,10 @@ class Engine(BaseEstimator):
         Parameters
         ----------
         space : the engine's space, fitted
-            Where the training points are.
+            Where the training points are; ``BlockRows``, if the engine ``learns_blocks``.
         targets : ndarray of shape (n_points, n_tasks)
-            Labels -1 and +1 of all binary tasks together, so that work can be shared.
+            Labels -1 and +1 of all binary tasks together, so that work can be shared. None for
+            rows in blocks, which have their labels.
         request : Request
             Randomness, monitor, weights of the points, earlier result, threads.
 

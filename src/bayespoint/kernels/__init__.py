@@ -16,19 +16,22 @@ from copy import copy
 from functools import cache, partial
 from typing import Any
 
+from bayespoint.kernels.additive import AdditiveKernel
 from bayespoint.kernels.base import Kernel
 from bayespoint.kernels.constant import ConstantKernel
 from bayespoint.kernels.custom import FunctionKernel, PrecomputedKernel
+from bayespoint.kernels.exponential import ExponentialKernel
 from bayespoint.kernels.matern import MaternKernel
 from bayespoint.kernels.points import Points, in_plain_units
 from bayespoint.kernels.polynomial import PolynomialKernel
 from bayespoint.kernels.radial import RadialKernel
+from bayespoint.kernels.ranks import Ranks
 from bayespoint.kernels.sums import SumKernel
 
 __all__ = [
-    "KERNELS", "NAMES", "STORED", "ConstantKernel", "FunctionKernel", "Kernel", "MaternKernel",
-    "Points", "PolynomialKernel", "PrecomputedKernel", "RadialKernel", "SumKernel",
-    "in_plain_units", "make_kernel", "positive_parameters",
+    "KERNELS", "NAMES", "STORED", "AdditiveKernel", "ConstantKernel", "ExponentialKernel",
+    "FunctionKernel", "Kernel", "MaternKernel", "Points", "PolynomialKernel", "PrecomputedKernel",
+    "RadialKernel", "SumKernel", "in_plain_units", "make_kernel", "positive_parameters",
 ]  # fmt: skip
 
 
@@ -44,10 +47,14 @@ NAMES: dict[str, Callable[..., Kernel]] = {
     "rbf": RadialKernel,
     "matern32": partial(MaternKernel, nu=1.5),
     "matern52": partial(MaternKernel, nu=2.5),
+    "exponential": ExponentialKernel,
+    "additive": AdditiveKernel,
     "precomputed": PrecomputedKernel,
 }
 KERNELS = (
+    AdditiveKernel,
     ConstantKernel,
+    ExponentialKernel,
     FunctionKernel,
     MaternKernel,
     PolynomialKernel,
@@ -56,7 +63,7 @@ KERNELS = (
     SumKernel,
 )
 # Classes that model files may contain. FunctionKernel is not one of them: it holds code.
-STORED = (Points, *(kernel for kernel in KERNELS if kernel is not FunctionKernel))
+STORED = (Points, Ranks, *(kernel for kernel in KERNELS if kernel is not FunctionKernel))
 
 
 def make_kernel(
@@ -72,7 +79,8 @@ def make_kernel(
 
     Parameters
     ----------
-    kernel : {"linear", "poly", "rbf", "matern32", "matern52", "precomputed"}, Kernel or callable
+    kernel : {"linear", "poly", "rbf", "matern32", "matern52", "exponential", "additive", \
+            "precomputed"}, Kernel or callable
         Name of the kernel, a kernel, or a function of two arrays of points.
     degree, gamma, coef0
         As in :class:`bayespoint.BayesPointClassifier`, for the kernels that have

@@ -6,7 +6,7 @@ import errno
 import hashlib
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -20,6 +20,9 @@ from bayespoint.tools.version import __version__
 
 IDENTITY = "identity"  # the entry that says which fit a file belongs to
 SEAL = "seal"  # the entry with the SHA-256 of all others
+
+# What a checkpoint keeps: objects, the prefix of their names in the file, names of attributes.
+State = Sequence[tuple[Any, str, Sequence[str]]]
 
 
 class Checkpoint:
@@ -71,6 +74,30 @@ class Checkpoint:
         with replacing(self.path) as draft, draft.open("wb") as file:
             np.savez(file, **entries)
         self._written = time.monotonic()
+
+    def keep(
+        self, identity: Mapping[str, Any], done: int, state: State, *, now: bool = False
+    ) -> None:
+        """Write attributes of objects after a round, if it is time."""
+        arrays = {"round": np.array(done)}
+        for owner, prefix, names in state:
+            for name in names:
+                arrays |= packed(f"{prefix}_{name}", getattr(owner, name))
+        self.save(identity, arrays, now=now)
+
+    def restore(self, identity: Mapping[str, Any], state: State) -> int | None:
+        """Set the attributes that the last checkpoint has; its round, or None if there is none."""
+        found = self.load(identity)
+        if found is None:
+            return None
+        try:
+            for owner, prefix, names in state:
+                for name in names:
+                    setattr(owner, name, unpacked(f"{prefix}_{name}", getattr(owner, name), found))
+            return int(found["round"])
+        except (KeyError, TypeError, ValueError) as error:
+            problem = f"it does not contain what this fit needs ({error})"
+            raise CheckpointError(str(self.path), problem) from error
 
     def remove(self) -> None:
         """Remove the file: the fit is complete."""

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeVar
-
-import numpy as np
+from typing import Any, Protocol, TypeVar
 
 from bayespoint.exceptions import BlockError, BlocksChangedError
 from bayespoint.rows.base import Block, Blocks, checked
@@ -24,36 +21,6 @@ class Mergeable(Protocol):
 
     def merge(self: T, later: T) -> T:
         """What both found together; ``later`` is of blocks with larger numbers."""
-
-
-@dataclass(frozen=True)
-class Sums:
-    """Sums over rows: fields that are added where blocks are merged, or the larger one taken.
-
-    Subclasses are dataclasses; ``MAXIMA`` names the fields of the second kind.
-
-    Examples
-    --------
-    >>> from dataclasses import dataclass
-    >>> from bayespoint.rows.executor import Sums
-    >>> @dataclass(frozen=True)
-    ... class Widths(Sums):
-    ...     MAXIMA = ("widest",)
-    ...     total: float
-    ...     widest: float
-    >>> Widths(2.0, 2.0).merge(Widths(3.0, 1.0))
-    Widths(total=5.0, widest=np.float64(2.0))
-    """
-
-    MAXIMA: ClassVar[tuple[str, ...]] = ()
-
-    def merge(self: T, later: T) -> T:
-        """The sums over both."""
-        both = {name: (one, vars(later)[name]) for name, one in vars(self).items()}
-        maxima: tuple[str, ...] = type(self).MAXIMA  # type: ignore[attr-defined]
-        return type(self)(
-            **{n: np.maximum(a, b) if n in maxima else a + b for n, (a, b) in both.items()}
-        )
 
 
 # function(block, k, argument of block k, shared) -> what is kept of the block, and what is merged

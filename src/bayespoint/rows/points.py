@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bayespoint.kernels import Kernel, Points
 from bayespoint.rows.arrays import ArrayBlocks
-from bayespoint.rows.design import PART
+from bayespoint.spaces.coordinates import PART
 from bayespoint.spaces.scaling import Scaling
 
 

@@ -11,9 +11,8 @@ from sklearn.utils import compute_class_weight
 
 from bayespoint.exceptions import BlockError
 from bayespoint.rows.base import Block, Blocks, check_finite
-from bayespoint.rows.design import PART
 from bayespoint.rows.executor import Executor
-from bayespoint.spaces.coordinates import dense
+from bayespoint.spaces.coordinates import PART, dense
 from bayespoint.spaces.scaling import SMALLEST, Scaling
 from bayespoint.tools.checks import check_classification_targets
 from bayespoint.tools.validation import missing_labels

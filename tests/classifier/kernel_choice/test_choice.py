@@ -136,11 +136,12 @@ def test_expected_scores_hold_on_new_data(fitted):
 
 def test_it_is_told(fitted, capsys):
     clf, X, y = fitted
-    assert len(clf.run_.choice) == 5
-    assert clf.run_.choice[4].startswith("temperature")
+    assert len(clf.run_.choice) == 6
+    assert clf.run_.choice[5].startswith("temperature")
+    assert "halves differ by 0." in clf.run_.choice[4]
     assert "leave-one-out log-loss" in clf.run_.choice[0]
     BayesPointClassifier(random_state=0, verbose=1).fit(X, y)
-    assert "rbf + linear + constant: leave-one-out" in capsys.readouterr().err
+    assert "rough + additive: leave-one-out" in capsys.readouterr().err
 
 
 def test_model_files(fitted, iris, tmp_path):
@@ -160,8 +161,8 @@ def test_what_is_named_is_not_overridden():
     for _, params in chosen.get("mixture", [(1.0, chosen)]):
         assert params["engine"].prior_scale == 2.0
         assert getattr(params["kernel"], "gamma", 1.0) in (0.7, 1.0)
-    few = BayesPointClassifier(n_components=7).fit(X, y)
-    sizes = {params["n_components"] for _, params in few.chosen_params_["mixture"]}
+    few = BayesPointClassifier(n_components=7).fit(X, y).chosen_params_
+    sizes = {params["n_components"] for _, params in few.get("mixture", [(1.0, few)])}
     assert sizes <= {7, None}
     cool = BayesPointClassifier(temperature=0.7).fit(X, y).chosen_params_
     assert cool["temperature"] == 0.7
@@ -233,11 +234,38 @@ def test_the_monitor_hears_of_what_is_tried_now():
     assert tried and tried == names[: len(tried)]
 
 
-@pytest.mark.parametrize("n, n_machines", [(60, 1), (300, 2)])
-def test_few_points_are_not_split_to_learn_scales(n, n_machines):
-    X, y = moons(n)
-    clf = BayesPointClassifier(random_state=0, gamma=2.0).fit(X, y)  # no width for each feature
+def test_equal_data_give_equal_probabilities_whatever_the_seed(fitted):
+    clf, X, y = fitted
+    for seed in (1, None):
+        other = BayesPointClassifier(random_state=seed).fit(X, y)
+        assert np.array_equal(other.predict_proba(X), clf.predict_proba(X))
+
+
+def test_rough_functions_are_found_where_trees_win():
+    rng = np.random.default_rng(0)
+    X = np.exp(2 * rng.normal(size=(2300, 4)))
+    y = ((X[:, 0] > 1) ^ (X[:, 1] > 1)) ^ (rng.random(2300) < 0.05)
+    clf = BayesPointClassifier().fit(X[:300], y[:300])
+    (share,) = [line for line in clf.run_.choice if "rough" in line]
+    assert int(share[:3]) > 50
+    assert clf.score(X[300:], y[300:]) > 0.85
+
+
+def test_rare_levels_do_not_decide_on_distances():
+    rng = np.random.default_rng(0)
+    levels = (rng.random((600, 20)) < np.where(np.arange(20) < 6, 0.5, 0.02)).astype(float)
+    y = (levels[:, :6] @ [1, -1, 1, -1, 1, -1] + (levels[:, 0] == levels[:, 1])) > 0.5
+    clf = BayesPointClassifier().fit(levels[:300], y[:300])
+    plain = BayesPointClassifier(kernel="rbf", standardize=True).fit(levels[:300], y[:300])
+    new = levels[300:], y[300:]
+    assert clf.score(*new) > plain.score(*new)
+
+
+def test_a_large_basis_is_for_those_that_count():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(700, 2))
+    y = np.sin(2 * X).sum(axis=1) + 0.3 * rng.normal(size=700) > 0
+    clf = BayesPointClassifier().fit(X, y)
     chosen = clf.chosen_params_
-    mixture = chosen.get("mixture", [(1.0, chosen)])
-    sums = [params for _, params in mixture if hasattr(params["kernel"], "terms")]
-    assert len(sums) == n_machines
+    sizes = {params["n_components"] for _, params in chosen.get("mixture", [(1.0, chosen)])}
+    assert sizes == {None}  # all points

@@ -11,7 +11,7 @@ from tests.helpers.logistic import log_joint, machine, problem
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import LaplaceApproximation
-from bayespoint.engines.gaussian.logistic import LogisticMode
+from bayespoint.engines.gaussian.modes import LogisticMode
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.spaces import Coordinates
 

@@ -73,6 +73,7 @@ def test_a_search_without_end_ends(slope):
 def test_when_a_task_ends(found, should_stop, reason):
     task = Descent()
     for here in found:
-        task.settle(here, ENGINE, should_stop)
+        task.here = here
+        task.go_on(ENGINE, should_stop)
     assert task.reason == reason
     assert task.changes == [here.largest for here in found if here is not None]

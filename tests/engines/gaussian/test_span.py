@@ -7,7 +7,7 @@ from tests.helpers.probit import problem
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation, Request
 from bayespoint.engines.gaussian import ep, laplace
 from bayespoint.engines.gaussian.prior import GaussianPrior
-from bayespoint.engines.gaussian.span import Span, spans
+from bayespoint.engines.gaussian.tasks import Span, spans
 from bayespoint.kernels import PolynomialKernel
 from bayespoint.spaces import Coordinates, ProcessSpace
 

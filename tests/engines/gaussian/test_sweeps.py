@@ -4,8 +4,8 @@ import pytest
 from numpy.linalg import LinAlgError
 
 from bayespoint.engines import ExpectationPropagation
-from bayespoint.engines.gaussian.sweeps import COLLAPSE, HESITANT, PATIENCE, Sweeps, iterate
-from bayespoint.engines.gaussian.tasks import EXHAUSTED, STOPPED
+from bayespoint.engines.gaussian.sweeps import COLLAPSE, HESITANT, PATIENCE, Sweeps
+from bayespoint.engines.gaussian.tasks import EXHAUSTED, STOPPED, iterate
 
 
 class Shrinking:
@@ -32,10 +32,12 @@ def swept(sites, *, stop_after=10**9, in_turn=True, **parameters):
     rounds, visits = [], []
 
     def advance():
+        if not any(task.changes for task in tasks):
+            return False  # before the first sweep
         rounds.append(1)
         return len(rounds) >= stop_after
 
-    iterate(engine, tasks, advance, lambda active: visits.append([*active]))
+    iterate(tasks, engine, advance, lambda active: visits.append([*active]))
     return tasks, len(rounds), visits
 
 

@@ -14,7 +14,14 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 import bayespoint
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation, FactorisedPropagation, GibbsSampler
-from bayespoint.kernels import ConstantKernel, PolynomialKernel, RadialKernel, SumKernel
+from bayespoint.kernels import (
+    AdditiveKernel,
+    ConstantKernel,
+    ExponentialKernel,
+    PolynomialKernel,
+    RadialKernel,
+    SumKernel,
+)
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")
@@ -37,6 +44,9 @@ KERNELS = {
     "rbf": {"kernel": "rbf"},
     "matern32": {"kernel": "matern32"},
     "matern52": {"kernel": "matern52", "gamma": [0.1, 0.2, 0.3, 0.4]},
+    "exponential": {"kernel": "exponential", "gamma": [0.1, 0.2, 0.3, 0.4]},
+    "additive": {"kernel": "additive"},
+    "ranks": {"kernel": ExponentialKernel(gamma=2.0, ranks=True) + AdditiveKernel()},
     "widths": {"kernel": RadialKernel(gamma=[0.1, 0.2, 0.3, 0.4])},
     "sum": {"kernel": 0.7 * RadialKernel() + PolynomialKernel(degree=2) + ConstantKernel()},
     "linear sum": {"kernel": PolynomialKernel() + 2.0 * ConstantKernel()},

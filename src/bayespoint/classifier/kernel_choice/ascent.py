@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import block_diag
 from sklearn.base import clone
 
-from bayespoint.classifier.kernel_choice.candidates import Candidate
+from bayespoint.classifier.kernel_choice.candidates import OF_SCALE, OF_WIDTH, Candidate
 from bayespoint.engines import Request
 from bayespoint.engines.gaussian.evidence_gradient import evidence_gradient
 from bayespoint.engines.gaussian.prior_scale import ROUGH
@@ -57,24 +58,33 @@ def most_evident(
     targets = targets[:, some]
     engine = clone(engine).set_params(**ROUGH)
     kernel = clone(candidate.kernel)
-    start = np.log(np.concatenate([np.atleast_1d(read(kernel, name)) for name in candidate.free]))
+    begin = [np.log(np.atleast_1d(read(kernel, name))) for name in candidate.free]
+    owned = [np.ones((len(z), 1)) if candidate.tied else np.eye(len(z)) for z in begin]
+    follow = block_diag(*owned)  # how logarithms of parameters follow from those that move
+    is_scale = [name.startswith("weights") for name in candidate.free]
+    spread = np.repeat(np.where(is_scale, OF_SCALE, OF_WIDTH), [part.shape[1] for part in owned])
 
-    def evidence(z: NDArray) -> tuple[float, NDArray]:
-        write(kernel, candidate.free, np.exp(z))
+    def set_to(move: NDArray) -> None:
+        write(kernel, candidate.free, np.exp(np.concatenate(begin) + follow @ move))
+
+    def evidence(move: NDArray) -> tuple[float, NDArray]:
+        set_to(move)
         fitted = kernel.fitted(points)
         space = engine.space(fitted).fit(points)
         posterior, _ = engine.run(space, targets, Request(sample_weight=weight, n_jobs=n_jobs))
         slopes = evidence_gradient(
             engine, space, points, targets, posterior, candidate.free, weight
         )
-        away = (z - start) / candidate.spread
-        value = posterior.log_evidence.sum() - 0.5 * away @ away
         slope = np.concatenate([np.atleast_1d(slopes[name]) for name in candidate.free])
-        return value, slope - away / candidate.spread
+        away = move / spread
+        return posterior.log_evidence.sum() - 0.5 * away @ away, slope @ follow - away / spread
 
-    bounds = start - FURTHEST, start + FURTHEST
-    found = climb(evidence, start, *bounds, enough=SMALL_GAIN, max_calls=MOST_FITS, until=until)
-    write(kernel, candidate.free, np.exp(found.x))
+    most = np.full(len(spread), FURTHEST)
+    found = climb(
+        evidence, 0 * most, -most, most,
+        enough=SMALL_GAIN, max_calls=MOST_FITS, until=until,
+    )  # fmt: skip
+    set_to(found.x)
     return kernel
 
 

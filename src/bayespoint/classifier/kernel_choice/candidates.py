@@ -5,21 +5,29 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bayespoint.kernels import ConstantKernel, Kernel, PolynomialKernel, RadialKernel, SumKernel
+from bayespoint.kernels import (
+    AdditiveKernel,
+    ConstantKernel,
+    ExponentialKernel,
+    Kernel,
+    PolynomialKernel,
+    RadialKernel,
+    SumKernel,
+)
 
 POINTS_TO_LEARN = 10  # points from which scales are learned
-# Up to so many points, halves are too small to learn scales from. All points are used, although
-# leave-one-out predictions are then a little optimistic: on parts of the tables that defaults are
-# tuned on, the log-loss fell by 2 to 5 % for 15 to 150 points, 1 % for 250 and 0.3 % for 400.
-FEW_POINTS = 200
 POINTS_A_FEATURE = 5  # points for each feature from which widths of features are learned
-SPREAD = 1.5  # standard deviation of the logarithms of widths and scales, before any label
+# Standard deviations of the logarithms of widths and scales before any label is seen. On the tables
+# that defaults are tuned on, scales were found from 0.4 to 400, around the size of the start.
+OF_WIDTH, OF_SCALE = 1.5, 3.0
+SIZE = 10.0  # of kernels at the start of a search
+ROUGH_WIDTH = 3.0  # gamma of ranks, times the number of features
 
-# A basis of 200 to 500 points gave the log-loss of all points to a percent on six of seven sets, in
-# a tenth of the time; where classes are many and clean, more is better.
-MOST_COMPONENTS, FEWEST_COMPONENTS = 500, 100
-BUDGET = 1.5e9  # of n M^2 for all tasks together: some seconds
+# Rough kernels need more points in the basis than smooth ones, and so do many clean classes.
+MOST_COMPONENTS, FEWEST_COMPONENTS = 800, 100
+BUDGET = 2e9  # of n M^2 for all tasks together: some seconds
 
 
 class Candidate(NamedTuple):
@@ -33,28 +41,35 @@ class Candidate(NamedTuple):
         Where the search starts.
     free : tuple of str
         Positive parameters that the evidence finds; none: the kernel stays as it is.
-    spread : float
-        Standard deviation of their logarithms before any label is seen, around the start.
     in_halves : bool
         Whether the parameters are learned from each half of the points, or once from all.
+    tied : bool
+        Whether all numbers of a parameter that is an array have a common factor that is found, and
+        keep their ratios.
     """
 
     name: str
     kernel: Kernel
     free: tuple[str, ...] = ()
-    spread: float = np.inf
-    in_halves: bool = True
+    in_halves: bool = False
+    tied: bool = False
 
 
-def candidates(
-    n_points: int, n_features: int, gamma: Any, *, learns: bool, constant: bool
-) -> list[Candidate]:
-    """The candidates for so many points and features.
+def candidates(points: NDArray, gamma: Any, *, learns: bool, constant: bool) -> list[Candidate]:
+    r"""The candidates for these points.
+
+    * *linear*, and *rbf* where nothing may be learned;
+    * *rbf + linear*, with features of equal variance;
+    * *rbf by range*, with features of equal range: where levels are rare and pixels dark, those of
+      equal variance would decide on all distances;
+    * *rough + additive*: the exponential kernel of all features and a sum of functions of single
+      ones, both of ranks, as trees and additive models are;
+    * *a width for each feature*, where there are points enough.
 
     Parameters
     ----------
-    n_points, n_features : int
-        Size of the training set.
+    points : ndarray of shape (n, n_features)
+        Training points, of unit variance.
     gamma : float, array or None
         The gamma that was asked for; None: 1 / n_features, or learned.
     learns : bool
@@ -62,25 +77,36 @@ def candidates(
     constant : bool
         Whether there is a constant feature.
     """
-    width = 1 / n_features if gamma is None else gamma
-    linear = PolynomialKernel(coef0=float(constant))
-    radial = RadialKernel(gamma=width)
-    found = [Candidate("linear", linear), Candidate("rbf", radial)]
+    n_points, d = points.shape
+    linear = Candidate("linear", PolynomialKernel(coef0=float(constant)))
+    radial = RadialKernel(gamma=1 / d if gamma is None else gamma)
     if not learns or n_points < POINTS_TO_LEARN:
-        return found
-    kernel = with_linear(radial, n_features, constant)
-    name = "rbf + linear" + " + constant" * constant
-    scales = tuple(f"weights__{i}" for i in range(len(kernel.terms)))
-    if n_points <= FEW_POINTS:
-        found.append(Candidate(name, kernel, scales, SPREAD, in_halves=False))
-    else:
-        found.append(Candidate(name, kernel, scales))
-    if gamma is None and n_points >= POINTS_A_FEATURE * n_features and n_features > 1:
-        widths = RadialKernel(gamma=np.full(n_features, 1 / n_features))
-        kernel = with_linear(widths, n_features, constant)
-        free = (*scales, "terms__0__gamma")
-        found.append(Candidate("a width for each feature", kernel, free, SPREAD))
+        return [linear, Candidate("rbf", radial)]
+    level = [ConstantKernel()] * constant
+    line: list[Kernel] = [PolynomialKernel(gamma=1 / d), *level]
+    if gamma is not None:
+        return [linear, of_sum("rbf + linear", [radial, *line], in_halves=True)]
+    reach = np.ptp(points, axis=0)
+    share = np.divide(1, reach, out=np.full(d, 1 / max(reach.max(), 1.0)), where=reach > 0) ** 2
+    rough = ExponentialKernel(gamma=ROUGH_WIDTH / d, ranks=True)
+    width = "terms__0__gamma"
+    found = [
+        linear,
+        of_sum("rbf + linear", [radial, *line], width),
+        of_sum("rbf by range", [RadialKernel(gamma=share / share.sum()), *level], width, tied=True),
+        of_sum("rough + additive", [rough, AdditiveKernel(), *level], width),
+    ]
+    if n_points >= POINTS_A_FEATURE * d and d > 1:
+        widths = RadialKernel(gamma=np.full(d, 1 / d))
+        found.append(of_sum("a width for each feature", [widths, *line], width, in_halves=True))
     return found
+
+
+def of_sum(name: str, terms: list[Kernel], *free: str, **settings: bool) -> Candidate:
+    """A candidate that is a weighted sum, whose weights are found as well."""
+    sizes = [1.0 if isinstance(term, ConstantKernel) else SIZE for term in terms]
+    weights = tuple(f"weights__{i}" for i in range(len(terms)))
+    return Candidate(name, SumKernel(terms, weights=sizes), (*weights, *free), **settings)
 
 
 def basis_size(n_points: int, n_tasks: int) -> int | None:
@@ -88,10 +114,3 @@ def basis_size(n_points: int, n_tasks: int) -> int | None:
     affordable = int(np.sqrt(BUDGET / (n_points * n_tasks)))
     size = int(np.clip(affordable, FEWEST_COMPONENTS, MOST_COMPONENTS))
     return size if size < n_points else None
-
-
-def with_linear(radial: RadialKernel, n_features: int, constant: bool) -> SumKernel:
-    """The sum of a Gaussian, a linear and a constant kernel, all of size 1."""
-    terms: list[Kernel] = [radial, PolynomialKernel(gamma=1 / n_features)]
-    terms += [ConstantKernel()] * constant
-    return SumKernel(terms, weights=[1.0] * len(terms))

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayespoint.engines.base import ENGINES, Engine, Progress, Request, Run
+from bayespoint.engines.gaussian.blocks.rows import BlockRows
+from bayespoint.engines.gaussian.blocks.sites import FOUND, KEPT, SiteRounds, keeps_sites
 from bayespoint.engines.gaussian.gaussians import OutputGaussian, WeightGaussian
 from bayespoint.engines.gaussian.joint.gaussians import WeightJoint
 from bayespoint.engines.gaussian.joint.runs import run_jointly
@@ -20,9 +22,8 @@ from bayespoint.engines.gaussian.joint.sites import JointSites, SequentialSites
 from bayespoint.engines.gaussian.prior import LARGE, SMALL, known_before
 from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
 from bayespoint.engines.gaussian.sites import Sites
-from bayespoint.engines.gaussian.span import spans
 from bayespoint.engines.gaussian.sweeps import Propagation
-from bayespoint.engines.gaussian.tasks import Ending, TaskResult
+from bayespoint.engines.gaussian.tasks import Ending, TaskResult, spans
 from bayespoint.likelihoods import make_likelihood
 from bayespoint.posteriors import GaussianPosterior, JointPosterior
 from bayespoint.spaces import BasisSpace, ProcessSpace
@@ -148,6 +149,9 @@ class ExpectationPropagation(Propagation):
         self, space: BasisSpace, targets: NDArray[np.int8], request: Request
     ) -> tuple[GaussianPosterior | JointPosterior, Run]:
         """Find the sites of each task, or of all classes together; see the base class."""
+        if isinstance(space, BlockRows):
+            keeps = keeps_sites(self, space.n_points, space.design.space.n_coordinates)
+            return SiteRounds(self, space, request, KEPT if keeps else FOUND).run()
         if isinstance(self.prior_scale, str):
             return run_with_best_scale(self, space, targets, request)
         if request.coding == "joint":

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.engines.base import Progress, Request, Run
+from bayespoint.engines.gaussian.blocks.rows import BlockRows
+from bayespoint.engines.gaussian.blocks.sites import SUMMED, SiteRounds
 from bayespoint.engines.gaussian.factorised_sites import FactorisedSites, sparse_rows
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
@@ -131,6 +133,8 @@ class FactorisedPropagation(Propagation):
         self, space: BasisSpace, targets: NDArray[np.int8], request: Request
     ) -> tuple[GaussianPosterior | StreamPosterior, Run]:
         """Find the messages of each task; see the base class."""
+        if isinstance(space, BlockRows):
+            return SiteRounds(self, space, request, SUMMED).run()
         weight, start = request.sample_weight, request.start
         if self.is_filter and (weight is None or (weight == 1).all()):
             return run_filter(self, space, targets, request)

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayespoint.engines.base import Engine, Progress, Request, Run
+from bayespoint.engines.gaussian.blocks.modes import ModeRounds
+from bayespoint.engines.gaussian.blocks.rows import BlockRows
 from bayespoint.engines.gaussian.joint.runs import run_jointly
-from bayespoint.engines.gaussian.joint.softmax import SoftmaxMode
-from bayespoint.engines.gaussian.logistic import LogisticMode
+from bayespoint.engines.gaussian.modes import LogisticMode, SoftmaxMode
 from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior, known_before
 from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
-from bayespoint.engines.gaussian.span import spans
-from bayespoint.engines.gaussian.tasks import Ending, TaskResult, learn_tasks
+from bayespoint.engines.gaussian.tasks import Ending, TaskResult, learn_tasks, spans
 from bayespoint.likelihoods import LogisticLikelihood, make_likelihood
 from bayespoint.posteriors import GaussianPosterior, JointPosterior
 from bayespoint.spaces import BasisSpace, ProcessSpace
@@ -105,7 +105,7 @@ class LaplaceApproximation(Engine):
     alias = "laplace"
     space = ProcessSpace
     device_space = ProcessSpace
-    can_update = True
+    can_update = learns_blocks = True
     codings = ("binary", "one_vs_rest", "joint")
     link = "logistic"  # of its likelihoods
 
@@ -131,6 +131,8 @@ class LaplaceApproximation(Engine):
         self, space: BasisSpace, targets: NDArray[np.int8], request: Request
     ) -> tuple[GaussianPosterior | JointPosterior, Run]:
         """Find the mode of each task; see the base class."""
+        if isinstance(space, BlockRows):
+            return ModeRounds(self, space, request).run()
         if isinstance(self.prior_scale, str):
             return run_with_best_scale(self, space, targets, request)
         if request.coding == "joint":

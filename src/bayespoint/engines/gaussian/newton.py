@@ -1,4 +1,4 @@
-"""Newton's method to the mode of a posterior: one loop, one line search, one rule to stop.
+"""Newton's method to the mode of a posterior: one line search, one rule to stop.
 
 The objective, to be minimised, is the negative logarithm of likelihood times prior, which is convex
 in the weights. What differs is where its slopes and curvatures come from: the outputs of one task,
@@ -8,15 +8,14 @@ those of all classes together, or sums over blocks of rows.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.engines.base import Progress
-from bayespoint.engines.gaussian.tasks import ACTIVE, EXHAUSTED, STOPPED, Ending
+from bayespoint.engines.gaussian.tasks import Ending, Iterations, iterate
 from bayespoint.posteriors import Messages
 from bayespoint.spaces import Coordinates
 from bayespoint.tools.numbers import TINY
@@ -87,69 +86,35 @@ class Local(NamedTuple):
 
 
 @dataclass
-class Descent:
-    """One task on its way to the mode, and how it went so far."""
+class Descent(Iterations):
+    """One task on its way to the mode; ``here`` is None where no step was made."""
 
     decrement: float = np.inf
-    changes: list[float] = field(default_factory=list)  # the largest of each step
-    reason: str = ACTIVE  # why it ended; empty if it converged
+    here: Local | None = None
 
-    def settle(self, here: Local | None, engine: Any, should_stop: bool) -> None:
-        """End, or go on; ``here`` is None where no step was made.
+    def go_on(self, engine: Any, should_stop: bool) -> None:
+        """End, or go on from where the last step has led.
 
         The step from where a search ends is taken, and leads to the mode with about twice the
         digits.
         """
+        here = self.here
         if here is not None:
             falls = here.decrement / max(self.decrement, TINY)
             # The next step changes outputs by about as much less as the decrement is.
             left = here.largest if here.is_ahead else here.largest * min(1.0, 10 * falls)
-            # Near the mode, the decrement falls by the share of the change, or is rounding.
-            converged = left <= engine.tol or (here.is_near and falls > 10 * NEAR)
             self.changes.append(here.largest)
             self.decrement = here.decrement
-            if converged:
+            # Near the mode, the decrement falls by the share of the change, or is rounding.
+            if left <= engine.tol or (here.is_near and falls > 10 * NEAR):
                 self.reason = ""
                 return
-        if should_stop:
-            self.reason = STOPPED
-        elif len(self.changes) >= engine.max_iter:
-            self.reason = EXHAUSTED
+        self.end_early(engine, should_stop)
 
     @property
     def ending(self) -> Ending:
         """How it ended."""
         return Ending(self.changes, self.reason, REMEDY)
-
-
-def find_modes(
-    descents: Sequence[Any],
-    visit: Callable[[list[Any]], Sequence[Local | None]],
-    engine: Any,
-    advance: Callable[[], bool],
-    keep: Callable[[], None] = lambda: None,
-) -> None:
-    """Step until all tasks are at their modes.
-
-    Parameters
-    ----------
-    descents : sequence of Descent
-        The tasks.
-    visit : callable
-        Lets tasks go along their steps, and says what is there; None for a task whose step is
-        still being searched along.
-    engine : Engine
-        With ``tol`` and ``max_iter``.
-    advance, keep : callable
-        ``advance`` counts a round for the monitor, which may want the run to stop. ``keep`` is
-        called after each round.
-    """
-    while active := [descent for descent in descents if descent.reason == ACTIVE]:
-        found = visit(active)
-        should_stop = advance()
-        for descent, here in zip(active, found, strict=True):
-            descent.settle(here, engine, should_stop)
-        keep()
 
 
 class OutputDescent(Descent, ABC):
@@ -186,9 +151,9 @@ class OutputDescent(Descent, ABC):
 
     def find(self, engine: Any, progress: Progress) -> None:
         """Step until the mode is no more than the last step away."""
-        find_modes([self], lambda _: [self._next(engine.tol)], engine, progress.advance)
+        iterate([self], engine, progress.advance, lambda _: self._next(engine.tol))
 
-    def _next(self, tol: float) -> Local:
+    def _next(self, tol: float) -> None:
         """Make the last step, and find the next. This is where the time goes."""
         is_near = False
         if self.changes:
@@ -201,7 +166,7 @@ class OutputDescent(Descent, ABC):
         self.change = self.push(self.step)
         largest = np.abs(self.change / (1 + np.abs(self.f))).max()
         decrement = np.sqrt(max(0.0, -dot(gradient, self.step)))
-        return Local(float(largest), float(decrement), is_near)
+        self.here = Local(float(largest), float(decrement), is_near)
 
     def _gradient(self) -> NDArray[np.float64]:
         """Of the objective by u."""

@@ -6,8 +6,8 @@ weights, in memory or in blocks that are read again in every round.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -18,9 +18,9 @@ from bayespoint.engines.base import Engine, Progress, Request, Run
 from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior
 from bayespoint.engines.gaussian.tasks import (
     ACTIVE,
-    EXHAUSTED,
-    STOPPED,
     Ending,
+    Iterations,
+    iterate,
     learn_tasks,
 )
 from bayespoint.likelihoods import ProbitLikelihood, make_likelihood
@@ -54,8 +54,17 @@ class Sweeping(Protocol):
 
 
 @dataclass
-class Sweeps:
+class Sweeps(Iterations):
     """The sweeps of one task, or of all classes together.
+
+    In a sweep each site a, b, one after another or all at once,
+
+    1. leaves the posterior of its output f, of mean f and variance e: the cavity, of mean
+       m = (y f - a e) / c and variance e / c with c = 1 - b e;
+    2. gets the variance s^2 = e / c + beta^2 with the noise;
+    3. becomes a', b', such that its product with the cavity has the mean and the variance that
+       the true label gives;
+    4. joins the posterior again: mu and Sigma change by a' - a and b' - b.
 
     Attributes
     ----------
@@ -67,10 +76,6 @@ class Sweeps:
         Whether this share stays.
     patience : int
         Sweeps after which moves should be smaller.
-    changes : list of float
-        The largest move of each sweep.
-    reason : str
-        Why they ended; empty if they converged.
     """
 
     STATE: ClassVar = ("share", "changes", "reason")  # what a checkpoint keeps
@@ -79,8 +84,6 @@ class Sweeps:
     share: float
     is_damped: bool
     patience: int
-    changes: list[float] = field(default_factory=list)
-    reason: str = ACTIVE
 
     @classmethod
     def of(cls, engine: Any, sites: Sweeping, *, in_turn: bool, share: float = 0.5) -> Sweeps:
@@ -88,16 +91,15 @@ class Sweeps:
         share = engine.damping or (1.0 if in_turn else share)
         return cls(sites, share, engine.damping is not None, PATIENCE if in_turn else 1)
 
-    def go_on(self, tol: float, max_iter: int, should_stop: bool) -> None:
-        """End, or make one more sweep."""
+    def go_on(self, engine: Any, should_stop: bool) -> None:
+        """End if no site would move, or make one more sweep."""
+        tol = max(engine.tol, ROUNDING)
         try:
             if self.changes:
-                if max_iter == 1 or self.sites.moves_left(tol) <= tol:
+                if engine.max_iter == 1 or self.sites.moves_left(tol) <= tol:
                     self.reason = ""
-                elif should_stop:
-                    self.reason = STOPPED
-                elif len(self.changes) >= max_iter:
-                    self.reason = EXHAUSTED
+                else:
+                    self.end_early(engine, should_stop)
             if self.reason == ACTIVE:
                 self.changes.append(self.sites.sweep(self.share))
                 self.share = self.next_share()
@@ -114,54 +116,12 @@ class Sweeps:
         return min(1.0, 1.2 * self.share) if self.patience == 1 else self.share
 
 
-def iterate(
-    engine: Any,
-    tasks: Sequence[Sweeps],
-    advance: Callable[[], bool],
-    visit: Callable[[list[Sweeps]], None] = lambda active: None,
-    keep: Callable[[], None] = lambda: None,
-) -> None:
-    """Sweep until no site of any task would move.
-
-    In a sweep each site a, b, one after another or all at once,
-
-    1. leaves the posterior of its output f, of mean f and variance e: the cavity, of mean
-       m = (y f - a e) / c and variance e / c with c = 1 - b e;
-    2. gets the variance s^2 = e / c + beta^2 with the noise;
-    3. becomes a', b', such that its product with the cavity has the mean and the variance that
-       the true label gives;
-    4. joins the posterior again: mu and Sigma change by a' - a and b' - b.
-
-    Parameters
-    ----------
-    engine : Propagation
-        Its ``tol`` and ``max_iter``.
-    tasks : sequence of Sweeps
-        What goes on side by side.
-    advance : callable
-        Called after every sweep; whether the monitor wants the run to stop.
-    visit : callable, optional
-        Reads what tasks need for their next sweep, for all of them at once.
-    keep : callable, optional
-        Called after every sweep.
-    """
-    tol = max(engine.tol, ROUNDING)
-    while active := [task for task in tasks if task.reason == ACTIVE]:
-        begun = any(task.changes for task in active)
-        if engine.max_iter > 1 or not begun:
-            visit(active)
-        should_stop = begun and advance()
-        for task in active:
-            task.go_on(tol, engine.max_iter, should_stop)
-        keep()
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
 class Propagation(Engine):
     """What engines of expectation propagation share: the probit model, its prior, and sweeps."""
 
     space = ProcessSpace
-    can_update = True
+    can_update = learns_blocks = True
     link = "probit"  # of its likelihoods
 
     noise: float = 1.0
@@ -211,7 +171,7 @@ class Propagation(Engine):
     def sweep(self, sites: Sweeping, progress: Progress, *, in_turn: bool) -> Sweeps:
         """Sweep over the sites of one task, or of all classes together, until they are at rest."""
         sweeps = Sweeps.of(self, sites, in_turn=in_turn)
-        iterate(self, [sweeps], progress.advance)
+        iterate([sweeps], self, lambda: bool(sweeps.changes) and progress.advance())
         return sweeps
 
     def ending(self, sweeps: Sweeps, training_error: float) -> Ending:

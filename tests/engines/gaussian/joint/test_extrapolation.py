@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bayespoint.engines.gaussian.joint.extrapolation import DEPTH, Extrapolation
+from bayespoint.engines.gaussian.joint.sites import DEPTH, Extrapolation
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -9,8 +9,7 @@ from tests.helpers.joint import Plain, by_importance, factor_by_factor, learn, p
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation, Request
 from bayespoint.engines.gaussian.joint import gaussians
 from bayespoint.engines.gaussian.joint.gaussians import OutputJoint, WeightJoint, precisions
-from bayespoint.engines.gaussian.joint.prior import IndependentPrior
-from bayespoint.engines.gaussian.prior import GaussianPrior
+from bayespoint.engines.gaussian.prior import GaussianPrior, IndependentPrior
 
 EP = ExpectationPropagation(prior_scale=1.5, tol=1e-10)
 LAPLACE = LaplaceApproximation(prior_scale=1.5, tol=1e-10)

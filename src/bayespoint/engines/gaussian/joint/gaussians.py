@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, blas, cho_solve, cholesky, lapack
 
-from bayespoint.engines.gaussian.joint.prior import IndependentPrior
+from bayespoint.engines.gaussian.prior import IndependentPrior
 from bayespoint.posteriors.joint import contrasts
 from bayespoint.spaces import Coordinates
 from bayespoint.spaces.coordinates import inverse_root

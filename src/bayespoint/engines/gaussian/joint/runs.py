@@ -15,10 +15,14 @@ from bayespoint.engines.gaussian.joint.gaussians import (
     OutputJoint,
     WeightJoint,
 )
-from bayespoint.engines.gaussian.joint.prior import DependentPrior, IndependentPrior
-from bayespoint.engines.gaussian.prior import GaussianPrior, check_same_weights, priors
-from bayespoint.engines.gaussian.span import Span
-from bayespoint.engines.gaussian.tasks import Ending, TaskResult, run_of
+from bayespoint.engines.gaussian.prior import (
+    DependentPrior,
+    GaussianPrior,
+    IndependentPrior,
+    check_same_weights,
+    priors,
+)
+from bayespoint.engines.gaussian.tasks import Ending, Span, TaskResult, run_of
 from bayespoint.likelihoods import JointLikelihood
 from bayespoint.posteriors import JointPosterior
 from bayespoint.spaces import BasisSpace

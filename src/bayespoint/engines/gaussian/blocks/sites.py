@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 
-from bayespoint.engines import FactorisedPropagation
+from bayespoint.engines.base import Request
+from bayespoint.engines.gaussian.blocks.rounds import Rounds
+from bayespoint.engines.gaussian.blocks.rows import BlockRows, SummarySums
+from bayespoint.engines.gaussian.blocks.visits import (
+    STEPS,
+    Belief,
+    SitesOfBlock,
+    summarise,
+    sweep,
+    sweep_rows,
+)
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.engines.gaussian.sites import COLLAPSED, HALVINGS
-from bayespoint.engines.gaussian.sweeps import Propagation, Sweeps, iterate
-from bayespoint.engines.gaussian.tasks import ACTIVE, TaskResult, log_evidence
-from bayespoint.exceptions import ClusterError
-from bayespoint.rows.executor import BlockFunction
-from bayespoint.rows.fit import BlockFit, Learned, State
-from bayespoint.rows.sweeps import STEPS, Belief, Order, SitesOfBlock, summarise, sweep, sweep_rows
+from bayespoint.engines.gaussian.sweeps import Sweeps
+from bayespoint.engines.gaussian.tasks import Ending, TaskResult, log_evidence
 from bayespoint.spaces.coordinates import inverse_root
 
 MANY = 1000  # points for each weight, from which sites need not be kept
@@ -42,7 +48,7 @@ class Kind(NamedTuple):
         Share of the first step that is taken.
     """
 
-    visit: BlockFunction
+    visit: Callable
     is_full: bool
     keeps_rows: bool
     first_share: float
@@ -189,21 +195,7 @@ class BlockSites:
         return TaskResult(self.mean, self.factor, evidence, np.empty(0), error)
 
 
-def learn(fit: BlockFit, engine: Propagation) -> Learned:
-    """Run expectation propagation over blocks, all of them at once.
-
-    The fixed point is that in memory. With a full covariance the rounds are those of
-    ``schedule="parallel"`` in memory, to rounding, or, with 1 000 times as many points as weights
-    and no flips of labels, rounds that keep no sites. With independent weights a round is a sweep
-    over the rows of each block.
-    """
-    rounds = Rounds(fit, engine)
-    with fit.monitor.running(engine.max_iter, "sweeps"):
-        iterate(engine, rounds.tasks, rounds.advance, rounds.visit, rounds.keep)
-    return rounds.result()
-
-
-def keeps_sites(engine: Propagation, n_rows: int, n_weights: int) -> bool:
+def keeps_sites(engine: Any, n_rows: int, n_weights: int) -> bool:
     """Whether a full covariance needs the sites of all rows between rounds.
 
     Sites that can have a negative precision do, and sites with a large share of the posterior.
@@ -211,74 +203,63 @@ def keeps_sites(engine: Propagation, n_rows: int, n_weights: int) -> bool:
     return engine.label_noise > 0 or n_rows < MANY * n_weights
 
 
-class Rounds:
-    """The rounds of all tasks, with everything that the next one needs."""
+class SiteRounds(Rounds):
+    """Expectation propagation over blocks, all of them at once.
 
-    def __init__(self, fit: BlockFit, engine: Propagation) -> None:
-        self.fit, self.engine = fit, engine
-        self.kind = SUMMED
-        if not isinstance(engine, FactorisedPropagation):
-            keeps = keeps_sites(engine, sum(fit.sizes), fit.design.space.n_coordinates)
-            self.kind = KEPT if keeps else FOUND
-        self.tasks = [
-            Sweeps.of(
-                engine, BlockSites(self.kind, i, prior, fit.sizes), in_turn=False,
-                share=self.kind.first_share,
-            )
-            for i, prior in enumerate(fit.priors)
-        ]  # fmt: skip
-        self.should_stop, self.began = False, time.perf_counter()
-        self.round = fit.load(self.state())
-        for task in self.tasks:  # what it ended for is forgotten unless it converged
-            task.reason = "" if task.reason == "" else ACTIVE
+    The fixed point is that in memory. With a full covariance the rounds are those of
+    ``schedule="parallel"`` in memory, to rounding, or, with 1 000 times as many points as weights
+    and no flips of labels, rounds that keep no sites. With independent weights a round is a sweep
+    over the rows of each block.
 
-    def visit(self, active: list[Sweeps]) -> None:
+    Parameters
+    ----------
+    engine, rows, request
+        See the base class.
+    kind : Kind
+        What is kept of the sites.
+    """
+
+    unit = "sweeps"
+    saves_always = False
+
+    def __init__(self, engine: Any, rows: BlockRows, request: Request, kind: Kind) -> None:
+        self.kind, self.is_full, self.keeps_rows = kind, kind.is_full, kind.keeps_rows
+        super().__init__(engine, rows, request)
+
+    def begin(self, task: int, prior: GaussianPrior) -> Sweeps:
+        """The sites of a task before the first sweep."""
+        sites = BlockSites(self.kind, task, prior, self.rows.sizes)
+        return Sweeps.of(self.engine, sites, in_turn=False, share=self.kind.first_share)
+
+    def look(self, active: list[Sweeps]) -> None:
         """Read all blocks once, and find where the sites of these tasks should be."""
-        self.began = time.perf_counter()
-        try:
-            new, sums = self.run(self.kind.visit, active)
-        except (KeyboardInterrupt, ClusterError):
-            self.fit.save(self.round, self.state(), now=True)
-            raise
+        if self.engine.max_iter == 1 and any(task.changes for task in active):
+            return  # a single pass asks for no more
+        new, sums = self._reduce(self.kind.visit, active)
         for place, task in enumerate(active):
             task.sites.see(sums, place, new)
-        self.round += 1
+        self.largest = max(task.sites.left for task in self.tasks)
 
-    def run(self, function: BlockFunction, tasks: list[Sweeps]) -> tuple[list, Any]:
+    def _reduce(self, function: Callable, tasks: list[Any]) -> tuple[list, Any]:
         """Run a function on all blocks with what is known of tasks."""
-        fit, sites = self.fit, [task.sites.sites for task in tasks]
-        arguments: list[Any] = [None] * len(fit.sizes)
+        n_blocks = len(self.rows.sizes)
+        arguments: list[Any] = [None] * n_blocks
         if self.kind is not FOUND:
-            arguments = [[one[k] for one in sites] for k in range(len(fit.sizes))]
-        beliefs = [task.sites.belief(task, self.engine.tol) for task in tasks]
-        order = Order(fit.design, self.engine.likelihood, beliefs, fit.thinning)
-        return fit.run(function, arguments, order)
+            arguments = [[task.sites.sites[k] for task in tasks] for k in range(n_blocks)]
+        return self.reduce(
+            function, arguments, [task.sites.belief(task, self.engine.tol) for task in tasks]
+        )
 
-    def advance(self) -> bool:
-        """Whether the monitor wants the run to stop."""
-        self.should_stop = self.fit.monitor.should_stop()
-        return self.should_stop
+    def summarise(self) -> tuple[list[Any], SummarySums, list[TaskResult]]:
+        """The posteriors, their evidence and their cavities."""
+        left_out, sums = self._reduce(summarise, self.tasks)
+        found = zip(self.tasks, sums.constant.tolist(), sums.errors, strict=True)
+        return left_out, sums, [task.sites.result(*rest) for task, *rest in found]
 
-    def keep(self) -> None:
-        """Write a checkpoint after a round, if it is time, and tell the monitor."""
-        if any(task.reason != "" for task in self.tasks):
-            self.fit.save(self.round, self.state(), now=self.should_stop)
-        largest = max(task.sites.left for task in self.tasks)
-        self.fit.advance(self.round, self.engine.max_iter, largest, self.began)
+    def ending(self, task: Sweeps, training_error: float) -> Ending:
+        """How the sweeps of a task ended."""
+        return self.engine.ending(task, training_error)
 
-    def result(self) -> Learned:
-        """The posterior, its evidence and its cavities, from one more visit of all blocks."""
-        left_out, sums = self.run(summarise, self.tasks)
-        errors = (sums.wrong / sums.n_rows).tolist()
-        results = [
-            task.sites.result(float(constant), error)
-            for task, constant, error in zip(self.tasks, sums.constant, errors, strict=True)
-        ]
-        endings = [self.engine.ending(*both) for both in zip(self.tasks, errors, strict=True)]
-        return self.fit.learned(self.engine, results, endings, "sweeps", left_out)
-
-    def state(self) -> State:
+    def state(self, task: Sweeps) -> list[tuple[Any, Sequence[str]]]:
         """What a checkpoint keeps."""
-        sweeps = [(task, f"task{i}", Sweeps.STATE) for i, task in enumerate(self.tasks)]
-        sites = [(task.sites, f"task{i}", BlockSites.STATE) for i, task in enumerate(self.tasks)]
-        return [*sweeps, *sites]
+        return [(task, Sweeps.STATE), (task.sites, BlockSites.STATE)]

@@ -26,15 +26,20 @@ from scipy import sparse
 from scipy.linalg import LinAlgError
 
 from bayespoint import _core
+from bayespoint.engines.gaussian.blocks.rows import (
+    Design,
+    LeftOut,
+    Look,
+    Order,
+    SummarySums,
+    Sums,
+    summary,
+)
 from bayespoint.engines.gaussian.factorised_sites import FactorisedSites, sparse_rows
 from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior
 from bayespoint.likelihoods import ProbitLikelihood
-from bayespoint.rows.base import Block
-from bayespoint.rows.design import Design
-from bayespoint.rows.executor import Sums
 from bayespoint.spaces import Coordinates
 
-MOST_LEFT_OUT = 10_000_000  # rows of which left-out probabilities are collected
 STEPS = 30  # to find the messages of single rows, at most; two or three are enough
 SWEEPS = 50  # over the rows of a block, at most
 SMALLEST = 1e-10  # share of a precision that a cavity keeps, at least
@@ -87,16 +92,6 @@ class Belief(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Order:
-    """What a visit of a block needs besides the block and its sites."""
-
-    design: Design
-    likelihood: ProbitLikelihood
-    beliefs: list[Belief]
-    thinning: Thinning
-
-
-@dataclass(frozen=True)
 class SweepSums(Sums):
     r"""Sums over the sites of some blocks, for each belief.
 
@@ -121,7 +116,7 @@ class SweepSums(Sums):
 
 
 def sweep(
-    block: Block, k: int, sites: list[SitesOfBlock] | None, order: Order
+    block: Any, k: int, sites: list[SitesOfBlock] | None, order: Order
 ) -> tuple[list[SitesOfBlock] | None, SweepSums]:
     """Steps 1 to 3 of all sites of a block at once, and the sums that step 4 needs.
 
@@ -184,7 +179,7 @@ def find_sites(
 
 
 def sweep_rows(
-    block: Block, k: int, sites: list[SitesOfBlock], order: Order
+    block: Any, k: int, sites: list[SitesOfBlock], order: Order
 ) -> tuple[list[SitesOfBlock], SweepSums]:
     """The same for independent weights: messages of the rows are found anew, one after another."""
     space, targets, weight = sparse_rows_of(block, order.design)
@@ -206,7 +201,7 @@ def sweep_rows(
     return new, SweepSums(precision, pull, largest, widest)
 
 
-def sparse_rows_of(block: Block, design: Design) -> tuple[Coordinates, NDArray, NDArray]:
+def sparse_rows_of(block: Any, design: Design) -> tuple[Coordinates, NDArray, NDArray]:
     """The rows of positive weight, as the compiled loops take them, their targets and weights."""
     X, codes, weight = design.used(block)
     Z = design.coordinates(X) if len(codes) else sparse.csr_array((0, 1))
@@ -250,85 +245,15 @@ def row_messages(
     return sites
 
 
-@dataclass(frozen=True)
-class Thinning:
-    """Which rows are looked at: all, or of very many some at equal distances.
-
-    Attributes
-    ----------
-    begins : list of int
-        Number of the first row of each block, among those of positive weight.
-    step : int
-        Distance of two rows.
-    """
-
-    begins: list[int]
-    step: int = 1
-
-    @classmethod
-    def of(cls, sizes: list[int]) -> Thinning:
-        """At most 10^7 of the rows of blocks of these sizes."""
-        step = max(1, -(-sum(sizes) // MOST_LEFT_OUT))
-        return cls(np.cumsum([0, *sizes[:-1]]).tolist(), step)
-
-    def own(self, k: int) -> slice:
-        """The rows of block k."""
-        return slice(-self.begins[k] % self.step, None, self.step)
-
-
-class LeftOut(NamedTuple):
-    """What the labels of a block, or some of them, looked like without their own sites."""
-
-    log_probability: NDArray[np.float64]  # (n, n_tasks)
-    codes: NDArray[np.int64]
-    weight: NDArray[np.float64]
-
-    def thinned(self, own: slice) -> LeftOut:
-        """Some of the rows."""
-        if own == slice(0, None, 1):
-            return self
-        log_probability, codes, weight = self
-        return LeftOut(log_probability[own].copy(), codes[own].copy(), weight[own].copy())
-
-
-@dataclass(frozen=True)
-class SummarySums(Sums):
-    """Sums of a converged run, for each task."""
-
-    constant: NDArray[np.float64]  # logarithms of the sites' constants
-    wrong: NDArray[np.float64]  # rows that the mean gets wrong
-    n_rows: int
-
-
 def summarise(
-    block: Block, k: int, sites: list[SitesOfBlock] | None, order: Order
+    block: Any, k: int, sites: list[SitesOfBlock] | None, order: Order
 ) -> tuple[LeftOut, SummarySums]:
     """Left-out probabilities and the terms of the evidence, with one belief for each task."""
     look = looks if order.beliefs[0].factor.ndim == 2 else looks_of_rows
-    return summary(block, k, order, len(order.beliefs), look(block, sites, order))
+    return summary(block, k, order, look(block, sites, order))
 
 
-# A task, some rows, y f of each, left-out log-probabilities, logarithms of the sites' constants.
-Look = tuple[int, slice, NDArray, NDArray, NDArray]
-
-
-def summary(
-    block: Block, k: int, order: Any, n_tasks: int, looks: Iterator[Look]
-) -> tuple[LeftOut, SummarySums]:
-    """What rows of a block look like with the posteriors of all tasks, put together."""
-    _, codes, weight = order.design.used(block)
-    constant, wrong = np.zeros((2, n_tasks))
-    left_out = np.zeros((len(codes), n_tasks))
-    for i, own, margin, left_out[own, i], constants in looks:
-        constant[i] += weight[own] @ constants
-        wrong[i] += (margin <= 0).sum()
-    return (
-        LeftOut(left_out, small_codes(codes, order.design), weight).thinned(order.thinning.own(k)),
-        SummarySums(constant, wrong, len(codes)),
-    )
-
-
-def looks(block: Block, sites: list[SitesOfBlock] | None, order: Order) -> Iterator[Look]:
+def looks(block: Any, sites: list[SitesOfBlock] | None, order: Order) -> Iterator[Look]:
     """What rows and sites look like with a full covariance, some of them at a time."""
     constants = order.likelihood.constants
     for own, space, targets, weight in order.design.parts(block):
@@ -344,7 +269,7 @@ def looks(block: Block, sites: list[SitesOfBlock] | None, order: Order) -> Itera
             yield i, own, y * f, *_core.ep.summary(e, f, y, a, b, removed, constants)
 
 
-def looks_of_rows(block: Block, sites: list[SitesOfBlock] | None, order: Order) -> Iterator[Look]:
+def looks_of_rows(block: Any, sites: list[SitesOfBlock] | None, order: Order) -> Iterator[Look]:
     """The same for independent weights."""
     assert sites is not None
     space, targets, weight = sparse_rows_of(block, order.design)
@@ -354,8 +279,3 @@ def looks_of_rows(block: Block, sites: list[SitesOfBlock] | None, order: Order) 
             found = row_messages(space, targets, weight, belief, sites[i], order.likelihood)
             unknown = np.full(len(weight), np.log(0.5)), np.zeros(len(weight))
             yield i, slice(None), margin, *(unknown if found is None else found.constants())
-
-
-def small_codes(codes: NDArray[np.int64], design: Design) -> NDArray:
-    """Class indices in as few bytes as there are classes for."""
-    return codes.astype(np.min_scalar_type(len(design.classes)))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,17 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_solve, cholesky, lapack
 
-from bayespoint.engines import LaplaceApproximation
-from bayespoint.engines.gaussian.logistic import left_out_log_probability
-from bayespoint.engines.gaussian.newton import NEAR, Descent, LineSearch, Local, find_modes
+from bayespoint.engines.gaussian.blocks.rounds import Rounds
+from bayespoint.engines.gaussian.blocks.rows import (
+    LeftOut,
+    Look,
+    Order,
+    SummarySums,
+    Sums,
+    summary,
+)
+from bayespoint.engines.gaussian.modes import left_out_log_probability
+from bayespoint.engines.gaussian.newton import NEAR, Descent, LineSearch, Local
 from bayespoint.engines.gaussian.prior import GaussianPrior
-from bayespoint.engines.gaussian.tasks import ACTIVE, TaskResult
-from bayespoint.likelihoods import LogisticLikelihood
-from bayespoint.rows.base import Block
-from bayespoint.rows.design import Design
-from bayespoint.rows.executor import BlockFunction, Sums
-from bayespoint.rows.fit import BlockFit, Learned, State
-from bayespoint.rows.sweeps import LeftOut, Look, SummarySums, Thinning, summary
+from bayespoint.engines.gaussian.tasks import Ending, TaskResult
 
 AT_FIRST = LineSearch(-np.inf)  # whatever the slope is, it is flat beside this one
 
@@ -45,15 +46,6 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class NewtonOrder:
-    """What a visit of a block needs besides the block."""
-
-    design: Design
-    places: list[Place]
-    thinning: Thinning
-
-
-@dataclass(frozen=True)
 class NewtonSums(Sums):
     r"""Sums over the rows of some blocks, for each place.
 
@@ -74,16 +66,15 @@ class NewtonSums(Sums):
     largest: NDArray[np.float64]
 
 
-def newton_sums(block: Block, k: int, n_rows: int, order: NewtonOrder) -> tuple[None, NewtonSums]:
+def newton_sums(block: Any, k: int, n_rows: int, order: Order) -> tuple[None, NewtonSums]:
     """Slope and curvature of the log-likelihood at each place: n d^2 operations."""
-    n, d = len(order.places), order.design.space.n_coordinates
+    n, d = len(order.beliefs), order.design.space.n_coordinates
     sums = NewtonSums(np.zeros((n, d, d)), np.zeros((n, d)), np.zeros((2, n)))
-    likelihood = LogisticLikelihood()
     for _, space, targets, weight in order.design.parts(block):
-        for i, place in enumerate(order.places):
+        for i, place in enumerate(order.beliefs):
             y = targets[:, place.task]
             f, step = space.outputs(np.column_stack([place.weights, place.spread])).T
-            miss, bend = likelihood.derivatives(y * f)
+            miss, bend = order.likelihood.derivatives(y * f)
             sums.curvature[i] += space.curvature(weight * bend)
             sums.pull[i] += space.pull(weight * y * miss)
             change = np.stack([np.abs(step), np.abs(step) / (1 + np.abs(f - step))])
@@ -91,27 +82,24 @@ def newton_sums(block: Block, k: int, n_rows: int, order: NewtonOrder) -> tuple[
     return None, sums
 
 
-def summarise_modes(
-    block: Block, k: int, n_rows: int, order: NewtonOrder
-) -> tuple[LeftOut, SummarySums]:
+def summarise_modes(block: Any, k: int, n_rows: int, order: Order) -> tuple[LeftOut, SummarySums]:
     """Left-out probabilities and the log-likelihood of a block around the modes of all tasks."""
-    return summary(block, k, order, len(order.places), looks_around(block, order))
+    return summary(block, k, order, looks_around(block, order))
 
 
-def looks_around(block: Block, order: NewtonOrder) -> Iterator[Look]:
+def looks_around(block: Any, order: Order) -> Iterator[Look]:
     """What rows look like, some of them at a time.
 
     A cavity lacks one copy of a message (all of it, if it weighs less), as in memory.
     """
-    likelihood = LogisticLikelihood()
     for own, space, targets, weight in order.design.parts(block):
         removed = np.minimum(weight, 1.0)
-        for i, place in enumerate(order.places):
+        for i, place in enumerate(order.beliefs):
             y, f = targets[:, i], space.outputs(place.weights)
             variance = space.variances(place.spread, is_triangular=False)
-            miss, bend = likelihood.derivatives(y * f)
+            miss, bend = order.likelihood.derivatives(y * f)
             left_out = left_out_log_probability(y, f, variance, removed * bend, removed * y * miss)
-            yield i, own, y * f, left_out, likelihood.log_likelihood(y * f)[0]
+            yield i, own, y * f, left_out, order.likelihood.log_likelihood(y * f)[0]
 
 
 class BlockMode(Descent):
@@ -171,56 +159,38 @@ class BlockMode(Descent):
         """The Gaussian and its evidence."""
         u, log_likelihood = self.u + self.step, sums.constant[self.task]
         evidence = log_likelihood - 0.5 * (u @ u) + np.log(self.root.diagonal()).sum()
-        error = float(sums.wrong[self.task] / sums.n_rows)
+        error = sums.errors[self.task]
         return TaskResult(end.weights, end.spread, float(evidence), np.empty(0), error)
 
 
-def learn(fit: BlockFit, engine: LaplaceApproximation) -> Learned:
-    """Find the modes of all tasks over blocks, and the Gaussians around them."""
-    steps = Steps(fit, engine)
-    with fit.monitor.running(engine.max_iter, "steps"):
-        find_modes(steps.modes, steps.visit, engine, fit.monitor.should_stop, steps.keep)
-    return steps.result()
+class ModeRounds(Rounds):
+    """The modes of all tasks over blocks, and the Gaussians around them."""
 
+    unit = "steps"
+    saves_always = True
 
-class Steps:
-    """The steps of all tasks, with everything that the next one needs."""
+    def begin(self, task: int, prior: GaussianPrior) -> BlockMode:
+        """A task at the prior's mean."""
+        return BlockMode(task, prior)
 
-    def __init__(self, fit: BlockFit, engine: LaplaceApproximation) -> None:
-        self.fit, self.engine = fit, engine
-        self.modes = [BlockMode(task, prior) for task, prior in enumerate(fit.priors)]
-        self.began, self.largest = time.perf_counter(), 0.0  # of the current round
-        self.round = fit.load(self.state())
-        for mode in self.modes:  # what it ended for is forgotten unless it converged
-            mode.reason = "" if mode.reason == "" else ACTIVE
-
-    def run(self, function: BlockFunction, places: list[Place]) -> tuple[list[Any], Any]:
-        """One visit of all blocks."""
-        order = NewtonOrder(self.fit.design, places, self.fit.thinning)
-        return self.fit.run(function, self.fit.sizes, order)
-
-    def visit(self, active: list[BlockMode]) -> list[Local | None]:
-        """Try the steps of these tasks, which takes one visit of all blocks."""
-        self.began = time.perf_counter()
-        _, sums = self.run(newton_sums, [mode.place() for mode in active])
+    def look(self, active: list[BlockMode]) -> None:
+        """Try the steps of these tasks."""
+        _, sums = self.reduce(newton_sums, self.rows.sizes, [mode.place() for mode in active])
         self.largest = float(sums.largest[1].max())
-        return [mode.arrive(sums, i, self.engine.tol) for i, mode in enumerate(active)]
+        for i, mode in enumerate(active):
+            mode.here = mode.arrive(sums, i, self.engine.tol)
 
-    def keep(self) -> None:
-        """Write a checkpoint (it is small, so after every round), and tell the monitor."""
-        self.round += 1
-        self.fit.save(self.round, self.state(), now=True)
-        self.fit.advance(self.round, self.engine.max_iter, self.largest, self.began)
+    def summarise(self) -> tuple[list[Any], SummarySums, list[TaskResult]]:
+        """The Gaussians at the ends of the last steps."""
+        ends = [mode.end() for mode in self.tasks]
+        left_out, sums = self.reduce(summarise_modes, self.rows.sizes, ends)
+        pairs = zip(self.tasks, ends, strict=True)
+        return left_out, sums, [mode.result(end, sums) for mode, end in pairs]
 
-    def state(self) -> State:
+    def ending(self, task: BlockMode, training_error: float) -> Ending:
+        """How the steps of a task ended."""
+        return task.ending
+
+    def state(self, task: BlockMode) -> list[tuple[Any, Sequence[str]]]:
         """What a checkpoint keeps."""
-        return [(mode, f"task{mode.task}", BlockMode.STATE) for mode in self.modes]
-
-    def result(self) -> Learned:
-        """The Gaussians at the ends of the last steps, from one more visit of all blocks."""
-        ends = [mode.end() for mode in self.modes]
-        left_out, sums = self.run(summarise_modes, ends)
-        pairs = zip(self.modes, ends, strict=True)
-        results = [mode.result(end, sums) for mode, end in pairs]
-        endings = [mode.ending for mode in self.modes]
-        return self.fit.learned(self.engine, results, endings, "steps", left_out)
+        return [(task, BlockMode.STATE)]

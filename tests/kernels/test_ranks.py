@@ -1,0 +1,49 @@
+"""Ranks of features: ties, knots, new values, stored attributes."""
+
+import numpy as np
+import pytest
+from scipy.stats import rankdata
+
+from bayespoint.kernels.ranks import MOST_KNOTS, Ranks
+
+
+def test_ranks_of_few_values_are_exact_and_copies_do_not_matter():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 9, size=(50, 3)).astype(float)
+    X[:, 2] = 4.0  # constant
+    expected = rankdata(X, axis=0, method="dense") - 0.5
+    expected /= [len(np.unique(column)) for column in X.T]
+    np.testing.assert_allclose(Ranks.of(X).transform(X), expected, atol=1e-12)
+
+
+def test_two_levels_are_half_apart_whatever_their_frequency():
+    X = (np.arange(100) % 50 == 0).astype(float)[:, None]
+    low, high = Ranks.of(X).transform(np.array([[0.0], [1.0]]))[:, 0]
+    assert high - low == pytest.approx(0.5)
+
+
+def test_many_values_are_interpolated_between_knots():
+    X = np.random.default_rng(0).lognormal(size=(1000, 2))
+    ranks = Ranks.of(X)
+    found, exact = ranks.transform(X), (rankdata(X, axis=0) - 0.5) / 1000
+    assert np.abs(found - exact).max() < 1 / MOST_KNOTS
+    assert (np.diff(found[np.argsort(X[:, 0]), 0]) >= 0).all()
+    far = ranks.transform(np.array([[-1e9, -1e300], [1e9, 1e300]]))
+    np.testing.assert_allclose(far, [[0.0005] * 2, [0.9995] * 2])
+
+
+def test_slopes_are_those_of_the_map():
+    X = np.random.default_rng(0).lognormal(size=(40, 3))
+    X[:, 2] = 1.0
+    ranks, new, h = Ranks.of(X), 1.1 + 0.0 * X[:1], 1e-7
+    new[:, 2] = 1.0
+    change = (ranks.transform(new + h) - ranks.transform(new - h)) / (2 * h)
+    np.testing.assert_allclose(ranks.slopes(ranks.transform(new)), change, atol=1e-5)
+
+
+def test_attributes_that_are_not_those_of_ranks_are_refused():
+    good = vars(Ranks.of(np.random.default_rng(0).normal(size=(9, 2))))
+    Ranks(**good).check_state()
+    for wrong in ({"width": -good["width"]}, {"knots": good["knots"][::-1]}, {"low": np.zeros(3)}):
+        with pytest.raises((ValueError, AssertionError)):
+            Ranks(**good | wrong).check_state()
