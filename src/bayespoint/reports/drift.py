@@ -47,7 +47,7 @@ class Shift(NamedTuple):
     >>> before = profile(pd.DataFrame({"age": range(200)}))
     >>> (age,) = compare(before, pd.DataFrame({"age": range(100, 200)}))
     >>> age.now, age.distance, age.is_shifted
-    ('150 ± 28.9', 0.5, True)
+    ('149.5 ± 28.9', 0.5, True)
     """
 
     column: str
@@ -175,7 +175,7 @@ def words(column: Mapping[str, Any]) -> str:
     if column["kind"] == "number":
         there = column["mean"] is not None
         both = [column["mean"], column["deviation"]] if there else []
-        digits = decimals(both)
+        digits = decimals(both[1:])
         parts = [" ± ".join(f"{number:,.{digits}f}" for number in both)] if there else []
     else:
         most = sorted(column["counts"].items(), key=lambda item: -item[1])[:SHOWN]
