@@ -237,8 +237,8 @@ def test_profiles_and_summaries_that_are_wrong(trained, tmp_path, part, value):
     result = invoke("info", model)
     assert result.exit_code in (1, 3), result.output
     error_line(result)
-    for command in (["evaluate", trained / "new.csv"], ["diagnose"]):
-        result = invoke(*command, "--model", model)
+    for command in (["evaluate", trained / "new.csv", "--model", model], ["diagnose", model]):
+        result = invoke(*command)
         assert isinstance(result.exception, SystemExit | None), result.exception
         assert result.exit_code in (0, 1, 3), result.output
 
