@@ -21,6 +21,9 @@ END = "<!-- end -->\n"
 
 # What a row is called, and what it shows of an engine with its default parameters.
 CAPABILITIES: dict[str, Callable[[Engine], Any]] = {
+    '[ordered classes](how-to/ordinal.md) (`multi_class="ordinal"`)': (
+        lambda engine: "ordinal" in engine.codings
+    ),
     'several classes in [one posterior](theory/multiclass.md) (`multi_class="joint"`)': (
         lambda engine: "joint" in engine.codings
     ),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.posteriors.test_log_odds import lopsided
 
 from bayespoint.classifier.calibration import expected_scores
 from bayespoint.codings import make_coding
@@ -36,6 +37,16 @@ def test_the_same_log_odds(n, t, weighted, device):
     expected, found = learn_log_odds(outputs, targets, weight), learn_log_odds(*there, weight)
     assert np.allclose(found.matrix, expected.matrix, rtol=1e-5, atol=1e-5)
     assert np.allclose(found.offset, expected.offset, rtol=1e-5, atol=1e-5)
+    assert found.follows == expected.follows
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_outputs_decide_on_a_device_as_on_the_cpu(n_classes, device):
+    outputs, targets = lopsided(6000, n_classes, seed=0)
+    found = learn_log_odds(*(torch.tensor(a, device=device) for a in (outputs, targets)))
+    assert found.follows
+    there = found(torch.tensor(outputs, device=device)).cpu().numpy()
+    np.testing.assert_allclose(there, found(outputs), atol=1e-9)
 
 
 @pytest.mark.parametrize("sign", [1, -1])

@@ -6,8 +6,12 @@ from scipy.special import expit, log_softmax, softmax
 from sklearn.linear_model import LogisticRegression
 
 from bayespoint.posteriors.log_odds import (
+    FIRST,
     SPREAD,
+    LogOdds,
+    following,
     forms,
+    from_all,
     learn_log_odds,
     learn_scale,
     log_loss,
@@ -133,3 +137,82 @@ def test_a_weak_prior_gives_logistic_regression():
     found = logistic(features, targets > 0, np.full(300, 1e6), np.array([[True, True]]))
     reference = LogisticRegression(C=np.inf, tol=1e-10).fit(outputs, targets[:, 0])
     np.testing.assert_allclose(found, [[reference.coef_[0, 0], reference.intercept_[0]]], rtol=1e-3)
+
+
+def lopsided(n, n_classes, seed):
+    """Signs of outputs are right near 0, and far away the first class is likelier than it seems.
+
+    An offset makes the labels likelier, and moves the boundary to where it is worse.
+    """
+    rng = np.random.default_rng(seed)
+    margin = rng.uniform(-1, 1, n)
+    chance = np.select([margin < -0.4, margin < 0, margin < 0.4], [0.4, 0.1, 0.9], 0.99)
+    is_yes = rng.random(n) < chance
+    if n_classes == 2:
+        return margin[:, None], np.where(is_yes, 1, -1)[:, None]
+    outputs = rng.normal(-3, 0.3, (n, n_classes))
+    outputs[:, 0], outputs[:, 1] = margin / 2, -margin / 2
+    return outputs, np.where(np.arange(n_classes) == np.where(is_yes, 0, 1)[:, None], 1, -1)
+
+
+def error(scores, targets):
+    if scores.shape[1] == 1:
+        return np.mean((scores > 0) != (targets > 0))
+    return np.mean(scores.argmax(axis=1) != targets.argmax(axis=1))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_outputs_decide_where_log_odds_decide_worse(n_classes):
+    learned_from, labels = lopsided(6000, n_classes, seed=0)
+    log_odds = learn_log_odds(learned_from, labels)
+    assert log_odds.follows
+    outputs, targets = lopsided(6000, n_classes, seed=1)
+    plain = LogOdds(log_odds.matrix, log_odds.offset)
+    assert error(log_odds(outputs), targets) == error(outputs, targets)
+    assert error(plain(outputs), targets) > error(outputs, targets) + 0.01  # the wrong variant
+    loss = log_loss(log_odds(outputs), targets > 0).mean()
+    scale = learn_scale(learned_from, labels > 0, np.ones(6000))
+    assert loss < log_loss(scale * outputs, targets > 0).mean()  # the numbers still pay
+
+
+@pytest.mark.parametrize("truth", [CLASSES, MATRIX], ids=["classes", "matrix"])
+def test_log_odds_decide_where_they_are_better(truth):
+    outputs, targets = simulate(20_000, *truth)
+    log_odds = learn_log_odds(outputs, targets)
+    assert not log_odds.follows
+    assert error(log_odds(outputs), targets) < error(outputs, targets)
+
+
+def test_classes_above_the_decided_one_share_its_mean_probability():
+    rng = np.random.default_rng(2)
+    outputs, scores = rng.normal(size=(200, 4)), 3 * rng.normal(size=(200, 4))
+    outputs[0] = np.nan
+    found = following(outputs, np.where(np.isnan(outputs), np.nan, scores))
+    assert np.isnan(found[0]).all()
+    for i in range(1, 200):
+        p, best = softmax(scores[i]), outputs[i].argmax()
+        above = p >= p[best]
+        p[above] = p[above].mean()
+        np.testing.assert_allclose(softmax(found[i]), p, atol=2 * FIRST)
+        assert found[i].argmax() == best
+    two = following(outputs[1:, :1], scores[1:, :1])[:, 0]
+    agree = outputs[1:, 0] * scores[1:, 0] > 0
+    np.testing.assert_allclose(two[agree], scores[1:, 0][agree], atol=2 * FIRST)
+    np.testing.assert_allclose(two[~agree], 0, atol=2 * FIRST)
+    assert np.array_equal(two > 0, outputs[1:, 0] > 0)
+
+
+def test_far_scores_stay_finite():
+    found = following(np.array([[1.0, 0.0]]), np.array([[-1e4, 1e4]]))
+    assert np.isfinite(found).all()
+    assert found.argmax() == 0
+
+
+def test_losses_of_all_points_from_those_of_halves():
+    x, new = np.random.default_rng(3).normal(size=(2, 10_000, 20))  # a mean of n: 1 + 1 / n
+    halves = np.where(np.arange(20) % 2, x[:, ::2].mean(1)[:, None], x[:, 1::2].mean(1)[:, None])
+    held_out, own = ((x - halves) ** 2).mean(axis=1), x.var(axis=1)
+    truth = ((new - x.mean(axis=1)[:, None]) ** 2).mean(axis=1)
+    for losses, is_right in ((from_all(held_out, own), True), (held_out, False)):
+        gap = losses - truth
+        assert (abs(gap.mean()) < 5 * gap.std() / 100) == is_right

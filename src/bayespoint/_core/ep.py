@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 
 from bayespoint._core.compiler import compiled
 
-PROBIT = 0.0  # code of the probit likelihood
+PROBIT, INTERVAL = 0.0, 1.0  # codes: y f + noise is positive, or between two bounds
 SPLIT = -5.0  # below, the continued fraction: there 60 terms give 1 - w to 1e-13
 LOG_ROOT_2_PI = 0.5 * math.log(2 * math.pi)
 SMALLEST = 1e-10  # a cavity that has less than this share of the precision is rounding error
 NARROWEST = 1e-3  # share of the precision of an output that one step must leave
 INNER = 20  # steps for a site of several copies before its neighbours are told
+NARROW = 0.2  # share of the tail of an interval beyond it from which tails would cancel
+NODES, HEIGHTS = np.polynomial.legendre.leggauss(16)  # good to 1e-15 for such intervals
 
 
 @compiled
@@ -43,15 +45,60 @@ def truncation(t: float) -> tuple[float, float, float, float, float]:
 
 
 @compiled
-def tilt(m: float, variance: float, law: tuple) -> tuple:
+def tilt(
+    m: float, variance: float, law: tuple, low: float = 0.0, high: float = np.inf
+) -> tuple[float, float, float, float, float]:
     """A label at a cavity N(m, variance) of y f: s^2, w, 1 - w, v + t w at t = m / s, log p(y).
 
     ``law`` are the constants of a likelihood: its code, the variance of its noise and one more
-    number. Every loop over sites asks this function, and no other, what labels say: another
-    likelihood is another branch of it, by the code.
+    number; ``low`` and ``high`` are what one label says of y f plus noise. Every loop over sites
+    asks this function what labels say: another likelihood is another branch of it, by the code.
     """
-    _, noise, flip = law  # so far there is one code, PROBIT
+    code, noise, flip = law
+    if code == INTERVAL:
+        return tilt_interval(m, variance, noise, low, high)
     return tilt_probit(m, variance, noise, flip)
+
+
+@compiled
+def tilt_interval(m: float, variance: float, noise: float, low: float, high: float) -> tuple:
+    """The same for a label that says low < f + noise < high; t = bound / s - x for the nearer."""
+    s2 = variance + noise
+    s = math.sqrt(s2)
+    x, z, bound, sign = (low - m) / s, (high - m) / s, low, 1.0
+    if x + z < 0:  # the mirror image, which has its nearer bound below
+        x, z, bound, sign = -z, -x, high, -1.0
+    u, rest, log_p = interval(x, z)
+    w = 1.0 - rest
+    return s2, w, rest, sign * u + bound / s * w, log_p
+
+
+@compiled
+def interval(x: float, z: float) -> tuple[float, float, float]:
+    """A standard normal variable between x and z >= -x, of mean v: v - x w, 1 - w, log p."""
+    _, _, rest, u, log_p = truncation(-x)
+    if z == np.inf:
+        return u, rest, log_p
+    _, _, rest_far, u_far, log_far = truncation(-z)
+    share = math.exp(log_far - log_p)  # of the tail from x on, beyond z
+    if share > NARROW:  # quadrature about the middle, which loses no digits
+        middle, half = 0.5 * (x + z), 0.5 * (z - x)
+        total, mean, square = 0.0, 0.0, 0.0
+        for k in range(len(NODES)):
+            height = HEIGHTS[k] * math.exp(-half * NODES[k] * (middle + 0.5 * half * NODES[k]))
+            total += height
+            mean += height * NODES[k]
+            square += height * NODES[k] ** 2
+        mean /= total
+        rest = half * half * (square / total - mean * mean)
+        log_p = math.log(max(half * total, 1e-300)) - 0.5 * middle**2 - LOG_ROOT_2_PI
+        return half * (1.0 + mean) + x * rest, rest, log_p
+    # The tail from x on is a mixture of the interval and the tail from z on.
+    near, far = u - x * rest, z - x + u_far - z * rest_far  # means, less x
+    above = (near - share * far) / (1.0 - share)
+    square = (rest + near * near - share * (rest_far + far * far)) / (1.0 - share)
+    rest = min(max(square - above * above, 0.0), 1.0)
+    return above + x * rest, rest, log_p + math.log1p(-share)
 
 
 @compiled
@@ -80,16 +127,26 @@ def tilt_probit(m: float, variance: float, noise: float, flip: float) -> tuple:
 
 
 @compiled
-def match(m: float, variance: float, law: tuple) -> tuple[float, float, float, float]:
+def match(
+    m: float, variance: float, law: tuple, low: float = 0.0, high: float = np.inf
+) -> tuple[float, float, float, float]:
     """Steps 2 and 3: a, b of the site that matches moments at a cavity N(m, variance) of y f.
 
     Also s^2 and the logarithm of the label's probability.
     """
-    s2, w, rest, u, log_p = tilt(m, variance, law)
+    s2, w, rest, u, log_p = tilt(m, variance, law, low, high)
     if s2 <= 0:
         return 0.0, 0.0, 0.0, log_p
     scale = s2 * rest + w * law[1]  # s^2 (1 - w) (1 + rho beta^2): no division by 1 - w
     return math.sqrt(s2) * u / scale, w / scale, s2, log_p
+
+
+@compiled
+def bounds_of(bounds: NDArray | None, i: int) -> tuple[float, float]:
+    """What a label says of y f plus noise: that it is positive, or between its own bounds."""
+    if bounds is None:
+        return 0.0, np.inf
+    return bounds[i, 0], bounds[i, 1]
 
 
 @compiled
@@ -128,6 +185,7 @@ def sweep_block(
     law: tuple,
     damping: float,
     variance: NDArray,
+    bounds: NDArray | None = None,
 ) -> tuple:
     """Visit the sites of a block in turn; K = Phi_B Sigma Phi_B^T and f = Phi_B mu when it begins.
 
@@ -150,7 +208,7 @@ def sweep_block(
                 moved[j] = np.inf
                 break
             m = (y[j] * mean - removed[j] * a[j] * e) / c
-            new_a, new_b, s2, _ = match(m, e / c, law)
+            new_a, new_b, s2, _ = match(m, e / c, law, *bounds_of(bounds, j))
             size_of_step = max(abs(new_a - a[j]) * math.sqrt(s2), abs(new_b - b[j]) * s2)
             if inner == 0:
                 moved[j] = size_of_step
@@ -199,13 +257,14 @@ def all_sites(
     b: NDArray,
     removed: NDArray,
     law: tuple,
+    bounds: NDArray | None = None,
 ) -> tuple[NDArray, NDArray, NDArray]:
     """New a, b of all sites at once, and ``moved`` as in :func:`sweep_block`."""
     mean, variance = cavities(e, f, y, a, b, removed)
     new_a, new_b, moved = a.copy(), b.copy(), np.full(len(e), np.inf)
     for i in range(len(e)):
         if variance[i] >= 0:
-            new_a[i], new_b[i], s2, _ = match(mean[i], variance[i], law)
+            new_a[i], new_b[i], s2, _ = match(mean[i], variance[i], law, *bounds_of(bounds, i))
             moved[i] = max(abs(new_a[i] - a[i]) * math.sqrt(s2), abs(new_b[i] - b[i]) * s2)
     return new_a, new_b, moved
 
@@ -219,6 +278,7 @@ def summary(
     b: NDArray,
     removed: NDArray,
     law: tuple,
+    bounds: NDArray | None = None,
 ) -> tuple[NDArray, NDArray]:
     """Logarithms of p(y_i | all other labels), and the logarithms of the sites' constants."""
     mean, variance = cavities(e, f, y, a, b, removed)
@@ -227,7 +287,7 @@ def summary(
         m, v = mean[i], variance[i]
         if not (v >= 0):  # no cavity: the posterior itself stands in
             m, v = y[i] * f[i], e[i]
-        _, _, _, left_out[i] = match(m, v, law)
+        _, _, _, left_out[i] = match(m, v, law, *bounds_of(bounds, i))
         d = 1.0 + b[i] * v
         exponent = (2.0 * m * a[i] + a[i] ** 2 * v - b[i] * m**2) / d
         constant[i] = left_out[i] + 0.5 * math.log(max(d, SMALLEST)) - 0.5 * exponent

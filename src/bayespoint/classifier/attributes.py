@@ -131,7 +131,7 @@ def facts_of(model: Model, problem: Problem, choice: Any = None) -> dict[str, An
     if choice is not None:
         facts["chosen_params"] = {
             "standardize": model.scaling is not None,
-            "multi_class": "joint" if model.coding.name == "joint" else "one_vs_rest",
+            "multi_class": model.coding.setting,
             **choice.params,
         }
     return facts

@@ -247,7 +247,7 @@ def label_scores(probabilities: Array, codes: Array) -> NDArray[np.float32]:
 
     Sets of labels compare new points with them. A model file stores them: 16 kB at most.
     """
-    some = slice(None, None, -(-len(codes) // KEPT))
+    some = slice(None, None, max(1, -(-len(codes) // KEPT)))
     p, kept = to_host(probabilities[some]), to_host(codes[some])
     return np.column_stack([p[np.arange(len(kept)), kept], kept]).astype(np.float32)
 

@@ -177,7 +177,7 @@ class DaskBayesPointClassifier(ClassifierMixin, NamedEngine):
     def decision_function(self, X: Any) -> Array:
         """Scores of the classes, as a lazy dask array."""
         check_is_fitted(self)
-        shape = (0,) if self.coding_.n_tasks == 1 else (0, len(self.classes_))
+        shape = (0,) if len(self.classes_) == 2 else (0, len(self.classes_))
         return lazily(self._local, "decision_function", X, np.empty(shape))
 
     def to_local(self) -> BayesPointClassifier:

@@ -132,12 +132,14 @@ class BayesPointClassifier(FittedAttributes, ClassifierMixin, CallbackSupport, N
     mixture : list of (float, dict), optional
         Weights and parameters of several machines, whose posteriors are mixed. Parameters that are
         not in the dict are those of the classifier, but for a temperature of 1.
-    decision : {"bayes_point", "vote"}, default="bayes_point"
+    decision : {"bayes_point", "vote", "median"}, default="bayes_point"
         Whether predictions and probabilities follow the mean of the weights or the majority vote of
-        the classifiers. The vote is the Bayes-optimal decision, but not itself a linear classifier.
-    multi_class : {"auto", "joint", "one_vs_rest"}, default="auto"
+        the classifiers, the Bayes-optimal decision. "median" is that of ordered classes.
+    multi_class : {"auto", "joint", "one_vs_rest", "ordinal"} or list of labels, default="auto"
         Whether several classes have one posterior, in which the label is the class of the largest
-        noisy output (engines "ep" and "laplace"), or one each against the rest.
+        noisy output (engines "ep" and "laplace"), or one each against the rest. "ordinal": ordered
+        classes have one output, with thresholds between them (same engines). The order is that of
+        numbers, of pandas' ordered categories, or of a list of all labels, the lowest first.
     fit_intercept : bool, default=True
         Add a constant feature to ``kernel="linear"``, and to the kernels of "auto". Others ignore
         it; ``poly`` has a constant through ``coef0``.
@@ -258,7 +260,7 @@ class BayesPointClassifier(FittedAttributes, ClassifierMixin, CallbackSupport, N
     temperature: float | str = "auto"
     mixture: Sequence[tuple[float, dict[str, Any]]] | None = None
     decision: str = "bayes_point"
-    multi_class: str = "auto"
+    multi_class: str | Sequence[Any] = "auto"
     fit_intercept: bool = True
     class_weight: dict | str | None = None
     warm_start: bool = False

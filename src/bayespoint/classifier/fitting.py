@@ -23,7 +23,7 @@ from bayespoint.classifier.kernel_choice.choice import choose
 from bayespoint.classifier.model import Model
 from bayespoint.classifier.parameters import Parameters
 from bayespoint.classifier.problem import Problem
-from bayespoint.codings import TEMPERATURES, Coding
+from bayespoint.codings import TEMPERATURES, Coding, OrdinalCoding, class_order
 from bayespoint.engines import Engine, Request, Run
 from bayespoint.gpu.devices import memory_errors_in_words
 from bayespoint.posteriors import MixturePosterior, Posterior, StreamPosterior
@@ -58,6 +58,8 @@ def pose(
     is_matrix = parameters.make_kernel().is_precomputed
     given = (points, labels, to_numpy(sample_weight), parameters.class_weight)
     problem = with_engine(parameters, Problem.pose(*given, precomputed=is_matrix), engine)
+    if problem.multi_class == OrdinalCoding.name and len(problem.classes) > 2:
+        problem = replace(problem, order=class_order(parameters.multi_class, y, problem.classes))
     standardize = parameters.standardize
     if not (parameters.chooses(engine) if standardize == "auto" else standardize):
         return problem
@@ -324,7 +326,8 @@ def at_temperature(model: Model, temperature: float) -> Model:
 
 def described(likelihood: Any) -> str:
     """A likelihood and its parameters, such as ProbitLikelihood(label_noise=0.0, noise=1.0)."""
-    given = ", ".join(f"{name}={value}" for name, value in sorted(vars(likelihood).items()))
+    names = sorted(likelihood.parameters)  # not what it has learned
+    given = ", ".join(f"{name}={getattr(likelihood, name)}" for name in names)
     return f"{type(likelihood).__name__}({given})"
 
 

@@ -152,7 +152,7 @@ class Model:
             class with the largest is predicted.
         """
         scores = self._scores(X)
-        return scores[:, 0] if self.coding.n_tasks == 1 else scores
+        return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: ArrayLike) -> NDArray:
         """Predict the most probable class of each point.
@@ -167,7 +167,7 @@ class Model:
         ndarray of shape (n_samples,)
             Predicted labels, from ``classes_``.
         """
-        return self.classes[self.coding.decide(self._scores(X))]
+        return self.classes[self.coding.decide(self._scores(X), self.decision)]
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         r"""Probabilities of the classes, in the order of ``classes_``.
@@ -291,7 +291,7 @@ class Model:
         drawn = self._draw(n_samples, random_state)
         flat = drawn.reshape(len(drawn), -1)
         outputs = self._apply(X, lambda Z: product(Z, flat))
-        return outputs.reshape(-1, *drawn.shape[1:])
+        return self.posterior.margins(outputs.reshape(-1, *drawn.shape[1:]), drawn)
 
     def draw_weights(self, n_samples: int = 10, random_state: Seed = None) -> NDArray[np.float64]:
         """Weights of single classifiers drawn from the posterior; see ``draw_outputs``.

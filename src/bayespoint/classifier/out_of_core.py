@@ -161,10 +161,10 @@ def check_blocks(parameters: Parameters, blocks: Blocks) -> None:
             "engine='perceptron' reads single rows in any order. Pass a memory-mapped array "
             "(from_arrays) or a .npy file (from_npy): other sources are read in whole blocks."
         )
-    if parameters.multi_class == "joint":
+    if parameters.multi_class not in ("auto", "one_vs_rest"):
         raise ValueError(
-            "A fit over blocks learns each class against the rest. Got multi_class='joint': "
-            "set multi_class='one_vs_rest' or 'auto'."
+            "A fit over blocks learns each class against the rest. Got "
+            f"multi_class={parameters.multi_class!r}: set multi_class='one_vs_rest' or 'auto'."
         )
     if not len(blocks):
         raise ValueError("There are no blocks to learn from.")
@@ -186,7 +186,7 @@ def block_engine(parameters: Parameters, whole: Survey, n_features: int) -> Engi
             "A fit over blocks visits all rows again and again, and needs decay=1.0. Got "
             f"{engine.decay!r}: pass batches to partial_fit."
         )
-    return engine.set_params(prior_scale=1.0) if engine.prior_scale == "auto" else engine
+    return engine
 
 
 def make_rows(parameters: Parameters, problem: BlockProblem) -> BlockRows:

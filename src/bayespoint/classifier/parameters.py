@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
-from bayespoint.codings import MULTI_CLASS, TEMPERATURES, JointCoding, OneVersusRest
+from bayespoint.codings import (
+    CODINGS,
+    MULTI_CLASS,
+    TEMPERATURES,
+    JointCoding,
+    OneVersusRest,
+    OrdinalCoding,
+)
 from bayespoint.engines import Engine, get_engine
 from bayespoint.engines.base import ENGINES
 from bayespoint.engines.gaussian.evidence_gradient import has_gradient
@@ -27,6 +34,7 @@ from bayespoint.tools.validation import check_choice, check_flag, check_number, 
 KERNEL_PARAMETERS = ("kernel", "degree", "gamma", "coef0", "normalize", "fit_intercept")
 # Named kernels that are neither linear nor a matrix, whatever their parameters are.
 ALWAYS_DENSE = frozenset(KERNELS) - {"linear", "poly", "precomputed"}
+DECISIONS = ("bayes_point", "vote", "median")
 WIDEST_JOINT = 1e4  # prior scale up to which a joint posterior keeps enough digits
 MOST_JOINT_WEIGHTS = 1000  # of all classes, up to which a joint posterior takes seconds
 MOST_JOINT_CLASSES = 30  # predictions take 2 ms a row for 30 classes, 60 ms for 200
@@ -58,6 +66,11 @@ def named_engine(engine: Any) -> type[Engine] | None:
 def can_update(classifier: Any) -> bool:
     """Whether kernel and engine support batch learning; if not, an AttributeError says why."""
     engine = classifier.engine
+    coding = CODINGS.get(coding_of(classifier.multi_class), OneVersusRest)
+    if not coding.in_batches:
+        raise AttributeError(
+            f"multi_class={coding.name!r} learns from all rows at once: use fit, not partial_fit."
+        )
     is_linear = kernel_is(classifier, "is_linear") and classifier.mixture is None
     if getattr(named_engine(engine) or engine, "can_update", False) and is_linear:
         return True
@@ -67,6 +80,11 @@ def can_update(classifier: Any) -> bool:
         f"kernel={classifier.kernel!r}. Compute approximate features first, for example with "
         "scikit-learn's Nystroem, or use fit."
     )
+
+
+def coding_of(multi_class: Any) -> str:
+    """The name of a coding; a list of labels is the order of their classes."""
+    return multi_class if isinstance(multi_class, str) else OrdinalCoding.name
 
 
 def takes_sparse(classifier: Any) -> bool:
@@ -155,7 +173,7 @@ class Parameters:
     temperature: float | str = "auto"
     mixture: Sequence[tuple[float, dict]] | None = None
     decision: str = "bayes_point"
-    multi_class: str = "auto"
+    multi_class: Any = "auto"
     fit_intercept: bool = True
     class_weight: dict | str | None = None
     warm_start: bool = False
@@ -208,9 +226,10 @@ class Parameters:
 
     def coding_name(self, engine: Engine, n_classes: int, n_features: int) -> str:
         """The coding of so many classes."""
-        wanted = self.multi_class if self.multi_class != "auto" else JointCoding.name
+        given = coding_of(self.multi_class)
+        wanted = given if given != "auto" else JointCoding.name
         reason = engine.why_not(wanted)
-        if self.multi_class != "auto":
+        if given != "auto":
             if reason is not None:
                 able = [one.__name__ for one in ENGINES.values() if wanted in one.codings]
                 raise ValueError(
@@ -286,8 +305,14 @@ def check(classifier: Any) -> None:
         raise parameter_error(classifier, "n_jobs", "None, or an int that is not 0")
     for name in ("normalize", "fit_intercept", "warm_start"):
         check_flag(classifier, name)
-    check_choice(classifier, "decision", ("bayes_point", "vote"))
-    check_choice(classifier, "multi_class", ("auto", *MULTI_CLASS))
+    check_choice(classifier, "decision", DECISIONS)
+    if isinstance(classifier.multi_class, str):
+        check_choice(classifier, "multi_class", ("auto", *MULTI_CLASS), "or a list of labels")
+    elif len(set(classifier.multi_class)) < max(len(classifier.multi_class), 2):
+        raise parameter_error(classifier, "multi_class", "a name, or a list of different labels")
+    if classifier.decision == "median" and coding_of(classifier.multi_class) != OrdinalCoding.name:
+        allowed = "'bayes_point' or 'vote' where multi_class is not 'ordinal'"
+        raise parameter_error(classifier, "decision", allowed)
     check_number(classifier, "max_time", low=0, closed="neither", also=(None,))
     low, high = TEMPERATURES
     check_number(classifier, "temperature", low=low, high=high, closed="both", also=("auto",))

@@ -42,6 +42,8 @@ class Problem:
         Which of the points that were given have a positive weight.
     multi_class : str
         Name of the coding of more than two classes.
+    order : ndarray of int or None
+        Indices of ordered classes, from the lowest to the highest.
     engine : Engine
         What is to learn from the points.
     scaling : Scaling or None
@@ -55,6 +57,7 @@ class Problem:
     columns: NDArray[np.int64] | None
     given: NDArray[np.bool_]
     multi_class: str = "one_vs_rest"
+    order: NDArray[np.intp] | None = None
     engine: Any = None
     scaling: Scaling | None = None
 
@@ -108,7 +111,7 @@ class Problem:
     @cached_property
     def coding(self) -> Coding:
         """How the classes are reduced to tasks."""
-        return make_coding(self.classes, name=self.multi_class)
+        return make_coding(self.classes, name=self.multi_class, order=self.order)
 
     @property
     def targets(self) -> NDArray[np.int8]:

@@ -43,6 +43,7 @@ def make_classifier(
     seed: int,
     jobs: int | None,
     device: str | None = None,
+    ordinal: str | None = None,
 ) -> BayesPointClassifier:
     """The classifier; ends the command where a name is wrong."""
     check_name("engine", engine, ENGINE_NAMES)
@@ -50,6 +51,10 @@ def make_classifier(
     machine = BayesPointClassifier(
         engine=engine, kernel=kernel, device=device, n_jobs=jobs, random_state=seed
     )
+    if ordinal is not None:
+        order = [name.strip() for name in ordinal.split(",")]
+        whole = all(name.lstrip("-").isdigit() for name in order)
+        machine.set_params(multi_class=[int(name) for name in order] if whole else order)
     known = valid_names(machine)
     for given in params:
         name, sign, value = given.partition("=")

@@ -11,20 +11,26 @@ from numpy.typing import NDArray
 from bayespoint.codings.base import LARGEST, TEMPERATURES, BinaryCoding, Coding
 from bayespoint.codings.joint import JointCoding
 from bayespoint.codings.one_vs_rest import OneVersusRest
+from bayespoint.codings.ordinal import OrdinalCoding, class_order
 
 __all__ = [
     "CODINGS", "LARGEST", "MULTI_CLASS", "TEMPERATURES", "BinaryCoding", "Coding", "JointCoding",
-    "OneVersusRest", "make_coding",
+    "OneVersusRest", "OrdinalCoding", "class_order",
+    "make_coding",
 ]  # fmt: skip
 
 CODINGS: dict[str, type[Coding]] = {
-    coding.name: coding for coding in (BinaryCoding, JointCoding, OneVersusRest)
+    coding.name: coding for coding in (BinaryCoding, JointCoding, OneVersusRest, OrdinalCoding)
 }
 MULTI_CLASS = tuple(name for name in CODINGS if name != BinaryCoding.name)  # of several classes
 
 
 def make_coding(
-    classes: NDArray, temperature: float = 1.0, *, name: str = OneVersusRest.name
+    classes: NDArray,
+    temperature: float = 1.0,
+    *,
+    name: str = OneVersusRest.name,
+    order: NDArray | None = None,
 ) -> Coding:
     """The coding of these classes.
 
@@ -34,8 +40,10 @@ def make_coding(
         The labels, sorted.
     temperature : float, default=1.0
         Divides the log-odds of the classes.
-    name : {"one_vs_rest", "joint"}, default="one_vs_rest"
+    name : {"one_vs_rest", "joint", "ordinal"}, default="one_vs_rest"
         How more than two classes are learned.
+    order : ndarray of shape (n_classes,), optional
+        Indices of ordered classes from the lowest to the highest, if that is not their own order.
 
     Returns
     -------
@@ -51,5 +59,6 @@ def make_coding(
     >>> make_coding(np.array([0, 1, 2]), name="joint").task_names
     ['all classes']
     """
-    kind = BinaryCoding if len(classes) == 2 else CODINGS[name]
-    return kind(classes, temperature)
+    if len(classes) == 2:
+        return BinaryCoding(classes, temperature)
+    return CODINGS[name](classes, temperature, *(() if order is None else (order,)))

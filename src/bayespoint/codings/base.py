@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_expit, log_softmax, ndtr
 
-from bayespoint.likelihoods.quadrature import log_rest
+from bayespoint.likelihoods.base import log_rest
 from bayespoint.tools.arrays import Array, namespace, softmax
 from bayespoint.tools.attributes import need, number, shaped
 from bayespoint.tools.numbers import TINY
@@ -41,6 +41,10 @@ class Coding(ABC):
         Number of binary tasks, or of outputs of one model.
     task_names : list of str
         What each task separates.
+    apart : str
+        Name of the coding with which engines learn from single tasks of it, to compare kernels.
+    in_batches : bool
+        Whether it can be learned from some rows at a time.
 
     Examples
     --------
@@ -51,12 +55,19 @@ class Coding(ABC):
     """
 
     name: ClassVar[str]
+    apart: ClassVar[str] = "one_vs_rest"
+    in_batches: ClassVar[bool] = True
     n_tasks: int
     task_names: list[str]
 
     def __init__(self, classes: NDArray, temperature: float = 1.0) -> None:
         self.classes = classes
         self.temperature = temperature
+
+    @property
+    def setting(self) -> Any:
+        """The ``multi_class`` of a classifier that has this coding."""
+        return self.name
 
     @abstractmethod
     def encode(self, codes: NDArray) -> NDArray[np.int8]:
@@ -67,8 +78,11 @@ class Coding(ABC):
         """Decision scores, shape (n, n_tasks), from the decision and probabilities of each task."""
 
     @abstractmethod
-    def decide(self, scores: NDArray) -> NDArray[np.intp]:
-        """Class index of each point, from its scores or from the outputs of a single classifier."""
+    def decide(self, scores: NDArray, rule: str = "bayes_point") -> NDArray[np.intp]:
+        """Class index of each point, from its scores or from the outputs of a single classifier.
+
+        ``rule`` is the classifier's ``decision``.
+        """
 
     @abstractmethod
     def vote_shares(self, yes: NDArray) -> NDArray:
@@ -121,7 +135,7 @@ class Coding(ABC):
         """The :meth:`decision_of` logarithms of probabilities, as nodes of an ONNX graph."""
         return log_probabilities
 
-    def onnx_class(self, decision: Any, log_odds: Any) -> Any:
+    def onnx_class(self, decision: Any, log_odds: Any, rule: str = "bayes_point") -> Any:
         """The index of the predicted class, as a node of an ONNX graph."""
         return log_odds.argmax()
 
@@ -174,6 +188,11 @@ class BinaryCoding(Coding):
     n_tasks = 1
 
     @property
+    def setting(self) -> str:
+        """Any; for two classes all are the same."""
+        return self.apart
+
+    @property
     def task_names(self) -> list[str]:  # type: ignore[override]
         """The two classes."""
         return [f"{self.classes[0]} or {self.classes[1]}"]
@@ -186,7 +205,7 @@ class BinaryCoding(Coding):
         """The decision of the task, which has the sign and the order of the log-odds."""
         return decision
 
-    def decide(self, scores: NDArray) -> NDArray[np.intp]:
+    def decide(self, scores: NDArray, rule: str = "bayes_point") -> NDArray[np.intp]:
         """The second class where the score is positive."""
         return (scores[..., 0] > 0).astype(np.intp)
 
@@ -220,6 +239,6 @@ class BinaryCoding(Coding):
         """Log-odds of the second class."""
         return log_probabilities.columns(1, 2) - log_probabilities.columns(0, 1)
 
-    def onnx_class(self, decision: Any, log_odds: Any) -> Any:
+    def onnx_class(self, decision: Any, log_odds: Any, rule: str = "bayes_point") -> Any:
         """The second class where the decision is positive."""
         return decision.is_positive().reshape(-1).as_integers()

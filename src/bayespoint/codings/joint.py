@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bayespoint.codings.base import LARGEST
 from bayespoint.codings.one_vs_rest import OneVersusRest
-from bayespoint.likelihoods.quadrature import log_rest
+from bayespoint.likelihoods.base import log_rest
 
 
 class JointCoding(OneVersusRest):

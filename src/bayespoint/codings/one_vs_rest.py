@@ -62,7 +62,7 @@ class OneVersusRest(Coding):
         """Log-odds of each class against the rest."""
         return namespace(log_yes).clip(log_yes - log_no, -LARGEST, LARGEST)
 
-    def decide(self, scores: NDArray) -> NDArray[np.intp]:
+    def decide(self, scores: NDArray, rule: str = "bayes_point") -> NDArray[np.intp]:
         """The class of the largest score."""
         return scores.argmax(axis=-1)
 

@@ -29,8 +29,9 @@ def learn(
     allowed: Callable[[int], list[NDArray[np.bool_]]],
     prior: tuple[NDArray, NDArray],
     clearly: float,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Matrix and offset of the log-odds.
+    from_all: Callable[[Any, Any], Any],
+) -> tuple[NDArray[np.float64], NDArray[np.float64], bool]:
+    """Matrix and offset of the log-odds, and whether the outputs decide.
 
     Parameters
     ----------
@@ -47,6 +48,8 @@ def learn(
         Centre and precision of (A, b).
     clearly : float
         Standard errors by which a form must be better.
+    from_all : callable
+        Losses of what is learned from all points, from held-out ones and their own.
     """
     import torch
 
@@ -61,33 +64,43 @@ def learn(
     copies = torch.nn.functional.pad(copies, (0, n_more))
     scale = learn_scale(f, yes, copies)
     features = torch.cat([scale * f, torch.ones_like(f[:, :1])], dim=1)
-    losses = log_loss(features[:, :-1], yes)
-    halves = in_halves(features, yes, copies)
+    losses, plain = log_loss(features[:, :-1], yes), mistakes(f, yes)
+    halves, whole = in_halves(features, yes, copies), (features[None], yes[None], copies[None])
     centre, precision = (to_device(one, f.device) for one in prior)
     coefficients, start, sums = centre, torch.stack([centre, centre]), None
-    best = None
+    follows = False
     for mask in allowed(len(known)):
         chosen = to_device(np.flatnonzero(mask).astype(np.int32), f.device)
         start, sums = newton(*halves, chosen, (centre, precision), start, sums)
         scores = halves[0] @ start.flip(0).transpose(1, 2)  # each half is tested by the other
-        others = log_loss(scores, halves[1]).T.reshape(-1)
-        if is_clearly_better(others, losses, copies, clearly):
-            best, losses, coefficients = chosen, others, start.mean(dim=0)
-    if best is not None:
-        whole = (features[None], yes[None], copies[None])
-        coefficients = newton(*whole, best, (centre, precision), coefficients[None])[0][0]
+        learned = newton(*whole, chosen, (centre, precision), start.mean(dim=0)[None])[0][0]
+        others, wrong = (
+            from_all(of(scores, halves[1]).T.reshape(-1), of(features @ learned.T, yes))
+            for of in (log_loss, mistakes)
+        )
+        is_better, n_worse = compare(losses - others, wrong - plain, copies, clearly)
+        if is_better:
+            losses, coefficients, follows = others, learned, n_worse >= 0
     found = to_host(coefficients)
-    return scale * found[:, :-1], found[:, -1].copy()
+    return scale * found[:, :-1], found[:, -1].copy(), follows
 
 
-def is_clearly_better(losses: Any, others: Any, copies: Any, clearly: float) -> bool:
-    """Whether the mean of some losses is smaller than that of others, by some standard errors."""
+def compare(gain: Any, more: Any, copies: Any, clearly: float) -> tuple[bool, float]:
+    """Whether the mean of gains is some standard errors above 0, and the sum of ``more``."""
     import torch
 
-    gain = others - losses
-    total, first, second = (copies @ torch.stack([gain**0, gain, gain**2], dim=1)).tolist()
+    sums = copies @ torch.stack([gain**0, gain, gain**2, more], dim=1)
+    total, first, second, n_more = sums.tolist()  # the only wait for the device
     mean = first / total
-    return mean > clearly * np.sqrt(max(0.0, second / total - mean**2) / total)
+    error = np.sqrt(max(0.0, second / total - mean**2) / total)
+    return bool(mean > clearly * error), n_more
+
+
+def mistakes(scores: Any, yes: Any) -> Any:
+    """1 where a point is decided wrongly, else 0."""
+    if scores.shape[-1] == 1:
+        return ((scores > 0) != (yes > 0))[..., 0].double()
+    return (scores.argmax(dim=-1) != yes.argmax(dim=-1)).double()
 
 
 def in_halves(features: Any, yes: Any, copies: Any) -> tuple[Any, Any, Any]:

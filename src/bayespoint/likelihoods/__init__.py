@@ -9,15 +9,24 @@ from typing import Any
 from bayespoint.likelihoods.argmax import ArgmaxLikelihood
 from bayespoint.likelihoods.base import JointLikelihood, Likelihood
 from bayespoint.likelihoods.logistic import LogisticLikelihood
+from bayespoint.likelihoods.ordinal import OrdinalLogisticLikelihood, OrdinalProbitLikelihood
 from bayespoint.likelihoods.probit import ProbitLikelihood
 from bayespoint.likelihoods.softmax import SoftmaxLikelihood
 
 __all__ = [
     "LIKELIHOODS", "ArgmaxLikelihood", "JointLikelihood", "Likelihood", "LogisticLikelihood",
-    "ProbitLikelihood", "SoftmaxLikelihood", "make_likelihood",
+    "OrdinalLogisticLikelihood", "OrdinalProbitLikelihood", "ProbitLikelihood", "SoftmaxLikelihood",
+    "make_likelihood",
 ]  # fmt: skip
 
-LIKELIHOODS = (ArgmaxLikelihood, LogisticLikelihood, ProbitLikelihood, SoftmaxLikelihood)
+LIKELIHOODS = (
+    ArgmaxLikelihood,
+    LogisticLikelihood,
+    OrdinalLogisticLikelihood,
+    OrdinalProbitLikelihood,
+    ProbitLikelihood,
+    SoftmaxLikelihood,
+)
 
 
 def make_likelihood(link: str, coding: str, **parameters: float) -> Any:
@@ -42,6 +51,7 @@ def make_likelihood(link: str, coding: str, **parameters: float) -> Any:
     >>> type(make_likelihood("probit", "joint", noise=0.5, label_noise=0.0)).__name__
     'ArgmaxLikelihood'
     """
+    kind: Any
     for kind in LIKELIHOODS:
         if kind.link == link and coding in kind.codings:
             taken = {name: float(parameters[name]) for name in kind.parameters}

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.likelihoods.quadrature import log_rest
+from bayespoint.tools.numbers import TINY
+
+
+def log_rest(log_p: NDArray) -> NDArray[np.float64]:
+    """Logarithm of 1 - p, from log p; finite also where p is 1."""
+    return np.log(np.maximum(-np.expm1(np.minimum(log_p, 0.0)), TINY))
 
 
 class Likelihood(ABC):
@@ -28,6 +33,11 @@ class Likelihood(ABC):
     code : int or None
         Number of its ``tilt`` in the compiled loops of EP, which take it with the ``constants``;
         None if there is none.
+    learns : bool
+        Whether the evidence finds parameters of it, such as thresholds (:meth:`started` and
+        :meth:`adapted`).
+    silent : Likelihood or None
+        The same without noise, by which single classifiers vote; None if the sign of f decides.
 
     Examples
     --------
@@ -47,6 +57,8 @@ class Likelihood(ABC):
     codings: ClassVar[tuple[str, ...]] = ("binary", "one_vs_rest")
     parameters: ClassVar[tuple[str, ...]] = ()
     code: ClassVar[int | None] = None
+    learns: ClassVar[bool] = False
+    silent: Any = None
 
     @abstractmethod
     def log_likelihood(self, outputs: NDArray) -> tuple[NDArray, NDArray]:
@@ -65,6 +77,39 @@ class Likelihood(ABC):
         raise ValueError(
             f"to_onnx cannot write a {type(self).__name__}. Use a probit or logistic likelihood."
         )
+
+    def started(self, labels: NDArray, weight: NDArray, variance: NDArray) -> Self:
+        """With a first guess of what it learns, for prior variances of the outputs."""
+        return self
+
+    def adapted(
+        self, labels: NDArray, weight: NDArray, mean: NDArray, variance: NDArray, *how: Any
+    ) -> Self | None:
+        """With better values of what it learns, given moments of outputs; None if there are none.
+
+        ``how`` are the covariance of the outputs, as a function of a vector, and a short step.
+        """
+        return None
+
+    def signs(self, labels: NDArray) -> NDArray[np.float64]:
+        """The y of sites exp(a y f - b f^2 / 2)."""
+        return labels.astype(np.float64)
+
+    def bounds(self, labels: NDArray) -> NDArray[np.float64]:
+        """What each label says of y f plus noise: that it lies between two numbers."""
+        return np.tile([0.0, np.inf], (len(labels), 1))
+
+    def errors(self, labels: NDArray, outputs: NDArray) -> NDArray[np.bool_]:
+        """Whether each output is wrong."""
+        return labels * outputs <= 0
+
+    def margins(self, outputs: NDArray) -> NDArray:
+        """What :meth:`log_likelihood` takes, from the outputs of single classifiers."""
+        return outputs
+
+    def forecast(self, labels: NDArray, mean: NDArray, variance: NDArray) -> NDArray[np.float64]:
+        """What the coding's ``left_out`` takes, where y f ~ N(mean, variance)."""
+        return self.log_predictive(self.predictive(mean, variance))[0]
 
     @abstractmethod
     def information(self, mean: NDArray, variance: NDArray) -> NDArray:

@@ -47,6 +47,19 @@ class LogisticLikelihood(Likelihood):
         miss = expit(-margin)
         return miss, miss * expit(margin)
 
+    def output_derivatives(self, labels: NDArray, outputs: NDArray) -> tuple[NDArray, NDArray]:
+        """First and negative second derivative of log p(label | f) in f."""
+        miss, bend = self.derivatives(labels * outputs)
+        return labels * miss, bend
+
+    def log_labels(self, labels: NDArray, outputs: NDArray) -> NDArray[np.float64]:
+        """Logarithms of p(label | f)."""
+        return log_expit(labels * outputs)
+
+    def rate_slopes(self, labels: NDArray, outputs: NDArray) -> NDArray[np.float64]:
+        """Derivative of the negative second derivative in f."""
+        return -expit(outputs) * expit(-outputs) * np.tanh(outputs / 2)
+
     def predictive(self, mean: NDArray, variance: NDArray) -> NDArray:
         """The score t with sigma(t) close to the mean of sigma(f).
 

@@ -106,7 +106,9 @@ class ProbitLikelihood(Likelihood):
         """
         return _core.ep.match_all(mean, variance, self.constants)
 
-    def noise_derivatives(self, mean: NDArray, variance: NDArray) -> tuple[NDArray, NDArray]:
+    def noise_derivatives(
+        self, mean: NDArray, variance: NDArray, labels: NDArray | None = None
+    ) -> tuple[NDArray, NDArray]:
         r"""Derivatives of log p in the logarithms of the noise and of the flip rate.
 
         With :math:`s^2 = v + \beta^2` and :math:`t = m / s`,

@@ -20,11 +20,6 @@ WEIGHTS = STEP * np.exp(-(NODES**2) / 2) / np.sqrt(2 * np.pi)
 GRID = np.arange(-40, 40 + STEP, STEP)  # outputs; exp(-40) = 4e-18
 
 
-def log_rest(log_p: NDArray) -> NDArray[np.float64]:
-    """Logarithm of 1 - p, from log p; finite also where p is 1."""
-    return np.log(np.maximum(-np.expm1(np.minimum(log_p, 0.0)), TINY))
-
-
 def expectation_of_bump(
     bump: Callable[[NDArray], NDArray], mean: NDArray, variance: NDArray
 ) -> NDArray[np.float64]:

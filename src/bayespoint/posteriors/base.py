@@ -92,6 +92,10 @@ class Posterior(ABC):
     def log_probability(self, decision: NDArray, rule: str) -> tuple[NDArray, NDArray]:
         """Logarithms of p(yes) and p(no) of each task, monotone in its decision."""
 
+    def margins(self, outputs: NDArray, drawn: NDArray) -> NDArray:
+        """What the likelihood takes, from the outputs of drawn classifiers."""
+        return outputs
+
     def scores(self, decision: NDArray, rule: str, coding: Coding) -> NDArray:
         """Scores of the classes, from the decisions of the tasks."""
         return coding.scores(decision, *self.log_probability(decision, rule))

@@ -6,13 +6,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr, ndtr
+from scipy.special import ndtr
 
-from bayespoint.likelihoods import Likelihood
+from bayespoint.codings import Coding
+from bayespoint.likelihoods import Likelihood, ProbitLikelihood
 from bayespoint.posteriors.base import Posterior
 from bayespoint.tools.arrays import kept, namespace, to_host
 from bayespoint.tools.attributes import finite, need, optional, shaped
-from bayespoint.tools.numbers import TINY
+
+STEP = ProbitLikelihood(0.0)
 
 
 class Messages(NamedTuple):
@@ -140,16 +142,25 @@ class GaussianPosterior(Posterior):
 
     def decision(self, Z: NDArray, rule: str) -> NDArray:
         """The mean output over its standard deviation, or the likelihood's predictive score."""
-        mean, variance = self.latent(Z)
-        if rule == "vote":
-            return mean / np.sqrt(np.maximum(variance, TINY))
-        return self.likelihood.predictive(mean, variance)
+        return self._law(rule).predictive(*self.latent(Z))
 
     def log_probability(self, decision: NDArray, rule: str) -> tuple[NDArray, NDArray]:
         """Logarithms of Phi(+-decision) for votes, else of the predictive probabilities."""
-        if rule == "vote":
-            return log_ndtr(decision), log_ndtr(-decision)
-        return self.likelihood.log_predictive(decision)
+        return self._law(rule).log_predictive(decision)
+
+    def class_shares(self, Z: NDArray, coding: Coding) -> NDArray[np.float64]:
+        """Share of the classifiers that predict each class."""
+        if self.likelihood.silent is None:
+            return super().class_shares(Z, coding)
+        return coding.vote_shares((1 + self.votes(Z)) / 2)
+
+    def margins(self, outputs: NDArray, drawn: NDArray) -> NDArray:
+        """What the likelihood takes, from the outputs of drawn classifiers."""
+        return self.likelihood.margins(outputs)
+
+    def _law(self, rule: str) -> Likelihood:
+        """The likelihood, or for votes the one without noise."""
+        return self.likelihood if rule != "vote" else self.likelihood.silent or STEP
 
     def check_state(self) -> None:
         """Raise an error if the stored attributes are invalid."""
@@ -157,7 +168,7 @@ class GaussianPosterior(Posterior):
         n_tasks = sizes["t"]
         finite(self.factor, "td" if self.is_diagonal else "tdd", **sizes)
         optional(self.log_evidence, "t", t=n_tasks)
-        optional(self.left_out_log_probability, "nt", t=n_tasks)
+        optional(self.left_out_log_probability, "nc")
         need(isinstance(self.likelihood, Likelihood), "its likelihood is not a Likelihood")
         if self.messages is not None:
             need(isinstance(self.messages, Messages), "its messages are not Messages")

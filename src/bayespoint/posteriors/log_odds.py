@@ -11,14 +11,17 @@ from scipy.optimize import brentq
 from scipy.special import expit, log_expit, log_softmax, softmax
 
 from bayespoint.gpu import log_odds as on_device
-from bayespoint.tools.arrays import is_tensor, kept
-from bayespoint.tools.attributes import finite
+from bayespoint.tools.arrays import Array, beside, is_tensor, kept, namespace
+from bayespoint.tools.attributes import finite, need
+from bayespoint.tools.numbers import TINY
 
 MOST_POINTS = 60_000  # to learn from
 MOST_NUMBERS = 200  # to learn: a Newton step takes at most half a second
 POINTS_PER_NUMBER = {"classes": 5, "matrix": 100}  # that is learned
 SPREAD = 0.1  # of terms of other classes, in units of lambda: the best on held-out digits
 CLEARLY = 2.0  # standard errors by which more numbers must be better on held-out points
+FIRST = 1e-6  # log-odds by which the class of the largest output exceeds those that it shares with
+FARTHEST = 600.0  # difference of log-odds whose exponential is finite
 
 
 class LogOdds:
@@ -33,6 +36,9 @@ class LogOdds:
         A.
     offset : ndarray of shape (n_tasks,)
         b.
+    follows : bool
+        Whether the outputs decide. The class of the largest output, and those whose log-odds are
+        above its own, then share the mean of their probabilities.
 
     Examples
     --------
@@ -43,17 +49,44 @@ class LogOdds:
            [-1.]])
     """
 
-    def __init__(self, matrix: NDArray[np.float64], offset: NDArray[np.float64]) -> None:
+    follows = False  # also of files that do not have it
+
+    def __init__(
+        self, matrix: NDArray[np.float64], offset: NDArray[np.float64], follows: bool = False
+    ) -> None:
         self.matrix = matrix
         self.offset = offset
+        self.follows = follows
 
     def __call__(self, outputs: Any) -> Any:
         """A f + b for each row of outputs, an array or a tensor."""
-        return outputs @ kept(outputs, self.matrix).T + kept(outputs, self.offset)
+        scores = outputs @ kept(outputs, self.matrix).T + kept(outputs, self.offset)
+        return following(outputs, scores) if self.follows else scores
 
     def check_state(self) -> None:
         """Raise an error if the stored attributes are invalid."""
         finite(self.offset, "t", **finite(self.matrix, "tt"))
+        need(isinstance(self.follows, bool), "whether outputs decide is not a bool")
+
+
+def following(outputs: Array, scores: Array) -> Array:
+    """Log-odds in the order of the outputs.
+
+    The class of the largest output, and those above it, share the mean of their probabilities, and
+    it comes first among them.
+    """
+    xp = namespace(scores)
+    if scores.shape[1] == 1:
+        two = xp.concatenate([-outputs, outputs, 0.0 * scores, scores], axis=1)
+        two = following(two[:, :2], two[:, 2:])
+        return two[:, 1:] - two[:, :1]
+    leads = outputs.argmax(1)[:, None] == beside(scores, np.arange(scores.shape[1]))
+    own = (scores * leads).sum(1)[:, None]
+    above = scores >= own
+    sizes = xp.where(above, xp.exp(xp.clip(scores - own, None, FARTHEST)), 0.0)
+    share = sizes.sum(1) / xp.clip(above.sum(1), 1, None)
+    pooled = own + xp.log(xp.clip(share, TINY, None))[:, None]
+    return xp.where(above, pooled, scores) + FIRST * leads
 
 
 def learn_log_odds(
@@ -66,7 +99,10 @@ def learn_log_odds(
     error do not make it certain. If there are enough points, a scale and an offset for each class,
     and then a full matrix and offsets, are learned as well, by multinomial logistic regression with
     a Gaussian prior around :math:`\lambda f`. Each is used if it is clearly better at points that
-    it was not learned from (two folds).
+    it was not learned from (two folds, and what all points would gain over half of them).
+
+    More numbers can make labels more likely and decide worse. Where their decisions are not better
+    than those of the plain outputs at these points, the outputs decide.
 
     Parameters
     ----------
@@ -98,7 +134,7 @@ def learn_log_odds(
         allowed = partial(learnable, n_tasks)
         return LogOdds(
             *on_device.learn(
-                outputs, targets, weight, MOST_POINTS, allowed, prior(n_tasks), CLEARLY
+                outputs, targets, weight, MOST_POINTS, allowed, prior(n_tasks), CLEARLY, from_all
             )
         )
     known = np.flatnonzero(np.isfinite(outputs).all(axis=1))
@@ -109,11 +145,16 @@ def learn_log_odds(
     scale = learn_scale(outputs, is_yes, copies)
     coefficients, features = np.eye(n_tasks, n_tasks + 1), with_constant(scale * outputs)
     losses = log_loss(linear(features, coefficients), is_yes)
+    follows, plain = False, mistakes(outputs, is_yes)
     for mask in learnable(n_tasks, len(known)):
-        others = held_out_losses(features, is_yes, copies, mask)
+        learned = logistic(features, is_yes, copies, mask)
+        both = held_out_scores(features, is_yes, copies, mask), linear(features, learned)
+        others = from_all(*(log_loss(scores, is_yes) for scores in both))
         if is_clearly_better(others, losses, copies):
-            coefficients, losses = logistic(features, is_yes, copies, mask), others
-    return LogOdds(scale * coefficients[:, :-1], coefficients[:, -1].copy())
+            coefficients, losses = learned, others
+            wrong = from_all(*(mistakes(scores, is_yes) for scores in both))
+            follows = bool(copies @ (wrong - plain) >= 0)
+    return LogOdds(scale * coefficients[:, :-1], coefficients[:, -1].copy(), follows)
 
 
 def with_constant(outputs: NDArray) -> NDArray[np.float64]:
@@ -157,6 +198,13 @@ def log_loss(scores: NDArray, is_yes: NDArray[np.bool_]) -> NDArray[np.float64]:
     if scores.shape[1] == 1:
         return -log_expit(np.where(is_yes, scores, -scores)[:, 0])
     return -log_softmax(scores, axis=1)[is_yes]
+
+
+def mistakes(scores: NDArray, is_yes: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """1 where a point is decided wrongly, else 0."""
+    if scores.shape[1] == 1:
+        return ((scores > 0) != is_yes)[:, 0].astype(float)
+    return (scores.argmax(axis=1) != is_yes.argmax(axis=1)).astype(float)
 
 
 def probabilities(scores: NDArray) -> NDArray[np.float64]:
@@ -223,16 +271,25 @@ def logistic(
     return coefficients
 
 
-def held_out_losses(
+def held_out_scores(
     features: NDArray, is_yes: NDArray[np.bool_], copies: NDArray, mask: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """Losses of each half of the points with what was learned from the other."""
-    losses = np.empty(len(features))
+    """Log-odds of each half of the points with what was learned from the other."""
+    scores = np.empty(is_yes.shape, order="F")
     for fold in (0, 1):
         here, there = slice(fold, None, 2), slice(1 - fold, None, 2)
         learned = logistic(features[there], is_yes[there], copies[there], mask)
-        losses[here] = log_loss(linear(features[here], learned), is_yes[here])
-    return losses
+        scores[here] = linear(features[here], learned)
+    return scores
+
+
+def from_all(held_out: Array, learned: Array) -> Array:
+    r"""Losses at new points of what is learned from all points.
+
+    Those of k numbers from n points exceed the least ones by about :math:`k / 2n`, and those of the
+    points themselves are as far below. So a half, which tests the other, is :math:`k / n` above.
+    """
+    return (2 * held_out + learned) / 3
 
 
 def is_clearly_better(losses: NDArray, others: NDArray, copies: NDArray) -> bool:

@@ -111,6 +111,12 @@ class MixturePosterior(Posterior):
         """The mean of the members' shares."""
         return self._mixed([member.class_shares(part, coding) for member, part in self._parts(Z)])
 
+    def margins(self, outputs: NDArray, drawn: NDArray) -> NDArray:
+        """What the likelihoods take, of the member that each classifier was drawn from."""
+        owner = np.argmax([one.any(axis=(1, 2)) for _, one in self._parts(drawn.swapaxes(0, 1))], 0)
+        both = [member.margins(outputs, drawn) for member in self.members]
+        return np.stack([both[k][:, n] for n, k in enumerate(owner)], axis=1)
+
     @property
     def is_diagonal(self) -> bool:  # type: ignore[override]
         """Whether a member has independent weights."""
@@ -136,4 +142,4 @@ class MixturePosterior(Posterior):
             integer(size, 1)
         finite(self.weights, "k", k=n_members)
         need((self.weights >= 0).all(), "a weight is negative")
-        optional(self.left_out_log_probability, "nt", t=self.codings[0].n_tasks)
+        optional(self.left_out_log_probability, "nt")

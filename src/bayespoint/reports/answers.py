@@ -100,6 +100,8 @@ class Answers:
         Predicted probabilities of the classes.
     weight : ndarray of shape (n_points,)
         Positive; weight k counts a point k times.
+    ranks : ndarray of int of shape (n_classes,), optional
+        Places of ordered classes, from the lowest to the highest.
 
     Examples
     --------
@@ -115,6 +117,13 @@ class Answers:
     predicted: NDArray[np.intp]
     probabilities: NDArray[np.floating]
     weight: NDArray[np.float64]
+    ranks: NDArray[np.intp] | None = None
+
+    @cached_property
+    def distance(self) -> NDArray[np.intp]:
+        """Classes between each predicted one and the true one, itself included."""
+        ranks = np.arange(self.probabilities.shape[1]) if self.ranks is None else self.ranks
+        return np.abs(ranks[self.truth] - ranks[self.predicted])
 
     @cached_property
     def right(self) -> NDArray[np.bool_]:
@@ -145,7 +154,7 @@ class Answers:
         shares = self.confusion.sum(axis=1) / self.total
         n = len(self.truth)
         always = np.full(n, shares.argmax())
-        return Answers(self.truth, always, np.tile(shares, (n, 1)), self.weight)
+        return Answers(self.truth, always, np.tile(shares, (n, 1)), self.weight, self.ranks)
 
     @cached_property
     def bins(self) -> tuple[Bin, ...]:

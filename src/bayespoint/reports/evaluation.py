@@ -163,15 +163,16 @@ class Evaluation:
     @cached_property
     def metrics(self) -> dict[str, Measured]:
         """Values and 95 % intervals of all METRICS, by name."""
-        return {name: metric.function(self.answers) for name, metric in METRICS.items()}
+        some = {name: one for name, one in METRICS.items() if one.applies(self.answers)}
+        return {name: metric.function(self.answers) for name, metric in some.items()}
 
     @cached_property
     def baseline(self) -> dict[str, float | None]:
         """The same metrics for predictions from the class frequencies alone."""
         answers = self.answers.baseline
         return {
-            name: metric.function(answers).value if metric.has_baseline else None
-            for name, metric in METRICS.items()
+            name: METRICS[name].function(answers).value if METRICS[name].has_baseline else None
+            for name in self.metrics
         }
 
     @cached_property

@@ -91,7 +91,8 @@ def measure(
     confidence = SCORES[score].function(outputs)
 
     here = np.flatnonzero(weight)
-    answers = Answers(truth[here], predicted[here], probabilities[here], weight[here])
+    ranks = getattr(getattr(split_pipeline(answering).last, "coding_", None), "ranks", None)
+    answers = Answers(truth[here], predicted[here], probabilities[here], weight[here], ranks)
     confidence = confidence[here]
     return Evaluation(
         classes=classes,

@@ -104,6 +104,11 @@ def auc(answers: Answers) -> Measured:
     return Measured(mean, (max(low, 0.0), min(high, 1.0)))
 
 
+def mean_absolute_error(answers: Answers) -> Measured:
+    """Mean distance of the predicted class to the true one, in classes, ± 1.96 standard errors."""
+    return Measured(*mean_interval(answers.distance, answers.weight))
+
+
 @dataclass(frozen=True)
 class Metric:
     """One number of an evaluation.
@@ -120,6 +125,8 @@ class Metric:
         Whether a terminal shows it in per cent.
     on_top : bool
         Whether a page shows it first, in large digits.
+    needs_order : bool
+        Whether it is one of ordered classes only.
 
     Examples
     --------
@@ -134,6 +141,11 @@ class Metric:
     is_share: bool = False
     on_top: bool = False
     has_baseline: bool = True
+    needs_order: bool = False
+
+    def applies(self, answers: Answers) -> bool:
+        """Whether it can be computed."""
+        return answers.ranks is not None or not self.needs_order
 
     def show(self, value: float | None) -> str:
         """A value as a terminal shows it."""
@@ -165,5 +177,11 @@ METRICS = {
     ),
     "auc": Metric(
         "AUC", "Probability that a point of a class ranks above one of the rest.", auc, on_top=True
+    ),
+    "mean_absolute_error": Metric(
+        "mean absolute error",
+        "Mean distance of predicted and true classes, in steps of their order.",
+        mean_absolute_error,
+        needs_order=True,
     ),
 }

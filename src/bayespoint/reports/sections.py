@@ -9,6 +9,7 @@ import numpy as np
 
 from bayespoint.reject import SCORES
 from bayespoint.reports import figures
+from bayespoint.reports.answers import Answers
 from bayespoint.reports.environment import describe_environment, environment_words
 from bayespoint.reports.evaluation import Evaluation, Report, Selective
 from bayespoint.reports.examples import short, single_points
@@ -182,7 +183,18 @@ def classes(report: Report) -> str:
     ]
     heads = ["class", "points", "precision", "recall", "AUC"]
     scores = table(heads, rows, label="Scores of each class")
-    return f"{scores}<h3>Confusion</h3>{confusion(report.evaluation)}"
+    shown = f"{confusion(report.evaluation)}{distances(report.evaluation.answers)}"
+    return f"{scores}<h3>Confusion</h3>{shown}"
+
+
+def distances(answers: Answers) -> str:
+    """How many predictions of ordered classes are how far from the true ones."""
+    if answers.ranks is None:
+        return ""
+    points = np.bincount(answers.distance, answers.weight)
+    rows = [[str(far), amount(n), percent(n / answers.total)] for far, n in enumerate(points)]
+    shown = table(["distance", "points", "share"], rows, label="Confusion by distance")
+    return f'<p class="quiet">Steps from the true to the predicted class.</p>{shown}'
 
 
 def confusion(evaluation: Evaluation) -> str:

@@ -126,8 +126,11 @@ def unpacked(key: str, value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
     if is_of_blocks(value):
         return [unpacked(f"{key}{k}", one, arrays) for k, one in enumerate(value)]
     found, present = arrays[key], np.asarray(value)
-    if found.dtype.kind != present.dtype.kind or found.ndim != present.ndim:
-        raise TypeError(f"{key} has {found.ndim} dimensions and dtype {found.dtype}")
+    is_alike = found.dtype.kind == present.dtype.kind and found.ndim == present.ndim
+    if isinstance(value, np.ndarray) and value.size:
+        is_alike = is_alike and found.shape == value.shape
+    if not is_alike or (found.dtype.kind == "f" and np.isnan(found).any()):
+        raise TypeError(f"{key} has dtype {found.dtype}, shape {found.shape}, or NaN")
     if isinstance(value, np.ndarray):
         return found
     return type(value)(*found.tolist()) if isinstance(value, tuple) else found.tolist()

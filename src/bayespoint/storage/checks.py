@@ -16,6 +16,7 @@ from bayespoint.classifier.attributes import FACTS
 from bayespoint.classifier.calibration import LOG_TEMPERATURES
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.classifier.model import Model
+from bayespoint.classifier.parameters import DECISIONS
 from bayespoint.codings import Coding
 from bayespoint.engines import Engine, Run
 from bayespoint.exceptions import held_warnings, one_line
@@ -47,7 +48,7 @@ def check(value: Any, place: str) -> None:
 def classifier(value: BayesPointClassifier) -> None:
     """Check a classifier, and that it can predict."""
     need(isinstance(value.engine, (str, Engine)), "its engine is not an Engine")
-    need(value.decision in ("bayes_point", "vote"), "its decision is unknown")
+    need(value.decision in DECISIONS, "its decision is unknown")
     if "model_" not in vars(value):
         return
     model = value.model_
@@ -63,7 +64,7 @@ def model(value: Model) -> None:
     space, coding, n_features = value.space, value.coding, value.n_features
     need(isinstance(value.posterior, Posterior), "its posterior is not a Posterior")
     need(isinstance(space, SPACES), "its space is not a space")
-    need(value.decision in ("bayes_point", "vote"), "its decision is unknown")
+    need(value.decision in DECISIONS, "its decision is unknown")
     need(type(value.accepts_sparse) is bool, "accepts_sparse is not a bool")
     integer(n_features, 1)
     integer(value.seed, 0)
@@ -99,7 +100,10 @@ def trial(value: Model, X: np.ndarray) -> None:
     with held_warnings(), np.errstate(all="ignore"):
         Z = value.transform(X)
         answers = [posterior.decision(Z, value.decision), *posterior.latent(Z)]
-    need(all(one.shape == (1, n_tasks) for one in answers), "it does not predict its classes")
+        shares = value.coding.probabilities(*posterior.log_probability(answers[0], value.decision))
+    fits = shares.shape == (1, len(value.classes))
+    fits = fits and all(one.shape == (1, n_tasks) for one in answers[1:])
+    need(fits, "it does not predict its classes")
     need(not any(np.isnan(one).any() for one in answers), "it predicts NaN")
 
 

@@ -202,3 +202,16 @@ def test_streams_of_one_rate(n_classes):
     engine = FactorisedPropagation(decay="auto", **one_pass)
     with pytest.raises(ValueError, match="with one decay"):
         to_onnx(fitted(n_classes, engine=engine, **parameters)[0])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_log_odds_in_the_order_of_the_outputs(n_classes):
+    clf, new = fitted(n_classes, engine="perceptron", kernel="rbf", ridge=1.0)
+    plain = clf.predict_proba(new)
+    log_odds = clf.posterior_.log_odds
+    log_odds.offset, log_odds.follows = log_odds.offset.copy(), True
+    log_odds.offset[0] += 1.0
+    assert np.abs(clf.predict_proba(new) - plain).max() > 0.05
+    label, probabilities = run(to_onnx(clf, dtype="float64"), new.astype(np.float64))
+    np.testing.assert_allclose(probabilities, clf.predict_proba(new.astype(np.float64)), atol=1e-6)
+    np.testing.assert_array_equal(label, clf.predict(new.astype(np.float64)))

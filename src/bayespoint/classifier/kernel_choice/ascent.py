@@ -32,6 +32,7 @@ def most_evident(
     weight: NDArray[np.float64] | None,
     n_jobs: int | None,
     until: float = np.inf,
+    coding: str = "one_vs_rest",
 ) -> Kernel:
     """The candidate's kernel with the free parameters that maximise the evidence.
 
@@ -48,6 +49,8 @@ def most_evident(
     until : float, default=inf
         When the search ends, on the monotonic clock of ``time``; the best parameters until then
         are taken.
+    coding : str, default="one_vs_rest"
+        Of the labels of single tasks.
 
     Returns
     -------
@@ -71,7 +74,8 @@ def most_evident(
         set_to(move)
         fitted = kernel.fitted(points)
         space = engine.space(fitted).fit(points)
-        posterior, _ = engine.run(space, targets, Request(sample_weight=weight, n_jobs=n_jobs))
+        request = Request(sample_weight=weight, n_jobs=n_jobs, coding=coding)
+        posterior, _ = engine.run(space, targets, request)
         slopes = evidence_gradient(
             engine, space, points, targets, posterior, candidate.free, weight
         )

@@ -22,6 +22,7 @@ from bayespoint.classifier.kernel_choice.perceptrons import best_perceptron
 from bayespoint.classifier.model import Model
 from bayespoint.classifier.parameters import Parameters
 from bayespoint.classifier.problem import Problem
+from bayespoint.engines import PermutedPerceptron
 from bayespoint.tools.monitor import current_monitor
 from bayespoint.tools.numbers import TINY
 
@@ -167,7 +168,7 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
     temperature = blend.temperature
     weighed = [f"{part:4.0%} {one.words}" for part, one in zip(blend.share, tried, strict=True)]
     reasons = [*weighed, f"temperature {temperature:.2f}", *reasons]
-    if any_engine and clock.left > 0:
+    if any_engine and clock.left > 0 and problem.coding.apart in PermutedPerceptron.codings:
         loss = expected_scores(left_out, problem.codes, problem.weight)["log_loss"].value
         found = best_perceptron(problem, gamma, train)
         if found is not None:
@@ -244,7 +245,8 @@ def learn(
         weight = None if problem.weight is None else problem.weight[some]
         data = problem.points[some], problem.targets[some], weight
         until = clock.end_of_search(len(parts) - number)
-        kernel = most_evident(candidate, parameters.engine, *data, parameters.n_jobs, until)
+        search = parameters.n_jobs, until, problem.coding.apart
+        kernel = most_evident(candidate, parameters.engine, *data, *search)
         kernels.append((kernel, others))
     cut = ", search ended by max_time" * (time.monotonic() > until)
     return Learned(candidate.name, kernels, cut)

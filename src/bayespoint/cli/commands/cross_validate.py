@@ -32,6 +32,7 @@ def cross_validate(
     param: options.Param = None,
     folds: Annotated[int, option("K", "Number of folds.", min=2)] = 5,
     repeats: Annotated[int, option("N", "How often to divide the table anew.", min=1)] = 1,
+    ordinal: options.Ordinal = None,
     drop: options.Drop = None,
     number: options.Number = None,
     category: options.Category = None,
@@ -50,7 +51,7 @@ def cross_validate(
     Example: bayespoint cross-validate loans.csv --target repaid --engine laplace --folds 10
     """
     notes = Notes(silent=as_json)
-    machine = make_classifier(engine, kernel, param or [], seed, jobs, device)
+    machine = make_classifier(engine, kernel, param or [], seed, jobs, device, ordinal)
     rows = read_training_data(data, Roles.of(target, drop, number, category), encoding, notes)
     label, fewest = min(rows.counts.items(), key=lambda item: item[1])
     if fewest < folds:
@@ -89,7 +90,7 @@ def summarize(evaluations: list[Evaluation]) -> dict[str, dict[str, Any]]:
             **averaged([one.metrics[name].value for one in evaluations]),
             "baseline": averaged([one.baseline[name] for one in evaluations])["mean"],
         }
-        for name in METRICS
+        for name in evaluations[0].metrics
     }
 
 
@@ -104,8 +105,8 @@ def tables(found: dict[str, Any]) -> list[RenderableType]:
     """The same, for the terminal."""
     columns = ("mean", "standard_error", "baseline")
     lines = [
-        (metric.name, *(metric.show(one[column]) for column in columns))
-        for metric, one in zip(METRICS.values(), found["measures"].values(), strict=True)
+        (METRICS[name].name, *(METRICS[name].show(one[column]) for column in columns))
+        for name, one in found["measures"].items()
     ]
     about = [
         ("rows", str(found["rows"])),

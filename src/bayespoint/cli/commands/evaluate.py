@@ -115,9 +115,8 @@ def tables(found: Evaluation) -> list[RenderableType]:
             metric.name, metric.show(value), " to ".join(map(metric.show, interval or [])),
             metric.show(found.baseline[name]),
         )
-        for (name, metric), (value, interval) in zip(
-            METRICS.items(), found.metrics.values(), strict=True
-        )
+        for name, (value, interval) in found.metrics.items()
+        for metric in [METRICS[name]]
     ]  # fmt: skip
     labels = [str(label) for label in found.classes]
     confusion = [

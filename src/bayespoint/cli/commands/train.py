@@ -72,6 +72,7 @@ def train(
     engine: options.Engine = "auto",
     kernel: options.Kernel = "auto",
     param: options.Param = None,
+    ordinal: options.Ordinal = None,
     drop: options.Drop = None,
     number: options.Number = None,
     category: options.Category = None,
@@ -101,12 +102,15 @@ def train(
     with any table. Rounds are saved in FILE.checkpoint, and --resume continues from there after a
     crash. With --scheduler the workers of a Dask cluster read the blocks and learn from them.
 
+    With --ordinal low,middle,high the classes are ordered: the model has one output, and thresholds
+    between the classes.
+
     Example: bayespoint train loans.csv --target repaid --model loans.bpm --max-error 0.05
     """
     notes = Notes(silent=as_json)
     guarantees.check(max_error, confidence=confidence, hold_out=hold_out)
     check_place(model, "--model", data, force=force)
-    machine = make_classifier(engine, kernel, param or [], seed, jobs, device)
+    machine = make_classifier(engine, kernel, param or [], seed, jobs, device, ordinal)
     roles = Roles.of(target, drop, number, category)
     in_blocks = out_of_core or resume or scheduler is not None
     why = "" if in_blocks else is_too_large(data)

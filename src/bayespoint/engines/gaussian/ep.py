@@ -23,8 +23,7 @@ from bayespoint.engines.gaussian.prior import LARGE, SMALL, known_before
 from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
 from bayespoint.engines.gaussian.sites import Sites
 from bayespoint.engines.gaussian.sweeps import Propagation
-from bayespoint.engines.gaussian.tasks import Ending, TaskResult, spans
-from bayespoint.likelihoods import make_likelihood
+from bayespoint.engines.gaussian.tasks import Ending, TaskResult, iterate, spans
 from bayespoint.posteriors import GaussianPosterior, JointPosterior
 from bayespoint.spaces import BasisSpace, ProcessSpace
 from bayespoint.tools.validation import check_choice
@@ -126,7 +125,7 @@ class ExpectationPropagation(Propagation):
 
     alias = "ep"
     device_space = ProcessSpace
-    codings = ("binary", "one_vs_rest", "joint")
+    codings = ("binary", "one_vs_rest", "joint", "ordinal")
 
     schedule: str = "sequential"
     prior_covariance: ArrayLike | None = None
@@ -160,6 +159,7 @@ class ExpectationPropagation(Propagation):
         before = known_before(self, space, n_tasks, request.start)
         self.check_range(space.largest, before)
         weight, in_span = request.weights(n_points), spans(space, before)
+        likelihood = self.likelihood_of(request.coding)
         at_once = self.schedule == "parallel" or request.device is not None
 
         def learn(task: int, progress: Progress) -> tuple[TaskResult, Ending]:
@@ -167,9 +167,12 @@ class ExpectationPropagation(Propagation):
             points, n = span.space, span.space.n_points
             many = points.device is None and points.n_coordinates >= MOSTLY * n
             gaussian = (OutputGaussian if many else WeightGaussian)(points, span.project(prior))
-            data = targets[:, task], weight, self.likelihood
+            data = targets[:, task], weight, likelihood
             sites = Sites(gaussian, *data, at_once=at_once)
             sweeps = self.sweep(sites, progress, in_turn=not at_once)
+            while likelihood.learns and not sweeps.reason and sites.adapt(self.tol):
+                sweeps.resume(self)
+                iterate([sweeps], self, progress.advance)
             result = span.lift(sites.result(), prior)
             return result, self.ending(sweeps, result.training_error)
 
@@ -177,7 +180,7 @@ class ExpectationPropagation(Propagation):
 
     def why_not(self, coding: str) -> str | None:
         """Flips mix all classes, and hard labels and single passes have no joint form here."""
-        if coding != "joint":
+        if coding in ("binary", "one_vs_rest"):
             return super().why_not(coding)
         if self.label_noise > 0:
             return f"label_noise={self.label_noise:g} mixes the outputs of all classes"
@@ -195,7 +198,7 @@ class ExpectationPropagation(Propagation):
         self, space: BasisSpace, targets: NDArray[np.int8], request: Request
     ) -> tuple[JointPosterior, Run]:
         """Find the sites of all classes together."""
-        likelihood = make_likelihood(self.link, request.coding, noise=self.noise)
+        likelihood = self.likelihood_of(request.coding)
         in_turn = self.schedule == "sequential"
 
         def learn(gaussian: Any, codes: NDArray, weight: NDArray, progress: Progress) -> tuple:

@@ -81,7 +81,8 @@ class Task(NamedTuple):
 
         Sums over the points, by weight, of those of :math:`\log p(y_i)` at the cavities.
         """
-        by_noise, by_flip = likelihood.noise_derivatives(*self.cavities())
+        y = likelihood.signs(self.target)
+        by_noise, by_flip = likelihood.noise_derivatives(*self.cavities(y), self.target)
         return float(self.weight @ by_noise), float(self.weight @ by_flip)
 
     def by_kernel(self) -> NDArray[np.float64]:
@@ -113,13 +114,13 @@ class Task(NamedTuple):
         pull = np.outer(self.alpha, self.mean + u) + np.outer(v, self.mean)
         return pull - self.rate[:, None] * spread
 
-    def cavities(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def cavities(self, y: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean and variance of y f without one copy of its own site.
 
         Where less than one copy is there and more cannot be removed, the engine removed just that;
         and where nothing would be left, the posterior itself stands in.
         """
-        y, f = self.target.astype(np.float64), self.space.outputs(self.mean)
+        f = self.space.outputs(self.mean)
         e = self.space.variances(self.factor, is_triangular=False)
         a, b = self.shift * y / self.weight, self.rate / self.weight
         mean, variance = _core.ep.cavities(e, f, y, a, b, np.ones(len(y)))
@@ -277,23 +278,16 @@ def learned(
     by_output = np.zeros_like(rate)
     if engine.alias == "laplace":
         parts = [posterior.latent(rows) for _, rows in space.parts()]
-        by_output = by_mode(rate, *map(np.concatenate, zip(*parts, strict=True)))
+        mean, variance = map(np.concatenate, zip(*parts, strict=True))
+        slopes = [
+            posterior.likelihood.rate_slopes(*one) for one in zip(targets.T, mean.T, strict=True)
+        ]
+        by_output = -0.5 * variance * weight[:, None] * np.stack(slopes, axis=1)
     return [
         Task(space, targets[:, t], weight, before[t], posterior.mean[:, t],
              posterior.factor[t], shift[:, t], rate[:, t], by_output[:, t])
         for t in range(n_tasks)
     ]  # fmt: skip
-
-
-def by_mode(rate: NDArray, mean: NDArray, variance: NDArray) -> NDArray[np.float64]:
-    r"""Derivative s of Laplace's log evidence by the mode's outputs, logistic labels.
-
-    The rates are :math:`r_i = k_i p_i (1 - p_i)` with :math:`p_i = \sigma(f_i)`, so that
-
-    .. math:: s_i = -\tfrac12 \operatorname{var}(f_i)\, \partial r_i / \partial f_i
-        = \tfrac12 \operatorname{var}(f_i)\, r_i \tanh(f_i / 2).
-    """
-    return 0.5 * variance * rate * np.tanh(mean / 2)
 
 
 def times_covariance(posterior: JointPosterior, pull: NDArray) -> NDArray[np.float64]:

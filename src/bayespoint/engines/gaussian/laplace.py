@@ -17,6 +17,7 @@ from bayespoint.engines.gaussian.blocks.modes import ModeRounds
 from bayespoint.engines.gaussian.blocks.rows import BlockRows
 from bayespoint.engines.gaussian.joint.runs import run_jointly
 from bayespoint.engines.gaussian.modes import LogisticMode, SoftmaxMode
+from bayespoint.engines.gaussian.newton import Descent
 from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior, known_before
 from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
 from bayespoint.engines.gaussian.tasks import Ending, TaskResult, learn_tasks, spans
@@ -106,7 +107,7 @@ class LaplaceApproximation(Engine):
     space = ProcessSpace
     device_space = ProcessSpace
     can_update = learns_blocks = True
-    codings = ("binary", "one_vs_rest", "joint")
+    codings = ("binary", "one_vs_rest", "joint", "ordinal")
     link = "logistic"  # of its likelihoods
 
     prior_scale: float | ArrayLike | str = "auto"
@@ -119,7 +120,11 @@ class LaplaceApproximation(Engine):
     @property
     def likelihood(self) -> LogisticLikelihood:
         """How labels of one task come from its outputs."""
-        return make_likelihood(self.link, "binary")
+        return self.likelihood_of("binary")
+
+    def likelihood_of(self, coding: str) -> Any:
+        """How labels of a coding come from outputs."""
+        return make_likelihood(self.link, coding)
 
     def check(self) -> None:
         """Raise a ValueError for a parameter that is not allowed."""
@@ -138,6 +143,7 @@ class LaplaceApproximation(Engine):
         if request.coding == "joint":
             return self._run_jointly(space, targets, request)
         n_points, n_tasks = targets.shape
+        likelihood = self.likelihood_of(request.coding)
         before = known_before(self, space, n_tasks, request.start)
         self.check_range(space.largest, before)
         weight = request.weights(n_points)
@@ -145,12 +151,15 @@ class LaplaceApproximation(Engine):
 
         def learn(task: int, progress: Progress) -> tuple[TaskResult, Ending]:
             span, prior = in_span[task], before[task]
-            mode = LogisticMode(span.space, span.project(prior), targets[:, task], weight)
+            data = targets[:, task], weight, likelihood
+            mode = LogisticMode(span.space, span.project(prior), *data)
             mode.find(self, progress)
-            return span.lift(mode.result(), prior), mode.ending
+            while likelihood.learns and not mode.reason and mode.adapt(self.tol):
+                mode.find(self, progress)
+            return span.lift(mode.result(), prior), self.ending(mode)
 
         size = space.n_coordinates**2
-        return learn_tasks(self, learn, n_tasks, "steps", self.likelihood, request, size)
+        return learn_tasks(self, learn, n_tasks, "steps", likelihood, request, size)
 
     def _run_jointly(
         self, space: BasisSpace, targets: NDArray[np.int8], request: Request
@@ -160,10 +169,14 @@ class LaplaceApproximation(Engine):
         def learn(gaussian: Any, codes: NDArray, weight: NDArray, progress: Progress) -> tuple:
             mode = SoftmaxMode(gaussian, codes, weight)
             mode.find(self, progress)
-            return mode, mode.ending
+            return mode, self.ending(mode)
 
-        likelihood = make_likelihood(self.link, request.coding)
+        likelihood = self.likelihood_of(request.coding)
         return run_jointly(self, space, targets, request, likelihood, "steps", learn)
+
+    def ending(self, mode: Descent, training_error: float = 0.0) -> Ending:
+        """How the steps of a task ended, and what to do if they did not converge."""
+        return Ending(mode.changes, mode.reason, "raise max_iter, or scale the features")
 
     def check_range(self, feature: float, before: list[GaussianPrior]) -> None:
         """Refuse numbers whose fourth powers overflow; ``feature`` is the largest coordinate."""

@@ -14,7 +14,7 @@ from bayespoint.engines.gaussian.joint.gaussians import JointGaussian, coupled
 from bayespoint.engines.gaussian.joint.sites import cavities
 from bayespoint.engines.gaussian.newton import OutputDescent
 from bayespoint.engines.gaussian.prior import GaussianPrior
-from bayespoint.engines.gaussian.tasks import TaskResult
+from bayespoint.engines.gaussian.tasks import ACTIVE, TaskResult
 from bayespoint.likelihoods import LogisticLikelihood
 from bayespoint.spaces import Coordinates
 from bayespoint.tools.numbers import EPSILON
@@ -30,20 +30,26 @@ class LogisticMode(OutputDescent):
     :math:`f = Z m + A u` with A = Z R, which is never formed: :math:`A u = Z (R u)`.
     """
 
-    likelihood = LogisticLikelihood()
+    likelihood: Any = LogisticLikelihood()
 
     def __init__(
-        self, space: Coordinates, prior: GaussianPrior, target: NDArray, weight: NDArray
+        self,
+        space: Coordinates,
+        prior: GaussianPrior,
+        target: NDArray,
+        weight: NDArray,
+        likelihood: Any = likelihood,
     ) -> None:
         super().__init__(space, prior.mean, space.n_coordinates)
-        self.prior, self.weight = prior, weight
-        self.y = target.astype(np.float64)
+        self.prior, self.weight, self.labels = prior, weight, target
         self._squares = prior.output_variances(space)
+        self.likelihood = likelihood.started(target, weight, self._squares)
+        self.y = likelihood.signs(target)
 
     def derivatives(self, f: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """By f: the first, k y (1 - p), and the negative second, k p (1 - p)."""
-        miss, bend = self.likelihood.derivatives(self.y * f)
-        return self.weight * self.y * miss, self.weight * bend
+        slope, bend = self.likelihood.output_derivatives(self.labels, f)
+        return self.weight * slope, self.weight * bend
 
     def push(self, u: NDArray) -> NDArray[np.float64]:
         """Z R u."""
@@ -95,27 +101,47 @@ class LogisticMode(OutputDescent):
         F = lapack.dtrtri(self.L, lower=1)[0].T
         factor = self.prior.rooted(F)
         u, f = self.u + self.step, self.f + self.change
-        log_evidence = self.weight @ self.likelihood.log_likelihood(self.y * f)[0] - 0.5 * (u @ u)
+        log_evidence = self.weight @ self.likelihood.log_labels(self.labels, f) - 0.5 * (u @ u)
         log_evidence += np.log(F.diagonal()).sum()
         removed = np.minimum(self.weight, 1.0) / self.weight  # share of its message
         variance = self.space.variances(factor, is_triangular=self.prior.root.ndim == 1)
         pull = removed * (self.slope - self.rate * self.change)
-        left_out = left_out_log_probability(self.y, f, variance, removed * self.rate, pull)
-        mean, error = self.prior.mean + self.prior.rooted(u), float((self.y * f <= 0).mean())
-        return TaskResult(mean, factor, float(log_evidence), left_out, error, self.messages())
+        cavity = without_messages(f, variance, removed * self.rate, pull)
+        left_out = self.likelihood.forecast(self.labels, self.y * cavity[0], cavity[1])
+        mean = self.prior.mean + self.prior.rooted(u)
+        error = float(self.likelihood.errors(self.labels, f).mean())
+        return TaskResult(
+            mean, factor, float(log_evidence), left_out, error, self.messages(), self.likelihood
+        )
+
+    def adapt(self, tol: float) -> bool:
+        """Let the likelihood learn at the mode; whether it has changed."""
+        factor = self.prior.rooted(lapack.dtrtri(self.L, lower=1)[0].T)
+        variance = self.space.variances(factor, is_triangular=False)
+        better = self.likelihood.adapted(
+            self.labels, self.weight, self.f + self.change, variance,
+            lambda forces: self.space.outputs(self.space.covary(factor, forces)), tol,
+        )  # fmt: skip
+        if better is not None:
+            self.likelihood, self.reason, self.decrement = better, ACTIVE, np.inf
+        return better is not None
 
 
-def left_out_log_probability(
-    y: NDArray, f: NDArray, variance: NDArray, rate: NDArray, pull: NDArray
-) -> NDArray[np.float64]:
-    """Of labels y, without their messages: outputs have means f and variances with them.
+def without_messages(
+    f: NDArray, variance: NDArray, rate: NDArray, pull: NDArray
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Means and variances of outputs without their messages; with them they are these.
 
     ``rate`` is the precision of what a cavity lacks, and ``pull`` its shift less rate times f.
     """
     remaining = np.maximum(1 - rate * variance, EPSILON)
-    likelihood = LogisticMode.likelihood
-    score = likelihood.predictive(f - pull * variance / remaining, variance / remaining)
-    return likelihood.log_predictive(y * score)[0]
+    return f - pull * variance / remaining, variance / remaining
+
+
+def left_out_log_probability(y: NDArray, *moments: NDArray) -> NDArray[np.float64]:
+    """Of labels y, without their messages; the moments are those of :func:`without_messages`."""
+    mean, variance = without_messages(*moments)
+    return LogisticMode.likelihood.forecast(y, y * mean, variance)
 
 
 class SoftmaxMode(OutputDescent):

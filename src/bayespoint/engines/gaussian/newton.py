@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.engines.base import Progress
-from bayespoint.engines.gaussian.tasks import Ending, Iterations, iterate
+from bayespoint.engines.gaussian.tasks import Iterations, iterate
 from bayespoint.posteriors import Messages
 from bayespoint.spaces import Coordinates
 from bayespoint.tools.numbers import TINY
 
-REMEDY = "raise max_iter, or scale the features"
 NEAR = 1e-2  # change of outputs f below which curvatures, too, change by no larger share
 FLAT = 0.1  # share of the first slope at which a line search is content
 TRIALS = 100  # steps of a line search; far more than ever seen
@@ -110,11 +109,6 @@ class Descent(Iterations):
                 self.reason = ""
                 return
         self.end_early(engine, should_stop)
-
-    @property
-    def ending(self) -> Ending:
-        """How it ended."""
-        return Ending(self.changes, self.reason, REMEDY)
 
 
 class OutputDescent(Descent, ABC):

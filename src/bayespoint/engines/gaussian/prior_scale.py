@@ -57,7 +57,9 @@ def run_with_best_scale(
     given = engine.prior_mean, engine.prior_covariance, engine.intercept_scale
     is_plain = request.start is None and all(one is None for one in given)
     is_joint = request.coding == "joint"
-    if (is_joint or not space.is_linear) and is_plain and has_gradient(engine):
+    # The scale of all classes together, or of thresholds, says how far apart classes are.
+    learns = is_joint or engine.likelihood_of(request.coding).learns
+    if (learns or not space.is_linear) and is_plain and has_gradient(engine):
         scale = best_scale(engine, space, targets, request)
     posterior, run = with_scale(engine, scale).run(space, targets, request)
     n_runs = 1 if is_joint else targets.shape[1]

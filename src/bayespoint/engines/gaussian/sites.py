@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,6 @@ from bayespoint import _core
 from bayespoint.engines.gaussian.gaussians import Gaussian
 from bayespoint.engines.gaussian.prior import LARGE
 from bayespoint.engines.gaussian.tasks import TaskResult, log_evidence
-from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.posteriors import Messages
 from bayespoint.tools.arrays import to_host
 
@@ -35,8 +35,8 @@ class Sites:
     gaussian : Gaussian
         The prior, of the weights or of the outputs; sweeps change it.
     target, weight : ndarray of shape (n,)
-        Labels -1 and +1, and how many copies each counts for.
-    likelihood : ProbitLikelihood
+        Labels, and how many copies each counts for.
+    likelihood : Likelihood
         How labels come from outputs.
     at_once : bool, default=False
         Whether all sites change together, instead of one after another.
@@ -54,13 +54,15 @@ class Sites:
         gaussian: Gaussian,
         target: NDArray,
         weight: NDArray,
-        likelihood: ProbitLikelihood,
+        likelihood: Any,
         *,
         at_once: bool = False,
     ) -> None:
         n = len(target)
-        self.gaussian, self.likelihood, self.at_once = gaussian, likelihood, at_once
-        self.y, self.weight = target.astype(np.float64), weight
+        self.gaussian, self.at_once = gaussian, at_once
+        self.labels, self.weight = target, weight
+        self.likelihood = likelihood.started(target, weight, gaussian.variances)
+        self.y, self._bounds = likelihood.signs(target), self.likelihood.bounds(target)
         self.a, self.b = np.zeros(n), np.zeros(n)
         self._before = self.a, self.b  # as the last sweep found them
         self._removed = np.ones(n)  # copies of a site that its cavity lacks
@@ -132,18 +134,41 @@ class Sites:
         move = prior.moved(space, factor, self.shift, self.rate)
         square = move @ prior.pull + self.shift @ self._f
         factor = to_host(factor)
-        left_out, constant = _core.ep.summary(
-            self.e, self._f, self.y, self.a, self.b, self._removed, self.likelihood.constants
-        )
+        _, constant = _core.ep.summary(
+            self.e, self._f, self.y, self.a, self.b, self._removed, self.likelihood.constants,
+            self._bounds,
+        )  # fmt: skip
         log_det = 2 * np.log(factor.diagonal()).sum() - prior.log_determinant
         return TaskResult(
             self.gaussian.mean,
             factor,
             log_evidence(self.weight @ constant, log_det, square),
-            left_out,
-            float((self.y * self._f <= 0).mean()),
+            self.likelihood.forecast(self.labels, *self._cavities()),
+            float(self.likelihood.errors(self.labels, self._f).mean()),
             Messages(self.shift, self.rate),
+            self.likelihood,
         )
+
+    def adapt(self, tol: float) -> bool:
+        """Let the likelihood learn from the cavities; whether sites have to move then."""
+        space, factor = self.gaussian.space, self.gaussian.factor
+        better = self.likelihood.adapted(
+            self.labels, self.weight, *self._cavities(),
+            lambda forces: space.outputs(space.covary(factor, forces)), tol,
+        )  # fmt: skip
+        if better is None:
+            return False
+        self.likelihood, self._bounds = better, better.bounds(self.labels)
+        self._change = self._last_left = np.inf
+        self._expect(self._known, self._f)
+        self._visited = np.arange(len(self.y))
+        return self._left > tol
+
+    def _cavities(self) -> tuple[NDArray, NDArray]:
+        """Mean and variance of y f without its own site, or with it where nothing would be left."""
+        mean, variance = _core.ep.cavities(self.e, self._f, self.y, self.a, self.b, self._removed)
+        lost = np.isnan(variance)
+        return np.where(lost, self.y * self._f, mean), np.where(lost, self.e, variance)
 
     def _in_turn(self, share: float) -> float:
         """Let one site after another change; the largest move."""
@@ -184,7 +209,7 @@ class Sites:
         U, down, g, moved = _core.ep.sweep_block(
             K.astype(np.float64, copy=False), f, self.y[own], self.weight[own], a, b,
             self._removed[own], TRUSTED[z.dtype] * self._known[own], self.likelihood.constants,
-            share, e,
+            share, e, self._bounds[own],
         )  # fmt: skip
         self.a[own], self.b[own], self.e[own] = a, b, e
         self.gaussian.update(z, U, down, g)
@@ -224,7 +249,7 @@ class Sites:
     def _expect(self, e: NDArray, f: NDArray) -> None:
         """Steps 1 to 3 for all sites: what each should be, and how far it is from that."""
         *self._wanted, self._moves = _core.ep.all_sites(
-            e, f, self.y, self.a, self.b, self._removed, self.likelihood.constants
+            e, f, self.y, self.a, self.b, self._removed, self.likelihood.constants, self._bounds
         )
         self._left = largest(self._moves)
 

@@ -78,12 +78,17 @@ class Sweeps(Iterations):
         Sweeps after which moves should be smaller.
     """
 
-    STATE: ClassVar = ("share", "changes", "reason")  # what a checkpoint keeps
+    STATE: ClassVar = ("share", "changes", "reason")
 
     sites: Any
     share: float
     is_damped: bool
     patience: int
+
+    @property
+    def kept(self) -> list[tuple[Any, tuple[str, ...]]]:
+        """The sites as well."""
+        return [(self, self.STATE), (self.sites, self.sites.STATE)]
 
     @classmethod
     def of(cls, engine: Any, sites: Sweeping, *, in_turn: bool, share: float = 0.5) -> Sweeps:
@@ -105,6 +110,12 @@ class Sweeps(Iterations):
                 self.share = self.next_share()
         except LinAlgError:
             self.reason = COLLAPSE
+
+    def resume(self, engine: Any) -> None:
+        """Go on after the sites have learned another likelihood."""
+        self.reason = ACTIVE
+        self.share = self.share if self.is_damped or self.patience == 1 else 1.0
+        self.go_on(engine, False)
 
     def next_share(self) -> float:
         """More of each step while moves shrink, and less if they do not."""
@@ -136,7 +147,11 @@ class Propagation(Engine):
     @property
     def likelihood(self) -> ProbitLikelihood:
         """How labels of one task come from its outputs."""
-        return make_likelihood(self.link, "binary", noise=self.noise, label_noise=self.label_noise)
+        return self.likelihood_of("binary")
+
+    def likelihood_of(self, coding: str) -> Any:
+        """How labels of a coding come from outputs."""
+        return make_likelihood(self.link, coding, noise=self.noise, label_noise=self.label_noise)
 
     def check(self) -> None:
         """Raise a ValueError for a parameter that is not allowed."""

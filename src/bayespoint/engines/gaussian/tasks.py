@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,7 @@ class TaskResult(NamedTuple):
     left_out: NDArray[np.float64]
     training_error: float
     messages: Messages | None = None
+    likelihood: Likelihood | None = None  # with what it has learned
 
 
 class Ending(NamedTuple):
@@ -62,6 +63,13 @@ class Iterations:
 
     changes: list[float] = field(default_factory=list, kw_only=True)
     reason: str = field(default=ACTIVE, kw_only=True)
+
+    STATE: ClassVar[tuple[str, ...]] = ("changes", "reason")  # what a checkpoint keeps
+
+    @property
+    def kept(self) -> list[tuple[Any, tuple[str, ...]]]:
+        """Objects that a checkpoint keeps, and the names of their attributes."""
+        return [(self, self.STATE)]
 
     def go_on(self, engine: Any, should_stop: bool) -> None:
         """End, or make one more."""
@@ -132,11 +140,11 @@ def gather(
     if start is not None and start.log_evidence is not None:
         evidence += start.log_evidence
     messages = [task.messages for task in tasks if task.messages is not None]
-    left_out = np.stack([task.left_out for task in tasks], axis=1)
+    left_out = np.column_stack([task.left_out for task in tasks])
     return GaussianPosterior(
         np.stack([task.mean for task in tasks], axis=1),
         np.stack([task.factor for task in tasks]),
-        likelihood,
+        tasks[0].likelihood or likelihood,
         log_evidence=evidence,
         left_out_log_probability=left_out if left_out.size else None,
         messages=Messages(*np.stack(messages, axis=2)) if messages else None,

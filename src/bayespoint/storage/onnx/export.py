@@ -100,7 +100,9 @@ def to_onnx(model: Any, *, dtype: str = "float32") -> ModelProto:
     found = answers(fitted.posterior, fitted.space, X, classifier.decision)
     kind = getattr(TensorProto, "FLOAT" if dtype == "float32" else "DOUBLE")
     graph.add("Cast", probabilities(coding, found), to=kind, output="probabilities")
-    graph.add("Gather", labels, class_index(coding, found), axis=0, output="label")
+    graph.add(
+        "Gather", labels, class_index(coding, found, classifier.decision), axis=0, output="label"
+    )
     label_kind = helper.np_dtype_to_tensor_dtype(labels.dtype)
     written = helper.make_graph(
         graph.nodes,

@@ -83,6 +83,10 @@ class Value:
         """Sums along an axis, which is kept with one entry or dropped."""
         return self.graph.add("ReduceSum", self, np.array([axis]), keepdims=int(keep))
 
+    def largest(self) -> Value:
+        """The largest entry of each row."""
+        return self.graph.add("ReduceMax", self, axes=[1])
+
     def beside(self, other: Value) -> Value:
         """The columns of another value after these."""
         return join([self, other])
@@ -116,6 +120,10 @@ class Value:
     def columns(self, begin: int, end: int) -> Value:
         """Some of the columns of a matrix."""
         return self.graph.add("Slice", self, np.array([begin]), np.array([end]), np.array([1]))
+
+    def take(self, columns: NDArray) -> Value:
+        """These columns of a matrix, in this order."""
+        return self.graph.add("Gather", self, columns.astype(np.int64), axis=1)
 
     def reshape(self, *shape: int) -> Value:
         """The same numbers in another shape; 0 keeps the size of an axis."""

@@ -10,6 +10,7 @@ import numpy as np
 from bayespoint import posteriors
 from bayespoint.codings import Coding
 from bayespoint.likelihoods.probit import HARD
+from bayespoint.posteriors.log_odds import FARTHEST, FIRST
 from bayespoint.posteriors.marginal import CERTAIN
 from bayespoint.storage.onnx.graph import Value, join
 from bayespoint.tools.numbers import TINY
@@ -25,9 +26,9 @@ class Answers(NamedTuple):
     log_no: Value
 
 
-def class_index(coding: Coding, answers: Answers) -> Value:
+def class_index(coding: Coding, answers: Answers, rule: str) -> Value:
     """Index of the predicted class of each point."""
-    return coding.onnx_class(answers.decision, log_odds(coding, answers))
+    return coding.onnx_class(answers.decision, log_odds(coding, answers), rule)
 
 
 def probabilities(coding: Coding, answers: Answers) -> Value:
@@ -66,9 +67,10 @@ def _(posterior: posteriors.GaussianPosterior, space: Any, X: Value, rule: str) 
     else:
         spreads = [Z @ factor for factor in posterior.factor]
         variance = join([(spread * spread).sum(1) for spread in spreads])
-    if rule == "vote":
+    likelihood = posterior.likelihood if rule != "vote" else posterior.likelihood.silent
+    if likelihood is None:
         return normal_answers(mean / variance.at_least(TINY).sqrt())
-    return Answers(*posterior.likelihood.onnx_predictive(mean, variance))
+    return Answers(*likelihood.onnx_predictive(mean, variance))
 
 
 @answers.register
@@ -86,7 +88,13 @@ def _(posterior: posteriors.SampledPosterior, space: Any, X: Value, rule: str) -
     Z = space.onnx_coordinates(X)
     if rule == "bayes_point":
         odds = posterior.log_odds
-        scores = (Z @ posterior.mean) @ odds.matrix.T + odds.offset
+        outputs = Z @ posterior.mean
+        scores = outputs @ odds.matrix.T + odds.offset
+        if odds.follows and len(odds.offset) == 1:  # two classes: log-odds 0 and s
+            two = following((-outputs).beside(outputs), (scores * 0.0).beside(scores))
+            scores = two.columns(1, 2) - two.columns(0, 1)
+        elif odds.follows:
+            scores = following(outputs, scores)
         return logistic_answers(scores)
     outputs = sample_outputs(posterior, Z)
     n = posterior.n_samples
@@ -133,6 +141,16 @@ def sample_outputs(posterior: Any, Z: Value) -> Value:
     """f_n(x) of every sample, (n, n_samples, n_tasks)."""
     weights = posterior.weights
     return (Z @ weights.reshape(len(weights), -1)).reshape(0, *weights.shape[1:])
+
+
+def following(outputs: Value, scores: Value) -> Value:
+    """Log-odds in the order of the outputs: see the function in ``posteriors/log_odds.py``."""
+    leads = 1.0 - (outputs.largest() - outputs).is_positive()
+    own = (scores * leads).sum(1)
+    above = 1.0 - (own - scores).is_positive()
+    sizes = (scores - own).at_most(FARTHEST).exp() * above
+    pooled = own + (sizes.sum(1) / above.sum(1)).log()
+    return scores * (1.0 - above) + pooled * above + leads * FIRST
 
 
 def normal_answers(score: Value) -> Answers:

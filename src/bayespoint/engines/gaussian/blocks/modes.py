@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from bayespoint.engines.gaussian.blocks.rows import (
 from bayespoint.engines.gaussian.modes import left_out_log_probability
 from bayespoint.engines.gaussian.newton import NEAR, Descent, LineSearch, Local
 from bayespoint.engines.gaussian.prior import GaussianPrior
-from bayespoint.engines.gaussian.tasks import Ending, TaskResult
+from bayespoint.engines.gaussian.tasks import TaskResult
 
 AT_FIRST = LineSearch(-np.inf)  # whatever the slope is, it is flat beside this one
 
@@ -186,11 +186,3 @@ class ModeRounds(Rounds):
         left_out, sums = self.reduce(summarise_modes, self.rows.sizes, ends)
         pairs = zip(self.tasks, ends, strict=True)
         return left_out, sums, [mode.result(end, sums) for mode, end in pairs]
-
-    def ending(self, task: BlockMode, training_error: float) -> Ending:
-        """How the steps of a task ended."""
-        return task.ending
-
-    def state(self, task: BlockMode) -> list[tuple[Any, Sequence[str]]]:
-        """What a checkpoint keeps."""
-        return [(task, BlockMode.STATE)]

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 from bayespoint.engines.base import Request, Run
 from bayespoint.engines.gaussian.blocks.rows import BlockRows, Order, SummarySums
 from bayespoint.engines.gaussian.prior import GaussianPrior, priors
+from bayespoint.engines.gaussian.prior_scale import with_scale
 from bayespoint.engines.gaussian.tasks import (
     ACTIVE,
-    Ending,
     Iterations,
     TaskResult,
     gather,
@@ -54,6 +54,8 @@ class Rounds(ABC):
     saves_always: ClassVar[bool]  # whether a checkpoint is small, and written after every round
 
     def __init__(self, engine: Any, rows: BlockRows, request: Request) -> None:
+        if isinstance(engine.prior_scale, str):  # of linear features
+            engine = with_scale(engine, 1.0)
         self.engine, self.rows, self.monitor = engine, rows, request.monitor
         self.priors = priors(engine, rows.design.space, rows.n_tasks)
         engine.check_range(rows.largest, self.priors)
@@ -71,16 +73,8 @@ class Rounds(ABC):
         """Read all blocks once, and tell these tasks what is there."""
 
     @abstractmethod
-    def state(self, task: Any) -> list[tuple[Any, Sequence[str]]]:
-        """Objects of a task that a checkpoint keeps, and the names of their attributes."""
-
-    @abstractmethod
     def summarise(self) -> tuple[list[Any], SummarySums, list[TaskResult]]:
         """From one more reading: what is left out of each block, sums and results of all tasks."""
-
-    @abstractmethod
-    def ending(self, task: Any, training_error: float) -> Ending:
-        """How the iterations of a task ended."""
 
     def _check_memory(self) -> None:
         """Raise an error if what is kept between rounds does not fit in memory."""
@@ -99,7 +93,7 @@ class Rounds(ABC):
         with self.monitor.running(self.engine.max_iter, self.unit):
             iterate(self.tasks, self.engine, self.advance, self.visit, self.keep)
         left_out, sums, results = self.summarise()
-        endings = [self.ending(*both) for both in zip(self.tasks, sums.errors, strict=True)]
+        endings = [self.engine.ending(*both) for both in zip(self.tasks, sums.errors, strict=True)]
         run = run_of(results, endings, self.unit, self.engine.tol)
         if run.converged and self.rows.checkpoint is not None:
             self.rows.checkpoint.remove()
@@ -172,7 +166,7 @@ class Rounds(ABC):
         return [
             (owner, f"task{i}", names)
             for i, task in enumerate(self.tasks)
-            for owner, names in self.state(task)
+            for owner, names in task.kept
         ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from bayespoint.engines.gaussian.blocks.visits import (
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.engines.gaussian.sites import COLLAPSED, HALVINGS
 from bayespoint.engines.gaussian.sweeps import Sweeps
-from bayespoint.engines.gaussian.tasks import Ending, TaskResult, log_evidence
+from bayespoint.engines.gaussian.tasks import TaskResult, log_evidence
 from bayespoint.spaces.coordinates import inverse_root
 
 MANY = 1000  # points for each weight, from which sites need not be kept
@@ -255,11 +255,3 @@ class SiteRounds(Rounds):
         left_out, sums = self._reduce(summarise, self.tasks)
         found = zip(self.tasks, sums.constant.tolist(), sums.errors, strict=True)
         return left_out, sums, [task.sites.result(*rest) for task, *rest in found]
-
-    def ending(self, task: Sweeps, training_error: float) -> Ending:
-        """How the sweeps of a task ended."""
-        return self.engine.ending(task, training_error)
-
-    def state(self, task: Sweeps) -> list[tuple[Any, Sequence[str]]]:
-        """What a checkpoint keeps."""
-        return [(task, Sweeps.STATE), (task.sites, BlockSites.STATE)]

@@ -128,26 +128,30 @@ def sweep(
     largest, widest = np.zeros((2, n))
     constants = order.likelihood.constants
     new = None if sites is None else [one.copy() for one in sites]
+    for i, belief, own, space, weight, (e, f, y) in outputs_of(block, order):
+        if belief.is_prior:
+            widest[i] = max(widest[i], e.max(initial=0.0))
+        if sites is None or new is None:
+            a, b, moved = find_sites(e, f, y, weight, belief, constants)
+        else:
+            a, b = sites[i][:, own]
+            wanted = _core.ep.all_sites(e, f, y, a, b, belief.removed(weight), constants)
+            new_a, new_b, moved = wanted
+            a, b = a + belief.share * (new_a - a), b + belief.share * (new_b - b)
+            new[i][:, own] = a, b
+        precision[i] += space.curvature(np.clip(weight * b, -LARGE, LARGE))
+        pull[i] += space.pull(weight * a * y)
+        largest[i] = np.maximum(largest[i], moved.max(initial=0.0))  # NaN stays NaN
+    return new, SweepSums(precision, pull, largest, widest)
+
+
+def outputs_of(block: Any, order: Order) -> Iterator[tuple]:
+    """Variances and means of the outputs of some rows at a time, with their labels."""
     for own, space, targets, weight in order.design.parts(block):
         for i, belief in enumerate(order.beliefs):
-            y = targets[:, belief.task].astype(np.float64)
             e = space.variances(belief.factor, is_triangular=True)
-            f = space.outputs(belief.mean)
-            if belief.is_prior:
-                widest[i] = max(widest[i], e.max(initial=0.0))
-            if sites is None or new is None:
-                a, b, moved = find_sites(e, f, y, weight, belief, constants)
-            else:
-                a, b = sites[i][:, own]
-                new_a, new_b, moved = _core.ep.all_sites(
-                    e, f, y, a, b, belief.removed(weight), constants
-                )
-                a, b = a + belief.share * (new_a - a), b + belief.share * (new_b - b)
-                new[i][:, own] = a, b
-            precision[i] += space.curvature(np.clip(weight * b, -LARGE, LARGE))
-            pull[i] += space.pull(weight * a * y)
-            largest[i] = np.maximum(largest[i], moved.max(initial=0.0))  # NaN stays NaN
-    return new, SweepSums(precision, pull, largest, widest)
+            y = targets[:, belief.task].astype(np.float64)
+            yield i, belief, own, space, weight, (e, space.outputs(belief.mean), y)
 
 
 def find_sites(
@@ -256,17 +260,13 @@ def summarise(
 def looks(block: Any, sites: list[SitesOfBlock] | None, order: Order) -> Iterator[Look]:
     """What rows and sites look like with a full covariance, some of them at a time."""
     constants = order.likelihood.constants
-    for own, space, targets, weight in order.design.parts(block):
-        for i, belief in enumerate(order.beliefs):
-            y = targets[:, i].astype(np.float64)
-            e = space.variances(belief.factor, is_triangular=True)
-            f = space.outputs(belief.mean)
-            if sites is None:
-                a, b, _ = find_sites(e, f, y, weight, belief, constants)
-            else:
-                a, b = sites[i][:, own]
-            removed = belief.removed(weight)
-            yield i, own, y * f, *_core.ep.summary(e, f, y, a, b, removed, constants)
+    for i, belief, own, _, weight, (e, f, y) in outputs_of(block, order):
+        if sites is None:
+            a, b, _ = find_sites(e, f, y, weight, belief, constants)
+        else:
+            a, b = sites[i][:, own]
+        removed = belief.removed(weight)
+        yield i, own, y * f, *_core.ep.summary(e, f, y, a, b, removed, constants)
 
 
 def looks_of_rows(block: Any, sites: list[SitesOfBlock] | None, order: Order) -> Iterator[Look]:
