@@ -7,7 +7,7 @@ import math
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import typer
@@ -61,7 +61,8 @@ class Notes(list[str]):
         if self._silent:
             print_json({**document, "notes": list(self), "warnings": self.warnings})
         else:
-            show(*parts, to_stderr=to_stderr)
+            with unless_full() if to_stderr else nullcontext():
+                show(*parts, to_stderr=to_stderr)
 
     def _say(self, words: str, style: str) -> None:
         if not self._silent:

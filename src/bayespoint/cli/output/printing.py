@@ -7,7 +7,6 @@ terminal, text is wrapped, and columns of numbers that do not fit go below the o
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import nullcontext
 
 from rich import box
 from rich.cells import cell_len
@@ -15,7 +14,7 @@ from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType,
 from rich.table import Table
 from rich.text import Text
 
-from bayespoint.cli.output.errors import printable, unless_full
+from bayespoint.cli.output.errors import printable
 
 UNLIMITED = 100_000  # columns of a file or a pipe
 NARROW = 16  # columns that text is not made narrower than to have more columns beside it
@@ -42,9 +41,8 @@ def show(*parts: RenderableType, to_stderr: bool = False) -> None:
                 console.print()
             console.print(printable(part) if isinstance(part, str) else part, crop=False)
             after_table = is_table
-    with unless_full() if to_stderr else nullcontext():
-        for line in captured.get().splitlines():
-            console.out(line.rstrip(), highlight=False)
+    for line in captured.get().splitlines():
+        console.out(line.rstrip(), highlight=False)
 
 
 def facts(rows: Iterable[tuple[str, str]]) -> Table:
