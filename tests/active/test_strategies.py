@@ -362,5 +362,5 @@ def test_bad_classifiers_and_points(strategy):
         query(LogisticRegression(), POOL, strategy=strategy)
     with pytest.raises(ValueError, match="X has 2 features"):
         query(gaussian_machine(), POOL[:, :2], strategy=strategy)
-    with pytest.raises(ValueError, match="NaN"):
-        query(gaussian_machine(), np.full((4, 3), np.nan), strategy=strategy)
+    with pytest.raises(ValueError, match="infinity"):
+        query(gaussian_machine(), np.full((4, 3), np.inf), strategy=strategy)

@@ -74,8 +74,9 @@ def test_rare_categories_are_those_of_memory(tmp_path):
     inside = train(tmp_path, "a.bpm", data, *LINEAR)
     outside = train(tmp_path, "b.bpm", data, *LINEAR, "--out-of-core")
     assert inside["features"] == outside["features"] == 101
-    models = [bayespoint.load(tmp_path / name)[0] for name in ("a.bpm", "b.bpm")]
-    one, two = (model.transform(table) for model in models)
+    models = [bayespoint.load(tmp_path / name)[-1].model_ for name in ("a.bpm", "b.bpm")]
+    rows = table[["code", "x"]]
+    one, two = (model.scaling.transform(model.table.transform(rows)) for model in models)
     np.testing.assert_allclose(one, two, atol=1e-12)
 
 

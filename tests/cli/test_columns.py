@@ -119,7 +119,8 @@ def test_new_rows_are_read_as_in_training(tmp_path):
     assert not any("differ" in note for note in said["notes"])
     X = table.head(3).assign(size=[1.234, 2.345, 1.111])
     X = X.astype({"member": float, "city": object})
-    expected = bayespoint.load(model).predict_proba(X)[:, 0]
+    pipeline = bayespoint.load(model)
+    expected = pipeline.predict_proba(X[pipeline.feature_names_in_])[:, 0]
     assert pd.read_csv(tmp_path / "a.csv")["p_no"].to_numpy() == pytest.approx(expected)
 
 

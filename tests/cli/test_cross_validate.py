@@ -15,7 +15,7 @@ def test_folds_are_those_of_scikit_learn(trained):
     accuracies = found["measures"]["accuracy"]["values"]
     folds = RepeatedStratifiedKFold(n_splits=3, n_repeats=1, random_state=4)
     model = bayespoint.load(trained / "loans.bpm")
-    scores = cross_val_score(model, table, table["repaid"], cv=folds)
+    scores = cross_val_score(model, table[model.feature_names_in_], table["repaid"], cv=folds)
     assert accuracies == pytest.approx(scores)
     error = np.std(accuracies, ddof=1) / np.sqrt(3)
     assert found["measures"]["accuracy"]["standard_error"] == pytest.approx(error)

@@ -27,7 +27,7 @@ def test_answers(trained, tmp_path):
     assert list(answers) == ["customer", "label", "p_no", "p_yes"]
     assert answers["customer"].tolist() == loans(40, seed=1)["customer"].tolist()
     model = bayespoint.load(trained / "loans.bpm")
-    X = loans(40, seed=1).astype({"member": float, "city": object})
+    X = loans(40, seed=1).astype({"member": float, "city": object})[model.feature_names_in_]
     assert answers["label"].tolist() == model.predict(X).tolist()
     np.testing.assert_allclose(answers[["p_no", "p_yes"]], model.predict_proba(X), rtol=1e-12)
     assert found["rows"] == 40
@@ -146,7 +146,7 @@ def test_values_missing_for_the_first_time(tmp_path):
     succeed("train", data, "--target", "repaid", "--model", model, "--engine", "laplace")
     files = [write(loans(), data), "--model", model, "--out", tmp_path / "a.csv"]
     notes = ask_json("predict", *files)["notes"]
-    assert "missing values: 2 in 'age'; filled in with the median" in notes
+    assert "missing values: 2 in 'age'; filled in with the mean" in notes
     last = (
         "missing values: 1 in 'city'; none were missing in training, so they count as no category"
     )
@@ -182,7 +182,7 @@ def test_a_device(trained, tmp_path, monkeypatch):
     torch = pytest.importorskip("torch", reason="torch is not installed")
     monkeypatch.setattr(devices, "STAND_IN", torch.device("cpu"))
     taken = []
-    monkeypatch.setattr(inputs, "device_points", spied(inputs.device_points, taken))
+    monkeypatch.setattr(inputs, "of_type", spied(inputs.of_type, taken))
     table, ep, gibbs = trained / "loans.csv", tmp_path / "ep.bpm", tmp_path / "gibbs.bpm"
     for engine, model in (("ep", ep), ("gibbs", gibbs)):
         succeed("train", table, "--target", "repaid", "--model", model, "--engine", engine,

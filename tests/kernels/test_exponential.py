@@ -47,17 +47,6 @@ def test_monotone_changes_of_a_feature_do_not_matter_to_ranks():
 
 
 @KERNELS
-def test_slopes_of_features_against_differences(kernel):
-    X, new, h = normal_points(8), 0.4 * normal_points(3, seed=2), 1e-7
-    kernel = kernel.fitted(X)
-    alpha = np.random.default_rng(0).normal(size=8)
-    slopes = kernel.feature_slopes(kernel.prepare(new), kernel.prepare(X), alpha)
-    for j in range(3):
-        ends = [kernel(new + sign * h * np.eye(3)[j], X) @ alpha for sign in (1, -1)]
-        np.testing.assert_allclose(slopes[:, j], (ends[0] - ends[1]) / (2 * h), atol=1e-6)
-
-
-@KERNELS
 def test_slopes_by_the_gamma_of_each_feature_against_differences(kernel):
     X, gamma, h = normal_points(8), kernel.gamma, 1e-5
     pull = np.random.default_rng(0).normal(size=(8, 8))

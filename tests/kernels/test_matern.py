@@ -37,17 +37,6 @@ def test_the_general_formula_by_a_bessel_function(nu):
 
 
 @SMOOTHNESS
-def test_slopes_of_features_against_differences(nu):
-    X, new, h = normal_points(8), normal_points(3, seed=2), 1e-6
-    kernel = MaternKernel(nu=nu, gamma=[0.2, 0.5, 1.0]).fitted(X)
-    alpha = np.random.default_rng(0).normal(size=8)
-    slopes = kernel.feature_slopes(kernel.prepare(new), kernel.prepare(X), alpha)
-    for j in range(3):
-        ends = [kernel(new + sign * h * np.eye(3)[j], X) @ alpha for sign in (1, -1)]
-        np.testing.assert_allclose(slopes[:, j], (ends[0] - ends[1]) / (2 * h), atol=1e-7)
-
-
-@SMOOTHNESS
 def test_slopes_by_the_gamma_of_each_feature_against_differences(nu):
     X, gamma, h = normal_points(8), np.array([0.2, 0.5, 1.0]), 1e-5
     pull = np.random.default_rng(0).normal(size=(8, 8))

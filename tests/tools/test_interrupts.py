@@ -10,7 +10,7 @@ import threading
 import numba
 import pytest
 
-from bayespoint._core.calls import guarded, interrupts_later
+from bayespoint._core.calls import guarded, interrupts_later, leave_if_asked
 
 
 @pytest.fixture(autouse=True)
@@ -183,6 +183,19 @@ def test_the_first_call_of_a_compiled_function_is_not_interrupted(monkeypatch):
             inside(1)
     assert seen and function.overloads  # it was compiled all the same
     assert inside(1) == 2
+
+
+def test_an_interrupt_waits_for_the_outermost_block():
+    done = []
+    with pytest.raises(KeyboardInterrupt), interrupts_later():
+        assert guarded(signal.raise_signal)(signal.SIGINT) is None
+        with interrupts_later():
+            leave_if_asked()  # such as a pass of the compiler: the outer block goes on
+            done.append("inner")
+        done.append("outer")
+    assert done == ["inner", "outer"]
+    with pytest.raises(KeyboardInterrupt), interrupts_later():  # the next one is its own
+        signal.raise_signal(signal.SIGINT)
 
 
 def test_other_threads_leave_the_handler_alone():

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import wraps
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 from bayespoint.tools.threads import stop_if_cancelled
 
@@ -53,31 +53,44 @@ class Slices:
 class interrupts_later:
     """Hold back a keyboard interrupt until the block is left.
 
-    A class and not a generator: it is entered at every call of a compiled function.
+    A class and not a generator: it is entered at every call of a compiled function. Within another
+    such block it does little.
     """
+
+    _outermost: ClassVar[Any] = None  # of the main thread
 
     def __init__(self) -> None:
         self._waiting: list[tuple] = []
         self._handler: Any = None
+        self._within: Any = None  # the block of which this is a part
+        self._n_inner = 0  # such parts that are not left yet
 
     def __enter__(self) -> None:
         if threading.current_thread() is not threading.main_thread():
             return  # signals are the main thread's
+        self._within = interrupts_later._outermost
+        if self._within is not None:
+            self._within._n_inner += 1
+            return
         handler = signal.getsignal(signal.SIGINT)
         if callable(handler):  # neither ignored nor in the hands of another language
             self._handler = handler
             signal.signal(signal.SIGINT, self._hold)
+            interrupts_later._outermost = self
 
     def _hold(self, *event: Any) -> None:
         self._waiting.append(event)
 
     def deliver(self) -> None:
-        """Raise the interrupt, if there was one."""
-        if self._waiting:
+        """Raise the interrupt, if there was one; not within a part of the block."""
+        if self._waiting and not self._n_inner:
             self._handler(*self._waiting.pop())
 
     def __exit__(self, *_: object) -> None:
+        if self._within is not None:
+            self._within._n_inner -= 1
         if self._handler is not None:
+            interrupts_later._outermost = None
             signal.signal(signal.SIGINT, self._handler)
         self.deliver()
 

@@ -68,6 +68,35 @@ def outputs(rows: tuple, record: NDArray) -> tuple[NDArray, NDArray]:
 
 
 @compiled
+def all_outputs(rows: tuple, records: NDArray) -> tuple[NDArray, NDArray]:
+    """The same at each rate and of each task, (n_rates, n_tasks, n)."""
+    shape = (records.shape[0], records.shape[1], len(rows[0]) - 1)
+    means, variances = np.empty(shape), np.empty(shape)
+    for k in range(shape[0]):
+        for t in range(shape[1]):
+            means[k, t], variances[k, t] = outputs(rows, records[k, t])
+    return means, variances
+
+
+@compiled
+def learn_all(
+    rows: tuple,
+    y: NDArray,
+    records: NDArray,
+    n_rows: int,
+    prior_mean: NDArray,
+    keep: NDArray,
+    law: tuple,
+) -> NDArray:
+    """Visit each row once at each rate, for each task: see :func:`learn`; returns ``log_p``."""
+    log_p = np.empty((records.shape[0], y.shape[0], y.shape[1]))
+    for k in range(log_p.shape[0]):
+        for t in range(log_p.shape[1]):
+            learn(rows, y[t], records[k, t], n_rows, prior_mean[t], keep[k], law, log_p[k, t])
+    return log_p
+
+
+@compiled
 def learn(
     rows: tuple,
     y: NDArray,
@@ -80,13 +109,13 @@ def learn(
 ) -> None:
     """Visit each row once; sets ``log_p``, the logarithm of p(label | all earlier labels).
 
-    ``n_rows`` rows came before. Weights forget at each visit, unless ``keep`` is empty. Then with
+    ``n_rows`` rows came before. Weights forget at each visit, unless all is kept. Then with
     y f ~ N(m, v), s^2 = v + noise and t = m / s, the moments of each weight given the label are
 
         mean + y x variance (u - t w) / s,  variance (1 - w x^2 variance / s^2).
     """
     begin, column, x, constant = rows
-    forgets, last = len(keep) > 0, np.uint64(len(record) - 1)
+    forgets, last = keep[-1] < 1, np.uint64(len(record) - 1)
     for i in range(len(y)):
         now, m, v = n_rows + i + 1.0, 0.0, 0.0
         if constant != 0:

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 
 from bayespoint.active.batch import choose_lazily, kinds, one_of_each
 from bayespoint.active.classifiers import drawn_outputs, probabilities, unwrap, votes
 from bayespoint.active.scores import bald, entropy, one_minus_margin, seed_from
-from bayespoint.tools.checks import validate_data
+from bayespoint.tools.checks import new_points
 from bayespoint.tools.pipelines import n_rows, take
 from bayespoint.tools.validation import is_number
 
@@ -128,8 +129,8 @@ def query(
     """
     rule = get_rule(strategy)
     classifier, X = unwrap(clf, X_pool)
-    with np.errstate(over="ignore", invalid="ignore"):  # of a sum that looks for infinity
-        points = validate_data(classifier, X, reset=False, accept_sparse="csr")
+    table = classifier.model_.table
+    points = new_points(classifier, X, accepts_sparse=True, table=None if issparse(X) else table)
     taken = taken_points(exclude, n_rows(points))
     check_count("n_draws", n_draws, 2)
     check_count("n", n, 1, int((~taken).sum()), "the points of the pool to choose from")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,13 +19,14 @@ from bayespoint.codings import Coding
 from bayespoint.engines import Run
 from bayespoint.exceptions import TaskWarning, warn_user
 from bayespoint.kernels import Kernel
-from bayespoint.posteriors import MixturePosterior, Posterior
+from bayespoint.posteriors import Posterior
 from bayespoint.spaces import DualSpace
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.arrays import beside, is_tensor, namespace, to_host, to_numpy
 from bayespoint.tools.numbers import TINY
 
-MOST_SLOPES = 200  # points at which slopes are computed
+EXCHANGED = 20, 200  # points between which cells are exchanged, at least and at most
+MOST_EXCHANGED = 20_000  # of all columns
 FACTS = (
     "feature_relevance",
     "left_out_error",
@@ -55,8 +57,7 @@ WHEN = {
     "intercept_": WEIGHTS,
     "log_evidence_": "it takes a named kernel, such as 'rbf', and an engine that computes it, such "
     "as 'ep'",
-    "feature_relevance_": "it is known for dense features and kernels that are linear, Gaussian or "
-    "sums of these",
+    "feature_relevance_": "it is known for dense features, not for kernel matrices",
     "left_out_error_": LEFT_OUT,
     "expected_scores_": LEFT_OUT,
     "chosen_params_": "it takes kernel='auto', dense features, and engine='ep' or 'laplace'",
@@ -192,48 +193,54 @@ def at_given_points(known: NDArray, given: NDArray[np.bool_]) -> NDArray:
     return scores[:, 0] if scores.shape[1] == 1 else scores
 
 
-def relevance_of(
-    model: Model, X: Any, spread: NDArray[np.float64] | None = None
-) -> NDArray[np.float64] | None:
-    r"""Share of each feature in the squared slopes of the outputs; None if it is not known.
+def relevance_of(model: Model, points: Any) -> Any:
+    r"""Share of each column in what predictions depend on, or a function that finds it; or None.
 
-    A feature of variance :math:`s_j^2` has the relevance :math:`s_j^2\, E (\partial f / \partial
-    x_j)^2`, scaled to sum 1, with the mean over training points of the Bayes point's slopes.
-
-    ``spread`` are standard deviations of the features, if they are not those of the points X.
+    The relevance of a column is how much worse predictions become if its cells are exchanged
+    between rows: the mean of :math:`\sum_y p(y | x) \log (p(y | x) / p(y | x'))` over training
+    points x, where x' has the column of another point. This is the expected fall of the log score,
+    for labels that follow the model, and sees what columns do together. With a linear kernel it is
+    the variance of the column's part of the outputs. All are scaled to sum 1.
     """
-    if issparse(X):
+    kernel, is_far = model.kernel, is_tensor(points) and isinstance(model.space, DualSpace)
+    if issparse(points) or kernel.is_precomputed or is_far or not len(points):
         return None
-    if isinstance(model.posterior, MixturePosterior):
-        parts = zip(model.space.spaces, model.posterior.members, strict=True)
-        known = [relevance_in(space, member.mean, X, spread) for space, member in parts]
-        if any(one is None for one in known):
-            return None
-        return model.posterior.weights @ np.array(known)
-    return relevance_in(model.space, model.posterior.mean, X, spread)
+    model = replace(model, scaling=None)  # the points are scaled
+    owner = np.arange(points.shape[1]) if model.table is None else model.table.owner
+    if model.weights is not None and not kernel.normalize:
+        if len(np.unique(owner)) == len(owner):
+            return linear_relevance(model, Scaling.deviations(points))
+        by_column = [(to_numpy(points)[:, owner == j], owner == j) for j in np.unique(owner)]
+        parts = [(own @ model.weights[0][:, its].T).var(axis=0).sum() for own, its in by_column]
+        return shares(np.array(parts))
+    most = int(np.clip(MOST_EXCHANGED // (owner.max() + 1), *EXCHANGED))
+    some = to_numpy(points[:: -(-len(points) // most)])
+    return partial(exchanged, model, some, owner)
 
 
-def relevance_in(
-    space: Any, mean: NDArray, X: Any, spread: NDArray[np.float64] | None
-) -> NDArray[np.float64] | None:
-    """The relevance of features for weights of this mean in one space."""
-    if space.kernel.is_precomputed:
+def exchanged(model: Model, points: NDArray, owner: NDArray[np.intp]) -> NDArray[np.float64]:
+    """The relevance of columns, of which each has some of the features."""
+    before = np.maximum(model.predict_proba(points), TINY)
+    relevance = np.empty(owner.max() + 1)
+    for j in range(len(relevance)):
+        changed, own = points.copy(), owner == j
+        changed[:, own] = np.roll(points[:, own], max(1, len(points) // 2), axis=0)
+        after = np.maximum(model.predict_proba(changed), TINY)
+        relevance[j] = (before * np.log(before / after)).sum(axis=1).mean()
+    return shares(np.maximum(relevance, 0.0))
+
+
+def linear_relevance(model: Model, spread: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """That of a linear kernel, from the standard deviations of the features; None of others."""
+    if model.weights is None or model.kernel.normalize:
         return None
-    if space.kernel.is_linear:
-        if space.kernel.normalize:
-            return None
-        n_features = X.shape[1] if spread is None else len(spread)
-        slopes = [w[None, :n_features] for w in space.primal(mean).T]
-    elif is_tensor(X) and isinstance(space, DualSpace):  # would take longer than all the rest
-        return None
-    else:
-        some = to_numpy(X[:: -(-len(X) // MOST_SLOPES)])
-        slopes = [space.feature_slopes(some, weights) for weights in mean.T]
-        if any(one is None for one in slopes):
-            return None
-    steepest = max(max(float(np.abs(one).max()) for one in slopes), TINY)  # squares do not overflow
-    squares = np.mean([np.square(one / steepest).mean(axis=0) for one in slopes], axis=0)
-    share = np.sqrt(squares) * (Scaling.deviations(X) if spread is None else spread)
-    relevance = np.square(share / max(share.max(), TINY))
+    coef = model.weights[0]
+    largest = max(float(np.abs(coef).max()), TINY)  # squares do not overflow
+    share = np.sqrt(np.square(coef / largest).mean(axis=0)) * spread
+    return shares(np.square(share / max(share.max(), TINY)))
+
+
+def shares(relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same with sum 1."""
     total = relevance.sum()
     return relevance / total if total > 0 else np.full(len(relevance), 1 / len(relevance))

@@ -7,6 +7,7 @@ change the posterior in place, and attributes that take long are computed when t
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from bayespoint import _core
+from bayespoint._core.calls import interrupts_later
 from bayespoint.classifier.attributes import facts_of
 from bayespoint.classifier.calibration import expected_scores, label_scores
 from bayespoint.classifier.fitting import new_seed, train, with_engine
@@ -24,9 +26,11 @@ from bayespoint.classifier.parameters import NAMES, Parameters
 from bayespoint.classifier.problem import Problem, known_classes
 from bayespoint.engines import Engine, FactorisedPropagation, Run
 from bayespoint.engines.gaussian.streams import learn_rows, safe_entry
-from bayespoint.engines.gaussian.sweeps import SINGLE_PASS
+from bayespoint.engines.gaussian.tasks import SINGLE_PASS
 from bayespoint.posteriors import StreamPosterior
 from bayespoint.tools.monitor import Monitor, current_monitor
+
+FEW = 1000  # rows of a batch during which an interrupt waits: a millisecond for each rate
 
 
 class Stream(NamedTuple):
@@ -51,11 +55,17 @@ def learn_batch(
     check_batches(parameters, before)
     engine, first = parameters.make_engine(X), before is None
     parameters.check_device(X, engine, batch=True)
-    points, labels = validated(classifier, X, y, parameters.takes_sparse(engine), reset=first)
+    points, labels, table = validated(
+        classifier, X, y, parameters.takes_sparse(engine), reset=first,
+        table=None if before is None else before.table,
+    )  # fmt: skip
     known = known_classes(None if before is None else before.classes, classes)
     problem = Problem.pose(points, labels, sample_weight, parameters.class_weight, classes=known)
-    problem = with_engine(parameters, problem, engine)
-    if parameters.standardize is True:
+    problem = with_engine(parameters, replace(problem, table=table), engine)
+    scaling = None if before is None else before.scaling
+    if scaling is not None:
+        problem = replace(problem, points=scaling.transform(problem.points), scaling=scaling)
+    elif parameters.standardize is True:
         raise ValueError(
             "partial_fit cannot standardize features: it sees one batch at a time. Set "
             "standardize=False, and scale the features with fixed numbers."
@@ -115,6 +125,16 @@ def learn_from_stream(
     """The model after a batch like the last one; None, and nothing is done, if it is unlike it."""
     if before is None or before.stream is None or sample_weight is not None:
         return None
+    if not isinstance(X, (sparse.csr_array, sparse.csr_matrix)):
+        return None
+    # Few rows are learned at once: one block for all calls takes less time than one for each.
+    with interrupts_later() if X.shape[0] <= FEW else nullcontext():
+        return _learn_rows_of(classifier, before, X, y, classes)
+
+
+def _learn_rows_of(
+    classifier: Any, before: Model, X: Any, y: Any, classes: ArrayLike | None
+) -> Model | None:
     stream, began = before.stream, time.perf_counter()
     if not is_plain(X, stream.largest):
         return None
@@ -162,9 +182,7 @@ def codes_of(classes: NDArray, y: Any, n: int) -> NDArray[np.intp] | None:
 
 
 def is_plain(X: Any, largest: float) -> bool:
-    """Whether X is CSR rows of float64, canonical, finite and not huge."""
-    if not isinstance(X, (sparse.csr_array, sparse.csr_matrix)) or X.dtype != np.float64:
-        return False
-    if not X.has_canonical_format:
+    """Whether CSR rows are of float64, canonical, finite and not huge."""
+    if X.dtype != np.float64 or not X.has_canonical_format:
         return False
     return _core.filters.are_within(X.data, largest)

@@ -60,7 +60,7 @@ def answer(
             model = replace(model, decision=self.decision)
         if not isinstance(X, np.ndarray) or self.device is not None:
             return like(X, method(model, points_elsewhere(self, X), *args, **kwargs))
-        points = new_points(self, X, accepts_sparse=model.accepts_sparse)
+        points = new_points(self, X, accepts_sparse=model.accepts_sparse, table=model.table)
         return method(model, points, *args, **kwargs)
 
     return of_classifier
@@ -151,8 +151,8 @@ class BayesPointClassifier(FittedAttributes, ClassifierMixin, CallbackSupport, N
         gives the same result as fitting 10.
     device : None, "cpu", "cuda", "cuda:1" or "auto", default=None
         Where to work; "auto" is a GPU if there is one. None follows X: the CPU, or the GPU on which
-        a torch tensor or CuPy array lies. Fitted attributes are NumPy arrays, predictions are
-        arrays of the kind of X. Needs ``pip install "bayespoint[gpu]"`` and a named kernel.
+        a torch tensor or CuPy array lies. Fitted attributes are NumPy arrays, predictions are like
+        X. Needs ``pip install "bayespoint[gpu]"`` and a named kernel.
     max_time : float, optional
         Seconds for the choice of kernels; ``run_.choice`` names those that were not tried in time.
     n_jobs : int or None, default=None
@@ -162,6 +162,9 @@ class BayesPointClassifier(FittedAttributes, ClassifierMixin, CallbackSupport, N
         Seed of the engine. Equal seeds give equal results.
     verbose : int, default=0
         Write progress to standard error; see also ``tools.monitor`` and ``set_callbacks``.
+    categorical_features : "from_dtype", array-like of bool, int or str, or None
+        Columns of X that are categories (:doc:`/how-to/tables`): those of a data frame whose type
+        is category, text or bool (the default), or a mask, indices or names.
 
     Attributes
     ----------
@@ -176,8 +179,7 @@ class BayesPointClassifier(FittedAttributes, ClassifierMixin, CallbackSupport, N
     coef_, intercept_ : ndarray of shape (n_tasks, n_features) and (n_tasks,)
         The Bayes point, if the kernel is linear: ``X @ coef_.T + intercept_`` are the outputs.
     run_ : Run
-        How the fit went: iterations, whether it converged, and what to do if not. ``run_.choice``
-        says what was tried and chosen.
+        How the fit went, and what to do if it failed; ``run_.choice`` says what was tried.
     chosen_params_ : dict
         Parameters that give the same fit when typed, if kernels were tried:
         ``BayesPointClassifier(**chosen_params_)``.
@@ -185,22 +187,18 @@ class BayesPointClassifier(FittedAttributes, ClassifierMixin, CallbackSupport, N
         ``"error"`` and ``"log_loss"`` to be expected on new data, with 95 % intervals, from
         predictions of training points that do not know their label.
     feature_relevance_ : ndarray of shape (n_features,)
-        Share of each feature in the squared slopes of linear and Gaussian kernels and their sums.
+        How much worse predictions become if the cells of a column are exchanged, of sum 1.
     log_evidence_ : ndarray of shape (n_tasks,)
         Log evidence log p(y), if the engine computes it.
     left_out_error_ : float
         Leave-one-out error of the classifier, if it is known.
-    oob_decision_function_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
+    oob_decision_function_, oob_score_ : ndarray, float
         ``decision_function`` of the training points by classifiers that have not learned from them,
-        if the engine computes it (``PermutedPerceptron``). NaN where there is no such classifier.
-    oob_score_ : float
-        Accuracy of ``oob_decision_function_``.
+        NaN where there are none, and its accuracy, if the engine is ``PermutedPerceptron``.
     n_iter_ : int
         Largest number of iterations of a task.
     kernel_ : Kernel
         The fitted kernel.
-    n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
 
     Notes
     -----
@@ -269,6 +267,7 @@ class BayesPointClassifier(FittedAttributes, ClassifierMixin, CallbackSupport, N
     n_jobs: int | None = None
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
+    categorical_features: ArrayLike | str | None = "from_dtype"
 
     @with_callbacks
     def fit(
@@ -281,14 +280,13 @@ class BayesPointClassifier(FittedAttributes, ClassifierMixin, CallbackSupport, N
 
         Parameters
         ----------
-        X : array-like, tensor or sparse array of shape (n_samples, n_features)
-            Training points, float32 or float64. With ``kernel="precomputed"``: the kernel matrix,
-            of shape (n_samples, n_samples). Sparse input needs a linear kernel and an engine that
-            supports it, and is never made dense. If the engine is given by name, such as ``"ep"``,
-            a form of it that supports sparse rows is chosen, with a warning. Or
-            :class:`~bayespoint.rows.Blocks`, which are read a block at a time, and bring labels
-            and weights with them; a memory-mapped array that is too large for memory is read so,
-            too, with a linear kernel.
+        X : array-like, data frame, tensor or sparse array of shape (n_samples, n_features)
+            Training points, float32 or float64, with NaN where a number is missing, or a data frame
+            with numbers and categories. With ``kernel="precomputed"``: the kernel matrix, of shape
+            (n_samples, n_samples). Sparse input needs a linear kernel and is never made dense; an
+            engine that is given by name takes a form that supports it, with a warning. Or
+            :class:`~bayespoint.rows.Blocks`, which bring labels and weights with them; a
+            memory-mapped array that is too large for memory is read so, with a linear kernel.
         y : array-like of shape (n_samples,)
             Labels of any type, of two or more classes.
         sample_weight : array-like of shape (n_samples,), optional
@@ -386,6 +384,7 @@ class BayesPointClassifier(FittedAttributes, ClassifierMixin, CallbackSupport, N
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
         if not isinstance(self.kernel, str) or self.kernel not in ALWAYS_DENSE:
             tags.input_tags.pairwise, tags.input_tags.sparse = input_tags(self)
         return tags

@@ -52,12 +52,14 @@ def pose(
     """
     engine = parameters.make_engine(X)
     parameters.check_device(X, engine)
-    points, labels = validated(
-        classifier, X, y, parameters.takes_sparse(engine), reset=reset, space=engine.device_space
-    )
+    points, labels, table = validated(
+        classifier, X, y, parameters.takes_sparse(engine), reset=reset, space=engine.device_space,
+        table=None if reset else classifier.model_.table,
+    )  # fmt: skip
     is_matrix = parameters.make_kernel().is_precomputed
     given = (points, labels, to_numpy(sample_weight), parameters.class_weight)
-    problem = with_engine(parameters, Problem.pose(*given, precomputed=is_matrix), engine)
+    problem = replace(Problem.pose(*given, precomputed=is_matrix), table=table)
+    problem = with_engine(parameters, problem, engine)
     if problem.multi_class == OrdinalCoding.name and len(problem.classes) > 2:
         problem = replace(problem, order=class_order(parameters.multi_class, y, problem.classes))
     standardize = parameters.standardize
@@ -68,7 +70,7 @@ def pose(
             "standardize=True needs features in a dense array: a kernel matrix has no "
             "features, and sparse ones would become dense. Set standardize=False."
         )
-    scaling = Scaling.of(to_numpy(problem.points), problem.weight)
+    scaling = Scaling.of(to_numpy(problem.points), problem.weight, problem.block)
     return replace(problem, points=scaling.transform(problem.points), scaling=scaling)
 
 
@@ -95,6 +97,8 @@ def fit(
         model = replace(model, run=replace(model.run, choice=choice.reasons))
     else:
         model = train(parameters, problem, monitor, seed, before)
+    remarks = () if problem.table is None else problem.table.remarks()
+    model = replace(model, run=replace(model.run, choice=[*model.run.choice, *remarks]))
     facts = facts_of(model, problem, choice)
     training = (parameters, problem) if len(problem.codes) <= FEW_ROWS else None
     return replace(model, fingerprint=fingerprint, facts=facts, training=training)
@@ -193,6 +197,7 @@ def learn(
         parameters.takes_sparse(engine),
         parameters.decision,
         seed,
+        table=problem.table,
     )
     return with_losses(parameters, model, problem, before)
 

@@ -10,13 +10,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_consistent_length
 
 from bayespoint.classifier.model import chunks
+from bayespoint.classifier.parameters import kernel_is
 from bayespoint.gpu.arrays import check_points, to_device
 from bayespoint.gpu.devices import find_device, prediction_device
 from bayespoint.rows import Blocks
 from bayespoint.rows.arrays import file_array
+from bayespoint.spaces.columns import Columns, category_columns
 from bayespoint.tools.arrays import is_device_array, is_tensor, to_numpy
 from bayespoint.tools.checks import check_array, column_or_1d, new_points, validate_data
 from bayespoint.tools.memory import SMALL, available_memory
@@ -27,20 +30,68 @@ CONVERSION = re.compile(r"could not convert|[Cc]annot (cast|convert)")  # of Num
 
 
 def validated(
-    estimator: Any, X: Any, y: Any, takes_sparse: bool, *, reset: bool, space: Any = None
-) -> tuple[Any, NDArray]:
-    """Points, as an array or as a tensor on the estimator's device, and labels as an array."""
+    estimator: Any,
+    X: Any,
+    y: Any,
+    takes_sparse: bool,
+    *,
+    reset: bool,
+    space: Any = None,
+    table: Columns | None = None,
+) -> tuple[Any, NDArray, Columns | None]:
+    """Points, as an array or as a tensor on the estimator's device, labels, and their columns.
+
+    With ``reset`` columns are learned from X; otherwise ``table`` are those of earlier rows.
+    """
     device = find_device(estimator.device, X)
     y = to_numpy(y)
     check_labels(y)
+    with columns_named(X):
+        if reset:
+            X, table = learned_categories(estimator, X)
+        has_categories = table is not None and len(table.categories) > 0
+        if has_categories:
+            points = new_points(estimator, X, table=table, reset=reset)
+    if has_categories:
+        labels = plain_labels(estimator, X, y)
+        if device is not None:
+            points = of_type(to_device(points, device), space.device_dtype)
+        return points, labels, table
     if device is not None:
         points = device_points(estimator, X, device, space.device_dtype, reset=reset)
-        return points, device_labels(estimator, X, y)
+        return points, plain_labels(estimator, X, y), None
+    is_table = not (issparse(X) or kernel_is(estimator, "is_precomputed"))
     with columns_named(X), np.errstate(over="ignore", invalid="ignore"):  # of a sum, see sklearn
-        return validate_data(
+        points, labels = validate_data(
             estimator, to_numpy(X), y, dtype=(np.float64, np.float32), order="C",
             reset=reset, accept_sparse="csr" if takes_sparse else False,
+            ensure_all_finite="allow-nan" if is_table and (reset or table) else True,
         )  # fmt: skip
+    if not is_table:
+        return points, labels, None
+    if reset:
+        names = getattr(estimator, "feature_names_in_", None)
+        table = Columns.of(points, names=None if names is None else list(map(str, names)))
+    return points if table is None else table.transform(points), labels, table
+
+
+def learned_categories(estimator: Any, X: Any) -> tuple[Any, Columns | None]:
+    """The rows, and their columns if some are categories."""
+    given = estimator.categorical_features
+    if (
+        is_tensor(X)
+        or is_device_array(X)
+        or issparse(X)
+        or (not hasattr(X, "columns") and (given is None or isinstance(given, str)))
+    ):
+        return X, None
+    X = X if hasattr(X, "shape") else np.array(X, dtype=object)
+    chosen = category_columns(X, given) if len(X.shape) == 2 else []
+    if not chosen:
+        return X, None
+    if kernel_is(estimator, "is_precomputed"):
+        raise ValueError("kernel='precomputed' needs a matrix of numbers, and has no categories.")
+    return X, Columns.of(X, chosen)
 
 
 def is_out_of_core(parameters: Any, X: Any) -> bool:
@@ -62,11 +113,18 @@ def points_elsewhere(estimator: Any, X: Any) -> Iterator[Any]:
         return
     device = prediction_device(estimator.device, X)
     if device is None or not model.has_device_form:
-        yield from chunks(new_points(estimator, to_numpy(X), accepts_sparse=model.accepts_sparse))
+        options = {"accepts_sparse": model.accepts_sparse, "table": model.table}
+        yield from chunks(new_points(estimator, to_numpy(X), **options))
         return
+    is_plain = model.table is None or model.table.is_plain
+    if not is_plain:
+        X = new_points(estimator, X, table=model.table)
     size = model.space.device_chunk(model.n_features)
     for begin in range(0, max(1, len(X)), size):
         chunk = X[begin : begin + size]
+        if not is_plain:
+            yield of_type(to_device(chunk, device), model.space.device_dtype)
+            continue
         yield device_points(estimator, chunk, device, model.space.device_dtype, reset=False)
 
 
@@ -97,8 +155,8 @@ def columns_named(X: Any) -> Iterator[None]:
         if names and (isinstance(error, TypeError) or CONVERSION.search(str(error))):
             error.add_note(
                 f"These columns are no numbers: {', '.join(names[:10])}{' ...' * (len(names) > 10)}"
-                ". Encode text with a OneHotEncoder and make numbers of dates, in a "
-                "ColumnTransformer before the classifier."
+                ". Name columns of categories in categorical_features, or leave it at "
+                "'from_dtype', and make numbers of dates."
             )
         raise
 
@@ -120,8 +178,6 @@ def device_points(estimator: Any, X: Any, device: Any, dtype: str, *, reset: boo
     Tensors stay where they are if that is the device. Arrays go there in the type they have, are
     converted there, and are checked for NaN and infinity there.
     """
-    import torch
-
     if is_tensor(X) or is_device_array(X):
         points = to_device(X, device)
         n_features = points.shape[1] if points.ndim == 2 else None
@@ -139,12 +195,19 @@ def device_points(estimator: Any, X: Any, device: Any, dtype: str, *, reset: boo
         )
         points = to_device(array, device)
     check_points(points, type(estimator).__name__)
+    return of_type(points, dtype)
+
+
+def of_type(points: Any, dtype: str) -> Any:
+    """A tensor of float32, or where "float64" is wanted of the type it has."""
+    import torch
+
     if dtype == "float64" and points.dtype != torch.float32:
         return points.double().contiguous()
     return points.to(torch.float32).contiguous()
 
 
-def device_labels(estimator: Any, X: Any, y: Any) -> NDArray:
+def plain_labels(estimator: Any, X: Any, y: Any) -> NDArray:
     """Labels as a NumPy array."""
     labels = to_numpy(y)
     if labels is None:
@@ -154,5 +217,5 @@ def device_labels(estimator: Any, X: Any, y: Any) -> NDArray:
     labels = column_or_1d(labels, warn=True)
     if labels.dtype.kind not in "iub":
         labels = check_array(labels, ensure_2d=False, dtype=None, input_name="y")
-    check_consistent_length(np.empty(len(X)), labels)
+    check_consistent_length(X, labels)
     return labels

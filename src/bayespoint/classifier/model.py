@@ -16,6 +16,7 @@ from bayespoint.engines import Run
 from bayespoint.gpu.devices import memory_errors_in_words
 from bayespoint.kernels import Kernel
 from bayespoint.posteriors import Posterior
+from bayespoint.spaces.columns import Columns
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.arrays import product
 
@@ -43,17 +44,13 @@ class Model:
     run : Run
         How the fit went.
     n_features : int
-        Number of features.
+        Number of features; each level of a category is one.
     scaling : Scaling or None
         Of the features, before they are transformed.
     columns : ndarray of int or None
         Columns of a kernel matrix to use; None: all.
-    accepts_sparse : bool
-        Whether points may be sparse.
-    decision : {"bayes_point", "vote"}
-        What predictions follow.
-    seed : int
-        Seed of the engine.
+    accepts_sparse, decision, seed : bool, str, int
+        Whether points may be sparse, what predictions follow, and the seed of the engine.
     fingerprint : tuple or None
         Identifies data and kernel of a fit that can be extended.
     losses : ndarray or None
@@ -61,6 +58,8 @@ class Model:
     facts : dict of str
         What else the fit has found, by the name of the classifier's attribute without the
         underscore. A function stands for a value that is computed when it is first read.
+    table : Columns or None
+        How rows of a table become features, before they are scaled. The classifier applies it.
     stream, training : object
         What the next batch of a stream need not compute again, and parameters and problem of a fit
         to few rows, which sets of labels add new rows to. They are not stored.
@@ -90,6 +89,7 @@ class Model:
     fingerprint: tuple | None = None
     losses: NDArray[np.float64] | None = None
     facts: dict[str, Any] = field(default_factory=dict)
+    table: Columns | None = None
     stream: Any = None
     training: Any = None
 

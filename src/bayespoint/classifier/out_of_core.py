@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from bayespoint.classifier.attributes import facts_of, relevance_of
+from bayespoint.classifier.attributes import facts_of, linear_relevance
 from bayespoint.classifier.calibration import expected, some_label_scores, temperature_of
 from bayespoint.classifier.fitting import learn, new_seed
 from bayespoint.classifier.model import Model
@@ -128,7 +128,7 @@ def fit(
     spread = whole.deviations(design.class_weight > 0)
     if spread is not None:
         spread = spread if design.scaling is None else spread / design.scaling.scale
-        relevance = relevance_of(model, None, spread)
+        relevance = linear_relevance(replace(model, scaling=None), spread)
         model.facts.update({} if relevance is None else {"feature_relevance": relevance})
     design.space.forget()
     return model

@@ -182,6 +182,7 @@ class Parameters:
     n_jobs: int | None = None
     random_state: Any = None
     verbose: int = 0
+    categorical_features: Any = "from_dtype"
 
     @classmethod
     def of(cls, classifier: Any) -> Parameters:
@@ -318,6 +319,10 @@ def check(classifier: Any) -> None:
     check_number(classifier, "temperature", low=low, high=high, closed="both", also=("auto",))
     if not isinstance(classifier.standardize, bool | np.bool_) and classifier.standardize != "auto":
         raise parameter_error(classifier, "standardize", "'auto' or a bool")
+    chosen = classifier.categorical_features
+    if isinstance(chosen, str) and chosen != "from_dtype":
+        allowed = "'from_dtype', None, or a mask, indices or names of columns"
+        raise parameter_error(classifier, "categorical_features", allowed)
     if not is_device_name(classifier.device):
         raise parameter_error(classifier, "device", ALLOWED)
     if classifier.mixture is not None:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_consistent_length
 from bayespoint.codings import Coding, make_coding
 from bayespoint.gpu.arrays import checksum
 from bayespoint.kernels.custom import check_square
+from bayespoint.spaces.columns import Columns
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.arrays import is_tensor
 from bayespoint.tools.checks import check_classification_targets
@@ -48,6 +49,8 @@ class Problem:
         What is to learn from the points.
     scaling : Scaling or None
         How the features of the points were scaled.
+    table : Columns or None
+        How they were made of the columns of a table; None: they are the columns.
     """
 
     points: NDArray
@@ -60,6 +63,7 @@ class Problem:
     order: NDArray[np.intp] | None = None
     engine: Any = None
     scaling: Scaling | None = None
+    table: Columns | None = None
 
     @classmethod
     def pose(
@@ -117,6 +121,12 @@ class Problem:
     def targets(self) -> NDArray[np.int8]:
         """Labels -1, +1 of all binary tasks, shape (n_samples, n_tasks)."""
         return self.coding.encode(self.codes)
+
+    @property
+    def block(self) -> NDArray[np.intp]:
+        """The block of each feature: the levels of a category are one, and each number."""
+        n_features = self.points.shape[1]
+        return np.arange(n_features) if self.table is None else self.table.block
 
     @property
     def device(self) -> Any:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,15 @@ class Model:
         return split_pipeline(self.pipeline).last
 
     @property
+    def of_features(self) -> BayesPointClassifier:
+        """The classifier alone, of the features that its columns become."""
+        table, bare = self.machine.model_.table, copy(self.machine)
+        if table is not None:
+            bare.model_, bare.n_features_in_ = replace(bare.model_, table=None), table.n_features
+            bare.__dict__.pop("feature_names_in_", None)
+        return bare
+
+    @property
     def classes(self) -> NDArray:
         """The labels that it knows."""
         return self.machine.classes_
@@ -112,7 +122,7 @@ class Model:
         if NUMBER in kinds:
             sentences.append(
                 f"{count(kinds.count(NUMBER), 'column')} of numbers: missing values are filled in "
-                "with the median, and all are scaled to mean 0 and variance 1"
+                "with the mean, and all are scaled to mean 0 and variance 1"
             )
         if CATEGORY in kinds:
             sentences.append(
@@ -124,8 +134,13 @@ class Model:
     def _categories(self) -> dict[str, set[str]]:
         """The categories that every column of text had in training."""
         names = [name for name, kind in self.kinds.items() if kind == CATEGORY]
+        table = self.machine.model_.table
         if not names:
             return {}
+        if table is not None and len(table.categories):
+            more = [{MISSING} if there else set() for there in table.is_level]
+            known = [set(own.tolist()) | add for own, add in zip(table.levels, more, strict=True)]
+            return {name: known[k] for k, name in enumerate(names)}
         encoder = self.pipeline["columns"].named_transformers_["categories"][-1]
         return dict(zip(names, map(set, encoder.categories_), strict=True))
 

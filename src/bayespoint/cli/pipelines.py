@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
@@ -23,10 +23,13 @@ from bayespoint.cli.output.errors import bad_usage, check_name, did_you_mean
 from bayespoint.cli.tables.columns import CATEGORY, IMAGE, MANY_CATEGORIES, NUMBER, TEXT
 from bayespoint.cli.tables.pictures import pixel_names
 from bayespoint.engines import get_engine
+from bayespoint.spaces.columns import Columns
+from bayespoint.spaces.scaling import Scaling
 
 # Parameters of the classifier that have an option of their own, or no meaning for one command.
 ELSEWHERE = {
-    "device", "engine", "kernel", "n_jobs", "mixture", "random_state", "verbose", "warm_start",
+    "categorical_features", "device", "engine", "kernel", "n_jobs", "mixture", "random_state",
+    "verbose", "warm_start",
 }  # fmt: skip
 WORDS = {"none": None, "null": None, "true": True, "false": False, "inf": float("inf")}
 MISSING = "(missing)"
@@ -101,7 +104,7 @@ def make_columns(kinds: Mapping[str, str], n_topics: int = TOPICS) -> ColumnTran
 
     Topics are the principal components of how often the words of a text occur in it (tf-idf).
     """
-    numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
+    numbers = make_pipeline(SimpleImputer(), StandardScaler())
     categories = make_pipeline(
         SimpleImputer(strategy="constant", fill_value=MISSING),
         OneHotEncoder(handle_unknown="ignore", max_categories=MANY_CATEGORIES, sparse_output=False),
@@ -129,48 +132,31 @@ def make_topics(n_topics: int) -> Pipeline:
 
 
 def make_model(kinds: Mapping[str, str], machine: BayesPointClassifier) -> Pipeline:
-    """Columns and classifier, one after another."""
-    return Pipeline([("columns", make_columns(kinds)), ("machine", machine)])
+    """The columns that are used, as they are, and the classifier, with numbers scaled."""
+    if machine.standardize == "auto" and machine.kernel != "precomputed":
+        machine = clone(machine).set_params(standardize=True)
+    return Pipeline([("columns", selected(kinds)), ("machine", machine)])
 
 
-def make_transformer(
-    kinds: Mapping[str, str],
-    medians: pd.Series,
-    scaler: StandardScaler,
-    categories: Mapping[str, Counter],
-) -> ColumnTransformer:
-    """The transformer that a fit in memory would have found, from totals over all rows."""
-    columns = make_columns(kinds)
-    columns.fit(example(kinds, {name: ranked(seen) for name, seen in categories.items()}))
-    if len(medians):
-        imputer, fitted = (step for _, step in columns.named_transformers_["numbers"].steps)
-        imputer.statistics_ = medians.to_numpy(np.float64)
-        for name in ("mean_", "var_", "scale_", "n_samples_seen_"):
-            setattr(fitted, name, getattr(scaler, name))
-    return columns
+def with_table(
+    machine: BayesPointClassifier, table: Columns, scaling: Scaling | None = None
+) -> BayesPointClassifier:
+    """A classifier of features as one of the columns that they were made of."""
+    whole, model = copy(machine), machine.model_
+    facts = dict(model.facts)
+    relevance = facts.get("feature_relevance")
+    if relevance is not None and not callable(relevance) and len(relevance) == model.n_features:
+        facts["feature_relevance"] = np.bincount(table.owner, relevance)
+    whole.model_ = replace(model, table=table, scaling=scaling or model.scaling, facts=facts)
+    whole.n_features_in_ = len(table.fill)
+    if table.names is not None:
+        whole.feature_names_in_ = np.array(table.names, dtype=object)
+    return whole
 
 
-def ranked(seen: Counter) -> list[str]:
-    """Categories, of which more frequent ones occur more often, as short as possible.
-
-    An encoder that takes the most frequent ones takes the same of these. Beyond those the order
-    does not matter.
-    """
-    frequent = sorted(set(seen.values()), reverse=True)[: MANY_CATEGORIES + 1]
-    times = {n: len(frequent) - place for place, n in enumerate(frequent)}
-    return [word for word, n in sorted(seen.items()) for _ in range(times.get(n, 1))]
-
-
-def example(
-    kinds: Mapping[str, str], categories: Mapping[str, list[str]] | None = None
-) -> pd.DataFrame:
-    """A table with such columns: its categories, and any numbers."""
-    known = categories or {}
-    n = max([2, *map(len, known.values())])
-    columns: dict[str, NDArray] = {}
-    for name, kind in kinds.items():
-        words = known.get(name, [MISSING])
-        top = Counter(words).most_common(1)[0][0]  # more of it do not change the order
-        of_words = np.array([*words, *[top] * (n - len(words))], dtype=object)
-        columns[name] = of_words if kind == CATEGORY else np.arange(n) % 2.0
-    return pd.DataFrame(columns)
+def selected(kinds: Mapping[str, str]) -> ColumnTransformer:
+    """Some columns of a table, in their order."""
+    kept = ColumnTransformer(
+        [("columns", "passthrough", list(kinds))], verbose_feature_names_out=False
+    )
+    return kept.set_output(transform="pandas")

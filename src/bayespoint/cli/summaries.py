@@ -34,7 +34,7 @@ def describe(
         "rows": n,
         "columns": {"numbers": table.names(NUMBER), "categories": table.names(CATEGORY)},
         "missing": table.missing,
-        "features": machine.n_features_in_,
+        "features": machine.model_.n_features,
         "classes": {str(label): times for label, times in counts.items()},
         **describe_classifier(machine),
         "training_error": (n - sum(correct.values())) / n,

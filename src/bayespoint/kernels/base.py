@@ -127,13 +127,6 @@ class Kernel(BaseEstimator, ABC):
         change = self.derivative(left, right, name)
         return 0.0 if change is None else float(np.vdot(pull, change))
 
-    def feature_slopes(self, left: Points, right: Points, alpha: NDArray) -> NDArray | None:
-        r"""Slopes of :math:`\sum_m \alpha_m k(x, x_m)` by the features of each point x on the left.
-
-        Shape (n_left, n_features), or (1, n_features) if constant. None if they are not known.
-        """
-        return None
-
     def feature_derivative(self, points: Points, name: str) -> NDArray:
         """D rows / d log ``name`` of a linear kernel's points, in their unit."""
         form = self.linear_form

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bayespoint.kernels.base import Kernel
 from bayespoint.kernels.linear import LinearForm
 from bayespoint.kernels.points import Points, positions
@@ -29,10 +26,6 @@ class ConstantKernel(Kernel):
 
     linear_form = LinearForm(0.0, 1.0)
     works_on_devices = True
-
-    def feature_slopes(self, left: Points, right: Points, alpha: NDArray) -> NDArray:
-        """0: a constant has no slope."""
-        return np.zeros((1, 1))
 
     def prepare(self, X: Array, *, unit: bool = False, training: bool = False) -> Points:
         """A single feature, 1."""

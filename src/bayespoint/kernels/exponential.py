@@ -130,18 +130,6 @@ class AxesKernel(Kernel):
         pairs = zip(left.rows.T, right.rows.T, strict=True)
         return np.array([-np.vdot(P, np.abs(a[:, None] - b)) for a, b in pairs])
 
-    def feature_slopes(self, left: Points, right: Points, alpha: NDArray) -> NDArray:
-        r"""They are :math:`-\gamma_j \sum_m \alpha_m h'(t) \operatorname{sign}(z_j - z_{mj})`.
-
-        With ranks, times their slopes by the features.
-        """
-        H = self.profile_slope(exponent(left, right)) * alpha
-        pairs = zip(left.rows.T, right.rows.T, strict=True)
-        slopes = [-np.vecdot(H, np.sign(a[:, None] - b)) for a, b in pairs]
-        factor = np.broadcast_to(self.factor, left.rows.shape[1])
-        inner = 1.0 if self.ranks_ is None else self.ranks_.slopes(left.rows / factor)
-        return np.array(slopes).T * factor * inner
-
     def onnx_values(self, X: Any, points: Points) -> Any:
         """h(t), as nodes of an ONNX graph."""
         z = (X if self.ranks_ is None else self.ranks_.onnx_ranks(X)) * self.factor

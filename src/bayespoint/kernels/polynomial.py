@@ -103,14 +103,6 @@ class PolynomialKernel(Kernel):
         gamma, coef0 = self._base
         return LinearForm(gamma * (name == "gamma"), coef0 * (name == "coef0"))
 
-    def feature_slopes(self, left: Points, right: Points, alpha: NDArray) -> NDArray | None:
-        """The weights of a linear kernel, at any point; those of higher degrees are not written."""
-        if self.degree > 1 or self.normalize:
-            return None
-        features = right.rows[:, : right.rows.shape[1] - (self.coef0 > 0)]
-        weights = features.T @ alpha * np.exp2(right.log_unit / 2)
-        return np.sqrt(known_gamma(self)) * weights[None, :]
-
     @property
     def _base(self) -> LinearForm:
         return LinearForm(known_gamma(self), float(self.coef0))

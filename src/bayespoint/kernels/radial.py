@@ -118,12 +118,6 @@ class DistanceKernel(Kernel):
         squares = P.sum(axis=1) @ np.square(z) + P.sum(axis=0) @ np.square(other)
         return np.einsum("nd,nd->d", z, P @ other) - squares / 2
 
-    def feature_slopes(self, left: Points, right: Points, alpha: NDArray) -> NDArray:
-        r"""They are :math:`\sum_m \alpha_m h'(t)(z_{mj} - z_j)` by :math:`z = \sqrt{2\gamma} x`."""
-        H = self.profile_slope(exponent(left, right))
-        slopes = H @ (alpha[:, None] * right.rows) - (H @ alpha)[:, None] * left.rows
-        return slopes * np.sqrt(2 * known_gamma(self))
-
     def onnx_values(self, X: Any, points: Points) -> Any:
         """h(t), as nodes of an ONNX graph.
 

@@ -232,18 +232,6 @@ class SumKernel(Kernel):
         change = term.derivative(*parts, inner) if inner else term.block(*parts)
         return None if change is None else scaled(change, left, right, i)
 
-    def feature_slopes(self, left: Points, right: Points, alpha: NDArray) -> NDArray | None:
-        """The weighted sum over the terms."""
-        if not left.parts:
-            return None  # a linear sum, whose weights are known
-        total: Any = 0
-        for (weight, term), a, b in zip(self._pairs(), left.parts, right.parts, strict=True):
-            slopes = term.feature_slopes(a, b, alpha)
-            if slopes is None or self.normalize:
-                return None
-            total = total + weight * slopes
-        return total
-
     def slope(self, left: Points, right: Points, name: str, pull: NDArray) -> Any:
         """That of the term, with the factors of its features in the pull."""
         i, inner = split_name(name)

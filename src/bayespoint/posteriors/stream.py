@@ -133,13 +133,9 @@ class StreamPosterior(Posterior):
         self, begin: NDArray, column: NDArray, x: NDArray, constant: float = 0.0
     ) -> tuple[NDArray, NDArray]:
         """The same of rows of a CSR array, which have the entry ``constant`` at the last weight."""
-        shape = *self.records.shape[:2], len(begin) - 1
-        means, variances = np.empty(shape), np.empty(shape)
-        for at in np.ndindex(shape[:2]):
-            means[at], variances[at] = _core.filters.outputs(
-                (begin, column, x, constant), self.records[at]
-            )
-        return np.moveaxis(means, 1, 2), np.moveaxis(variances, 1, 2)
+        rows = begin, column, x, constant
+        means, variances = _core.filters.all_outputs(rows, self.records)
+        return means.transpose(0, 2, 1), variances.transpose(0, 2, 1)
 
     def latent(self, Z: NDArray) -> tuple[NDArray, NDArray]:
         """Mean and variance of the outputs, over and within the rates."""

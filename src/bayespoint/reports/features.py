@@ -86,6 +86,8 @@ def describe_features(estimator: Any) -> Features | None:
     names = feature_names(estimator)
     if weights is None:
         return Features(names, relevance, classes)
+    if relevance is not None and len(relevance) != weights.shape[1]:
+        relevance = None  # of columns, not of levels
     return Features(names, relevance, classes, weights, *weight_intervals(machine))
 
 
@@ -94,7 +96,7 @@ def weight_intervals(machine: BayesPointClassifier) -> tuple[NDArray, NDArray] |
     n = min(N_DRAWS, LARGEST // machine.coef_.size)
     if n < FEWEST:
         return None, None
-    drawn = machine.draw_weights(n, random_state=0)[:, :, : machine.n_features_in_]
+    drawn = machine.draw_weights(n, random_state=0)[:, :, : machine.model_.n_features]
     low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
     return low, high
 
@@ -102,6 +104,9 @@ def weight_intervals(machine: BayesPointClassifier) -> tuple[NDArray, NDArray] |
 def feature_names(estimator: Any) -> list[str]:
     """Names of the features after the steps of a pipeline."""
     before, machine, _ = split_pipeline(estimator)
+    table = machine.model_.table
+    if table is not None and not table.is_plain and machine.kernel_.is_linear:
+        return table.feature_names  # of which there are weights
     if before is not None and hasattr(before, "get_feature_names_out"):
         return [str(name).split("__", 1)[-1] for name in before.get_feature_names_out()]
     named = getattr(machine, "feature_names_in_", None)

@@ -209,14 +209,6 @@ class BasisSpace(Coordinates):
             weights = features.T @ solve_triangular(self._factor, weights, lower=True, trans="T")
         return self.kernel.linear_form.input_weights(weights)
 
-    def feature_slopes(self, X: NDArray, weights: NDArray) -> NDArray | None:
-        """Slopes of the output at points X by their features, if the kernel knows them."""
-        weights = weights[: len(self._points)]  # without what lies outside the span
-        alpha = solve_triangular(self._factor, weights, lower=True, trans="T")
-        return self.kernel.feature_slopes(
-            self.kernel.prepare(X.astype(np.float64)), self._points, alpha
-        )
-
     def slope(self, X: NDArray, name: str, pull: NDArray) -> Any:
         """Derivative of a function of the training points X by the logarithm of a parameter.
 

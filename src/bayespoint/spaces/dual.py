@@ -171,10 +171,6 @@ class DualSpace(LazyAttributes):
         """The same for new points X, as nodes of an ONNX graph."""
         return self.kernel.onnx_block(X, self.points, unit=True)
 
-    def feature_slopes(self, X: NDArray, alpha: NDArray) -> NDArray | None:
-        """Slopes of the output at points X by their features, if the kernel knows them."""
-        return self.kernel.feature_slopes(self.kernel.prepare(X), self.points, alpha)
-
     def primal(self, alpha: NDArray) -> NDArray:
         """Weights of (x, 1), or of x without a constant, if the kernel is linear."""
         return self.kernel.linear_form.input_weights(self.points.rows.T @ alpha)

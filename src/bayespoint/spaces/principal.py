@@ -53,10 +53,6 @@ class PrincipalSpace(BasisSpace):
         Z = super().onnx_coordinates(X)
         return Z if self.is_linear else Z @ self._axes
 
-    def feature_slopes(self, X: NDArray, weights: NDArray) -> NDArray | None:
-        """Slopes of the output at points X by their features, if the kernel knows them."""
-        return super().feature_slopes(X, self._axes @ weights)
-
     def primal(self, weights: NDArray) -> NDArray:
         """Weights of (x, 1), or of x without a constant, if the kernel is linear."""
         return super().primal(weights if self.is_linear else self._axes @ weights)

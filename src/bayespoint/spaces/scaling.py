@@ -11,6 +11,7 @@ from bayespoint.tools.arrays import Array, beside, cast, float64, namespace, to_
 from bayespoint.tools.attributes import finite, need
 from bayespoint.tools.numbers import TINY
 
+RARE = 0.3  # least deviation of a feature of 0 and 1, as if a tenth were 1
 SMALLEST = 1e-250  # scale; weights of features divide by it
 
 
@@ -36,14 +37,43 @@ class Scaling:
     scale: NDArray[np.float64]
 
     @classmethod
-    def of(cls, X: NDArray, weight: NDArray[np.float64] | None = None) -> Scaling:
-        """The scaling of these points, of which some may count for several."""
+    def of(
+        cls,
+        X: NDArray,
+        weight: NDArray[np.float64] | None = None,
+        block: NDArray[np.intp] | None = None,
+    ) -> Scaling:
+        """The scaling of these points, of which some may count for several.
+
+        ``block`` has the block of each feature, if there are any. The features of a block, the
+        levels of a category, keep their place and have one scale, so that together they have the
+        variance 1. Features of 0 and 1 that are seldom 1 (or seldom 0) count as if it were more
+        often: divided by their small deviation, a rare level would be far away from all others.
+        """
         largest = np.maximum(np.abs(X).max(axis=0), TINY).astype(np.float64)
         part = X / largest  # squares of this do not overflow
         mean = np.average(part, axis=0, weights=weight)
         scale = np.sqrt(np.average((part - mean) ** 2, axis=0, weights=weight))
-        constant = (scale <= 10 * np.finfo(X.dtype).eps) | (scale * largest < SMALLEST)
-        return cls(mean * largest, np.where(constant, 1.0, scale * largest))
+        scale[scale <= 10 * np.finfo(X.dtype).eps] = 0.0
+        step = np.where(((part == 0) | (part == 1)).all(axis=0), largest, 0.0)
+        return cls.of_moments(mean * largest, scale * largest, step, block)
+
+    @classmethod
+    def of_moments(
+        cls,
+        mean: NDArray[np.float64],
+        scale: NDArray[np.float64],
+        step: NDArray[np.float64],
+        block: NDArray[np.intp] | None = None,
+    ) -> Scaling:
+        """The same from means and deviations; features of 0 and c have the step c, others 0."""
+        is_constant = scale < SMALLEST
+        if block is not None:
+            several = (np.bincount(block) > 1)[block]
+            whole = np.sqrt(np.bincount(block, np.where(several, scale, 0.0) ** 2))[block]
+            mean, scale = np.where(several, 0.0, mean), np.where(several, whole, scale)
+            step, is_constant = np.where(several, 1.0, step), is_constant & ~several
+        return cls(mean, np.where(is_constant, 1.0, np.maximum(scale, RARE * step)))
 
     def transform(self, X: Array) -> Array:
         """Features less their mean, over their scale."""

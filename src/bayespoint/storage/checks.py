@@ -22,6 +22,7 @@ from bayespoint.engines import Engine, Run
 from bayespoint.exceptions import held_warnings, one_line
 from bayespoint.posteriors import Posterior
 from bayespoint.spaces import BasisSpace, DualSpace, StackedSpace
+from bayespoint.spaces.columns import Columns
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.storage.checks_sklearn import TRANSFORMERS
 from bayespoint.tools.attributes import ContentError, finite, integer, need, shaped
@@ -53,9 +54,10 @@ def classifier(value: BayesPointClassifier) -> None:
         return
     model = value.model_
     need(isinstance(model, Model), "its model is not a Model")
-    need(value.n_features_in_ == model.n_features, "its model has another number of features")
+    n_columns = model.n_features if model.table is None else len(model.table.fill)
+    need(value.n_features_in_ == n_columns, "its model has another number of features")
     names = vars(value).get("feature_names_in_")
-    fits = names is None or names.shape == (model.n_features,)
+    fits = names is None or names.shape == (n_columns,)
     need(fits, "its feature names have the wrong shape")
 
 
@@ -83,6 +85,9 @@ def model(value: Model) -> None:
     if value.scaling is not None:
         need(isinstance(value.scaling, Scaling), "its scaling is not a Scaling")
         finite(value.scaling.mean, "d", d=n_features)
+    if value.table is not None:
+        need(isinstance(value.table, Columns), "its table has no columns")
+        need(value.table.n_features == n_features, "its table has other features")
     if value.losses is not None:
         finite(value.losses, "k", k=len(LOG_TEMPERATURES) + 1)
     if value.weights is not None:  # they confirm the number of features

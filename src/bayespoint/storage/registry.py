@@ -10,6 +10,7 @@ from bayespoint import codings, kernels, likelihoods
 from bayespoint.classifier.calibration import Estimate
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.classifier.model import Model
+from bayespoint.spaces.columns import Columns
 from bayespoint.spaces.scaling import Scaling
 
 # Public module -> classes, or their names there. Files name a class by this module and its name, so
@@ -17,6 +18,7 @@ from bayespoint.spaces.scaling import Scaling
 # So are searches: the model is their best_estimator_.
 MODULES: dict[str, tuple[type, ...] | str] = {
     "bayespoint": (BayesPointClassifier, Model),
+    "bayespoint.columns": (Columns,),
     "bayespoint.coding": tuple(codings.CODINGS.values()),
     "bayespoint.engines": "BilliardSampler ExpectationPropagation FactorisedPropagation "
     "GibbsSampler KnapsackPropagation LaplaceApproximation PermutedPerceptron Run",

@@ -14,6 +14,7 @@ from threading import RLock
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils import check_array as sklearn_check_array
 from sklearn.utils import column_or_1d as sklearn_column_or_1d
 from sklearn.utils.multiclass import check_classification_targets as sklearn_check_targets
@@ -61,10 +62,27 @@ column_or_1d: Callable[..., Any] = _one_at_a_time(sklearn_column_or_1d)
 validate_data: Callable[..., Any] = _one_at_a_time(sklearn_validate_data)
 
 
-def new_points(estimator: Any, X: Any, *, accepts_sparse: bool) -> Any:
-    """Points to predict, as an array of float32 or float64 with the features that are known."""
+def new_points(
+    estimator: Any,
+    X: Any,
+    *,
+    accepts_sparse: bool = False,
+    table: Any = None,
+    reset: bool = False,
+) -> Any:
+    """Rows as an array of float32 or float64, with the features that are known.
+
+    ``table`` are the columns (``spaces.columns.Columns``) of which the features are made, if rows
+    may lack cells. With ``reset`` the estimator is told the number and the names of the columns.
+    """
+    if table is not None and len(table.categories):
+        X = X if hasattr(X, "shape") else np.array(X, dtype=object)
+        validate_data(estimator, X, skip_check_array=True, reset=reset)
+        return table.transform(X)
     with np.errstate(over="ignore", invalid="ignore"):  # of a sum that looks for infinity
-        return validate_data(
-            estimator, X, dtype=(np.float64, np.float32), order="C", reset=False,
+        points = validate_data(
+            estimator, X, dtype=(np.float64, np.float32), order="C", reset=reset,
             accept_sparse="csr" if accepts_sparse else False,
+            ensure_all_finite=True if table is None else "allow-nan",
         )  # fmt: skip
+    return points if table is None or issparse(points) else table.transform(points)

@@ -184,5 +184,6 @@ def missing_labels(labels: NDArray) -> NDArray[np.intp]:
 
 def is_missing(value: Any) -> bool:
     """Whether a value is None, NaN, or pandas' NA or NaT."""
-    empty = ("NoneType", "NAType", "NaTType")
-    return type(value).__name__ in empty or (isinstance(value, float) and value != value)
+    if isinstance(value, float):
+        return value != value
+    return type(value).__name__ in ("NoneType", "NAType", "NaTType")

@@ -62,7 +62,7 @@ def most_evident(
     engine = clone(engine).set_params(**ROUGH)
     kernel = clone(candidate.kernel)
     begin = [np.log(np.atleast_1d(read(kernel, name))) for name in candidate.free]
-    owned = [np.ones((len(z), 1)) if candidate.tied else np.eye(len(z)) for z in begin]
+    owned = [movers(candidate, len(z)) for z in begin]
     follow = block_diag(*owned)  # how logarithms of parameters follow from those that move
     is_scale = [name.startswith("weights") for name in candidate.free]
     spread = np.repeat(np.where(is_scale, OF_SCALE, OF_WIDTH), [part.shape[1] for part in owned])
@@ -90,6 +90,14 @@ def most_evident(
     )  # fmt: skip
     set_to(found.x)
     return kernel
+
+
+def movers(candidate: Candidate, size: int) -> NDArray[np.float64]:
+    """Which number moves each entry of a parameter: its own, that of its block, or one for all."""
+    if candidate.tied or size == 1:
+        return np.ones((size, 1))
+    block = candidate.block
+    return np.eye(size) if block is None else np.eye(block.max() + 1)[block]
 
 
 def read(kernel: Kernel, name: str) -> Any:

@@ -23,6 +23,7 @@ POINTS_A_FEATURE = 5  # points for each feature from which widths of features ar
 # that defaults are tuned on, scales were found from 0.4 to 400, around the size of the start.
 OF_WIDTH, OF_SCALE = 1.5, 3.0
 SIZE = 10.0  # of kernels at the start of a search
+WIDE = 0.3  # gamma of categories, times the number of columns
 ROUGH_WIDTH = 3.0  # gamma of ranks, times the number of features
 
 # Rough kernels need more points in the basis than smooth ones, and so do many clean classes.
@@ -46,6 +47,8 @@ class Candidate(NamedTuple):
     tied : bool
         Whether all numbers of a parameter that is an array have a common factor that is found, and
         keep their ratios.
+    block : ndarray of int, or None
+        The block of each feature; the features of a block have one width.
     """
 
     name: str
@@ -53,9 +56,12 @@ class Candidate(NamedTuple):
     free: tuple[str, ...] = ()
     in_halves: bool = False
     tied: bool = False
+    block: NDArray[np.intp] | None = None
 
 
-def candidates(points: NDArray, gamma: Any, *, learns: bool, constant: bool) -> list[Candidate]:
+def candidates(
+    points: NDArray, block: NDArray[np.intp], gamma: Any, *, learns: bool, constant: bool
+) -> list[Candidate]:
     r"""The candidates for these points.
 
     * *linear*, and *rbf* where nothing may be learned;
@@ -64,12 +70,16 @@ def candidates(points: NDArray, gamma: Any, *, learns: bool, constant: bool) -> 
       equal variance would decide on all distances;
     * *rough + additive*: the exponential kernel of all features and a sum of functions of single
       ones, both of ranks, as trees and additive models are;
-    * *a width for each feature*, where there are points enough.
+    * *a width for each feature*, where there are points enough. With categories it is a width for
+      each column, without a linear part, whose effects have one scale in all columns: on ``dna``
+      its evidence leaves no signal to the widths, and the log-loss is .15 instead of .11.
 
     Parameters
     ----------
     points : ndarray of shape (n, n_features)
         Training points, of unit variance.
+    block : ndarray of int, shape (n_features,)
+        The block of each feature: the levels of a category are one, and each number.
     gamma : float, array or None
         The gamma that was asked for; None: 1 / n_features, or learned.
     learns : bool
@@ -77,7 +87,7 @@ def candidates(points: NDArray, gamma: Any, *, learns: bool, constant: bool) -> 
     constant : bool
         Whether there is a constant feature.
     """
-    n_points, d = points.shape
+    n_points, d = len(points), int(block.max()) + 1
     linear = Candidate("linear", PolynomialKernel(coef0=float(constant)))
     radial = RadialKernel(gamma=1 / d if gamma is None else gamma)
     if not learns or n_points < POINTS_TO_LEARN:
@@ -87,7 +97,8 @@ def candidates(points: NDArray, gamma: Any, *, learns: bool, constant: bool) -> 
     if gamma is not None:
         return [linear, of_sum("rbf + linear", [radial, *line], in_halves=True)]
     reach = np.ptp(points, axis=0)
-    share = np.divide(1, reach, out=np.full(d, 1 / max(reach.max(), 1.0)), where=reach > 0) ** 2
+    usual = np.full(len(block), 1 / max(reach.max(), 1.0))
+    share = np.divide(1, reach, out=usual, where=reach > 0) ** 2
     rough = ExponentialKernel(gamma=ROUGH_WIDTH / d, ranks=True)
     width = "terms__0__gamma"
     found = [
@@ -97,12 +108,17 @@ def candidates(points: NDArray, gamma: Any, *, learns: bool, constant: bool) -> 
         of_sum("rough + additive", [rough, AdditiveKernel(), *level], width),
     ]
     if n_points >= POINTS_A_FEATURE * d and d > 1:
-        widths = RadialKernel(gamma=np.full(d, 1 / d))
-        found.append(of_sum("a width for each feature", [widths, *line], width, in_halves=True))
+        if d == len(block):
+            widths = RadialKernel(gamma=np.full(d, 1 / d))
+            found.append(of_sum("a width for each feature", [widths, *line], width, in_halves=True))
+        else:
+            terms = [RadialKernel(gamma=np.full(len(block), WIDE / d)), *level]
+            name = "a width for each column"
+            found.append(of_sum(name, terms, width, in_halves=True)._replace(block=block))
     return found
 
 
-def of_sum(name: str, terms: list[Kernel], *free: str, **settings: bool) -> Candidate:
+def of_sum(name: str, terms: list[Kernel], *free: str, **settings: Any) -> Candidate:
     """A candidate that is a weighted sum, whose weights are found as well."""
     sizes = [1.0 if isinstance(term, ConstantKernel) else SIZE for term in terms]
     weights = tuple(f"weights__{i}" for i in range(len(terms)))

@@ -131,7 +131,9 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
     clock = Clock(parameters.max_time)
     learns = isinstance(problem.engine.prior_scale, str)
     gamma = None if isinstance(parameters.gamma, str) else parameters.gamma
-    considered = candidates(problem.points, gamma, learns=learns, constant=parameters.fit_intercept)
+    considered = candidates(
+        problem.points, problem.block, gamma, learns=learns, constant=parameters.fit_intercept
+    )
     temperature = parameters.temperature
     any_engine = (parameters.engine, parameters.ridge, temperature) == ("auto", 0, "auto")
     is_free = parameters.n_components == "auto"

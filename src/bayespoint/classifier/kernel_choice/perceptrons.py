@@ -38,7 +38,7 @@ def best_perceptron(
     tuple or None
         None where there are too few or too many points.
     """
-    n_points, n_features = problem.points.shape
+    n_points, n_features = len(problem.points), problem.block.max() + 1
     if not FEWEST <= n_points <= MOST:
         return None
     widths = [width / n_features for width in WIDTHS] if gamma is None else [gamma]

@@ -69,7 +69,7 @@ def describe_model(model: Model) -> dict[str, Any]:
         "target": model.target,
         "classes": summary.get("classes") or [str(label) for label in machine.classes_],
         "rows": summary.get("rows_of_all_batches", summary.get("rows")),
-        "features": machine.n_features_in_,
+        "features": machine.model_.n_features,
         **summaries.describe_classifier(machine),
         **summaries.describe_run(machine),
         "baseline": summary.get("baseline"),

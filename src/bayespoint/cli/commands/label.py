@@ -128,7 +128,7 @@ def label(
     points = find_points(pool, view, start, notes, number or [], category or [])
     stem = data.with_name(data.name.removesuffix(".gz").rpartition(".")[0] or data.name)
     path = journal or Path(f"{stem}.labels.jsonl")
-    first = None if start is None else start.machine
+    first = None if start is None else start.of_features
     kept = open_journal(path, pool, found)
     try:
         session = Session(

@@ -59,9 +59,9 @@ def query(
         bad_usage(f"--n {n} is more than the {count(len(pool), 'row')} to choose from")
     draws = {"n_draws": N_DRAWS, "random_state": seed}
     with notes.progress("choosing"), model_errors(model):
-        points = split_pipeline(read.pipeline).transform(X.iloc[pool])
-        chosen = active.query(read.machine, points, n, strategy=strategy, **draws)
-        scores = STRATEGIES[strategy].worth(read.machine, points[chosen], **draws)
+        chosen = active.query(read.pipeline, X.iloc[pool], n, strategy=strategy, **draws)
+        points = split_pipeline(read.pipeline).transform(X.iloc[pool[chosen]])
+        scores = STRATEGIES[strategy].worth(read.machine, points, **draws)
     order = np.argsort(-scores, kind="stable")
     rows = pool[chosen[order]]
     answer = pd.DataFrame({"row": rows + 1, "score": scores[order]})

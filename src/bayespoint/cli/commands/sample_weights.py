@@ -64,7 +64,7 @@ def weight_names(model: Model, n_weights: int, notes: Notes) -> list[str]:
         return [f"w{number}" for number in range(1, n_weights + 1)]
     names = feature_names(model.pipeline)
     if model.kinds:
-        notes.add("numbers were scaled to mean 0 and variance 1, categories are 0 or 1")
+        notes.add("weights belong to columns as they are; of categories, each level is 0 or 1")
     if len(model.classes) == 2:
         notes.add(f"positive weights speak for {str(model.classes[1])!r}")
     return [*names, INTERCEPT] if n_weights > len(names) else names

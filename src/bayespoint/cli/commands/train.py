@@ -16,6 +16,7 @@ from bayespoint.cli import options
 from bayespoint.cli.options import option
 
 if not options.ONLY_HELP:
+    import pandas as pd
     from sklearn.pipeline import Pipeline
 
     from bayespoint import BayesPointClassifier
@@ -24,7 +25,7 @@ if not options.ONLY_HELP:
     from bayespoint.cli.output.errors import ExitCode, bad_data, bad_usage, fail
     from bayespoint.cli.output.messages import Notes, count, joined, share
     from bayespoint.cli.output.printing import facts
-    from bayespoint.cli.pipelines import make_classifier, make_model
+    from bayespoint.cli.pipelines import make_classifier, make_model, selected, with_table
     from bayespoint.cli.summaries import count_correct, describe, engine_of, training_lines
     from bayespoint.cli.tables.blocks import TableBlocks, is_too_large, learn_columns, prepared
     from bayespoint.cli.tables.reading import open_blocks, reading_errors
@@ -216,7 +217,9 @@ def train_in_blocks(
                         correct += count_correct(fitted, X, y)
     except (BlockError, BlocksChangedError, CheckpointError) as error:
         bad_data(f"{data}: {error}")
-    pipeline = Pipeline([("columns", table.transformer), ("machine", fitted)])
+    fitted = with_table(fitted, table.table, table.scaling)
+    kept = selected(table.kinds).fit(pd.DataFrame({name: [0.0] for name in table.kinds}))
+    pipeline = Pipeline([("columns", kept), ("machine", fitted)])
     return Trained(pipeline, table, table.columns, correct, time.perf_counter() - started)
 
 

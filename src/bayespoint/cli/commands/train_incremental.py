@@ -18,7 +18,7 @@ if not options.ONLY_HELP:
     from bayespoint.cli.output.errors import bad_usage
     from bayespoint.cli.output.messages import Notes, count
     from bayespoint.cli.output.printing import facts
-    from bayespoint.cli.pipelines import make_classifier, make_model
+    from bayespoint.cli.pipelines import make_classifier, make_columns
     from bayespoint.cli.summaries import count_correct, describe, training_lines
     from bayespoint.cli.tables.labels import class_array, known_labels, read_labels
     from bayespoint.cli.tables.training import Roles, TrainingData, read_training_data
@@ -75,7 +75,7 @@ def train_incremental(
         roles = Roles.of(target, drop, number, category)
         pipeline, rows = begin(data, roles, classes, engine or FIRST, param or [], encoding, notes)
         earlier, columns = {}, rows.columns()
-    found = describe(pipeline[-1], rows, count_correct(pipeline, rows.X, rows.y))
+    found = describe(split_pipeline(pipeline).last, rows, count_correct(pipeline, rows.X, rows.y))
     found["seconds"] = time.perf_counter() - started
     found["batches"] = earlier.get("batches", 1 if earlier else 0) + 1
     found["rows_of_all_batches"] = (
@@ -106,7 +106,7 @@ def begin(
     labels = known_labels(pd.Series(rows.y), known, roles.target)
     rows = rows.labelled(labels, known.tolist())
     notes.add("columns, scales and categories of this first table apply to all further ones")
-    pipeline = make_model(rows.kinds, machine)
+    pipeline = Pipeline([("columns", make_columns(rows.kinds)), ("machine", machine)])
     points = pipeline[:-1].fit_transform(rows.X)
     with notes.training():
         machine.partial_fit(points, labels, classes=known)

@@ -11,12 +11,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import StandardScaler
 
 from bayespoint.cli.output.errors import bad_data
 from bayespoint.cli.output.messages import Notes, count
-from bayespoint.cli.pipelines import MISSING, example, make_transformer
 from bayespoint.cli.tables.columns import CATEGORY, NUMBER, note_missing, prepare, sort_columns
 from bayespoint.cli.tables.labels import check_classes, read_labels
 from bayespoint.cli.tables.reading import named_columns, reading_errors
@@ -31,6 +29,8 @@ from bayespoint.cli.tables.writing import PARQUET
 from bayespoint.exceptions import in_bytes
 from bayespoint.rows import Block, Blocks
 from bayespoint.rows.arrays import FileArray
+from bayespoint.spaces.columns import Columns
+from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.extras import require
 from bayespoint.tools.memory import SMALL, available_memory
 
@@ -69,14 +69,15 @@ class BlocksTable(TrainingTable):
     """
 
     is_text: bool  # whether labels are text, or else integers
-    transformer: ColumnTransformer
+    table: Columns
+    scaling: Scaling
     columns: dict[str, dict[str, Any]]
 
 
 def learn_columns(source: Any, roles: Roles, notes: Notes) -> BlocksTable:
     """Read a table twice: kinds of columns and classes first, then scales and categories.
 
-    Kinds and medians come from rows at equal distances, 50 000 at most; all else from all rows.
+    Kinds and means come from rows at equal distances, 50 000 at most; all else from all rows.
     """
     sample, labels, n_unlabelled = take_sample(source, roles)
     sample = named_columns(sample, notes)
@@ -97,8 +98,7 @@ def learn_columns(source: Any, roles: Roles, notes: Notes) -> BlocksTable:
     formats = column_formats(features, kinds)
     X = prepare(features, kinds, Notes(silent=True), formats)
     columns = with_profiles(formats, X)
-    medians = X[[name for name, kind in kinds.items() if kind == NUMBER]].median()
-    totals = Totals(kinds, medians)
+    totals = Totals(kinds)
     remarks: dict[str, None] = {}
     for frame, _, _ in labelled_frames(source, roles):
         quiet = Notes(silent=True)
@@ -110,7 +110,7 @@ def learn_columns(source: Any, roles: Roles, notes: Notes) -> BlocksTable:
     note_missing(totals.missing, kinds, notes)
     return BlocksTable(
         roles.target, kinds, totals.missing, dict(sorted(counts.items())), is_text,
-        make_transformer(kinds, totals.medians, totals.scaler, totals.categories), columns,
+        *totals.learned(), columns,
     )  # fmt: skip
 
 
@@ -154,10 +154,11 @@ def take_sample(source: Any, roles: Roles) -> tuple[pd.DataFrame, Counter, int]:
 class Totals:
     """Scales of numbers and counts of categories, from all rows."""
 
-    def __init__(self, kinds: dict[str, str], medians: pd.Series) -> None:
-        self.kinds, self.medians = kinds, medians
-        self.numbers = list(medians.index)
+    def __init__(self, kinds: dict[str, str]) -> None:
+        self.kinds, self.n = kinds, 0
+        self.numbers = [name for name, kind in kinds.items() if kind == NUMBER]
         self.scaler = StandardScaler()
+        self.steps: list[set[float]] = [set() for _ in self.numbers]  # two values besides 0 at most
         self.categories: dict[str, Counter] = {
             name: Counter() for name, kind in kinds.items() if kind == CATEGORY
         }
@@ -166,15 +167,47 @@ class Totals:
     def add(self, X: pd.DataFrame) -> None:
         """Count one block."""
         self.missing.update(count_missing(X))
+        self.n += len(X)
         if self.numbers:
-            self.scaler.partial_fit(X[self.numbers].fillna(self.medians).to_numpy(np.float64))
+            values = X[self.numbers].to_numpy(np.float64)
+            self.scaler.partial_fit(values)
+            for own, steps in zip(values.T, self.steps, strict=True):
+                if len(steps) < 2:
+                    steps.update(np.unique(own[(own != 0) & ~np.isnan(own)])[:2].tolist())
         for name, seen in self.categories.items():
-            seen.update(X[name].fillna(MISSING))
+            seen.update(X[name].dropna())
             if len(seen) > DIFFERENT:
                 bad_data(
                     f"column {name!r} has more than {DIFFERENT} different texts; --drop it, or "
                     "group them into fewer categories"
                 )
+
+    def learned(self) -> tuple[Columns, Scaling]:
+        """Features and scales that a fit in memory would have found."""
+        names, n = list(self.kinds), self.n
+        lost = np.array([self.missing[name] for name in names])
+        which = np.array([names.index(name) for name in self.numbers], dtype=np.intp)
+        mean, variance, step = np.zeros((3, len(names)))
+        if len(which):
+            mean[which] = self.scaler.mean_
+            variance[which] = self.scaler.var_ * (1 - lost[which] / n)  # means fill the others
+            steps = [seen.copy().pop() if len(seen) == 1 else 0.0 for seen in self.steps]
+            step[which] = np.where(lost[which] == 0, np.abs(steps), 0.0)
+        counts = {names.index(name): seen for name, seen in self.categories.items()}
+        columns = Columns.of_counts(n, names, counts, mean, lost)
+        owner, shares = columns.owner, np.full(columns.n_features, np.nan)
+        for j, levels, is_level in zip(
+            columns.categories, columns.levels, columns.is_level, strict=True
+        ):
+            times = [counts[j][level] for level in levels.tolist()] + [lost[j]] * int(is_level)
+            shares[owner == j] = np.array([*times, n - sum(times)]) / n
+        shares[len(shares) - len(columns.flags) :] = lost[columns.flags] / n
+        is_number = np.isnan(shares)
+        deviation = np.where(is_number, np.sqrt(variance[owner]), np.sqrt(shares * (1 - shares)))
+        return columns, Scaling.of_moments(
+            np.where(is_number, mean[owner], shares), deviation,
+            np.where(is_number, step[owner], 1.0), columns.block,
+        )  # fmt: skip
 
 
 class TableBlocks(Blocks):
@@ -182,7 +215,7 @@ class TableBlocks(Blocks):
 
     def __init__(self, source: Any, table: BlocksTable) -> None:
         self.source, self.table = source, table
-        self.n_features = table.transformer.transform(example(table.kinds)).shape[1]
+        self.n_features = table.table.n_features
 
     def __len__(self) -> int:
         return len(self.source)
@@ -195,7 +228,8 @@ class TableBlocks(Blocks):
             return Block(np.empty((0, self.n_features)), np.empty(0, dtype=np.int64))
         X = prepare(frame, table.kinds, Notes(silent=True), table.columns)
         kind = str if table.is_text else int
-        return Block(table.transformer.transform(X), np.array(list(map(kind, labels)), dtype=kind))
+        features = table.scaling.transform(table.table.transform(X))
+        return Block(features, np.array(list(map(kind, labels)), dtype=kind))
 
     def fingerprint(self, k: int) -> tuple:
         """That of the file."""

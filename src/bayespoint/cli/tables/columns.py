@@ -225,7 +225,7 @@ def note_missing(
         if name in never_missing:
             remark = "none were missing in training, so they count as no category"
         elif kinds[name] == NUMBER:
-            remark = "filled in with the median"
+            remark = "filled in with the mean"
         else:
             remark = "they become a category"
         remarks.setdefault(remark, []).append(f"{n} in {name!r}")

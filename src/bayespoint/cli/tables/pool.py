@@ -21,11 +21,12 @@ from bayespoint.active.labelling.pictures import SUFFIXES
 from bayespoint.cli.models import Model
 from bayespoint.cli.output.errors import bad_data, bad_usage
 from bayespoint.cli.output.messages import Notes, count, listed
-from bayespoint.cli.pipelines import TOPICS, make_columns
+from bayespoint.cli.pipelines import TOPICS, make_columns, with_table
 from bayespoint.cli.tables.columns import CATEGORY, IMAGE, NUMBER, TEXT, prepare, sort_columns
 from bayespoint.cli.tables.labels import MANY, check_column, class_array, read_labels
 from bayespoint.cli.tables.number_formats import as_text
 from bayespoint.cli.tables.training import column_formats, with_profiles
+from bayespoint.spaces.columns import Columns
 from bayespoint.tools.pipelines import split_pipeline
 
 LABEL = "label"  # the column of the labels, if none is named
@@ -148,6 +149,7 @@ class Points:
     kinds: dict[str, str]
     steps: list[tuple[str, Any]]
     values: NDArray[np.float64]
+    table: Columns | None = None
 
     def columns(self, frame: pd.DataFrame) -> dict[str, dict[str, Any]]:
         """How each column of the pool is written, and its profile, for new rows."""
@@ -156,7 +158,8 @@ class Points:
 
     def pipeline(self, machine: Any) -> Pipeline:
         """The model that takes rows of the table."""
-        return Pipeline([*self.steps, ("machine", machine)])
+        whole = machine if self.table is None else with_table(machine, self.table)
+        return Pipeline([*self.steps, ("machine", whole)])
 
 
 def find_points(
@@ -170,10 +173,12 @@ def find_points(
     """Numbers for every row; scales and topics are those of the whole pool, labelled or not."""
     if model is not None:
         X, _ = model.prepare(frame, notes)
-        before = split_pipeline(model.pipeline).before
+        before, table = split_pipeline(model.pipeline).before, model.machine.model_.table
         steps = [] if before is None else list(before.steps)
-        values = X.to_numpy() if before is None else before.transform(X)
-        return Points(X, model.kinds, steps, np.asarray(values, dtype=np.float64))
+        values = X if before is None else before.transform(X)
+        if table is not None:
+            values = table.transform(values)
+        return Points(X, model.kinds, steps, np.asarray(values, dtype=np.float64), table)
     if view.kind in (items.TEXT, items.IMAGE):
         kinds = {view.columns[0]: TEXT if view.kind == items.TEXT else IMAGE}
         notes.add(f"the model learns from column {view.columns[0]!r}; the others are only shown")

@@ -23,7 +23,7 @@ from bayespoint.engines.gaussian.prior import LARGE, SMALL, known_before
 from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
 from bayespoint.engines.gaussian.sites import Sites
 from bayespoint.engines.gaussian.sweeps import Propagation
-from bayespoint.engines.gaussian.tasks import Ending, TaskResult, iterate, spans
+from bayespoint.engines.gaussian.tasks import Ending, TaskResult, iterate, learn_tasks, spans
 from bayespoint.posteriors import GaussianPosterior, JointPosterior
 from bayespoint.spaces import BasisSpace, ProcessSpace
 from bayespoint.tools.validation import check_choice
@@ -176,7 +176,7 @@ class ExpectationPropagation(Propagation):
             result = span.lift(sites.result(), prior)
             return result, self.ending(sweeps, result.training_error)
 
-        return self.learn_tasks(learn, n_tasks, request, space.n_coordinates**2)
+        return learn_tasks(self, learn, n_tasks, likelihood, request, space.n_coordinates**2)
 
     def why_not(self, coding: str) -> str | None:
         """Flips mix all classes, and hard labels and single passes have no joint form here."""
@@ -208,4 +208,4 @@ class ExpectationPropagation(Propagation):
             sweeps = self.sweep(sites, progress, in_turn=in_turn)
             return sites, self.ending(sweeps, gaussian.error(codes))
 
-        return run_jointly(self, space, targets, request, likelihood, "sweeps", learn)
+        return run_jointly(self, space, targets, request, likelihood, learn)

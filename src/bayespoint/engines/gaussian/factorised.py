@@ -22,7 +22,7 @@ from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
 from bayespoint.engines.gaussian.streams import forgets, independent_before, run_filter, run_passes
 from bayespoint.engines.gaussian.sweeps import Propagation
-from bayespoint.engines.gaussian.tasks import Ending, TaskResult
+from bayespoint.engines.gaussian.tasks import Ending, TaskResult, learn_tasks
 from bayespoint.exceptions import FactorisedWarning
 from bayespoint.posteriors import GaussianPosterior, StreamPosterior
 from bayespoint.spaces import BasisSpace
@@ -104,7 +104,8 @@ class FactorisedPropagation(Propagation):
     >>> from bayespoint.engines import FactorisedPropagation
     >>> X = random_array((500, 1000), density=0.01, rng=np.random.default_rng(0)).tocsr()
     >>> y = X @ np.sin(np.arange(1000)) > 0
-    >>> clf = BayesPointClassifier(kernel="linear", engine=FactorisedPropagation()).fit(X, y)
+    >>> engine = FactorisedPropagation(prior_scale=0.5)
+    >>> clf = BayesPointClassifier(kernel="linear", engine=engine).fit(X, y)
     >>> clf.posterior_.mean.shape, bool(clf.score(X, y) > 0.9)
     ((1001, 1), True)
     """
@@ -167,7 +168,7 @@ class FactorisedPropagation(Propagation):
                 ratios[task] = sites.variance_ratio()
             return result, self.ending(sweeps, result.training_error)
 
-        posterior, run = self.learn_tasks(learn, n_tasks, request, 0)
+        posterior, run = learn_tasks(self, learn, n_tasks, self.likelihood, request, 0)
         return posterior, replace(run, warnings=[*run.warnings, *independence_warnings(ratios)])
 
 

@@ -109,6 +109,7 @@ class LaplaceApproximation(Engine):
     can_update = learns_blocks = True
     codings = ("binary", "one_vs_rest", "joint", "ordinal")
     link = "logistic"  # of its likelihoods
+    unit = "steps"
 
     prior_scale: float | ArrayLike | str = "auto"
     tol: float = 1e-6
@@ -159,7 +160,7 @@ class LaplaceApproximation(Engine):
             return span.lift(mode.result(), prior), self.ending(mode)
 
         size = space.n_coordinates**2
-        return learn_tasks(self, learn, n_tasks, "steps", likelihood, request, size)
+        return learn_tasks(self, learn, n_tasks, likelihood, request, size)
 
     def _run_jointly(
         self, space: BasisSpace, targets: NDArray[np.int8], request: Request
@@ -172,7 +173,7 @@ class LaplaceApproximation(Engine):
             return mode, self.ending(mode)
 
         likelihood = self.likelihood_of(request.coding)
-        return run_jointly(self, space, targets, request, likelihood, "steps", learn)
+        return run_jointly(self, space, targets, request, likelihood, learn)
 
     def ending(self, mode: Descent, training_error: float = 0.0) -> Ending:
         """How the steps of a task ended, and what to do if they did not converge."""

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from copy import copy
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax, logsumexp
+from scipy.special import log_softmax
 
 from bayespoint import _core
 from bayespoint._core.calls import Slices, interrupts_later
@@ -28,7 +29,7 @@ from bayespoint.engines.gaussian.prior import (
     priors,
 )
 from bayespoint.engines.gaussian.prior_scale import with_scale
-from bayespoint.engines.gaussian.sweeps import SINGLE_PASS
+from bayespoint.engines.gaussian.tasks import SINGLE_PASS
 from bayespoint.posteriors import StreamPosterior
 from bayespoint.posteriors.stream import MEAN, PRIOR, STEEPEST, VARIANCE, VISITED
 from bayespoint.spaces import BasisSpace, Coordinates
@@ -53,12 +54,18 @@ def safe_entry(posterior: StreamPosterior) -> float:
     return float(LARGE**0.5 / (1 + np.sqrt(posterior.records[..., VARIANCE].max())))
 
 
-def shares_kept(engine: Any) -> list[NDArray[np.float64]]:
-    """What a weight keeps 0, 1, 2, ... rows after its last visit, at each rate; empty: all."""
-    rows = np.arange(LONGEST + 1.0)
-    if not isinstance(engine.decay, str):
-        return [np.power(float(engine.decay), rows) if engine.decay < 1 else np.empty(0)]
-    return [0.5 ** (rows / half) if half < np.inf else np.empty(0) for half in HALF_LIVES]
+def shares_kept(decay: float | str) -> NDArray[np.float64]:
+    """What a weight keeps 0, 1, 2, ... rows after its last visit, at each rate of an engine."""
+    if isinstance(decay, str):
+        return _powers((0.5,) * len(HALF_LIVES), HALF_LIVES, LONGEST)
+    return _powers((float(decay),), (1,), LONGEST)
+
+
+@lru_cache
+def _powers(bases: tuple, lives: tuple, longest: int) -> NDArray[np.float64]:
+    """Powers of each base, whose exponents are numbers of rows over a life."""
+    rows = np.arange(longest + 1.0)
+    return np.stack([base ** (rows / life) for base, life in zip(bases, lives, strict=True)])
 
 
 def run_filter(
@@ -88,9 +95,9 @@ def run_passes(
         part = rows.indptr, rows.indices, rows.data, 0.0
         judge(posterior, part, targets.T.astype(np.float64))
     found = []
-    for keep, records in zip(shares_kept(engine), posterior.records, strict=True):
+    for keep, records in zip(shares_kept(engine.decay), posterior.records, strict=True):
         for record, mean in zip(records, prior_mean, strict=True):
-            if len(keep):
+            if keep[-1] < 1:
                 _core.filters.forget_once(rows.indices, record, float(now), mean, keep)
         before = [GaussianPrior(one[:, MEAN].copy(), np.sqrt(one[:, VARIANCE])) for one in records]
         found.append(run_tasks(before))
@@ -241,24 +248,24 @@ def visit(
     slices: Iterable[tuple[int, int]],
 ) -> None:
     """Learn from all rows, a slice after the other; y has shape (n_tasks, n)."""
-    prior_mean, kept = broadcast_prior(posterior), shares_kept(engine)
-    log_p = np.empty((len(kept), *y.shape))
+    prior_mean, kept = broadcast_prior(posterior), shares_kept(engine.decay)
+    learned = np.empty_like(y)  # log p(label | all earlier labels)
     for begin, end in slices:
-        own = np.s_[begin:end]
+        own = np.ascontiguousarray(y[:, begin:end])
         part = rows.indptr[begin : end + 1], rows.indices, rows.data, constant
-        share = log_softmax(posterior.evidence)
+        evidence = posterior.evidence
         if len(kept) > 1:
-            judge(posterior, part, y[:, own])
-        for k, t in np.ndindex(log_p.shape[:2]):
-            _core.filters.learn(
-                part, y[t, own], posterior.records[k, t], posterior.n_rows, prior_mean[t],
-                kept[k], posterior.likelihood.constants, log_p[k, t, own],
-            )  # fmt: skip
+            judge(posterior, part, own)
+        log_p = _core.filters.learn_all(
+            part, own, posterior.records, posterior.n_rows, prior_mean, kept,
+            posterior.likelihood.constants,
+        )  # fmt: skip
         if len(kept) > 1:
-            log_p[0, :, own] = logsumexp(log_p[..., own] + share[:, None, None], axis=0)
+            log_p += log_softmax(evidence)[:, None, None]
+        learned[:, begin:end] = np.logaddexp.reduce(log_p, axis=0) if len(kept) > 1 else log_p[0]
         posterior.n_rows += end - begin
-    posterior.log_evidence = posterior.log_evidence + log_p[0].sum(axis=1)
-    posterior.left_out_log_probability = log_p[0].T
+    posterior.log_evidence = posterior.log_evidence + learned.sum(axis=1)
+    posterior.left_out_log_probability = learned.T
 
 
 def judge(posterior: StreamPosterior, part: tuple[Any, ...], y: NDArray[np.float64]) -> None:

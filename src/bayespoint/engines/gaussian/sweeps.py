@@ -6,30 +6,26 @@ weights, in memory or in blocks that are read again in every round.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError
 
-from bayespoint.engines.base import Engine, Progress, Request, Run
+from bayespoint.engines.base import Engine, Progress
 from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior
 from bayespoint.engines.gaussian.tasks import (
     ACTIVE,
     Ending,
     Iterations,
     iterate,
-    learn_tasks,
 )
 from bayespoint.likelihoods import ProbitLikelihood, make_likelihood
-from bayespoint.posteriors import GaussianPosterior
 from bayespoint.spaces import ProcessSpace
 from bayespoint.tools.validation import check_number
 
 COLLAPSE = "the posterior collapsed"
-SINGLE_PASS = "a single pass, as asked"
 ROUNDING = 1e-10  # moves below this are rounding errors
 PATIENCE = 20  # sweeps after which moves should be smaller, where sites change one after another
 HESITANT = 0.1  # smallest share of a step that is tried
@@ -134,6 +130,7 @@ class Propagation(Engine):
     space = ProcessSpace
     can_update = learns_blocks = True
     link = "probit"  # of its likelihoods
+    unit = "sweeps"
 
     noise: float = 1.0
     prior_scale: float | ArrayLike | str = "auto"
@@ -174,14 +171,6 @@ class Propagation(Engine):
                 f"to {mean:g} and features up to {feature:g}. Scale the features, and take noise "
                 f"and prior nearer to 1."
             )
-
-    def learn_tasks(
-        self, learn: Callable, n_tasks: int, request: Request, size: int
-    ) -> tuple[GaussianPosterior, Run]:
-        """Learn all tasks side by side; see :func:`learn_tasks`."""
-        given = self, learn, n_tasks, "sweeps", self.likelihood, request, size
-        posterior, run = learn_tasks(*given)
-        return posterior, run if self.max_iter > 1 else replace(run, summary=SINGLE_PASS)
 
     def sweep(self, sites: Sweeping, progress: Progress, *, in_turn: bool) -> Sweeps:
         """Sweep over the sites of one task, or of all classes together, until they are at rest."""

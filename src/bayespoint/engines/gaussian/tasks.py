@@ -21,6 +21,7 @@ from bayespoint.tools.threads import in_parallel, useful_threads
 
 STOPPED, GO_ON = "stopped by the monitor", "let the run go on until it converges"
 EXHAUSTED = "max_iter was reached"
+SINGLE_PASS = "a single pass, as asked"
 ACTIVE = "active"  # the reason of a task that goes on
 WORK = 3  # matrices that a task works with, besides those of the result
 
@@ -151,21 +152,22 @@ def gather(
     )
 
 
-def run_of(tasks: Sequence[TaskResult], endings: Sequence[Ending], unit: str, tol: float) -> Run:
+def run_of(engine: Any, tasks: Sequence[TaskResult], endings: Sequence[Ending]) -> Run:
     """The run of all tasks; one warning for all that have not converged, by the worst."""
-    history = [ending.changes for ending in endings]
+    unit, history = engine.unit, [ending.changes for ending in endings]
     n_iter = max(map(len, history))
     failed = [task for task, ending in enumerate(endings) if ending.reason]
     if not failed:
-        summary = f"converged after {n_iter} {unit}"
+        single = unit == "sweeps" and engine.max_iter == 1
+        summary = SINGLE_PASS if single else f"converged after {n_iter} {unit}"
         return Run(unit, n_iter, summary, history=history)
     worst = max(failed, key=lambda task: history[task][-1:])
     changes, reason, remedy = endings[worst]
     if reason == STOPPED:
         remedy = GO_ON
     warning = NotConvergedWarning(
-        worst, len(failed) - 1, tuple(changes), tol, tasks[worst].training_error, reason, remedy,
-        unit,
+        worst, len(failed) - 1, tuple(changes), engine.tol, tasks[worst].training_error, reason,
+        remedy, unit,
     )  # fmt: skip
     return Run(
         unit,
@@ -182,7 +184,6 @@ def learn_tasks(
     engine: Any,
     learn: Callable[[int, Progress], tuple[TaskResult, Ending]],
     n_tasks: int,
-    unit: str,
     likelihood: Likelihood,
     request: Request,
     size: int,
@@ -203,10 +204,10 @@ def learn_tasks(
         with useful_threads(size):
             return learn(task, progress)
 
-    with request.monitor.running(n_tasks * engine.max_iter, unit):
+    with request.monitor.running(n_tasks * engine.max_iter, engine.unit):
         learned = in_parallel(learn_one, range(n_tasks), request.n_jobs, 8.0 * size * WORK)
     results, endings = zip(*learned, strict=True)
-    return gather(results, likelihood, request.start), run_of(results, endings, unit, engine.tol)
+    return gather(results, likelihood, request.start), run_of(engine, results, endings)
 
 
 class Span:

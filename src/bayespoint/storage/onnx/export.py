@@ -17,7 +17,8 @@ from bayespoint.tools.version import __version__
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-    from bayespoint.storage.onnx.graph import Value
+    from bayespoint.spaces.columns import Columns
+    from bayespoint.storage.onnx.graph import Graph, Value
 
 OPSET, IR_VERSION = 17, 8  # of 2022: ONNX Runtime 1.12 and later run it
 TYPES = ("float32", "float64")
@@ -53,7 +54,7 @@ def to_onnx(model: Any, *, dtype: str = "float32") -> ModelProto:
     ValueError
         If several classes have one posterior (``multi_class="joint"``, and the default of
         ``kernel="linear"``): their probabilities are integrals that ONNX has no operator for. Also
-        for precomputed kernels and functions.
+        for precomputed kernels, functions and categories.
 
     Examples
     --------
@@ -94,6 +95,8 @@ def to_onnx(model: Any, *, dtype: str = "float32") -> ModelProto:
     X = graph.add("Cast", Value(graph, "X"), to=TensorProto.DOUBLE)
     for step in [] if before is None else [one for _, one in before.steps]:
         X = scaled(X, *affine(step))
+    if fitted.table is not None:
+        X = filled(graph, X, fitted.table)
     if fitted.scaling is not None:
         X = scaled(X, fitted.scaling.mean, fitted.scaling.scale)
     coding, labels = fitted.coding, label_array(fitted.classes)
@@ -107,7 +110,7 @@ def to_onnx(model: Any, *, dtype: str = "float32") -> ModelProto:
     written = helper.make_graph(
         graph.nodes,
         "BayesPointClassifier",
-        [helper.make_tensor_value_info("X", kind, ["n", fitted.n_features])],
+        [helper.make_tensor_value_info("X", kind, ["n", classifier.n_features_in_])],
         [
             helper.make_tensor_value_info("label", label_kind, ["n"]),
             helper.make_tensor_value_info("probabilities", kind, ["n", len(labels)]),
@@ -123,6 +126,23 @@ def to_onnx(model: Any, *, dtype: str = "float32") -> ModelProto:
     )
     checker.check_model(result)
     return result
+
+
+def filled(graph: Graph, X: Value, table: Columns) -> Value:
+    """Features of columns of numbers: means where cells are missing, and which these are."""
+    if len(table.categories):
+        raise ValueError(
+            "to_onnx writes models of numbers, and column "
+            f"{table.feature_names[np.argmax(table.owner == table.categories[0])].split('=')[0]!r} "
+            "is a category. Make numbers of categories before the classifier, for example with "
+            "OneHotEncoder, and convert that step with skl2onnx."
+        )
+    lost = graph.add("IsNaN", X)
+    X = graph.add("Where", lost, table.fill, X)
+    if not len(table.flags):
+        return X
+    flags = graph.add("Gather", graph.add("Cast", lost, to=11), table.flags, axis=1)  # 11: double
+    return graph.add("Concat", X, flags, axis=1)
 
 
 def scaled(X: Value, offset: NDArray, scale: NDArray) -> Value:

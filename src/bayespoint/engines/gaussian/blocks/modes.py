@@ -166,7 +166,6 @@ class BlockMode(Descent):
 class ModeRounds(Rounds):
     """The modes of all tasks over blocks, and the Gaussians around them."""
 
-    unit = "steps"
     saves_always = True
 
     def begin(self, task: int, prior: GaussianPrior) -> BlockMode:

@@ -49,7 +49,6 @@ class Rounds(ABC):
         The largest move of the last round.
     """
 
-    unit: ClassVar[str]
     is_full, keeps_rows = True, False  # whether weights depend on each other, and sites are kept
     saves_always: ClassVar[bool]  # whether a checkpoint is small, and written after every round
 
@@ -90,11 +89,11 @@ class Rounds(ABC):
     def run(self) -> tuple[GaussianPosterior, Run]:
         """Go on from the last checkpoint, if there is one, until all tasks have ended."""
         self.load()
-        with self.monitor.running(self.engine.max_iter, self.unit):
+        with self.monitor.running(self.engine.max_iter, self.engine.unit):
             iterate(self.tasks, self.engine, self.advance, self.visit, self.keep)
         left_out, sums, results = self.summarise()
         endings = [self.engine.ending(*both) for both in zip(self.tasks, sums.errors, strict=True)]
-        run = run_of(results, endings, self.unit, self.engine.tol)
+        run = run_of(self.engine, results, endings)
         if run.converged and self.rows.checkpoint is not None:
             self.rows.checkpoint.remove()
         self.rows.left_out.extend(left_out)

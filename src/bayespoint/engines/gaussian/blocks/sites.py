@@ -219,7 +219,6 @@ class SiteRounds(Rounds):
         What is kept of the sites.
     """
 
-    unit = "sweeps"
     saves_always = False
 
     def __init__(self, engine: Any, rows: BlockRows, request: Request, kind: Kind) -> None:

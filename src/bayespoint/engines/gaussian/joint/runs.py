@@ -109,7 +109,6 @@ def run_jointly(
     targets: NDArray[np.int8],
     request: Request,
     likelihood: JointLikelihood,
-    unit: str,
     learn: Callable[[JointGaussian, NDArray, NDArray, Progress], tuple[Any, Ending]],
 ) -> tuple[JointPosterior, Run]:
     """Learn all classes together.
@@ -123,7 +122,7 @@ def run_jointly(
     gaussian = where.gaussian
     with useful_threads(gaussian.width**2):
         try:
-            with request.monitor.running(engine.max_iter, unit):
+            with request.monitor.running(engine.max_iter, engine.unit):
                 learned, ending = learn(gaussian, codes, weight, Progress(request.monitor))
             if not gaussian.is_renewed:
                 raise LinAlgError("there is no posterior")
@@ -143,4 +142,4 @@ def run_jointly(
         messages=learned.messages(),
     )
     task = TaskResult(mean, own, evidence, np.empty(0), gaussian.error(codes))
-    return posterior, run_of([task], [ending], unit, engine.tol)
+    return posterior, run_of(engine, [task], [ending])
