@@ -58,8 +58,11 @@ def test_points(points, match):
 @pytest.mark.parametrize(
     ("parameters", "match"),
     [
-        ({"engine": ExpectationPropagation()}, "engine='factorised-ep'"),
-        ({"engine": "laplace"}, r"LaplaceApproximation\(\) does not.*engine='factorised-ep'"),
+        ({"kernel": "linear", "engine": ExpectationPropagation()}, "engine='factorised-ep'"),
+        (
+            {"kernel": "linear", "engine": "laplace"},
+            r"LaplaceApproximation\(\) does not.*engine='factorised-ep'",
+        ),
         ({"kernel": "rbf"}, r"kernel='linear'.*X.toarray\(\)"),
     ],
 )

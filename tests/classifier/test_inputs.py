@@ -1,10 +1,17 @@
 """Points and labels as people have them, in data frames: what is said of those of no use."""
 
+import pickle
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
+from sklearn.preprocessing import OneHotEncoder
 
 from bayespoint import BayesPointClassifier
+from bayespoint.classifier import parameters
+from bayespoint.exceptions import SparseInputWarning
 
 N = 60
 FRAME = pd.DataFrame(np.random.default_rng(0).normal(size=(N, 2)), columns=["a", "b"])
@@ -47,3 +54,68 @@ def test_missing_labels(labels, count, first):
     words = rf"y has missing labels \({count}, the first one at sample {first}\)"
     with pytest.raises(ValueError, match=words):
         fit(FRAME, labels)
+
+
+def test_small_sparse_rows_become_dense():
+    """After a OneHotEncoder, neither column decides alone: a linear kernel would be useless."""
+    rng = np.random.default_rng(0)
+    columns = np.column_stack([rng.integers(0, 3, 300), rng.integers(0, 2, 300)])
+    y = (columns[:, 0] == 1) ^ (columns[:, 1] == 1)
+    X = OneHotEncoder().fit_transform(columns)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clf = BayesPointClassifier().fit(X, y)
+    assert any("made dense" in line for line in clf.run_.choice)
+    assert clf.score(X, y) == clf.score(X.toarray(), y) == 1.0
+
+
+@pytest.mark.parametrize("is_wide", [False, True], ids=["many rows", "wide"])
+def test_large_sparse_rows_stay_linear_with_a_warning(is_wide, monkeypatch):
+    X = sparse.random_array((40, 60 if is_wide else 5), density=0.5, rng=0, format="csr")
+    monkeypatch.setattr(parameters, "MOST_DENSE", 100)
+    with pytest.warns(SparseInputWarning, match="kernel='auto' is linear"):
+        clf = BayesPointClassifier().fit(X, np.arange(40) % 2)
+    assert clf.kernel_.is_linear
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SparseInputWarning)
+        BayesPointClassifier(kernel="linear").fit(X, np.arange(40) % 2)
+
+
+def test_a_frame_of_categories_and_missing_cells():
+    """New levels and cells that were never missing can be predicted; stored models as well."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"size": rng.normal(size=200), "kind": rng.choice([*"abc"], 200)})
+    y = (frame["size"] > 0) ^ (frame["kind"] == "c")
+    clf = BayesPointClassifier(random_state=0).fit(frame, y)
+    assert clf.score(frame, y) > 0.9
+    new = pd.DataFrame({"size": [np.nan, 1.0, 0.0], "kind": ["a", "new", None]})
+    mean = new.assign(size=[frame["size"].mean(), 1.0, 0.0])
+    np.testing.assert_allclose(clf.predict_proba(new), clf.predict_proba(mean), rtol=1e-9)
+    again = pickle.loads(pickle.dumps(clf))
+    np.testing.assert_array_equal(again.predict_proba(new), clf.predict_proba(new))
+    with pytest.raises(ValueError, match="levels of text in training"):
+        clf.predict(new.assign(kind=[1, 2, 3]))
+    with pytest.raises(ValueError, match="'taste', which is not a column"):
+        BayesPointClassifier(categorical_features=["taste"]).fit(frame, y)
+
+
+def test_missing_numbers_of_an_array():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = X[:, 0] > 0
+    X[y & (rng.random(200) < 0.5), 1] = np.nan  # that it is missing tells the label
+    clf = BayesPointClassifier(kernel="linear", standardize=True).fit(X, y)
+    assert clf.model_.table.feature_names[-1] == "x1 is missing"
+    assert clf.coef_[0, -1] > 0 and clf.coef_.shape == (1, 4)
+    assert np.isfinite(clf.predict_proba(np.full((1, 3), np.nan))).all()
+
+
+def test_new_levels_have_no_effect():
+    cells = np.array([["a"], ["b"]] * 50, dtype=object)
+    y = (cells[:, 0] == "a") ^ (np.arange(100) % 10 == 0)
+    clf = BayesPointClassifier(kernel="linear", categorical_features=[0]).fit(cells, y)
+    names = clf.model_.table.feature_names
+    assert names == ["x0=a", "x0=b", "x0=other"]
+    assert clf.coef_[0, 2] == 0 and clf.coef_[0, 0] > 0 > clf.coef_[0, 1]
+    mean, _ = clf.latent_mean_and_variance(np.array([["new"]], dtype=object))
+    np.testing.assert_allclose(mean, clf.intercept_, rtol=1e-9)

@@ -63,9 +63,9 @@ def test_sample_weights_and_rows_of_weight_zero(client):
     assert_same_bits(clf.to_local(), local)
 
 
-def test_float32_becomes_float64(client):
+def test_float32_stays_float32(client):
     params = {"kernel": "rbf", "ridge": 1.0, "engine": "perceptron", "random_state": 0}
-    local = BayesPointClassifier(**params).fit(X.astype(np.float32).astype(np.float64), y)
+    local = BayesPointClassifier(**params).fit(X.astype(np.float32), y)
     clf = DaskBayesPointClassifier(client=client, **params)
     assert_same_bits(clf.fit(X.astype(np.float32), y).to_local(), local)
 

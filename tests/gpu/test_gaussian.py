@@ -39,6 +39,19 @@ ENGINES = {
 }
 
 
+@pytest.mark.parametrize("name", ["ep", "laplace"])
+def test_thresholds_of_ordered_classes_are_those_of_the_cpu(name, device):
+    params = {"kernel": "rbf", "gamma": 0.2, "multi_class": "ordinal", "temperature": 1.0}
+    here, there = (
+        BayesPointClassifier(engine=ENGINES[name], device=where, **params).fit(X, y, weight)
+        for where in (None, "cuda")
+    )
+    thresholds = [one.posterior_.likelihood.thresholds for one in (here, there)]
+    np.testing.assert_allclose(*thresholds, rtol=1e-5)
+    np.testing.assert_allclose(here.predict_proba(X), there.predict_proba(X), atol=1e-5)
+    np.testing.assert_allclose(here.log_evidence_, there.log_evidence_, rtol=1e-6)
+
+
 @pytest.mark.parametrize("params", KERNELS.values(), ids=KERNELS)
 @pytest.mark.parametrize("labels", [y, y > 0], ids=["three classes", "two classes"])
 @pytest.mark.parametrize("name", ENGINES)

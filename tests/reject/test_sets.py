@@ -41,5 +41,5 @@ def test_data_frames():
 
 def test_other_classifiers_are_refused():
     X, y = rows()
-    with pytest.raises(TypeError, match="Sets of labels need a BayesPointClassifier"):
+    with pytest.raises(TypeError, match="needs a BayesPointClassifier"):
         label_sets(LogisticRegression().fit(X, y), X)

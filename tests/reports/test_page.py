@@ -26,7 +26,7 @@ from tests.helpers.reports import (
 )
 
 from bayespoint import BayesPointClassifier
-from bayespoint.reject import label_sets
+from bayespoint.reject import SelectiveClassifier, label_sets
 from bayespoint.reports import actions, examples, figures, html, measure, sections, write_evaluation
 from bayespoint.reports.evaluation import Report
 from bayespoint.reports.measurement import describe_model
@@ -217,3 +217,42 @@ def test_coverage_of_label_sets():
     assert re.findall(r"row.>(\d+).%", shown) == ["80", "90", "95"]
     other = LogisticRegression().fit(X, y)
     assert actions.sets(Report(measure(other, X, y))) == ""
+
+
+def test_confusion_has_a_column_for_rejected_points():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 2))
+    y = (X[:, 0] + 0.5 * rng.standard_normal(200) > 0).astype(int)
+    machine = BayesPointClassifier(kernel="linear", engine="laplace").fit(X[:100], y[:100])
+    selective = SelectiveClassifier(machine, threshold=0.8, confidence="proba")
+    evaluation = measure(selective, X[100:], y[100:])
+    counts = evaluation.selective.confusion
+    np.testing.assert_array_equal(counts.sum(axis=1), np.bincount(y[100:]))
+    assert counts[:, 2].sum() == selective.rejects(X[100:]).sum()
+    shown = sections.matrix(evaluation)
+    assert ">rejected</th>" in shown
+    assert f">{counts[0, 2]:g}</td>" in shown
+    assert "rejected" not in sections.matrix(measure(machine, X[100:], y[100:]))
+
+
+def test_suspect_labels_are_listed():
+    rng = np.random.default_rng(0)
+    X = np.append(rng.standard_normal(50) - 3, rng.standard_normal(50) + 3)[:, None]
+    y = np.repeat(["a", "b"], 50)
+    machine = BayesPointClassifier(kernel="linear", engine="laplace").fit(X[::2], y[::2])
+    assert actions.suspects(Report(measure(machine, X, y))) == ""
+    y[7] = "b"
+    shown = actions.suspects(Report(measure(machine, X, y)))
+    assert '<th scope="row">7</th><td>b</td><td>a</td>' in shown
+
+
+def test_least_certain_points_are_explained():
+    X, y = load_iris(return_X_y=True)
+    machine = BayesPointClassifier(kernel="linear", engine="laplace").fit(X[::2], y[::2])
+    evaluation = measure(machine, X[1::2], y[1::2])
+    shown = actions.explanations(Report(evaluation))
+    first = evaluation.positions[evaluation.answers.confidence.argmin()]
+    assert f"<h3>Row {first}</h3><pre>label" in shown
+    assert shown.count("uncertainty") == 3
+    other = LogisticRegression().fit(X, y)
+    assert actions.explanations(Report(measure(other, X, y))) == ""

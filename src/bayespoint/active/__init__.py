@@ -19,5 +19,15 @@ from bayespoint.active.curve import LearningCurve, LearningCurveDisplay
 from bayespoint.active.loop import learn_actively
 from bayespoint.active.scores import bald, entropy
 from bayespoint.active.strategies import query
+from bayespoint.active.suspects import SuspectLabels, suspect_labels
 
-__all__ = ["LearningCurve", "LearningCurveDisplay", "bald", "entropy", "learn_actively", "query"]
+__all__ = [
+    "LearningCurve",
+    "LearningCurveDisplay",
+    "SuspectLabels",
+    "bald",
+    "entropy",
+    "learn_actively",
+    "query",
+    "suspect_labels",
+]

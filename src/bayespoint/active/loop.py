@@ -12,12 +12,14 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_consistent_length
 
-from bayespoint.active.classifiers import check_classifier
+from bayespoint.active.classifiers import check_classifier, unwrap
 from bayespoint.active.curve import LearningCurve
 from bayespoint.active.scores import seed_from
+from bayespoint.active.stopping import EARLY, expected_fall, fall_ahead, is_enough
 from bayespoint.active.strategies import Strategy, check_count, check_indices, get_rule, query
 from bayespoint.tools.pipelines import n_rows, take
 
+REST, FIRST = 300, 4  # points on which the error is expected, and of which labels are weighed
 Oracle = Callable[[NDArray[np.intp]], ArrayLike | Iterator[Any]]
 GOING_ON = "The attribute curve of this exception has all labels so far; continue with start=curve."
 
@@ -32,6 +34,7 @@ def learn_actively(
     batch_size: int = 1,
     strategy: Strategy = "entropy",
     n_draws: int = 200,
+    stop: bool = False,
     X_test: Any = None,
     y_test: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
@@ -66,6 +69,10 @@ def learn_actively(
         Query strategy; see :func:`query`.
     n_draws : int, default=200
         Number of classifiers drawn to choose a batch.
+    stop : bool, default=False
+        Whether to end before ``n_queries`` labels, when there are at least 20 and the next ten
+        would lower the expected error on the rest of the pool by less than 2 % of it, or by less
+        than 0.001: the rule of the labelling page.
     X_test, y_test : array-like, optional
         Test points and their labels, for the scores. For a precomputed kernel, the matrix between
         the test points and the pool.
@@ -133,6 +140,8 @@ def learn_actively(
                 n_draws=n_draws,
                 random_state=int(rng.integers(2**31)),
             )
+            if stop and run.has_enough(chosen, int(rng.integers(2**31))):
+                break
             run.ask(chosen)
     except BaseException as error:
         error.curve = run.curve()  # type: ignore[attr-defined]
@@ -272,6 +281,18 @@ class ActiveRun:
         self.estimator = self.pool.fit(self.indices, self.labels)
         self._scores[self.n_labels] = self.pool.score(self.estimator, self.indices)
         return self.n_labels
+
+    def has_enough(self, chosen: NDArray[np.intp], seed: int) -> bool:
+        """Whether labels of the chosen points, and further ones, would hardly lower the error."""
+        if self.n_labels < EARLY:
+            return False
+        rng = np.random.default_rng(seed)
+        rest = rng.permutation(np.setdiff1d(np.arange(self.pool.n_points), self.asked))[:REST]
+        first = chosen[:FIRST]
+        seen = take(self.pool.as_seen(self.pool.X, self.indices), np.concatenate([first, rest]))
+        error, falls = expected_fall(*unwrap(self.estimator, seen), len(first), seed)
+        n_open = self.pool.n_points - len(self.asked)
+        return is_enough(self.n_labels, error, fall_ahead(error, float(falls.max()), n_open)[1])
 
     def curve(self) -> LearningCurve:
         """All that is known up to now."""

@@ -99,6 +99,7 @@ class DaskBayesPointClassifier(ClassifierMixin, NamedEngine):
     n_jobs: ClassVar = None
     warm_start: ClassVar = False
     n_components: ClassVar = "auto"
+    categorical_features: ClassVar = "from_dtype"
 
     client: Client | None = None
     kernel: str | Kernel = "auto"

@@ -283,8 +283,8 @@ class BayesPointClassifier(FittedAttributes, ClassifierMixin, CallbackSupport, N
         X : array-like, data frame, tensor or sparse array of shape (n_samples, n_features)
             Training points, float32 or float64, with NaN where a number is missing, or a data frame
             with numbers and categories. With ``kernel="precomputed"``: the kernel matrix, of shape
-            (n_samples, n_samples). Sparse input needs a linear kernel and is never made dense; an
-            engine that is given by name takes a form that supports it, with a warning. Or
+            (n_samples, n_samples). Sparse input needs a linear kernel, or becomes dense if it is
+            small and kernels are tried; large input stays sparse, with a warning. Or
             :class:`~bayespoint.rows.Blocks`, which bring labels and weights with them; a
             memory-mapped array that is too large for memory is read so, with a linear kernel.
         y : array-like of shape (n_samples,)

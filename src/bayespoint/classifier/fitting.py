@@ -50,6 +50,7 @@ def pose(
     With ``reset``, the classifier is told the number and the names of the features; otherwise
     they must be those that it knows.
     """
+    was_sparse, X = issparse(X), parameters.dense_if_small(X)
     engine = parameters.make_engine(X)
     parameters.check_device(X, engine)
     points, labels, table = validated(
@@ -59,6 +60,8 @@ def pose(
     is_matrix = parameters.make_kernel().is_precomputed
     given = (points, labels, to_numpy(sample_weight), parameters.class_weight)
     problem = replace(Problem.pose(*given, precomputed=is_matrix), table=table)
+    if was_sparse and not issparse(points):
+        problem = replace(problem, was_sparse=True)
     problem = with_engine(parameters, problem, engine)
     if problem.multi_class == OrdinalCoding.name and len(problem.classes) > 2:
         problem = replace(problem, order=class_order(parameters.multi_class, y, problem.classes))
@@ -97,10 +100,15 @@ def fit(
         model = replace(model, run=replace(model.run, choice=choice.reasons))
     else:
         model = train(parameters, problem, monitor, seed, before)
-    remarks = () if problem.table is None else problem.table.remarks()
+    remarks = [] if problem.table is None else problem.table.remarks()
+    if problem.was_sparse:
+        remarks.append("sparse rows were made dense, to try kernels that are not linear")
+        model = replace(model, accepts_sparse=True)
     model = replace(model, run=replace(model.run, choice=[*model.run.choice, *remarks]))
     facts = facts_of(model, problem, choice)
-    training = (parameters, problem) if len(problem.codes) <= FEW_ROWS else None
+    training = None
+    if len(problem.codes) <= FEW_ROWS and model.posterior.left_out_log_probability is not None:
+        training = (parameters, problem)
     return replace(model, fingerprint=fingerprint, facts=facts, training=training)
 
 

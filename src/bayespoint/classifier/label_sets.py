@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+from sklearn.utils.validation import check_is_fitted
 
 from bayespoint.classifier.model import Model
 from bayespoint.classifier.parameters import Parameters
@@ -21,6 +23,7 @@ from bayespoint.posteriors import GaussianPosterior, MixturePosterior
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.arrays import to_host
 from bayespoint.tools.checks import check_array, column_or_1d
+from bayespoint.tools.pipelines import Parts, split_pipeline
 
 ROUNDING = 1e-9  # of p-values, relative
 TIE = 1e-5  # probabilities that differ by less are ties, which count against a label's exclusion
@@ -61,7 +64,7 @@ class LabelSets:
     >>> sets.method, sets.is_exact
     ('full', True)
     >>> [labels.tolist() for labels in sets.labels]
-    [[1], [0], [0], [1]]
+    [[1], [0], [0], [0]]
     """
 
     contains: NDArray[np.bool_]
@@ -243,6 +246,9 @@ class Cells:
         ``rows`` are the probabilities of the labels of all rows to compare with, one or more lines;
         ``new`` are those of this label of the new rows.
         """
+        if self._of_new is None and len(rows) == 1:  # for many new rows
+            alike = np.sort(rows[0, self._members(y, None)])
+            return (1 + np.searchsorted(alike, new + TIE, side="right")) / (1 + len(alike))
         is_lower = rows <= new[:, None] + TIE
         if self._of_new is None:
             own = np.broadcast_to(self._members(y, None), (1, len(self.codes)))
@@ -260,14 +266,9 @@ def full_p_values(
 ) -> NDArray[np.float64]:
     """The p-values of all labels of new rows, each of which joins the training rows."""
     points = X if model.scaling is None else model.scaling.transform(X)
-    posterior: Any = model.posterior
-    members: list[tuple] = [(1.0, model.space, posterior, model.coding.at(1.0))]
-    if isinstance(posterior, MixturePosterior):
-        parts = (posterior.weights, model.space.spaces, posterior.members, posterior.codings)
-        members = list(zip(*parts, strict=True))
     rescales = scaling_is_symmetric(model, training)
     adding = []
-    for weight, space, member, coding in members:
+    for weight, space, member, coding in members(model):
         Z, targets = space.transform(training.points), coding.encode(training.codes)
         few = Z.shape[1] if rescales else 30
         tasks = [OneMore(member, t, Z, targets[:, t], few) for t in range(coding.n_tasks)]
@@ -327,7 +328,11 @@ def held_out_scores(model: Model, X: Any, y: ArrayLike) -> tuple[NDArray, NDArra
     if len(unknown):
         raise ValueError(f"The calibration rows have unknown labels: {unknown.tolist()[:6]}.")
     codes = np.searchsorted(model.classes, labels)
-    p = model.predict_proba(check_array(X, dtype=np.float64, accept_sparse="csr"))
+    if model.table is None or issparse(X):
+        points = check_array(X, dtype=np.float64, accept_sparse="csr")
+    else:
+        points = model.table.transform(X if hasattr(X, "shape") else np.asarray(X))
+    p = model.predict_proba(points)
     if len(p) != len(codes):
         raise ValueError(f"The calibration rows are {len(p)}, and their labels {len(codes)}.")
     return codes, p[np.arange(len(codes)), codes]
@@ -349,13 +354,32 @@ def training_rows(model: Model) -> TrainingRows | None:
     if model.training is None or model.coding.name == "joint" or not model.run.converged:
         return None
     parameters, problem = model.training
-    posterior: Any = model.posterior
-    is_mixture = isinstance(posterior, MixturePosterior)
     is_plain = problem.weight is None and parameters.ridge == 0 and problem.device is None
-    if not is_plain or not all(map(suits, posterior.members if is_mixture else [posterior])):
+    if not is_plain or not all(suits(posterior) for _, _, posterior, _ in members(model)):
         return None
     training = TrainingRows(problem.points, problem.codes)
     return replace(training, learned=tuple(learned(model, parameters, problem, training)))
+
+
+def members(model: Model) -> list[tuple[float, Any, Any, Any]]:
+    """Weight, space, posterior and coding of each machine of a mixture, or of the only one."""
+    posterior: Any = model.posterior
+    if not isinstance(posterior, MixturePosterior):
+        return [(1.0, model.space, posterior, model.coding.at(1.0))]
+    parts = (posterior.weights, model.space.spaces, posterior.members, posterior.codings)
+    return list(zip(*parts, strict=True))
+
+
+def machine_of(clf: Any) -> Parts:
+    """The steps of a fitted pipeline, or of a classifier alone, which must be one of ours."""
+    check_is_fitted(clf)
+    parts = split_pipeline(clf)
+    if not hasattr(parts.last, "model_"):
+        raise TypeError(
+            "This needs a BayesPointClassifier, alone or as the last step of a pipeline. "
+            f"Got {parts.last!r} instead."
+        )
+    return parts
 
 
 def suits(posterior: Any) -> bool:
@@ -374,6 +398,8 @@ def learned(
     if parameters.chooses(problem.engine) or parameters.mixture is not None:
         return ["the kernels"]
     found, is_linear = [], model.space.is_linear
+    if model.table is not None and not model.table.is_plain:
+        found.append("the columns")
     if model.scaling is not None and not scaling_is_symmetric(model, training):
         found.append("the scaling")
     params = parameters.make_kernel().get_params().values()

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 
 from bayespoint.codings import Coding
@@ -37,12 +38,10 @@ class Model:
     ----------
     space : BasisSpace, DualSpace or StackedSpace
         Where the weights live; transforms points.
-    posterior : Posterior
-        The distribution of the weights of each task.
+    posterior, run : Posterior, Run
+        The distribution of the weights of each task, and how the fit went.
     coding : Coding
         How the classes are reduced to tasks, and the temperature.
-    run : Run
-        How the fit went.
     n_features : int
         Number of features; each level of a category is one.
     scaling : Scaling or None
@@ -349,7 +348,8 @@ class Model:
     def transform(self, points: Any) -> Any:
         """Coordinates of points."""
         points = points if self.columns is None else points[:, self.columns]
-        points = points if self.scaling is None else self.scaling.transform(points)
+        if self.scaling is not None:
+            points = self.scaling.transform(points.toarray() if issparse(points) else points)
         return self.space.transform(points)
 
     def _apply(self, X: Any, function: Callable[[Any], NDArray]) -> NDArray:

@@ -36,6 +36,7 @@ KERNEL_PARAMETERS = ("kernel", "degree", "gamma", "coef0", "normalize", "fit_int
 ALWAYS_DENSE = frozenset(KERNELS) - {"linear", "poly", "precomputed"}
 DECISIONS = ("bayes_point", "vote", "median")
 WIDEST_JOINT = 1e4  # prior scale up to which a joint posterior keeps enough digits
+MOST_DENSE = 4_000_000  # cells of sparse rows that are made dense: 32 MB
 MOST_JOINT_WEIGHTS = 1000  # of all classes, up to which a joint posterior takes seconds
 MOST_JOINT_CLASSES = 30  # predictions take 2 ms a row for 30 classes, 60 ms for 200
 MACHINE_PARAMETERS = (*KERNEL_PARAMETERS, "ridge", "n_components", "engine", "temperature")
@@ -224,6 +225,20 @@ class Parameters:
         if self.engine != "auto":
             warn_user(SparseInputWarning(str(chosen)))
         return chosen
+
+    def dense_if_small(self, X: Any) -> Any:
+        """The same rows; sparse ones become dense if kernels are to be chosen for a small table.
+
+        Rows that are too many, or have more features than there are rows, as texts have, stay
+        sparse with a linear kernel, and a warning says so.
+        """
+        if not issparse(X) or self.kernel_is_named or not self.chooses(get_engine(self.engine)):
+            return X
+        n_rows, n_features = X.shape
+        if n_features <= n_rows and n_rows * n_features <= MOST_DENSE:
+            return X.toarray()
+        warn_user(SparseInputWarning("a linear kernel"))
+        return X
 
     def coding_name(self, engine: Engine, n_classes: int, n_features: int) -> str:
         """The coding of so many classes."""

@@ -51,6 +51,8 @@ class Problem:
         How the features of the points were scaled.
     table : Columns or None
         How they were made of the columns of a table; None: they are the columns.
+    was_sparse : bool
+        Whether they were made dense of sparse rows.
     """
 
     points: NDArray
@@ -64,6 +66,7 @@ class Problem:
     engine: Any = None
     scaling: Scaling | None = None
     table: Columns | None = None
+    was_sparse: bool = False
 
     @classmethod
     def pose(

@@ -41,13 +41,8 @@ def lines(guarantee: Guarantee | None) -> list[tuple[str, str]]:
 
 def describe_sets(sets: LabelSets) -> dict[str, Any]:
     """Sets of labels in numbers, ready for JSON."""
-    return {
-        "coverage": sets.coverage,
-        "method": sets.method,
-        "exact": sets.is_exact,
-        "mean_size": float(sets.sizes.mean()),
-        "one_label": float((sets.sizes == 1).mean()),
-    }
+    sizes = {"mean_size": float(sets.sizes.mean()), "one_label": float((sets.sizes == 1).mean())}
+    return {"coverage": sets.coverage, "method": sets.method, "exact": sets.is_exact, **sizes}
 
 
 def set_lines(sets: LabelSets | None) -> list[tuple[str, str]]:

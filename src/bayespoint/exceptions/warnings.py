@@ -310,12 +310,12 @@ class BoundReachedWarning(Attributes, UserWarning):
 
 
 class SparseInputWarning(Attributes, UserWarning):
-    """The input is sparse, so the named engine was used in a form that keeps rows sparse.
+    """The input is sparse, so a form of the named engine, or a linear kernel, keeps it sparse.
 
     Attributes
     ----------
     engine : str
-        The engine as it was used.
+        The engine as it was used, or "a linear kernel".
 
     Examples
     --------
@@ -331,6 +331,9 @@ class SparseInputWarning(Attributes, UserWarning):
         return (
             f"Sparse input: {self.engine} was used, which keeps rows sparse. Pass it as engine to "
             "choose it explicitly, or X.toarray() for an engine without restrictions."
+            if self.engine != "a linear kernel"
+            else "Sparse input: kernel='auto' is linear, since these rows would be too large if "
+            "they were dense. Name kernel='linear' to choose it, or pass X.toarray()."
         )
 
 

@@ -114,8 +114,9 @@ class MixturePosterior(Posterior):
     def margins(self, outputs: NDArray, drawn: NDArray) -> NDArray:
         """What the likelihoods take, of the member that each classifier was drawn from."""
         owner = np.argmax([one.any(axis=(1, 2)) for _, one in self._parts(drawn.swapaxes(0, 1))], 0)
-        both = [member.margins(outputs, drawn) for member in self.members]
-        return np.stack([both[k][:, n] for n, k in enumerate(owner)], axis=1)
+        own = [one.margins(outputs[:, owner == k], drawn) for k, one in enumerate(self.members)]
+        order = np.argsort(owner, kind="stable")
+        return np.concatenate(own, axis=1)[:, np.argsort(order)]
 
     @property
     def is_diagonal(self) -> bool:  # type: ignore[override]

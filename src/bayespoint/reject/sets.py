@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from bayespoint.classifier import label_sets as of_model
 from bayespoint.classifier.label_sets import LabelSets
 from bayespoint.tools.arrays import to_numpy
 from bayespoint.tools.checks import new_points
-from bayespoint.tools.pipelines import split_pipeline
 
 
 def label_sets(
@@ -91,20 +88,13 @@ def label_sets(
     >>> sets.method, sets.is_exact
     ('full', True)
     """
-    check_is_fitted(clf)
-    parts = split_pipeline(clf)
+    parts = of_model.machine_of(clf)
     classifier = parts.last
-    if not hasattr(classifier, "model_"):
-        raise TypeError(
-            "Sets of labels need a BayesPointClassifier, alone or as the last step of a pipeline. "
-            f"Got {classifier!r} instead."
-        )
     if calibration is not None:
-        calibration = (np.asarray(parts.transform(calibration[0])), calibration[1])
+        calibration = (parts.transform(calibration[0]), calibration[1])
     model = classifier.model_
-    points = new_points(
-        classifier, to_numpy(parts.transform(X)), accepts_sparse=model.accepts_sparse
-    )
+    options = {"accepts_sparse": model.accepts_sparse, "table": model.table}
+    points = new_points(classifier, to_numpy(parts.transform(X)), **options)
     sets = of_model.label_sets(model, points, coverage, per_class, calibration, groups)
     if parts.before is None or not sets.is_exact or sets.method != "full":
         return sets

@@ -7,6 +7,7 @@ from bayespoint.reports.answers import Answers, Bin
 from bayespoint.reports.costs import Expense, Threshold
 from bayespoint.reports.drift import Shift, compare, profile
 from bayespoint.reports.evaluation import ClassScores, Evaluation, Selective
+from bayespoint.reports.explanation import Explanation, ExplanationDisplay, Push, Voice, explain
 from bayespoint.reports.features import Features
 from bayespoint.reports.measurement import measure
 from bayespoint.reports.metrics import METRICS, Measured, Metric
@@ -19,13 +20,18 @@ __all__ = [
     "ClassScores",
     "Evaluation",
     "Expense",
+    "Explanation",
+    "ExplanationDisplay",
     "Features",
     "Measured",
     "Metric",
+    "Push",
     "Selective",
     "Shift",
     "Threshold",
+    "Voice",
     "compare",
+    "explain",
     "measure",
     "profile",
     "write_evaluation",

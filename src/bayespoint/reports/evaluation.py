@@ -66,6 +66,8 @@ class Selective(NamedTuple):
         The guaranteed error on the accepted points, if the threshold was set for one.
     calibration_curve : RejectionCurve or None
         The curve on the data that the threshold was set on.
+    confusion : ndarray of shape (n_classes, n_classes + 1) or None
+        Weight by true class and prediction, the last column being rejected.
 
     Examples
     --------
@@ -81,6 +83,7 @@ class Selective(NamedTuple):
     interval: Interval | None
     guarantee: Guarantee | None = None
     calibration_curve: RejectionCurve | None = None
+    confusion: NDArray[np.float64] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """A dict that JSON can represent; a threshold that is infinite is None."""
@@ -92,6 +95,7 @@ class Selective(NamedTuple):
             "accuracy": self.accuracy,
             "interval": self.interval,
             "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
+            "confusion": None if self.confusion is None else self.confusion.tolist(),
         }
 
 
@@ -124,6 +128,8 @@ class Evaluation:
         The fitted classifier.
     model : mapping of str to str
         Description of the classifier.
+    uncertain : array-like or DataFrame
+        The three test points of least confidence, which the page explains.
 
     Examples
     --------
@@ -149,6 +155,7 @@ class Evaluation:
     costs: NDArray[np.float64]
     classifier: Any
     model: Mapping[str, str]
+    uncertain: Any = None
 
     @property
     def n(self) -> int:

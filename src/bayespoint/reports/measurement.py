@@ -11,15 +11,17 @@ from sklearn.utils import check_consistent_length
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.engines import get_engine
 from bayespoint.reject import SCORES, RejectionCurve, SelectiveClassifier, estimator_outputs
+from bayespoint.reject.confusion import rejection_confusion
 from bayespoint.reject.labels import encode
 from bayespoint.reports.answers import Answers, share
 from bayespoint.reports.costs import check_costs
 from bayespoint.reports.evaluation import Evaluation, Selective
 from bayespoint.reports.intervals import score_interval
 from bayespoint.tools.checks import column_or_1d
-from bayespoint.tools.pipelines import split_pipeline
+from bayespoint.tools.pipelines import split_pipeline, take
 
 WRAPPED = ("best_estimator_", "estimator_")  # where meta-estimators keep what they fitted
+N_EXPLAINED = 3  # least certain points that the page explains
 SUM_TOLERANCE = 1e-3  # of probabilities in float32, over thousands of classes
 
 
@@ -105,6 +107,7 @@ def measure(
         costs=check_costs(costs, len(classes)),
         classifier=answering,
         model=describe_model(estimator),
+        uncertain=take(X, here[np.argsort(answers.confidence, kind="stable")[:N_EXPLAINED]]),
     )
 
 
@@ -113,6 +116,7 @@ def measure_refusals(
 ) -> Selective:
     """Rejection rate at the classifier's own threshold, and accuracy on the accepted points."""
     accepted = confidence >= selective.threshold_
+    shown, n = np.where(accepted, answers.predicted, -1), answers.probabilities.shape[1]
     kept = float(answers.weight @ accepted)
     accuracy = share(answers.weight @ (accepted & answers.right), kept) if kept else None
     return Selective(
@@ -123,6 +127,9 @@ def measure_refusals(
         interval=None if accuracy is None else score_interval(accuracy, kept),
         guarantee=getattr(selective, "guarantee_", None),
         calibration_curve=getattr(selective, "rejection_curve_", None),
+        confusion=rejection_confusion(
+            answers.truth, shown, classes=range(n), reject_label=-1, sample_weight=answers.weight
+        ),
     )
 
 

@@ -25,6 +25,8 @@ SECTIONS: dict[str, Callable[[Report], str]] = {
     "Features": inputs.features,
     "Columns": inputs.columns,
     "Examples": sections.examples,
+    "Explanations": actions.explanations,
+    "Suspect labels": actions.suspects,
     "Model": sections.model,
 }
 

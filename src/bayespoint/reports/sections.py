@@ -224,18 +224,21 @@ def mistakes(evaluation: Evaluation) -> str:
 
 
 def matrix(evaluation: Evaluation) -> str:
-    """Counts, shaded by their share of the true class."""
-    sizes = evaluation.confusion.sum(axis=1, keepdims=True)
-    shares = evaluation.confusion / np.where(sizes > 0, sizes, 1)
+    """Counts, shaded by their share of the true class; with what the classifier rejects."""
+    own = evaluation.selective
+    counts: Any = evaluation.confusion if own is None else own.confusion
+    sizes = counts.sum(axis=1, keepdims=True)
+    shares = counts / np.where(sizes > 0, sizes, 1)
     names = [short(label) for label in evaluation.classes]
     rows = []
     for i, name in enumerate(names):
         row: list[Any] = [name]
-        for j, count in enumerate(evaluation.confusion[i]):
+        for j, count in enumerate(counts[i]):
             kind = "hit" if i == j else ("" if count else "quiet")
             row.append(Cell(amount(count), f"shaded {kind}".strip(), FULL_SHADE * shares[i, j]))
         rows.append(row)
-    return table(["true", *names], rows, label="Confusion matrix")
+    heads = ["true", *names, *(["rejected"] if own is not None else [])]
+    return table(heads, rows, label="Confusion matrix")
 
 
 def examples(report: Report) -> str:

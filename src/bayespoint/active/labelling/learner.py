@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.active import query
-from bayespoint.active.labelling.advice import expected_fall, left_out_probabilities, suspects
+from bayespoint.active.stopping import expected_fall
+from bayespoint.active.suspects import SuspectLabels, left_out_probabilities
 from bayespoint.classifier.calibration import Estimate
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.engines import get_engine
@@ -227,9 +228,12 @@ class Learner(threading.Thread):
         known = np.searchsorted(self._best.classes_, y)
         left_out = left_out_probabilities(self._best, known)
         scores = getattr(self._best, "expected_scores_", None)
-        doubtful = [] if left_out is None else suspects(rows, known, left_out)
-        places = {row: place for place, row in enumerate(rows.tolist())}
-        forecast: Any = [] if left_out is None else left_out[[places[row] for row in doubtful]]
+        doubtful: list[int] = []
+        forecast: Any = []
+        if left_out is not None:
+            found = SuspectLabels.of(left_out, known)
+            places = found.order[found.is_suspect[found.order]]
+            doubtful, forecast = rows[places].tolist(), left_out[places]
         self._advice = Advice(
             n_labels=len(rows),
             error=None if scores is None else scores["error"],
@@ -246,8 +250,9 @@ class Learner(threading.Thread):
         taken = np.arange(len(some), len(both))  # copies of these are asked for last
         n = min(BATCH, len(some))
         queue = some[query(machine, both, n, exclude=taken, random_state=seed)]
-        first, others = self.points[queue[:FIRST]], self.points[some[:REST]]
-        rest, falls = expected_fall(machine, first, others, seed)
+        first = queue[:FIRST]
+        both = self.points[np.concatenate([first, some[:REST]])]
+        rest, falls = expected_fall(machine, both, len(first), seed)
         best = int(falls.argmax())
         queue[: len(falls)] = np.roll(queue[: len(falls)], -best)  # begins with the best
         rows = [*queue.tolist(), *labels.shown]

@@ -125,7 +125,8 @@ def predict(
         n_rejected = int(table["rejected"].sum())
     sets = None
     if coverage is not None:
-        sets = sets_of(read, X, coverage, per_class, calibrate, encoding, notes)
+        wanted = {"coverage": coverage, "per_class": per_class}
+        sets = sets_of(read, X, calibrate, (encoding, notes), **wanted)
         table["set"] = ["|".join(map(str, labels)) for labels in sets.labels]
     write_table(table, out, for_spreadsheet=for_spreadsheet)
     guarantee = getattr(selective, "guarantee_", None)
@@ -172,24 +173,14 @@ def calibrated(
         fail(str(error), ExitCode.NO_GUARANTEE)
 
 
-def sets_of(
-    model: Model,
-    X: Any,
-    coverage: float,
-    per_class: bool,
-    table: Path | None,
-    encoding: str,
-    notes: Notes,
-) -> LabelSets:
+def sets_of(model: Model, X: Any, table: Path | None, read: Any, **given: Any) -> LabelSets:
     """The sets of all rows; ends the command if there are too few rows to compare with."""
     calibration = None
     if table is not None:
-        _, rows = read_labelled(table, model, model.target or "", encoding, notes)
+        _, rows = read_labelled(table, model, model.target or "", *read)
         calibration = (rows.X, rows.y)
     try:
-        return label_sets(
-            model.pipeline, X, coverage=coverage, per_class=per_class, calibration=calibration
-        )
+        return label_sets(model.pipeline, X, calibration=calibration, **given)
     except ValueError as error:
         bad_data(str(error))
 

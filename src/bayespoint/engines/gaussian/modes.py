@@ -120,7 +120,7 @@ class LogisticMode(OutputDescent):
         variance = self.space.variances(factor, is_triangular=False)
         better = self.likelihood.adapted(
             self.labels, self.weight, self.f + self.change, variance,
-            lambda forces: self.space.outputs(self.space.covary(factor, forces)), tol,
+            lambda forces: -self.push(self.downhill(self.pull(forces))), tol,
         )  # fmt: skip
         if better is not None:
             self.likelihood, self.reason, self.decrement = better, ACTIVE, np.inf

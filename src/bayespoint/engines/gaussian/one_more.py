@@ -174,12 +174,12 @@ class OneMore:
 
         Returns the answers, and how far a site of each column would still move.
         """
-        y, a, b = (
-            np.vstack([np.repeat(old[:, None], len(signs), axis=1), last])
-            for old, last in (
-                (self.y, signs), (self.shift * self.y, 0 * signs), (self.rate, 0 * signs)
-            )
-        )  # fmt: skip
+
+        def with_new(old: NDArray, last: NDArray) -> NDArray:
+            return np.vstack([np.repeat(old[:, None], len(signs), axis=1), last])
+
+        y, a = with_new(self.y, signs), with_new(self.shift * self.y, 0 * signs)
+        b = with_new(self.rate, 0 * signs)
         ones, before, share = np.ones(y.size), np.inf, np.ones(len(signs))
         for _ in range(MOST):
             flat = [np.ascontiguousarray(one).ravel() for one in (*moments(a * y, b), y, a, b)]

@@ -132,7 +132,7 @@ class PerceptronExecutor(DaskExecutor):
 
 
 def all_rows(cluster: Cluster, blocks: Blocks) -> Future:
-    """The future of points, labels and weights of all blocks, in float64."""
+    """The future of points, labels and weights of all blocks."""
     where = constant(blocks)
     rows = blocks.futures if isinstance(blocks, ClusterBlocks) else [None] * len(blocks)
     parts = [task(checked_rows, k, one, where) for k, one in enumerate(rows)]
@@ -140,11 +140,12 @@ def all_rows(cluster: Cluster, blocks: Blocks) -> Future:
 
 
 def checked_rows(k: int, rows: tuple | None, blocks: Blocks) -> Block:
-    """Block k in float64: of float32, some products of BLAS round by the place in a block."""
+    """Block k in float32, if it is, or in float64."""
     block = read_here(blocks, k) if rows is None else Block(*rows)
     block = checked(block, k, blocks.n_features)
     check_finite(block, k)
-    return block._replace(X=np.asarray(block.X, dtype=np.float64))
+    kind = np.float32 if block.X.dtype == np.float32 else np.float64
+    return block._replace(X=np.asarray(block.X, dtype=kind))
 
 
 def stack(blocks: list[Block]) -> tuple[NDArray, NDArray, NDArray | None]:

@@ -1,0 +1,77 @@
+"""When further labels are not worth asking for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayespoint.active.classifiers import drawn_outputs, probabilities
+from bayespoint.classifier.estimator import BayesPointClassifier
+from bayespoint.tools.numbers import TINY
+
+N_DRAWS = 300  # classifiers of the committee
+EARLY = 20  # labels below which an error says little
+HORIZON = 10  # labels that the rule is about
+LITTLE = 0.001  # a fall of the error that is not worth HORIZON labels
+LITTLE_SHARE = 0.02  # the same as a share of the error
+
+
+def expected_fall(
+    machine: BayesPointClassifier, points: Any, n_asked: int, seed: int
+) -> tuple[float, NDArray[np.float64]]:
+    r"""The expected error on the rest, and its expected decrease by one more label.
+
+    A label y of the point x turns the posterior p(w) into p(w) p(y | x, w) / p(y | x). With a
+    committee of classifiers drawn from the posterior, this is a new weight for each of them. The
+    error to expect is the mean of 1 - max_c p(c | x') over the points x' of the rest, and
+
+    .. math:: \text{fall}(x) = \text{error} - \sum_y p(y | x)\, \text{error given } y .
+
+    The committee gives the relative decrease. The error itself is that of the probabilities of the
+    classifier, which have a temperature.
+
+    Parameters
+    ----------
+    machine : BayesPointClassifier
+        A fitted classifier.
+    points : array-like of shape (k + n, n_features)
+        Points whose label may come next, and then points without a label: the rest.
+    n_asked : int
+        The number k of the former.
+    seed : int
+        Seed of the committee.
+
+    Returns
+    -------
+    error : float
+        The expected error on the rest.
+    falls : ndarray of shape (k,)
+        Its expected decrease by the label of each point.
+    """
+    outputs = drawn_outputs(machine, points, N_DRAWS, seed)
+    own, others = np.split(probabilities(machine, outputs), [n_asked], axis=1)
+    weight = own / np.maximum(own.sum(axis=0), TINY)  # of each classifier, given a label
+    n_classifiers, *shape = others.shape
+    flat = others.reshape(n_classifiers, -1)
+    shares = np.array([(one.T @ flat).reshape(-1, *shape) for one in np.moveaxis(weight, 1, 0)])
+    after = (own.mean(axis=0) * (1 - shares.max(axis=3).mean(axis=2))).sum(axis=1)
+    before = 1 - others.mean(axis=0).max(axis=1).mean()
+    error = 1 - machine.predict_proba(points[n_asked:]).max(axis=1).mean()
+    return float(error), error * np.maximum(0.0, 1 - after / max(before, TINY))
+
+
+def fall_ahead(rest: float, fall: float, n_open: int) -> tuple[int, float]:
+    """How many labels to look ahead, and by how much they lower the error at most.
+
+    ``rest`` and ``fall`` are those of :func:`expected_fall`. Every further label is assumed to
+    lower the error by the same share, which is an upper bound.
+    """
+    ahead = min(HORIZON, n_open)
+    return ahead, rest * (1 - (1 - fall / rest) ** ahead) if rest > 0 else 0.0
+
+
+def is_enough(n_labels: int, rest: float, total: float) -> bool:
+    """Whether the labels ahead, which lower the error by ``total``, are not worth asking for."""
+    return n_labels >= EARLY and total < max(LITTLE, LITTLE_SHARE * rest)
