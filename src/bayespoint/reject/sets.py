@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from bayespoint.classifier import label_sets as of_model
 from bayespoint.classifier.label_sets import LabelSets
+from bayespoint.classifier.training_rows import machine_of
 from bayespoint.tools.arrays import to_numpy
 from bayespoint.tools.checks import new_points
 
@@ -88,12 +89,12 @@ def label_sets(
     >>> sets.method, sets.is_exact
     ('full', True)
     """
-    parts = of_model.machine_of(clf)
+    parts = machine_of(clf)
     classifier = parts.last
     if calibration is not None:
         calibration = (parts.transform(calibration[0]), calibration[1])
     model = classifier.model_
-    options = {"accepts_sparse": model.accepts_sparse, "table": model.table}
+    options: Any = {"accepts_sparse": model.accepts_sparse, "table": model.table}
     points = new_points(classifier, to_numpy(parts.transform(X)), **options)
     sets = of_model.label_sets(model, points, coverage, per_class, calibration, groups)
     if parts.before is None or not sets.is_exact or sets.method != "full":

@@ -34,8 +34,8 @@ def sets(report: Report) -> str:
         mean, *shares = (float(answers.weight @ k) / answers.total for k in
                          (sizes, sizes == 0, sizes == 1))  # fmt: skip
         interval = in_percent(score_interval(seen, answers.total))
-        shown = [percent(coverage, 0), percent(seen), interval, number(mean), *map(percent, shares)]
-        rows.append(shown)
+        line = [percent(coverage, 0), percent(seen), interval, number(mean), *map(percent, shares)]
+        rows.append(line)
     heads = ["wanted", "observed", "95 % interval", "mean size", "empty", "one label"]
     words = (
         "Sets of the labels that cannot be ruled out, from leave-one-out predictions of the "

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.special import entr, logit
 
-from bayespoint.classifier.label_sets import machine_of, members
 from bayespoint.classifier.model import Model
+from bayespoint.classifier.training_rows import machine_of, members
 from bayespoint.reports.examples import column_names, short
 from bayespoint.tools.arrays import to_host
 from bayespoint.tools.checks import new_points
@@ -209,7 +209,7 @@ def explain(
     X = X if hasattr(X, "shape") else np.asarray(X)
 
     def prepared(rows: Any) -> Any:
-        options = {"accepts_sparse": model.accepts_sparse, "table": model.table}
+        options: Any = {"accepts_sparse": model.accepts_sparse, "table": model.table}
         found = new_points(machine, parts.transform(rows), **options)
         return found.toarray() if issparse(found) else found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from bayespoint.cli import options
 from bayespoint.cli.options import option
@@ -55,7 +55,7 @@ def suspects(
     if out is not None:
         write_table(table, out, for_spreadsheet=for_spreadsheet)
     n_suspect, head = int(found.is_suspect.sum()), table.head(n)
-    document = {"out": out and str(out), "rows": len(table), "suspect": n_suspect}
+    document: dict[str, Any] = {"out": out and str(out), "rows": len(table), "suspect": n_suspect}
     document |= {"flip_rate": found.flip_rate, "first": head.to_dict("list")}
     lines = [
         (str(one.row), str(one.label), str(one.suggested), f"{one.p_label:.3f}", f"{one.score:.1f}")

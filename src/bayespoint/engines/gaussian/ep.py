@@ -19,17 +19,106 @@ from bayespoint.engines.gaussian.gaussians import OutputGaussian, WeightGaussian
 from bayespoint.engines.gaussian.joint.gaussians import WeightJoint
 from bayespoint.engines.gaussian.joint.runs import run_jointly
 from bayespoint.engines.gaussian.joint.sites import JointSites, SequentialSites
-from bayespoint.engines.gaussian.prior import LARGE, SMALL, known_before
+from bayespoint.engines.gaussian.prior import LARGE, SMALL, GaussianPrior, check_prior, known_before
 from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
 from bayespoint.engines.gaussian.sites import Sites
-from bayespoint.engines.gaussian.sweeps import Propagation
-from bayespoint.engines.gaussian.tasks import Ending, TaskResult, iterate, learn_tasks, spans
+from bayespoint.engines.gaussian.tasks import (
+    COLLAPSE,
+    Ending,
+    Sweeping,
+    Sweeps,
+    TaskResult,
+    iterate,
+    learn_tasks,
+    spans,
+)
+from bayespoint.likelihoods import ProbitLikelihood, make_likelihood
 from bayespoint.posteriors import GaussianPosterior, JointPosterior
 from bayespoint.spaces import BasisSpace, ProcessSpace
-from bayespoint.tools.validation import check_choice
+from bayespoint.tools.validation import check_choice, check_number
 
+# Noise, as a share of the outputs before any label, that is enough for any labels: 1e-5 converged
+# in 300 of 300 cases (15 data sets, 10 kernels), and a third in 420 of 420 with flipped labels.
+SOFT, FLIPS = 1e-4, 1 / 3
 FEW_WEIGHTS = 300  # of all classes, up to which points are visited one after another
 MOSTLY = 0.75  # coordinates a point from which sweeps over outputs are faster than over weights
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Propagation(Engine):
+    """What engines of expectation propagation share: the probit model, its prior, and sweeps."""
+
+    space = ProcessSpace
+    can_update = learns_blocks = True
+    link = "probit"  # of its likelihoods
+    unit = "sweeps"
+
+    noise: float = 1.0
+    prior_scale: float | ArrayLike | str = "auto"
+    label_noise: float = 0.0
+    damping: float | None = None
+    tol: float = 1e-6
+    max_iter: int = 200
+    prior_mean: ArrayLike | None = None
+    intercept_scale: float | None = None
+
+    @property
+    def likelihood(self) -> ProbitLikelihood:
+        """How labels of one task come from its outputs."""
+        return self.likelihood_of("binary")
+
+    def likelihood_of(self, coding: str) -> Any:
+        """How labels of a coding come from outputs."""
+        return make_likelihood(self.link, coding, noise=self.noise, label_noise=self.label_noise)
+
+    def check(self) -> None:
+        """Raise a ValueError for a parameter that is not allowed."""
+        check_number(self, "noise", low=0)
+        check_number(self, "label_noise", low=0, high=0.5)
+        check_number(self, "damping", low=0, high=1, closed="right", also=(None,))
+        check_number(self, "tol", low=0, closed="neither")
+        check_number(self, "max_iter", low=1, integer=True)
+        check_prior(self)
+
+    def check_range(self, feature: float, before: list[GaussianPrior]) -> None:
+        """Refuse numbers whose squares overflow; ``feature`` is the largest coordinate."""
+        scale = max(float(np.abs(prior.root).max()) for prior in before)
+        mean = max(float(np.abs(prior.mean).max(initial=0.0)) for prior in before)
+        narrow = min(float(prior.scales.min(initial=1.0)) for prior in before)
+        if max(self.noise, feature, (mean + scale) * max(feature, 1), mean / narrow) > LARGE:
+            raise ValueError(
+                f"{type(self).__name__} works with squares, which overflow for "
+                f"noise={self.noise:g}, prior scales from {narrow:g} to {scale:g}, prior means up "
+                f"to {mean:g} and features up to {feature:g}. Scale the features, and take noise "
+                f"and prior nearer to 1."
+            )
+
+    def sweep(self, sites: Sweeping, progress: Progress, *, in_turn: bool) -> Sweeps:
+        """Sweep over the sites of one task, or of all classes together, until they are at rest."""
+        sweeps = Sweeps.of(self, sites, in_turn=in_turn)
+        iterate([sweeps], self, lambda: bool(sweeps.changes) and progress.advance())
+        return sweeps
+
+    def ending(self, sweeps: Sweeps, training_error: float) -> Ending:
+        """How the sweeps of a task ended, and what to do if they did not converge."""
+        remedy = self._remedy(sweeps.reason, training_error, sweeps.sites.radius)
+        return Ending(sweeps.changes, sweeps.reason, remedy)
+
+    def _remedy(self, reason: str, training_error: float, radius: float) -> str:
+        """What to do about a task that did not converge, whose outputs have the scale radius."""
+        if self.label_noise > 0 and self.noise < FLIPS * radius:
+            return (
+                f"set noise to {FLIPS * radius:.2g} or more, or prior_scale as many times smaller: "
+                f"label_noise allows several explanations of the labels where outputs vary more"
+            )
+        if training_error > 0 and self.noise < SOFT * radius:
+            return (
+                f"set noise to {SOFT * radius:.2g} or more, these classes cannot be separated "
+                f"without mistakes"
+            )
+        if reason == COLLAPSE:
+            return "set a larger noise, or a smaller prior_scale"
+        return "raise max_iter, set damping=0.5, or set a larger noise"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from bayespoint.engines.base import Progress, Request, Run
 from bayespoint.engines.gaussian.blocks.rows import BlockRows
 from bayespoint.engines.gaussian.blocks.sites import SUMMED, SiteRounds
+from bayespoint.engines.gaussian.ep import Propagation
 from bayespoint.engines.gaussian.factorised_sites import FactorisedSites, sparse_rows
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
 from bayespoint.engines.gaussian.streams import forgets, independent_before, run_filter, run_passes
-from bayespoint.engines.gaussian.sweeps import Propagation
 from bayespoint.engines.gaussian.tasks import Ending, TaskResult, learn_tasks
 from bayespoint.exceptions import FactorisedWarning
 from bayespoint.posteriors import GaussianPosterior, StreamPosterior

@@ -1,14 +1,18 @@
-"""The binary tasks of a Gaussian engine: run side by side, and what is known of each and of all."""
+"""The tasks of a Gaussian engine: one loop for all, when they end, and what is known of each.
+
+Sites that sweeps change may be those of one task or of all classes together, with a full covariance
+or independent weights, in memory or in blocks that are read again in every round.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr
+from scipy.linalg import LinAlgError, qr
 
 from bayespoint.engines.base import Progress, Request, Run
 from bayespoint.engines.gaussian.prior import GaussianPrior
@@ -22,6 +26,10 @@ from bayespoint.tools.threads import in_parallel, useful_threads
 STOPPED, GO_ON = "stopped by the monitor", "let the run go on until it converges"
 EXHAUSTED = "max_iter was reached"
 SINGLE_PASS = "a single pass, as asked"
+COLLAPSE = "the posterior collapsed"
+ROUNDING = 1e-10  # moves below this are rounding errors
+PATIENCE = 20  # sweeps after which moves should be smaller, where sites change one after another
+HESITANT = 0.1  # smallest share of a step that is tried
 ACTIVE = "active"  # the reason of a task that goes on
 WORK = 3  # matrices that a task works with, besides those of the result
 
@@ -112,6 +120,95 @@ def iterate(
         for task in active:
             task.go_on(engine, should_stop)
         keep()
+
+
+class Sweeping(Protocol):
+    """Sites that sweeps bring to where they should be."""
+
+    radius: float  # standard deviation of the outputs before any label is seen, the largest
+
+    def sweep(self, share: float) -> float:
+        """Let sites go this share of the way to where they should be; the largest whole move.
+
+        Moves are measured as ``tol`` is. A LinAlgError says that no posterior would be left.
+        """
+
+    def moves_left(self, tol: float) -> float:
+        """The largest move that the next sweep would make; exact, if it is not above ``tol``."""
+
+
+@dataclass
+class Sweeps(Iterations):
+    """The sweeps of one task, or of all classes together.
+
+    In a sweep each site a, b, one after another or all at once,
+
+    1. leaves the posterior of its output f, of mean f and variance e: the cavity, of mean
+       m = (y f - a e) / c and variance e / c with c = 1 - b e;
+    2. gets the variance s^2 = e / c + beta^2 with the noise;
+    3. becomes a', b', such that its product with the cavity has the mean and the variance that
+       the true label gives;
+    4. joins the posterior again: mu and Sigma change by a' - a and b' - b.
+
+    Attributes
+    ----------
+    sites : Sweeping
+        What they change.
+    share : float
+        Share of each step that the next sweep takes.
+    is_damped : bool
+        Whether this share stays.
+    patience : int
+        Sweeps after which moves should be smaller.
+    """
+
+    STATE: ClassVar = ("share", "changes", "reason")
+
+    sites: Any
+    share: float
+    is_damped: bool
+    patience: int
+
+    @property
+    def kept(self) -> list[tuple[Any, tuple[str, ...]]]:
+        """The sites as well."""
+        return [(self, self.STATE), (self.sites, self.sites.STATE)]
+
+    @classmethod
+    def of(cls, engine: Any, sites: Sweeping, *, in_turn: bool, share: float = 0.5) -> Sweeps:
+        """Before the first one; sites that change at once begin with a smaller share."""
+        share = engine.damping or (1.0 if in_turn else share)
+        return cls(sites, share, engine.damping is not None, PATIENCE if in_turn else 1)
+
+    def go_on(self, engine: Any, should_stop: bool) -> None:
+        """End if no site would move, or make one more sweep."""
+        tol = max(engine.tol, ROUNDING)
+        try:
+            if self.changes:
+                if engine.max_iter == 1 or self.sites.moves_left(tol) <= tol:
+                    self.reason = ""
+                else:
+                    self.end_early(engine, should_stop)
+            if self.reason == ACTIVE:
+                self.changes.append(self.sites.sweep(self.share))
+                self.share = self.next_share()
+        except LinAlgError:
+            self.reason = COLLAPSE
+
+    def resume(self, engine: Any) -> None:
+        """Go on after the sites have learned another likelihood."""
+        self.reason = ACTIVE
+        self.share = self.share if self.is_damped or self.patience == 1 else 1.0
+        self.go_on(engine, False)
+
+    def next_share(self) -> float:
+        """More of each step while moves shrink, and less if they do not."""
+        n_sweeps = len(self.changes)
+        if self.is_damped or n_sweeps % self.patience or n_sweeps <= self.patience:
+            return self.share
+        if not self.changes[-1] < self.changes[-1 - self.patience]:
+            return max(HESITANT, self.share / 2)
+        return min(1.0, 1.2 * self.share) if self.patience == 1 else self.share
 
 
 def log_evidence(constant: float, log_determinant: float, square: float) -> float:

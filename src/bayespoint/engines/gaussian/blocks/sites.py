@@ -22,8 +22,7 @@ from bayespoint.engines.gaussian.blocks.visits import (
 )
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.engines.gaussian.sites import COLLAPSED, HALVINGS
-from bayespoint.engines.gaussian.sweeps import Sweeps
-from bayespoint.engines.gaussian.tasks import TaskResult, log_evidence
+from bayespoint.engines.gaussian.tasks import Sweeps, TaskResult, log_evidence
 from bayespoint.spaces.coordinates import inverse_root
 
 MANY = 1000  # points for each weight, from which sites need not be kept

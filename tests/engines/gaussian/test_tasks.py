@@ -4,8 +4,15 @@ import pytest
 from numpy.linalg import LinAlgError
 
 from bayespoint.engines import ExpectationPropagation
-from bayespoint.engines.gaussian.sweeps import COLLAPSE, HESITANT, PATIENCE, Sweeps
-from bayespoint.engines.gaussian.tasks import EXHAUSTED, STOPPED, iterate
+from bayespoint.engines.gaussian.tasks import (
+    COLLAPSE,
+    EXHAUSTED,
+    HESITANT,
+    PATIENCE,
+    STOPPED,
+    Sweeps,
+    iterate,
+)
 
 
 class Shrinking:
