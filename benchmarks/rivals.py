@@ -103,7 +103,8 @@ def cpu_of(function: Callable, argument: Any) -> float:
 
 def summary(results: dict[str, dict[str, list]]) -> None:
     """Losses first; then mean ranks, wins and costs."""
-    names = [m for m in methods() if all(m in found for found in results.values())]
+    first, *others = results.values()
+    names = [m for m in first if first[m] and all(found.get(m) for found in others)]
     means = np.array([[np.mean(r[m], axis=0) for m in names] for r in results.values()])
     ours = names.index(OURS)
     rows = []
@@ -171,7 +172,7 @@ def main() -> None:
     if given.rows:
         rows = [[t, *(f"{np.mean(r[m], axis=0)[1]:.4f}" for m in fits)] for t, r in results.items()]
         table("Log-loss by the number of rows", ["", *fits], rows)
-    else:
+    elif OURS in fits:
         summary({name: r for name, r in results.items() if name in sizes})
 
 

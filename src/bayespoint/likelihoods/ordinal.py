@@ -26,7 +26,7 @@ LOG_ROOT_2_PI = 0.5 * np.log(2 * np.pi)
 CLOSE = 1e-5  # standard deviations between bounds below which the density is even
 SHRINKS = 0.9  # most of a gap that one step may take away
 FINEST = 100  # times as many nodes, at most, where outputs vary more than the noise
-ROUNDING = 1e-8  # steps that are shorter come from rounding errors
+ROUNDING = 1e-8  # shorter steps come from rounding errors
 Covary = Callable[[NDArray], NDArray]
 FAR = 1e300  # stands for infinity in ONNX models
 
@@ -42,8 +42,6 @@ class OrdinalLikelihood(Likelihood):
     logarithm of the probability of one more label, spread evenly over the classes: a class without
     labels would otherwise have no room. The evidence is concave in the thresholds.
 
-    Scores are :math:`(m - b_c) / s`, and answers the log-probabilities of all classes.
-
     Parameters
     ----------
     thresholds : ndarray of shape (n_classes - 1,), optional
@@ -54,7 +52,7 @@ class OrdinalLikelihood(Likelihood):
 
     codings = ("ordinal",)
     learns = True
-    not_stored = ("step",)
+    not_stored = ("step", "slope")
     has_cavities = True  # evidence is climbed at cavities, not at a mode
 
     def __init__(self, thresholds: NDArray[np.float64] | None = None, noise: float = 1.0) -> None:
@@ -213,6 +211,9 @@ class OrdinalLikelihood(Likelihood):
         first, second = self.by_bounds(self.bounds(every), 0 * radius, radius)
         gradient += self.gathered(every, share[:, None] * first)
         bend += self.bend(every, share, second, -first.prod(axis=1))
+        if self.step is not None and (turn := (change := self.slope - gradient) @ self.step) > 0:
+            known = bend @ self.step  # as in BFGS: what the last step has shown of the bend
+            bend += np.outer(change, change) / turn - np.outer(known, known) / (self.step @ known)
         step = np.linalg.solve(bend, gradient)
         if not gradient @ step > max(enough, ROUNDING) ** 2:
             return None
@@ -221,7 +222,7 @@ class OrdinalLikelihood(Likelihood):
         longest *= 0.5 if before < 0 else 2.0 if before > 0 else 1.0  # it turns round, or goes on
         shrinks = np.max(-np.diff(step) / np.diff(self.thresholds), initial=SHRINKS) / SHRINKS
         step /= max(shrinks, np.abs(step).max() / longest)
-        return self.at(self.thresholds + step, step=step)
+        return self.at(self.thresholds + step, step=step, slope=gradient)
 
     def information(self, mean: NDArray, variance: NDArray) -> NDArray[np.float64]:
         """Entropy of the predictive label less the expected entropy given f, by quadrature."""

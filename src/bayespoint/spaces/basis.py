@@ -39,7 +39,7 @@ from bayespoint.tools.attributes import finite, need, number
 from bayespoint.tools.threads import useful_threads
 
 DEVICE_BYTES, DEVICE_POINTS = 2**30, 65_536  # of coordinates on a device at a time, and points
-AUTO_NUMBERS, FEWEST = 10**8, 100  # 0.8 GB; but at least so many components
+AUTO_WORK, FEWEST = 4e9, 100  # n M^2 of a basis: some seconds; but at least so many components
 
 
 class BasisSpace(Coordinates):
@@ -147,7 +147,7 @@ class BasisSpace(Coordinates):
         if self.n_components == "auto":
             if self.ridge != 0 or n_points <= LARGE:
                 return None
-            return min(AUTO_COMPONENTS, max(FEWEST, AUTO_NUMBERS // n_points))
+            return min(AUTO_COMPONENTS, max(FEWEST, int(np.sqrt(AUTO_WORK / n_points))))
         if self.ridge != 0:
             raise KernelError(
                 f"n_components={self.n_components} needs ridge=0: a ridge gives every training "

@@ -24,7 +24,7 @@ from bayespoint.tools.threads import ThreadPool, stop_if_cancelled, thread_pool
 
 MATRICES = 6  # of the size of K that a fit holds at least: K, its factors, and the engine's own
 LARGE = 2000  # points from which the matrix takes a second or more
-AUTO_COMPONENTS = 1000  # of "auto", where a table of n x M numbers stays below the next number
+AUTO_COMPONENTS = 1000  # of "auto", at most
 RANK_TOLERANCE = 1e-10  # squared distances to the span below this share of the largest are rounding
 PSD_TOLERANCE = 1e-6  # what is left of K beyond its rank: rounding stays far below this share
 # The same in units of the rounding error of K. Float32 matrices X X^T of up to 1 500 points and 784

@@ -6,13 +6,15 @@ import pytest
 from scipy.special import log_softmax
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_moons
-from sklearn.preprocessing import StandardScaler
 
 import bayespoint
 from bayespoint import BayesPointClassifier
+from bayespoint.classifier.kernel_choice.candidates import by_range
 from bayespoint.classifier.kernel_choice.halves import split
 from bayespoint.engines import ExpectationPropagation, GibbsSampler
+from bayespoint.kernels import RadialKernel
 from bayespoint.posteriors import MixturePosterior
+from bayespoint.tools.monitor import Monitor, watch
 
 
 def moons(n=120, seed=0):
@@ -51,19 +53,19 @@ def test_it_beats_the_linear_machine_on_moons(fitted):
     assert clf.score(X, y) > 0.9 > linear.score(X, y)
 
 
-def test_probabilities_are_those_of_the_members(iris):
-    clf, X, _ = iris
-    posterior = clf.posterior_
-    assert isinstance(posterior, MixturePosterior)
-    expected = np.zeros((len(X), 3))
-    scaled = StandardScaler().fit(load_iris().data[::2]).transform(X)
-    for weight, params in clf.chosen_params_["mixture"]:
-        single = BayesPointClassifier(random_state=0, **params)
-        single.fit(StandardScaler().fit_transform(load_iris().data[::2]), load_iris().target[::2])
-        expected += weight * single.predict_proba(scaled)
+def test_probabilities_are_those_of_the_members():
+    X, y = load_iris(return_X_y=True)
+    shares = {0.7: RadialKernel(gamma=0.3), 0.3: RadialKernel(gamma=5.0)}
+    mixture = [(v, {"kernel": kernel, "temperature": 1.0}) for v, kernel in shares.items()]
+    clf = BayesPointClassifier(standardize=True, mixture=mixture).fit(X[::2], y[::2])
+    assert isinstance(clf.posterior_, MixturePosterior)
+    expected = np.zeros((75, 3))
+    for weight, params in mixture:
+        single = BayesPointClassifier(standardize=True, **params).fit(X[::2], y[::2])
+        expected += weight * single.predict_proba(X[1::2])
     warm = expected ** (1 / clf.coding_.temperature)
     warm /= warm.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(clf.predict_proba(X), warm, atol=1e-7)
+    np.testing.assert_allclose(clf.predict_proba(X[1::2]), warm, atol=1e-7)
     assert np.abs(warm - expected).max() > 1e-3  # the temperature matters
 
 
@@ -91,9 +93,18 @@ def test_labels_scores_and_probabilities_agree(which, request):
 
 def test_features_may_have_any_scale(fitted):
     clf, X, y = fitted
-    scaled = StandardScaler().fit_transform(X)
-    other = BayesPointClassifier(random_state=0).fit(scaled, y)
-    np.testing.assert_allclose(other.predict_proba(scaled), clf.predict_proba(X), atol=1e-5)
+    other = BayesPointClassifier(random_state=0).fit(X * [0.2, 30.0], y)
+    p = other.predict_proba(X * [0.2, 30.0])
+    np.testing.assert_allclose(p, clf.predict_proba(X), atol=1e-5)
+
+
+def test_features_of_one_unit_keep_it():
+    reach, scale = np.array([4.0, 10.0, 0.0]), np.array([5.0, 0.5, 7.0])
+    same = by_range(reach, scale)  # ranges of 20 and 5
+    assert same[0] / same[1] == pytest.approx(10) and 0 < same[2] <= 1
+    other = by_range(reach, scale * [6, 1, 1])  # 120 and 5: two units
+    assert other[0] / other[1] == pytest.approx(2.5)
+    assert (by_range(np.zeros(2), np.ones(2)) == 1).all()
 
 
 def test_the_order_of_points_does_not_matter(fitted):
@@ -136,9 +147,9 @@ def test_expected_scores_hold_on_new_data(fitted):
 
 def test_it_is_told(fitted, capsys):
     clf, X, y = fitted
-    assert len(clf.run_.choice) == 6
-    assert clf.run_.choice[5].startswith("temperature")
-    assert "halves differ by 0." in clf.run_.choice[4]
+    assert len(clf.run_.choice) == 7
+    assert clf.run_.choice[6].startswith("temperature")
+    assert "halves differ by 0." in clf.run_.choice[5]
     assert "leave-one-out log-loss" in clf.run_.choice[0]
     BayesPointClassifier(random_state=0, verbose=1).fit(X, y)
     assert "rough + additive: leave-one-out" in capsys.readouterr().err
@@ -215,6 +226,23 @@ def test_mixtures_that_are_not_allowed():
     noisy = {"engine": ExpectationPropagation(noise=2.0)}
     with pytest.raises(ValueError, match=r"same likelihood. Got ProbitLikelihood\(.*noise=1.0"):
         BayesPointClassifier(mixture=[(1, {"kernel": "rbf"}), (1, noisy)]).fit(X, y)
+    with pytest.raises(ValueError, match="use one kind of engine"):
+        BayesPointClassifier(mixture=[(1, {}), (1, {"engine": "perceptron"})]).fit(X, y)
+
+
+def test_the_monitor_hears_of_what_is_tried_now():
+    class Listener(Monitor):
+        told = []
+
+        def tell(self, message):
+            self.told.append(message)
+
+    X, y = moons(30)
+    with watch(Listener()):
+        clf = BayesPointClassifier(random_state=0).fit(X, y)
+    names = [line.strip().partition(" ")[2].partition(":")[0] for line in clf.run_.choice]
+    tried = [message.removeprefix("trying ") for message in Listener.told if "trying" in message]
+    assert tried and tried == names[: len(tried)]
 
 
 def test_equal_data_give_equal_probabilities_whatever_the_seed(fitted):

@@ -1,6 +1,7 @@
 """Ordered classes in both engines: against quadrature, sampling, differences, and symmetries."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -257,6 +258,23 @@ def test_fifty_classes(engine):
     np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-9)
     assert (np.diff(clf.posterior_.likelihood.thresholds) > 0).all()
     assert np.abs(p @ np.arange(50) - y).mean() < 8
+
+
+@BOTH
+@pytest.mark.parametrize("max_iter", [3, 8, 15, 25, 1000])
+def test_classes_that_can_be_separated_and_few_iterations(engine, max_iter):
+    """Thresholds are far apart and hardly matter; runs that are cut short warn, and predict."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    params = {"kernel": "rbf", "multi_class": "ordinal", "temperature": 1.0}
+    clf = BayesPointClassifier(engine=engine(prior_scale=28.0, max_iter=max_iter), **params)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        clf.fit(X, y)
+    assert bool(caught) != clf.run_.converged
+    assert clf.run_.converged == (max_iter == 1000)
+    assert clf.n_iter_ <= max_iter
+    assert (clf.predict(X) == y).mean() > (0.9 if clf.run_.converged else 0.4)
 
 
 @BOTH

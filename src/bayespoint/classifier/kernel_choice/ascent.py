@@ -60,19 +60,23 @@ def most_evident(
     some = np.unique(np.linspace(0, targets.shape[1] - 1, MOST_TASKS).round().astype(int))
     targets = targets[:, some]
     engine = clone(engine).set_params(**ROUGH)
-    kernel = clone(candidate.kernel)
-    begin = [np.log(np.atleast_1d(read(kernel, name))) for name in candidate.free]
+    known = candidate.kernel.get_params()
+    begin = [np.log(np.atleast_1d(known[name])) for name in candidate.free]
     owned = [movers(candidate, len(z)) for z in begin]
     follow = block_diag(*owned)  # how logarithms of parameters follow from those that move
     is_scale = [name.startswith("weights") for name in candidate.free]
     spread = np.repeat(np.where(is_scale, OF_SCALE, OF_WIDTH), [part.shape[1] for part in owned])
 
-    def set_to(move: NDArray) -> None:
-        write(kernel, candidate.free, np.exp(np.concatenate(begin) + follow @ move))
+    ends = np.cumsum([len(z) for z in begin])[:-1]
+    fitted = clone(candidate.kernel).fitted(points)  # what depends on the points stays the same
+
+    def set_to(kernel: Kernel, move: NDArray) -> Kernel:
+        values = np.split(np.exp(np.concatenate(begin) + follow @ move), ends)
+        named = zip(candidate.free, values, strict=True)
+        return kernel.set_params(**{n: v if np.ndim(known[n]) else float(v[0]) for n, v in named})
 
     def evidence(move: NDArray) -> tuple[float, NDArray]:
-        set_to(move)
-        fitted = kernel.fitted(points)
+        set_to(fitted, move)
         space = engine.space(fitted).fit(points)
         request = Request(sample_weight=weight, n_jobs=n_jobs, coding=coding)
         posterior, _ = engine.run(space, targets, request)
@@ -88,8 +92,7 @@ def most_evident(
         evidence, 0 * most, -most, most,
         enough=SMALL_GAIN, max_calls=MOST_FITS, until=until,
     )  # fmt: skip
-    set_to(found.x)
-    return kernel
+    return set_to(clone(candidate.kernel), found.x)
 
 
 def movers(candidate: Candidate, size: int) -> NDArray[np.float64]:
@@ -98,18 +101,3 @@ def movers(candidate: Candidate, size: int) -> NDArray[np.float64]:
         return np.ones((size, 1))
     block = candidate.block
     return np.eye(size) if block is None else np.eye(block.max() + 1)[block]
-
-
-def read(kernel: Kernel, name: str) -> Any:
-    """The value of a parameter."""
-    return kernel.get_params()[name]
-
-
-def write(kernel: Kernel, names: tuple[str, ...], values: NDArray) -> None:
-    """Set parameters to consecutive entries of an array."""
-    begin = 0
-    for name in names:
-        size = np.size(read(kernel, name))
-        own = values[begin : begin + size]
-        kernel.set_params(**{name: own.copy() if np.ndim(read(kernel, name)) else float(own[0])})
-        begin += size

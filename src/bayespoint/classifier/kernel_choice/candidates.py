@@ -23,12 +23,14 @@ POINTS_A_FEATURE = 5  # points for each feature from which widths of features ar
 # that defaults are tuned on, scales were found from 0.4 to 400, around the size of the start.
 OF_WIDTH, OF_SCALE = 1.5, 3.0
 SIZE = 10.0  # of kernels at the start of a search
+ONE_UNIT = 20.0  # ratio of ranges up to which features have the same unit, such as pixels
 WIDE = 0.3  # gamma of categories, times the number of columns
 ROUGH_WIDTH = 3.0  # gamma of ranks, times the number of features
 
 # Rough kernels need more points in the basis than smooth ones, and so do many clean classes.
-MOST_COMPONENTS, FEWEST_COMPONENTS = 800, 100
-BUDGET = 2e9  # of n M^2 for all tasks together: some seconds
+MOST_COMPONENTS, FEWEST_COMPONENTS = 1000, 100
+BUDGET = 6e9  # of n M^2 for all tasks of all machines together: some seconds
+MACHINES = 3  # of a usual mixture
 
 
 class Candidate(NamedTuple):
@@ -60,14 +62,22 @@ class Candidate(NamedTuple):
 
 
 def candidates(
-    points: NDArray, block: NDArray[np.intp], gamma: Any, *, learns: bool, constant: bool
+    points: NDArray,
+    block: NDArray[np.intp],
+    gamma: Any,
+    *,
+    learns: bool,
+    constant: bool,
+    scale: Any = 1.0,
 ) -> list[Candidate]:
     r"""The candidates for these points.
 
     * *linear*, and *rbf* where nothing may be learned;
     * *rbf + linear*, with features of equal variance;
-    * *rbf by range*, with features of equal range: where levels are rare and pixels dark, those of
-      equal variance would decide on all distances;
+    * *rbf by range*, with features of equal range, or as they were given if their ranges differ by
+      a factor of 20 at most: where levels are rare and pixels dark, features of equal variance
+      would let these decide on all distances. Its width is learned, and, as few points of many
+      classes let the evidence prefer wide kernels, once more fixed;
     * *rough + additive*: the exponential kernel of all features and a sum of functions of single
       ones, both of ranks, as trees and additive models are;
     * *a width for each feature*, where there are points enough. With categories it is a width for
@@ -87,6 +97,8 @@ def candidates(
         Whether scales may be learned.
     constant : bool
         Whether there is a constant feature.
+    scale : ndarray of shape (n_features,) or float, default=1.0
+        What the features were divided by.
     """
     n_points, d = len(points), int(block.max()) + 1
     linear = Candidate("linear", PolynomialKernel(coef0=float(constant)))
@@ -97,15 +109,16 @@ def candidates(
     line: list[Kernel] = [PolynomialKernel(gamma=1 / d), *level]
     if gamma is not None:
         return [linear, of_sum("rbf + linear", [radial, *line], in_halves=True)]
-    reach = np.ptp(points, axis=0)
-    usual = np.full(len(block), 1 / max(reach.max(), 1.0))
-    share = np.divide(1, reach, out=usual, where=reach > 0) ** 2
+    share = np.square(by_range(np.ptp(points, axis=0), scale * np.ones(len(block))))
     rough = ExponentialKernel(gamma=ROUGH_WIDTH / d, ranks=True)
     width = "terms__0__gamma"
     found = [
         linear,
         of_sum("rbf + linear", [radial, *line], width),
         of_sum("rbf by range", [RadialKernel(gamma=share / share.sum()), *level], width, tied=True),
+        of_sum(
+            "rbf by range, fixed width", [RadialKernel(gamma=share / (2 * share.sum())), *level]
+        ),
         of_sum("rough + additive", [rough, AdditiveKernel(), *level], width),
     ]
     if n_points >= POINTS_A_FEATURE * d and d > 1:
@@ -120,6 +133,16 @@ def candidates(
     return found
 
 
+def by_range(reach: NDArray, scale: NDArray) -> NDArray[np.float64]:
+    """Factors of features that give all the same unit, or the same range if units differ."""
+    varies = reach > 0
+    given = (reach * scale)[varies]
+    is_common = len(given) > 0 and given.max() <= ONE_UNIT * given.min()
+    factor = scale if is_common else 1 / np.where(varies, reach, 1.0)
+    factor = np.where(varies, factor, factor[varies].min(initial=1.0))
+    return factor / factor.max()
+
+
 def of_sum(name: str, terms: list[Kernel], *free: str, **settings: Any) -> Candidate:
     """A candidate that is a weighted sum, whose weights are found as well."""
     sizes = [1.0 if isinstance(term, ConstantKernel) else SIZE for term in terms]
@@ -127,8 +150,8 @@ def of_sum(name: str, terms: list[Kernel], *free: str, **settings: Any) -> Candi
     return Candidate(name, SumKernel(terms, weights=sizes), (*weights, *free), **settings)
 
 
-def basis_size(n_points: int, n_tasks: int) -> int | None:
-    """Points of the basis of a kernel; None takes all."""
-    affordable = int(np.sqrt(BUDGET / (n_points * n_tasks)))
+def basis_size(n_points: int, n_tasks: int, n_machines: int = MACHINES) -> int | None:
+    """Points of the basis of each machine; None takes all."""
+    affordable = int(np.sqrt(BUDGET / (n_points * n_tasks * n_machines)))
     size = int(np.clip(affordable, FEWEST_COMPONENTS, MOST_COMPONENTS))
     return size if size < n_points else None

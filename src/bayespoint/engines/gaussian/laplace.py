@@ -156,6 +156,7 @@ class LaplaceApproximation(Engine):
             mode = LogisticMode(span.space, span.project(prior), *data)
             mode.find(self, progress)
             while likelihood.learns and not mode.reason and mode.adapt(self.tol):
+                mode.end_early(self, False)
                 mode.find(self, progress)
             return span.lift(mode.result(), prior), self.ending(mode)
 
