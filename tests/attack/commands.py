@@ -103,13 +103,13 @@ def arguments(command: str, data: bytes, folder: bytes, rng: np.random.Generator
     """A command line."""
     model = os.path.join(folder, b"model.bpm")
     words: list = [command]
-    if command not in ("diagnose", "sample-weights"):
-        words.append(data)
+    alone = command in ("diagnose", "sample-weights")
+    words.append(model if alone else data)
     if command in ("train", "cross-validate", "train-incremental"):
         words += ["--target", "kind" if rng.random() < 0.9 else pick(NAMES, rng)]
         if rng.random() < 0.8:
             words += ["--engine", "laplace"]
-    if command != "cross-validate":
+    if command != "cross-validate" and not alone:
         words += ["--model", model]
     if command in ("predict", "sample-weights"):
         out = pick(
@@ -178,7 +178,7 @@ def judge(done: subprocess.CompletedProcess | None, is_json: bool, is_cut: bool)
         return Outcome(WRONG, f"traceback: {said[-300:]!r}")
     if any(byte in said for byte in (b"\x1b", b"\x07", b"\x9b2J")):
         return Outcome(WRONG, f"control characters on standard error: {said[-200:]!r}")
-    if done.returncode in (1, 2, 3, 4):
+    if done.returncode in (1, 2, 3, 4, 5):
         n_errors = sum(line.startswith(b"error: ") for line in without_utf16(said).splitlines())
         closed = not said or is_cut or said.startswith(b"Usage: ")  # in this process
         if n_errors == 1 or closed:

@@ -11,6 +11,7 @@ from sklearn.preprocessing import scale
 from bayespoint import BayesPointClassifier
 from bayespoint.classifier.calibration import (
     DEPENDENCE,
+    Estimate,
     best_temperature,
     expected_scores,
     mixture_weights,
@@ -127,3 +128,14 @@ def test_the_interval_of_the_log_loss_knows_of_surprises_that_did_not_happen():
     assert lucky.high > 0.01 * np.log(100)  # the expected loss of what is not yet seen
     certain = expected_scores(np.tile([[0.0, 1.0]], (50, 1)), np.ones(50, dtype=int))["log_loss"]
     assert certain.high == 0.0
+
+
+def test_estimates_are_numbers():
+    small, large = Estimate(0.1, 0.05, 0.2), Estimate(0.3, 0.2, 0.4)
+    assert float(small) == 0.1 and np.mean([float(small), float(large)]) == 0.2
+    assert small < large and small <= large and large > small and large >= small
+    assert small < 0.2 and small >= 0.1 and not small > 0.1
+    assert sorted([large, small]) == [small, large]
+    assert (f"{small:.0%}", f"{small}", str(small)) == (
+        "10% (5% to 20%)", "0.1 (0.05 to 0.2)", "0.1 (0.05 to 0.2)",
+    )  # fmt: skip

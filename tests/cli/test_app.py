@@ -104,7 +104,8 @@ def test_help_shows_examples_and_exit_codes():
         assert flowing(getattr(module, function).__doc__).split("\n")[0] == sentence
         shown = " ".join(invoke(name, "--help").stdout.split())
         assert f"Example: bayespoint {name}" in shown
-        assert "Exit codes" in shown
+        assert "Exit codes" in shown and "<bool>" not in shown
+        assert " ".join(invoke(name, "-h").stdout.split()) == shown
     assert invoke("--version").stdout == f"bayespoint {__version__}\n"
 
 

@@ -1,11 +1,14 @@
 """A guaranteed error on the accepted rows: train --max-error, predict, diagnose, evaluate."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 from tests.helpers.running import ask_json, error_line, invoke, loans, succeed, write
 
 import bayespoint
+from bayespoint.cli import ExitCode
 from bayespoint.reject import SelectiveClassifier
 from bayespoint.reject.calibration import hold_out
 
@@ -27,7 +30,7 @@ def promised(tmp_path_factory):
 
 def predict(folder, out, *options, model="loans.bpm"):
     files = [folder / "new.csv", "--model", folder / model, "--out", out]
-    return ask_json("predict", *files, *options), pd.read_csv(out)
+    return ask_json("predict", *files, *options, "--force"), pd.read_csv(out)
 
 
 def sure(answers):
@@ -110,11 +113,11 @@ def test_predict_calibrates_on_a_table(promised, tmp_path):
 
 
 def test_diagnose_and_evaluate_show_the_guarantee(promised, tmp_path):
-    told = ask_json("diagnose", "--model", promised / "loans.bpm")
+    told = ask_json("diagnose", promised / "loans.bpm")
     assert told["guarantee"]["risk"] == 0.1
-    assert ask_json("diagnose", "--model", promised / "plain.bpm")["guarantee"] is None
+    assert ask_json("diagnose", promised / "plain.bpm")["guarantee"] is None
     words = "error on the accepted points at most 10 % with confidence 90 %"
-    assert words in " ".join(succeed("diagnose", "--model", promised / "loans.bpm").stdout.split())
+    assert words in " ".join(succeed("diagnose", promised / "loans.bpm").stdout.split())
     report = tmp_path / "page.html"
     files = [promised / "new.csv", "--model", promised / "loans.bpm", "--report", report]
     shown = " ".join(succeed("evaluate", *files).stdout.split())
@@ -132,7 +135,7 @@ def test_other_commands_take_the_model(promised, tmp_path):
     asked = ask_json("query", pool, "--model", promised / "loans.bpm", "--n", 2)
     assert asked["warnings"] == []
     out = tmp_path / "weights.csv"
-    succeed("sample-weights", "--model", promised / "loans.bpm", "--n", 5, "--out", out)
+    succeed("sample-weights", promised / "loans.bpm", "--n", 5, "--out", out)
     assert len(pd.read_csv(out)) == 5
 
 
@@ -144,11 +147,6 @@ def test_other_commands_take_the_model(promised, tmp_path):
         (["--max-error", "1"], 2, "--max-error must be a number between 0 and 1, not 1"),
         (["--max-error", "0.1", "--confidence", "95"], 2, "--confidence must be a number between"),
         (["--max-error", "0.1", "--hold-out", "0"], 2, "--hold-out must be a number between"),
-        (
-            ["--max-error", "0.01"],
-            3,
-            "at least 299 calibration points, and there are 120. With 30 %",
-        ),
     ],
 )
 def test_mistakes_of_train(tmp_path, options, code, message):
@@ -160,6 +158,18 @@ def test_mistakes_of_train(tmp_path, options, code, message):
     assert not model.exists()
 
 
+def test_a_guarantee_that_is_not_reached_keeps_the_model(tmp_path):
+    data, model = write(loans(400), tmp_path / "data.csv"), tmp_path / "m.bpm"
+    options = ["--target", "repaid", "--model", model, *FAST, "--max-error", "0.01", "--json"]
+    result = invoke("train", data, *options)
+    assert result.exit_code == ExitCode.NO_GUARANTEE
+    assert "at least 299 calibration points, and there are 120. With 30 %" in error_line(result)
+    found = json.loads(result.stdout)
+    assert (found["guarantee"], found["rows"]) == (None, 280)
+    again = ask_json("predict", data, "--model", model, "--out", tmp_path / "a.csv")
+    assert (again["rows"], again["rejected"]) == (400, None)
+
+
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
@@ -168,7 +178,7 @@ def test_mistakes_of_train(tmp_path, options, code, message):
         (["--reject-rate", "0.1", "--max-error", "0.1"], 2, "exclude each other"),
         (["--reject-below", "0.9", "--calibrate", "{folder}/loans.csv"], 2, "exclude each other"),
         (["--calibrate", "{folder}/new.csv", "--model", "{folder}/plain.bpm"], 2, "without it"),
-        (["--calibrate", "{folder}/new.csv", "--max-error", "0.001"], 3, "at least 2995"),
+        (["--calibrate", "{folder}/new.csv", "--max-error", "0.001"], 5, "at least 2995"),
         (["--calibrate", "{folder}/gone.csv"], 3, "gone.csv: no such file"),
         (["--calibrate", "{folder}/loans.csv", "--out", "{folder}/loans.csv"], 2, "overwrite"),
     ],

@@ -114,8 +114,8 @@ def test_unknown_categories_and_missing_values_are_told(trained, tmp_path):
         (["--out", "{folder}/new.csv"], 2, "would overwrite an input file"),
         (["--out", "{folder}/gone/a.csv"], 2, "there is no folder"),
         (["--keep", "custommer"], 2, "(--keep). Did you mean customer?"),
-        (["--model", "{folder}/gone.bpm"], 3, "gone.bpm (--model): no such file"),
-        (["--model", "{folder}"], 3, "cannot read --model"),
+        (["--model", "{folder}/gone.bpm"], 3, "gone.bpm: no such file"),
+        (["--model", "{folder}"], 3, "cannot read the model"),
         (["--model", "{folder}/new.csv"], 3, "it is not a bayespoint model file"),
         (["--model", "{folder}/bare.bpm"], 3, "was not written by bayespoint train"),
         (["--model", "{folder}/unfitted.bpm"], 3, "does not have a Bayes point machine"),
@@ -170,7 +170,7 @@ def test_interrupted_while_writing(trained, tmp_path, monkeypatch):
     before = out.read_text()
     monkeypatch.setattr(pd.DataFrame, "to_csv", interrupt)
     files = [trained / "new.csv", "--model", trained / "loans.bpm", "--out", out]
-    result = invoke("predict", *files)
+    result = invoke("predict", *files, "--force")
     assert result.exit_code == 130
     assert error_line(result) == "error: interrupted"
     assert out.read_text() == before
@@ -189,13 +189,13 @@ def test_a_device(trained, tmp_path, monkeypatch):
                 "--kernel", "rbf")  # fmt: skip
     answers = {}
     for device in (None, "cpu", "cuda", "auto"):
-        options = [] if device is None else ["--device", device]
+        options = ["--force"] if device is None else ["--force", "--device", device]
         assert predict(trained, *options, out=tmp_path / "a.csv", model=ep).exit_code == 0
         answers[device] = pd.read_csv(tmp_path / "a.csv")
         assert len(taken) == (0 if device in (None, "cpu") else 2), device
         taken.clear()
         pd.testing.assert_frame_equal(answers[device], answers[None], rtol=1e-6)
-    found = predict(trained, "--device", "cuda", out=tmp_path / "a.csv", model=gibbs)
+    found = predict(trained, "--force", "--device", "cuda", out=tmp_path / "a.csv", model=gibbs)
     assert "this kind of model predicts on the CPU" in found.stderr + found.stdout
     assert not taken
 
@@ -223,9 +223,33 @@ def test_a_device_that_cannot_be_used(trained, tmp_path, command, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+def test_only_force_overwrites(trained, tmp_path):
+    out, report = tmp_path / "a.csv", tmp_path / "r.html"
+    commands = {
+        out: ["predict", trained / "new.csv", "--model", trained / "loans.bpm", "--out", out],
+        report: ["evaluate", trained / "new.csv", "--model", trained / "loans.bpm",
+                 "--report", report],
+    }  # fmt: skip
+    for file, command in commands.items():
+        file.write_text("mine")
+        result = invoke(*command)
+        assert result.exit_code == 2
+        assert f"{file} exists already; --force overwrites it" in error_line(result)
+        assert file.read_text() == "mine"
+        succeed(*command, "--force")
+        assert file.read_text(encoding="utf-8") != "mine"
+
+
+def test_a_name_that_is_too_long_ends_the_command_at_once(trained):
+    out = trained / ("n" * 300 + ".csv")
+    result = invoke("predict", "gone.csv", "--model", trained / "loans.bpm", "--out", out)
+    assert result.exit_code == 2
+    assert "cannot write --out" in error_line(result)
+
+
 def test_sets_of_labels(trained, tmp_path):
     out = tmp_path / "answers.csv"
-    files = [trained / "new.csv", "--model", trained / "loans.bpm", "--out", out]
+    files = [trained / "new.csv", "--model", trained / "loans.bpm", "--out", out, "--force"]
     found = ask_json("predict", *files, "--coverage", "0.8")
     sets = pd.read_csv(out, keep_default_na=False)["set"]
     assert set(sets) <= {"", "no", "yes", "no|yes"}

@@ -86,6 +86,7 @@ def test_column_without_a_name(tmp_path):
     [
         ([1, 2, 2, None], "number", ""),
         ([True, False, None, True], "number", ""),
+        (["TRUE", "FALSE", None, "true"], "number", ""),  # as CSV files have it
         (["1", "2.5", "1e3"], "number", ""),
         (["1,5", "2", "1.234,5"], "number", "decimal commas"),
         (["$1,500", "-$2.50", "$7", None], "number", "currency signs, which are dropped"),

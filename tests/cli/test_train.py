@@ -98,7 +98,7 @@ def test_the_kernel_is_chosen_unless_it_is_named(tmp_path):
     assert found["choice"] == list(machine.run_.choice)
     assert found["expected"]["log_loss"]["value"] == machine.expected_scores_["log_loss"].value
     again = ["--target", "repaid", "--model", tmp_path / "m.bpm", "--force", "--engine", "laplace"]
-    for command in (["train", tmp_path / "data.csv", *again], ["diagnose", *again[2:4]]):
+    for command in (["train", tmp_path / "data.csv", *again], ["diagnose", again[3]]):
         told = " ".join(succeed(*command).stdout.split())
         assert "expected error" in told
         for line in found["choice"]:
@@ -172,7 +172,10 @@ def test_truth_values_as_labels_keep_their_names(tmp_path):
         (["--param", "noise"], "--param needs NAME=VALUE, not 'noise'"),
         (["--param", "noise=-1"], "The 'noise' parameter of ExpectationPropagation must be"),
         (["--param", "engine__noise=x"], "a float in the range [0, inf). Got 'x' instead."),
-        (["--param", "degree=0"], "The 'degree' parameter of BayesPointClassifier must be"),
+        (
+            ["--kernel", "poly", "--param", "degree=0"],
+            "The 'degree' parameter of BayesPointClassifier must be",
+        ),
         (["--param", "random_state=1"], "ep has no parameter 'random_state'"),
         (["--drop", "agee"], "there is no column 'agee' (--drop). Did you mean age?"),
         (["--drop", "repaid"], "--drop and --target name the same column, 'repaid'"),
@@ -230,3 +233,16 @@ def test_parquet(tmp_path):
     found = ask_json("train", tmp_path / "data.parquet", *options)
     assert found["columns"] == {"numbers": ["age", "member"], "categories": ["city"]}
     assert "column 'joined' is left out: it has dates" in "\n".join(found["notes"])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "param", "able"),
+    [("rbf", "degree=2", "poly"), ("linear", "gamma=2", "auto or poly or rbf")],
+)
+def test_a_parameter_that_the_kernel_does_not_have(trained, tmp_path, kernel, param, able):
+    options = ["--target", "repaid", "--model", tmp_path / "m.bpm", "--kernel", kernel]
+    result = invoke("train", trained / "loans.csv", *options, "--param", param)
+    assert result.exit_code == 2
+    name = param.partition("=")[0]
+    expected = f"--param {name} has no effect with --kernel {kernel}: it needs {able}"
+    assert expected in error_line(result)

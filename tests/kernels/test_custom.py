@@ -107,3 +107,14 @@ def test_the_matrix_of_one_training_set_does_not_change_the_kernel():
 def test_what_is_not_a_function():
     with pytest.raises(ValueError, match=r"'function' parameter of FunctionKernel .*Got 3 instead"):
         FunctionKernel(3).check()
+
+
+def test_a_function_must_not_change_the_points():
+    def changing(A, B):
+        A += 1
+        return A @ B.T
+
+    X = np.eye(3)
+    with pytest.raises(KernelError, match="changes its arguments"):
+        FunctionKernel(changing)(X, X)
+    assert np.array_equal(X, np.eye(3))

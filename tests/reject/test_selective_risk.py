@@ -238,3 +238,12 @@ def test_model_files_keep_the_guarantee(tmp_path):
     clf.guarantee_ = Guarantee(0.1, 0.95, n_points=100, n_accepted=200, n_errors=3)
     with pytest.raises(bayespoint.exceptions.ModelFileError, match="guarantee_ is invalid"):
         bayespoint.save(clf, tmp_path / "m.bpm")
+
+
+def test_a_fit_that_reaches_no_guarantee_keeps_its_estimator():
+    X, y = make_classification(n_samples=60, random_state=0)
+    with pytest.raises(RiskNotReachedError) as caught:
+        SelectiveClassifier(LogisticRegression(), risk=0.001, random_state=0).fit(X, y)
+    assert caught.value.estimator.predict(X).shape == y.shape
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert str(again) == str(caught.value) and again.estimator is not None

@@ -27,7 +27,7 @@ from tests.helpers.reports import (
 
 from bayespoint import BayesPointClassifier
 from bayespoint.reject import SelectiveClassifier, label_sets
-from bayespoint.reports import actions, examples, figures, measure, sections, write_evaluation
+from bayespoint.reports import actions, examples, figures, html, measure, sections, write_evaluation
 from bayespoint.reports.evaluation import Report
 from bayespoint.reports.measurement import describe_model
 
@@ -176,6 +176,25 @@ def test_all_that_users_bring_is_escaped(tmp_path):
     assert "<script" not in page
     assert page.count("&lt;script&gt;alert(&#x27;1&#x27;)&lt;/script&gt;&quot;&amp;") > 40
     assert "11 more columns are not shown." in page
+
+
+def test_cells_of_a_column_are_even():
+    assert examples.even([44.9, 45.0, np.nan, 0.126]) == ["44.90", "45.00", "–", "0.13"]
+    assert examples.even([1.0, 2.0, None]) == ["1", "2", "–"]
+    assert examples.even(["a", None, 3]) == ["a", "–", "3"]
+    assert examples.even([0.0, 1e12]) == ["0", "1e+12"]
+    assert html.decimals([0.0, 0.25, 1.5, None]) == 2
+    assert html.decimals([]) == 2
+    assert html.decimals([0.012, -0.034]) == 4
+
+
+def test_the_calibration_of_the_baseline_is_not_compared(tmp_path):
+    evaluation, _ = digits_evaluation()
+    assert evaluation.baseline["calibration_error"] is None
+    assert evaluation.metrics["calibration_error"].value > 0
+    assert sum(value is None for value in evaluation.baseline.values()) == 1
+    page = digits_page(tmp_path).read_text(encoding="utf-8")
+    assert page.count("<dd>baseline ") == 3  # of four tiles
 
 
 # Sets of labels ----------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from tests.helpers.blocks import machine, noisy, same_bits
 from bayespoint.exceptions import BlockError
 from bayespoint.rows import from_arrays, from_csv, from_parquet
 from bayespoint.rows.parquet import divide
+from bayespoint.tools.monitor import Monitor, watch
 
 X, Y = noisy(n=400)
 NAMES = np.array(["no", "yes"], dtype=object)
@@ -189,3 +190,16 @@ def test_csv_files_that_cannot_be_read(tmp_path):
         from_csv(tmp_path / "table.csv.gz", "y")
     with pytest.raises(FileNotFoundError):
         from_csv(tmp_path / "nowhere.csv", "y")
+
+
+@pytest.mark.parametrize("kind", READ)
+def test_a_file_that_is_deleted_during_a_fit(tmp_path, kind):
+    path = write(tmp_path, kind)
+    blocks = READ[kind](path, "target", block_rows=100)
+
+    class Deletes(Monitor):
+        def begin(self, total, unit):
+            path.unlink()
+
+    with watch(Deletes()), pytest.raises(BlockError, match=r"Block \d cannot be read: .*table"):
+        machine().fit(blocks)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from tests.helpers.model_files import archive, forged, judge, members, mutable_models, points
@@ -371,3 +372,16 @@ def test_loading_in_threads_leaves_warnings_as_they_were(models, tmp_path):
     for folder in ("storage", "engines", "posteriors", "spaces", "kernels", "_core"):
         for file in (source / folder).rglob("*.py"):
             assert "catch_warnings" not in file.read_text(), file
+
+
+def test_a_frozen_estimator_that_holds_nothing(outcome, tmp_path):
+    model = bayespoint.BayesPointClassifier(engine="laplace", kernel="linear")
+    X, y = np.array([[0.0], [1.0]]), [0, 1]
+    bayespoint.save(FrozenEstimator(model.fit(X, y)), tmp_path / "m.bpm")
+    assert bayespoint.load(tmp_path / "m.bpm").predict(X).tolist() == y
+    contents = members((tmp_path / "m.bpm").read_bytes())
+    manifest = json.loads(contents[MANIFEST])
+    manifest["model"]["state"] = {}
+    (tmp_path / "empty.bpm").write_bytes(forged({MANIFEST: contents[MANIFEST]}, manifest))
+    with pytest.raises(ModelFileError, match="it has no estimator"):
+        bayespoint.load(tmp_path / "empty.bpm")

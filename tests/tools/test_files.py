@@ -1,11 +1,13 @@
 """Files that are written whole or not at all."""
 
+import errno
 import os
 import stat
+from pathlib import Path
 
 import pytest
 
-from bayespoint.tools.files import replacing, write_text
+from bayespoint.tools.files import check_writable, replacing, write_text
 
 
 def write(path, words="new"):
@@ -110,3 +112,27 @@ def test_links_in_a_circle_stay_links(tmp_path):
     with pytest.raises(OSError, match="form a loop"):
         write(one)
     assert one.is_symlink() and other.is_symlink()
+
+
+def test_an_error_names_the_file_and_not_the_draft(tmp_path):
+    target = tmp_path / "words.txt"
+    with pytest.raises(OSError, match="No space left") as caught, replacing(target) as draft:
+        draft.write_text("a part")
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert caught.value.filename == str(target)
+    with pytest.raises(FileNotFoundError) as caught, replacing(target):
+        pass  # the draft was never written
+    assert caught.value.filename == str(target)
+
+
+def test_what_cannot_be_written_is_known_before(tmp_path):
+    there = tmp_path / "there.txt"
+    there.write_text("words")
+    for path in (there, tmp_path / "new.txt", Path(os.devnull)):
+        check_writable(path)
+    assert [one.name for one in tmp_path.iterdir()] == ["there.txt"]
+    assert there.read_text() == "words"
+    with pytest.raises(OSError, match="too long"):
+        check_writable(tmp_path / ("n" * 300))
+    with pytest.raises(FileNotFoundError, match="No such directory"):
+        check_writable(tmp_path / "gone" / "new.txt")

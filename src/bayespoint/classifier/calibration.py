@@ -167,14 +167,43 @@ def mixture_weights(
 
 
 class Estimate(NamedTuple):
-    """A number that is to be expected on new data, and its 95 % interval."""
+    """A number that is to be expected on new data, and its 95 % interval.
+
+    It can be used like the number: compared with others, converted and formatted.
+
+    Examples
+    --------
+    >>> from bayespoint.classifier.calibration import Estimate
+    >>> error = Estimate(0.087, 0.057, 0.124)
+    >>> float(error), error < 0.1, f"{error:.1%}", f"{error}"
+    (0.087, True, '8.7% (5.7% to 12.4%)', '0.087 (0.057 to 0.124)')
+    """
 
     value: float
     low: float
     high: float
 
     def __str__(self) -> str:
-        return f"{self.value:.3g} ({self.low:.3g} to {self.high:.3g})"
+        return f"{self:.3g}"
+
+    def __format__(self, form: str) -> str:
+        value, low, high = (format(number, form or ".3g") for number in self)
+        return f"{value} ({low} to {high})"
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __lt__(self, other: Any) -> bool:
+        return self.value < float(other)
+
+    def __le__(self, other: Any) -> bool:
+        return self.value <= float(other)
+
+    def __gt__(self, other: Any) -> bool:
+        return self.value > float(other)
+
+    def __ge__(self, other: Any) -> bool:
+        return self.value >= float(other)
 
 
 def expected_scores(

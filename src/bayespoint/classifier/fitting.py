@@ -306,7 +306,7 @@ def mixed(mixture: Sequence[tuple], parts: list[Model], problem: Problem) -> Mod
     if len(set(likelihoods)) > 1:
         raise ValueError(
             f"The machines of a mixture need the same likelihood. Got {', '.join(likelihoods)}: "
-            "give their engines the same noise and label_noise."
+            "use one kind of engine, with the same noise and label_noise where it has them."
         )
     left_out: NDArray | None = None
     if all(part.posterior.left_out_log_probability is not None for part in parts):

@@ -16,6 +16,7 @@ class ExitCode(IntEnum):
     USAGE = 2
     NO_DATA = 3
     NO_EXTRA = 4
+    NO_GUARANTEE = 5
     INTERRUPTED = 130  # 128 + SIGINT, as in shells
 
 

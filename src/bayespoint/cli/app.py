@@ -29,7 +29,7 @@ COMMANDS = {
 }
 EXIT_CODES = (
     "Exit codes: 0 success, 1 a run failed, 2 wrong usage, 3 data not found or broken, "
-    "4 an extra is not installed, 130 interrupted."
+    "4 an extra is not installed, 5 --max-error is not reached, 130 interrupted."
 )
 # Panels need room: on a narrow terminal they would cut words.
 STYLE: Literal["rich"] | None = "rich" if get_terminal_size().columns >= 80 else None
@@ -49,7 +49,12 @@ def load(name: str) -> Any:
     function_name = name.replace("-", "_")
     with errors_in_words():
         module = import_module(f"bayespoint.cli.commands.{function_name}")
-    return typer.main.get_command(single(getattr(module, function_name)))
+    command: Any = typer.main.get_command(single(getattr(module, function_name)))
+    context = command.context_class(command, **command.context_settings)
+    for one in command.get_params(context):
+        if getattr(one, "is_flag", False):
+            one.metavar = ""  # --json, not --json <bool>
+    return command
 
 
 def single(function: Any) -> typer.Typer:

@@ -7,8 +7,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from bayespoint.cli.options import LEVEL
-from bayespoint.cli.output.errors import bad_data, bad_usage
-from bayespoint.exceptions import RiskNotReachedError
+from bayespoint.cli.output.errors import bad_usage
 from bayespoint.reject import Guarantee, LabelSets, SelectiveClassifier
 
 
@@ -25,15 +24,12 @@ def check(max_error: float | None, **others: float | None) -> None:
 def fit(
     model: Any, X: Any, y: NDArray, risk: float | None, level: float | None, **parameters: Any
 ) -> SelectiveClassifier:
-    """The model with a threshold for its largest probability; ends the command without one."""
+    """The model with a threshold for its largest probability; RiskNotReachedError without one."""
     level = LEVEL if level is None else level
     guarded = SelectiveClassifier(
         model, risk=risk, confidence_level=level, confidence="proba", **parameters
     )
-    try:
-        return guarded.fit(X, y)
-    except RiskNotReachedError as error:
-        bad_data(str(error))
+    return guarded.fit(X, y)
 
 
 def lines(guarantee: Guarantee | None) -> list[tuple[str, str]]:

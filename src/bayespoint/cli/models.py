@@ -172,11 +172,11 @@ def read_model(path: Path, notes: Notes, needs_table: bool = True) -> Model:
             estimator, metadata = load(path), describe(path).metadata
         notes.warn(warned)
     except FileNotFoundError:
-        bad_data(f"{path} (--model): no such file")
+        bad_data(f"{path}: no such file")
     except OSError as error:
-        bad_data(f"cannot read --model {path}: {error.strerror}")
+        bad_data(f"cannot read the model {path}: {error.strerror}")
     except ModelFileError as error:
-        bad_data(f"cannot read --model {error}")
+        bad_data(f"cannot read the model {error}")
     about = metadata.get(KEY) or {}
     check_about(about, path)
     selective = estimator if isinstance(estimator, SelectiveClassifier) else None
@@ -207,7 +207,7 @@ def check_about(about: Any, path: Path) -> None:
         and isinstance(parts[1].get("notes", []), list)
         and all(isinstance(one, dict) for one in parts[2].values())
     ):
-        bad_data(f"cannot read --model {path}: its description of the table is invalid")
+        bad_data(f"cannot read the model {path}: its description of the table is invalid")
 
 
 @contextmanager

@@ -12,9 +12,14 @@ import typer
 ONLY_HELP = not {"-h", "--help"}.isdisjoint(sys.argv[1:])
 
 # Named here for the same reason; a test compares them with the lists of the library.
-ENGINE_NAMES = ("auto", "billiard", "ep", "gibbs", "knapsack", "laplace", "perceptron")
-UPDATED_ENGINES = ("ep", "laplace")  # that support batch learning
-KERNEL_NAMES = ("auto", "linear", "poly", "rbf", "matern32", "matern52")
+ENGINE_NAMES = (
+    "auto", "billiard", "ep", "factorised-ep", "gibbs", "knapsack", "laplace", "perceptron",
+)  # fmt: skip
+UPDATED_ENGINES = ("ep", "factorised-ep", "laplace")  # that support batch learning
+KERNEL_NAMES = (
+    "auto", "linear", "poly", "rbf", "matern32", "matern52", "exponential", "additive",
+)  # fmt: skip
+KERNELS_WITH = {"gamma": ("auto", *KERNEL_NAMES[2:]), "degree": ("poly",), "coef0": ("poly",)}
 STRATEGY_NAMES = ("entropy", "margin", "bald", "random")
 LEVEL, HELD_OUT = 0.95, 0.3  # what --confidence and --hold-out are by default
 TABLES = ".csv, .csv.gz or .parquet, or - for standard output."
@@ -64,6 +69,8 @@ Names = list[str] | None
 
 Data = Annotated[Path, typer.Argument(metavar="DATA", help=FILE)]
 Target = Annotated[str, option("COL", "Column with the classes.")]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
 ModelFile = Annotated[Path, option("FILE", "Model file.", "--model")]
 Engine = Annotated[str, option("NAME", f"Algorithm: {', '.join(ENGINE_NAMES)}.")]
 Kernel = Annotated[str, option("NAME", f"One of {', '.join(KERNEL_NAMES)}.")]

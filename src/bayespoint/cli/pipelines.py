@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from bayespoint import BayesPointClassifier
-from bayespoint.cli.options import ENGINE_NAMES, KERNEL_NAMES
+from bayespoint.cli.options import ENGINE_NAMES, KERNEL_NAMES, KERNELS_WITH
 from bayespoint.cli.output.errors import bad_usage, check_name, did_you_mean
 from bayespoint.cli.tables.columns import CATEGORY, IMAGE, MANY_CATEGORIES, NUMBER, TEXT
 from bayespoint.cli.tables.pictures import pixel_names
@@ -68,6 +68,9 @@ def make_classifier(
             hint = did_you_mean(name, known)
             owner = get_engine(engine).alias
             bad_usage(f"--param: {owner} has no parameter {name!r}.{hint} Choose from {names}")
+        if kernel not in KERNELS_WITH.get(name, KERNEL_NAMES):
+            able = " or ".join(KERNELS_WITH[name])
+            bad_usage(f"--param {name} has no effect with --kernel {kernel}: it needs {able}")
         machine.set_params(**{known[name]: parse(value)})
     get_engine(machine.engine).check()
     return machine

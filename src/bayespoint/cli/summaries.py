@@ -127,7 +127,7 @@ def expected_lines(found: Mapping[str, Any]) -> Lines:
         return []
     error, loss = (Estimate(**found["expected"][name]) for name in ("error", "log_loss"))
     return [
-        ("expected error", f"{error.value:.1%} ({error.low:.1%} to {error.high:.1%})"),
+        ("expected error", f"{error:.1%}"),
         ("expected log-loss", str(loss)),
     ]
 

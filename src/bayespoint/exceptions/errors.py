@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import field
 from pathlib import Path
+from typing import Any
 
 from bayespoint.exceptions.base import Attributes
 
@@ -289,6 +291,8 @@ class RiskNotReachedError(Attributes, ValueError):
         Upper bound of the error in the first test.
     share : float
         Share of the data that is held out as calibration points.
+    estimator : object
+        The fitted classifier, where a fit ended with this error.
 
     Examples
     --------
@@ -307,6 +311,7 @@ class RiskNotReachedError(Attributes, ValueError):
     n_errors: int | None = None
     bound: float | None = None
     share: float = 1.0
+    estimator: Any = field(default=None, init=False, repr=False)
 
     def __str__(self) -> str:
         wanted = (

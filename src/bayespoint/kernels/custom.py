@@ -72,7 +72,16 @@ class FunctionKernel(Kernel):
         return scaled.astype(left.rows.dtype, copy=False)
 
     def _values(self, A: NDArray, B: NDArray) -> NDArray:
-        values = np.asarray(self.function(A, B))
+        A, B = read_only(A), read_only(B)
+        try:
+            values = np.asarray(self.function(A, B))
+        except ValueError as error:
+            if "read-only" not in str(error):
+                raise
+            raise KernelError(
+                "The kernel function changes its arguments, which are points of the user. It must "
+                "copy them first, as in A = A.copy()."
+            ) from error
         if values.shape != (len(A), len(B)):
             raise KernelError(
                 f"The kernel function returned shape {values.shape} for {len(A)} and {len(B)} "
@@ -88,6 +97,13 @@ class FunctionKernel(Kernel):
                 "function."
             )
         return values
+
+
+def read_only(points: NDArray) -> NDArray:
+    """The same points, which cannot be changed."""
+    view = points.view()
+    view.flags.writeable = False
+    return view
 
 
 class PrecomputedKernel(Kernel):

@@ -11,6 +11,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
+from bayespoint.exceptions import RiskNotReachedError
 from bayespoint.reject.calibration import SOURCES, WrapsClassifier, calibrate
 from bayespoint.reject.curve import RejectionCurve
 from bayespoint.reject.guarantee import Guarantee
@@ -237,7 +238,11 @@ class SelectiveClassifier(WrapsClassifier):
             fit_params["sample_weight"] = sample_weight
         if self.threshold is None:
             fitted, curve = calibrate(self, source, X, labels, sample_weight, fit_params)
-            found = self._choose(curve, source)
+            try:
+                found = self._choose(curve, source)
+            except RiskNotReachedError as error:
+                error.estimator = fitted  # its training is not lost
+                raise
         else:
             is_fitted = source == "prefit"
             fitted = self.estimator if is_fitted else self._fit_clone(X, labels, fit_params)

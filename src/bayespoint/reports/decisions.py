@@ -8,7 +8,7 @@ from bayespoint.reports import figures
 from bayespoint.reports.costs import Threshold, at_thresholds
 from bayespoint.reports.evaluation import Evaluation, Report
 from bayespoint.reports.examples import short
-from bayespoint.reports.html import NOTHING, Cell, ends, number, table, text
+from bayespoint.reports.html import NOTHING, Cell, decimals, ends, number, table, text
 
 MOST_CLASSES = 30  # with a table of thresholds each
 
@@ -64,28 +64,28 @@ def threshold_tables(evaluation: Evaluation) -> str:
         label = short(evaluation.classes[of])
         one = threshold_table(evaluation, of, label)
         if len(shown) == 1:
-            parts.append(f"<h3>Predict {text(label)} from a threshold on</h3>{one}")
+            parts.append(f"<h3>Thresholds for predicting {text(label)}</h3>{one}")
         else:
-            parts.append(f"<details><summary>Predict {text(label)}</summary>{one}</details>")
+            parts.append(f"<details><summary>Thresholds for {text(label)}</summary>{one}</details>")
     return f'<p class="quiet">{words} {text(cost_words(evaluation))}</p>{"".join(parts)}'
 
 
 def threshold_table(evaluation: Evaluation, of: int, label: str) -> str:
     """The results of thresholds for one class."""
     rows = at_thresholds(evaluation.answers, of, evaluation.costs)
-    least = min(one.cost for one in rows)
+    least, digits = min(one.cost for one in rows), decimals(one.cost for one in rows)
     heads = ["from", "share", "precision", "recall", "false\npositives", "mean\ncost"]
-    cells = [threshold_row(one, one.cost == least) for one in rows]
+    cells = [threshold_row(one, one.cost == least, digits) for one in rows]
     return table(heads, cells, label=f"Thresholds for {label}")
 
 
-def threshold_row(one: Threshold, is_least: bool) -> list[str | Cell]:
+def threshold_row(one: Threshold, is_least: bool, digits: int) -> list[str | Cell]:
     """The cells of a threshold; the least cost is highlighted."""
     shares = (one.answered, one.precision, one.recall, one.false_alarms)
     return [
-        f"{one.threshold:g}",
+        f"{one.threshold:.2f}",
         *(NOTHING if share is None else f"{100 * share:.1f}" for share in shares),
-        Cell(f"{one.cost:.3g}", "hit" if is_least else ""),
+        Cell(f"{one.cost:.{digits}f}", "hit" if is_least else ""),
     ]
 
 
@@ -109,11 +109,17 @@ def cost_words(evaluation: Evaluation) -> str:
     return f"Costs: {', '.join(pairs)}; other errors 1."
 
 
+def cost_form(evaluation: Evaluation) -> str:
+    """The format of mean costs, with as many digits after the point in all of them."""
+    return f".{decimals(way.cost for way in evaluation.expected_costs)}f"
+
+
 def costs(report: Report) -> str:
     """The mean cost of decision rules and of thresholds."""
     evaluation = report.evaluation
+    form = cost_form(evaluation)
     rows = [
-        [way.words, f"{way.cost:.3g}", ends(way.interval, ".3g")]
+        [way.words, format(way.cost, form), ends(way.interval, form)]
         for way in evaluation.expected_costs
     ]
     given = "" if has_own_costs(evaluation) else (

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc
 
+from bayespoint.reports.html import decimals
+
 N_PARTS = 10  # of the numbers of a column, with as many training rows in each as ties allow
 N_CATEGORIES = 50  # that are kept of a column, the most frequent
 SHOWN = 3  # categories in a description
@@ -45,7 +47,7 @@ class Shift(NamedTuple):
     >>> before = profile(pd.DataFrame({"age": range(200)}))
     >>> (age,) = compare(before, pd.DataFrame({"age": range(100, 200)}))
     >>> age.now, age.distance, age.is_shifted
-    ('150 ± 28.9', 0.5, True)
+    ('149.5 ± 28.9', 0.5, True)
     """
 
     column: str
@@ -172,7 +174,9 @@ def words(column: Mapping[str, Any]) -> str:
     total = max(column["rows"], 1)
     if column["kind"] == "number":
         there = column["mean"] is not None
-        parts = [f"{short(column['mean'])} ± {short(column['deviation'])}"] if there else []
+        both = [column["mean"], column["deviation"]] if there else []
+        digits = decimals(both[1:])
+        parts = [" ± ".join(f"{number:,.{digits}f}" for number in both)] if there else []
     else:
         most = sorted(column["counts"].items(), key=lambda item: -item[1])[:SHOWN]
         parts = [f"{label} {n / total:.0%}" for label, n in most]
@@ -181,8 +185,3 @@ def words(column: Mapping[str, Any]) -> str:
     if column["missing"]:
         parts.append(f"missing {column['missing'] / total:.0%}")
     return ", ".join(parts)
-
-
-def short(number: float) -> str:
-    """Three digits of a number, without an exponent unless it is very large or small."""
-    return f"{float(f'{number:.3g}'):,.12g}"

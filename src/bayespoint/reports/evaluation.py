@@ -176,8 +176,11 @@ class Evaluation:
     @cached_property
     def baseline(self) -> dict[str, float | None]:
         """The same metrics for predictions from the class frequencies alone."""
-        found = {name: METRICS[name].function(self.answers.baseline) for name in self.metrics}
-        return {name: one.value for name, one in found.items()}
+        answers = self.answers.baseline
+        return {
+            name: METRICS[name].function(answers).value if METRICS[name].has_baseline else None
+            for name in self.metrics
+        }
 
     @cached_property
     def expected_costs(self) -> tuple[Expense, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from io import BytesIO
 from math import isqrt
 from typing import Any
@@ -13,11 +14,13 @@ from scipy.sparse import issparse
 from bayespoint.reports import html
 from bayespoint.reports.answers import of_class
 from bayespoint.reports.evaluation import Evaluation
+from bayespoint.tools.validation import is_missing
 
 SMALLEST_SIDE = 8  # pixels; smaller squares of numbers are not taken for images
 SMOOTHNESS = 0.7  # neighbours differ at most so much, relative to pixels anywhere in the picture
 N_LOOKED_AT = 200  # rows, to tell whether rows are pictures
 N_COLUMNS = 30  # of a row, that a table shows
+LARGE = 1e9  # numbers from here on are shown as powers of ten
 N_LETTERS = 40  # of a value, that a table shows
 
 Shape = tuple[int, int]
@@ -82,14 +85,28 @@ def listing(evaluation: Evaluation, chosen: NDArray, rows: Any, label: str) -> s
     """The chosen points as rows of a table, with their columns where these are known."""
     names = column_names(rows)
     heads = ["row", "true", "predicted", "probability", *names[:N_COLUMNS]]
-    lines = []
-    for one in chosen:
-        place, *others = answer(evaluation, one)
-        values = map(short, row_values(rows, place)[:N_COLUMNS])
-        lines.append([row_name(rows, place), *others, *values])
+    found = [answer(evaluation, one) for one in chosen]
+    values = [row_values(rows, place)[:N_COLUMNS] for place, *_ in found]
+    cells = zip(*map(even, zip(*values, strict=True)), strict=True) if names else [()] * len(found)
+    lines = [
+        [row_name(rows, place), *others, *shown]
+        for (place, *others), shown in zip(found, cells, strict=True)
+    ]
     left_out = len(names) - N_COLUMNS
     note = f'<p class="quiet">{left_out} more columns are not shown.</p>' if left_out > 0 else ""
     return html.table(heads, lines, label=label) + note
+
+
+def even(values: Sequence[Any]) -> list[str]:
+    """The cells of a column: numbers with equally many digits after the point, and no zeros."""
+    numbers = [one for one in values if isinstance(one, float) and abs(one) < LARGE]
+    digits = html.decimals(numbers, 4)
+    while digits and all(round(one, digits - 1) == round(one, digits) for one in numbers):
+        digits -= 1
+    return [
+        html.NOTHING if is_missing(one) else f"{one:.{digits}f}" if one in numbers else short(one)
+        for one in values
+    ]
 
 
 def answer(evaluation: Evaluation, one: int) -> tuple[int, str, str, str]:

@@ -6,6 +6,7 @@ All text is escaped here, and nowhere else; functions return HTML.
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
@@ -122,6 +123,13 @@ def figure(address: str, alternative: str, caption: str, *, dark: str | None = N
 def number(value: float | None) -> str:
     """A number with three digits after the point, or a dash."""
     return NOTHING if value is None else f"{value:.3f}"
+
+
+def decimals(values: Iterable[float | None], digits: int = 3) -> int:
+    """Digits after the point for a column of numbers, so that the largest has ``digits`` in all."""
+    sizes = [abs(value) for value in values if value is not None and math.isfinite(value)]
+    largest = max(sizes, default=0) or 1.0
+    return max(0, digits - 1 - math.floor(math.log10(largest)))
 
 
 def amount(weight: float) -> str:

@@ -10,7 +10,7 @@ from bayespoint.reports.drift import Shift
 from bayespoint.reports.evaluation import Evaluation, Report
 from bayespoint.reports.examples import short
 from bayespoint.reports.features import Features
-from bayespoint.reports.html import NOTHING, Cell, percent, table, text
+from bayespoint.reports.html import NOTHING, Cell, decimals, percent, table, text
 
 N_FEATURES = 20  # in the table
 N_COLUMNS = 10  # in the table of differences, unless more are worth a remark
@@ -51,24 +51,25 @@ def feature_table(found: Features) -> str:
     classes = classes if len(classes) <= MOST_CLASSES else []
     heads = ["feature", "relevance", *(f"weight for {short(label)}" for label in classes)]
     largest = 1.0 if found.relevance is None else max(float(found.relevance.max()), 1e-12)
+    digits = 0 if found.weights is None else decimals(found.weights.ravel())
     rows = []
     for j in found.order[:N_FEATURES]:
         relevance = None if found.relevance is None else float(found.relevance[j])
         shown = NOTHING if relevance is None else percent(relevance, 1)
         shade = None if relevance is None else FULL_SHADE * relevance / largest
-        cells = [weight_words(found, task, j) for task in range(len(classes))]
+        cells = [weight_words(found, task, j, digits) for task in range(len(classes))]
         rows.append([short(found.names[j]), Cell(shown, "shaded", shade), *cells])
     return table(heads, rows, label="Features")
 
 
-def weight_words(found: Features, task: int, j: int) -> str:
+def weight_words(found: Features, task: int, j: int, digits: int) -> str:
     """A weight and its interval."""
     if found.weights is None:
         return NOTHING
+    weight = f"{found.weights[task, j]:.{digits}f}"
     if found.low is None or found.high is None:
-        return f"{found.weights[task, j]:.3g}"
-    ends = f"{found.low[task, j]:.2g} to {found.high[task, j]:.2g}"
-    return f"{found.weights[task, j]:.2g} ({ends})"
+        return weight
+    return f"{weight} ({found.low[task, j]:.{digits}f} to {found.high[task, j]:.{digits}f})"
 
 
 def columns(report: Report) -> str:

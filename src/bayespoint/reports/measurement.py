@@ -236,6 +236,6 @@ def run_facts(fitted: BayesPointClassifier) -> dict[str, str]:
         words["chosen kernels"] = "; ".join(line.strip() for line in run.choice)
     if hasattr(fitted, "expected_scores_"):
         error, loss = fitted.expected_scores_["error"], fitted.expected_scores_["log_loss"]
-        words["expected error"] = f"{error.value:.2%} ({error.low:.2%} to {error.high:.2%})"
+        words["expected error"] = f"{error:.2%}"
         words["expected log-loss"] = str(loss)
     return words

@@ -140,6 +140,7 @@ class Metric:
     function: Callable[[Answers], Measured]
     is_share: bool = False
     on_top: bool = False
+    has_baseline: bool = True
     needs_order: bool = False
 
     def applies(self, answers: Answers) -> bool:
@@ -172,6 +173,7 @@ METRICS = {
         "Mean difference between confidence and accuracy, over ten bins.",
         calibration_error,
         on_top=True,
+        has_baseline=False,  # class frequencies are calibrated: 0 would not be better
     ),
     "auc": Metric(
         "AUC", "Probability that a point of a class ranks above one of the rest.", auc, on_top=True

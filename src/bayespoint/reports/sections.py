@@ -41,7 +41,7 @@ def summary(report: Report) -> str:
     tiles = "".join(
         f"<div><dt>{title_of(metric)}</dt><dd>{number(value)}</dd>"
         f"<dd>{ends(interval) if interval else '&nbsp;'}</dd>"
-        f"<dd>baseline {number(evaluation.baseline[name])}</dd></div>"
+        f"<dd>{baseline_words(evaluation.baseline[name])}</dd></div>"
         for name, metric, (value, interval) in measured(evaluation)
         if metric.on_top
     )
@@ -50,6 +50,11 @@ def summary(report: Report) -> str:
         f'<p class="quiet">{points}{weight}, {len(evaluation.classes)} classes. Small numbers are '
         f'95\u00a0% intervals.</p><dl class="tiles">{tiles}</dl>'
     )
+
+
+def baseline_words(value: float | None) -> str:
+    """The baseline of a metric, in a tile."""
+    return "&nbsp;" if value is None else f"baseline {number(value)}"
 
 
 def numbers(report: Report) -> str:

@@ -140,15 +140,28 @@ def run_on_read(
     expected: tuple | None = None,
 ) -> tuple[Any, Any]:
     """The same for a block that was read already."""
-    if expected is not None and blocks.fingerprint(k) != expected:
+    if expected is not None and fingerprint(blocks, k) != expected:
         raise BlocksChangedError(k)
     return function(checked(block, k, blocks.n_features), k, argument, shared)
 
 
 def read(blocks: Blocks, k: int) -> Block:
     """Read block k; errors of files name the block."""
-    try:
+    with naming(k):
         return blocks.read(k)
+
+
+def fingerprint(blocks: Blocks, k: int) -> tuple:
+    """The fingerprint of block k; the same for its errors."""
+    with naming(k):
+        return blocks.fingerprint(k)
+
+
+@contextmanager
+def naming(k: int) -> Iterator[None]:
+    """Turn errors of a block into those that name it."""
+    try:
+        yield
     except (BlockError, BlocksChangedError, MemoryError):
         raise
     except Exception as error:

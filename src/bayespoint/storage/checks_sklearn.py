@@ -11,6 +11,7 @@ from typing import Any
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
@@ -126,10 +127,16 @@ def feature_hashing(value: FeatureHasher) -> None:
     need(value.input_type in ("dict", "pair", "string"), "its input_type is unknown")
 
 
+def frozen(value: FrozenEstimator) -> None:
+    """It passes all else on to its estimator, without end if there is none."""
+    need(hasattr(vars(value).get("estimator"), "fit"), "it has no estimator")
+
+
 TRANSFORMERS: dict[type, Callable[[Any], object]] = {
     Pipeline: pipeline,
     ColumnTransformer: columns,
     FeatureUnion: union,
+    FrozenEstimator: frozen,
     OneHotEncoder: one_hot,
     FeatureHasher: feature_hashing,
     HashingVectorizer: hashing,

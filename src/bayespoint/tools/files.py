@@ -42,15 +42,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     ...     [file.name for file in Path(folder).iterdir()]
     ['words.txt']
     """
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
+    target, draft = _places(path)
+    if target == draft:
         yield target
         return
-    if target.is_symlink():
-        raise OSError(errno.ELOOP, "Symbolic links form a loop", str(path))
-    if not target.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "No such directory", str(target.parent))
-    draft = target.with_name(f".bayespoint-{secrets.token_hex(8)}-{target.name[-N_KEPT:]}")
     try:
         yield draft
         if target.exists():
@@ -58,9 +53,32 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         with draft.open("rb+") as file:  # on disk before it gets its name
             os.fsync(file.fileno())
         draft.replace(target)
-    except BaseException:
+    except BaseException as error:
         draft.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno and error.filename in (None, str(draft)):
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise an OSError if a file cannot be written, before there is much to lose."""
+    target, draft = _places(path)
+    if target != draft:
+        trial = draft if target.exists() else target  # a name may be too long
+        trial.touch(exist_ok=False)
+        trial.unlink()
+
+
+def _places(path: str | os.PathLike[str]) -> tuple[Path, Path]:
+    """The file that is meant, and a draft beside it; a pipe or a device is its own draft."""
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        return target, target
+    if target.is_symlink():
+        raise OSError(errno.ELOOP, "Symbolic links form a loop", str(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "No such directory", str(target.parent))
+    return target, target.with_name(f".bayespoint-{secrets.token_hex(8)}-{target.name[-N_KEPT:]}")
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

@@ -289,3 +289,14 @@ def test_pixels_of_any_number(values, shades):
     frame = pd.DataFrame([values], columns=[f"p{i}" for i in range(6)])
     items = Items(frame, "pool", None, "pixels", list(frame), (2, 3))
     assert items._pixels.ravel().tolist() == shades
+
+
+@pytest.mark.parametrize(
+    ("error", "is_shown"), [(BrokenPipeError(), False), (TimeoutError(), False), (KeyError(), True)]
+)
+def test_a_browser_that_is_closed_prints_no_traceback(served, capsys, error, is_shown):
+    try:
+        raise error
+    except (OSError, KeyError):
+        served.server.handle_error(None, ("127.0.0.1", 1))
+    assert ("Traceback" in capsys.readouterr().err) == is_shown

@@ -10,6 +10,7 @@ from tests.helpers.labelling import line_pool, make_session
 
 from bayespoint import BayesPointClassifier
 from bayespoint.active.labelling import session as module
+from bayespoint.active.labelling.answers import Answers
 from bayespoint.active.labelling.session import RequestError
 
 FRAME, TRUTH = line_pool()
@@ -53,6 +54,8 @@ def test_the_model_chooses_and_learns(session):
     go(session, 12)
     state = session.state("one")
     assert state["labels"] == 12 and state["open"] == 28
+    given = list(session.answers.labels().values())
+    assert state["counts"] == [(name, given.count(name)) for name in ("no", "yes")]
     assert state["error"]["n"] == 12
     assert state["error"]["low"] <= state["error"]["value"] <= state["error"]["high"]
     assert [point[0] for point in state["history"]] == list(range(5, 13))
@@ -63,6 +66,16 @@ def test_the_model_chooses_and_learns(session):
     left = np.abs(FRAME["x"].to_numpy()[session.labels().open])
     asked = np.abs(FRAME["x"].to_numpy()[list(session.answers.answered())])
     assert np.median(asked) < np.median(left)
+
+
+def test_the_curve_does_not_run_backwards_after_undo(session):
+    go(session, 8)
+    for _ in range(2):
+        session.undo("one")
+    session.learner.step(session.labels(), idle=True)
+    assert [point[0] for point in session.state("one")["history"]] == [5, 6]
+    events = [{"error": [n, 0.1, 0.0, 0.2]} for n in (5, 6, 7, 6, 7)]
+    assert [point[0] for point in Answers({}, 40, ["no", "yes"], events).history] == [5, 6, 7]
 
 
 def test_opinions_are_probabilities_of_all_classes(tmp_path):

@@ -14,6 +14,7 @@ from bayespoint.classifier.kernel_choice.halves import split
 from bayespoint.engines import ExpectationPropagation, GibbsSampler
 from bayespoint.kernels import RadialKernel
 from bayespoint.posteriors import MixturePosterior
+from bayespoint.tools.monitor import Monitor, watch
 
 
 def moons(n=120, seed=0):
@@ -225,6 +226,23 @@ def test_mixtures_that_are_not_allowed():
     noisy = {"engine": ExpectationPropagation(noise=2.0)}
     with pytest.raises(ValueError, match=r"same likelihood. Got ProbitLikelihood\(.*noise=1.0"):
         BayesPointClassifier(mixture=[(1, {"kernel": "rbf"}), (1, noisy)]).fit(X, y)
+    with pytest.raises(ValueError, match="use one kind of engine"):
+        BayesPointClassifier(mixture=[(1, {}), (1, {"engine": "perceptron"})]).fit(X, y)
+
+
+def test_the_monitor_hears_of_what_is_tried_now():
+    class Listener(Monitor):
+        told = []
+
+        def tell(self, message):
+            self.told.append(message)
+
+    X, y = moons(30)
+    with watch(Listener()):
+        clf = BayesPointClassifier(random_state=0).fit(X, y)
+    names = [line.strip().partition(" ")[2].partition(":")[0] for line in clf.run_.choice]
+    tried = [message.removeprefix("trying ") for message in Listener.told if "trying" in message]
+    assert tried and tried == names[: len(tried)]
 
 
 def test_equal_data_give_equal_probabilities_whatever_the_seed(fitted):

@@ -24,4 +24,5 @@ def recommendation(
     ahead, total = fall_ahead(rest, fall, n_open)
     if is_enough(n_labels, rest, total):
         return f"You can stop: the next {ahead} labels would hardly lower the error."
-    return f"Continue: the next {ahead} labels may lower it by up to {100 * total:.1f} points."
+    points = f"{100 * total:.1f} percentage points"
+    return f"Continue: the next {ahead} labels may lower the error by up to {points}."

@@ -106,6 +106,10 @@ class Answers:
         self.standing.remove(answer)
         self._by_row[answer.row].remove(answer)
 
+    def measured(self, point: list[float]) -> None:
+        """Take up an error; those of as many labels, or of more that were undone, are gone."""
+        self.history[:] = [one for one in self.history if one[0] < point[0]] + [point]
+
     def of(self, row: int) -> Answer | None:
         """The last answer for a row."""
         found = self._by_row.get(row)
@@ -172,4 +176,4 @@ class Answers:
                 and [type(one) in (int, float) and isfinite(one) for one in point] == 4 * [True]
             ):
                 raise JournalError(f"{where} is not an error with its interval")
-            self.history.append(point)
+            self.measured(point)

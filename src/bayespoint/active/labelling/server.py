@@ -6,6 +6,7 @@ import json
 import os
 import re
 import secrets
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from hmac import compare_digest
@@ -84,6 +85,11 @@ class LabelServer(ThreadingHTTPServer):
     def hosts(self) -> set[str]:
         """Names of this server."""
         return {f"{ADDRESS}:{self.port}", f"localhost:{self.port}"}
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing if the browser has gone away; other errors of a request are shown."""
+        if not isinstance(sys.exception(), (ConnectionError, TimeoutError)):
+            super().handle_error(request, client_address)
 
 
 class Refused(Exception):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
@@ -77,7 +78,6 @@ class Session:
         self.items, self.classes = items, [str(label) for label in classes]
         self._journal = journal
         self.answers = Answers(given, len(points), self.classes, journal.events)
-        self._history = self.answers.history
         self._order = np.random.default_rng(seed).permutation(items.usable)
         self._tabs: dict[str, Tab] = {}
         self._advice = Advice()
@@ -142,12 +142,14 @@ class Session:
             here = self._tab(tab)
             found, open_rows = self._advice, int(self._is_open().sum())
             labels = self.answers.labels()
+            counts = Counter(labels.values())
             return {
                 "labels": len(labels),
+                "counts": [(name, counts[name]) for name in self.classes if counts[name]],
                 "skipped": len(self.answers.skipped()),
                 "open": open_rows,
                 "error": found.error and {**found.error._asdict(), "n": found.n_labels},
-                "history": self._history,
+                "history": self.answers.history,
                 "rest": found.rest,
                 "fall": found.fall,
                 "advice": recommendation(
@@ -193,12 +195,13 @@ class Session:
             for tab in self._tabs.values():
                 if tab.row in found.opinions and not tab.second:
                     tab.shares = found.opinions[tab.row]
-            is_known = bool(self._history) and self._history[-1][0] == found.n_labels
+            history = self.answers.history
+            is_known = bool(history) and history[-1][0] == found.n_labels
             if found.error is None or found.n_labels < FIRST or is_known:
                 return
             point = [found.n_labels, *(round(part, 6) for part in found.error)]
             self._journal.append({"error": point})
-            self._history.append(point)
+            self.answers.measured(point)
 
     def _shown(self, tab: str) -> dict[str, Any]:
         """The row of a tab, a new one if it has none, and the numbers."""

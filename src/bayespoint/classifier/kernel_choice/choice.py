@@ -153,9 +153,9 @@ def choose(parameters: Parameters, problem: Problem, train: Train) -> Choice:
         if tried and not clock.has_time_for(candidate):
             reasons.append(f"not tried, max_time is over: {candidate.name}")
             continue
+        current_monitor().tell(f"trying {candidate.name}")
         learned.append(learn(candidate, problem, parameters, halves, clock))
         tried.append(try_out(learned[-1], problem, parameters, few, train, clock))
-        current_monitor().tell(tried[-1].words)
     everyone = np.stack([one.left_out for one in tried])
     blend = blended(everyone, problem, temperature)
     if is_large:  # once more, those that count

@@ -18,13 +18,13 @@ if not options.ONLY_HELP:
 SHOWN = 12  # iterations that are shown of a long run: the first and the last
 
 
-def diagnose(model: options.ModelFile, as_json: options.AsJson = False) -> None:
+def diagnose(model: options.Model, as_json: options.AsJson = False) -> None:
     """Show how the training of a model converged, and what to do if it did not.
 
     Shows the sweeps of ep, laplace and knapsack, the chains of gibbs and billiard, or the
     perceptrons. If the model rejects rows, shows the guaranteed error on the others.
 
-    Example: bayespoint diagnose --model loans.bpm
+    Example: bayespoint diagnose loans.bpm
     """
     notes = Notes(silent=as_json)
     read = read_model(model, notes, needs_table=False)

@@ -22,7 +22,7 @@ if not options.ONLY_HELP:
     from bayespoint.cli.tables.reading import name_of
     from bayespoint.cli.tables.writing import check_place
     from bayespoint.reports import METRICS, Evaluation, measure, write_evaluation
-    from bayespoint.reports.decisions import cost_words, has_own_costs
+    from bayespoint.reports.decisions import cost_form, cost_words, has_own_costs
     from bayespoint.tools.extras import require
 
 RATES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
@@ -38,6 +38,7 @@ def evaluate(
     ] = None,
     report: Annotated[Path | None, option("FILE", "Report to write, an .html page.")] = None,
     cost: Annotated[options.Names, several("TRUE:ANSWER=C", COST)] = None,
+    force: options.Force = False,
     encoding: options.Encoding = "utf-8",
     as_json: options.AsJson = False,
 ) -> None:
@@ -53,7 +54,7 @@ def evaluate(
     Example: bayespoint evaluate test.csv --target repaid --model loans.bpm --report test.html
     """
     if report is not None:
-        check_place(report, "--report", data, model)
+        check_place(report, "--report", data, model, force=force)
         require("matplotlib", "plot", "--report")
     notes = Notes(silent=as_json)
     read = read_model(model, notes)
@@ -67,10 +68,11 @@ def evaluate(
         if report is not None:
             progress.tell("drawing")
             details = {"model file": printable(model.name), "table": printable(name_of(data))}
+            title = printable(f"Evaluation of {model.name} on {name_of(data)}")
             shown = frame.drop(columns=column)
             shown.index = (shown.index + 1).rename("those of the file; 1 is below the header")
             write_evaluation(
-                found, report, title=printable(model.stem), rows=shown, details=details,
+                found, report, title=title, rows=shown, details=details,
                 shifts=shifts, preparation=read.preparation(),
             )  # fmt: skip
     document = {
@@ -149,8 +151,13 @@ def cost_table(found: Evaluation) -> list[RenderableType]:
     """What answers cost, if costs were given."""
     if not has_own_costs(found):
         return []
+    form = cost_form(found)
     rows = [
-        (way.words, f"{way.cost:.4g}", " to ".join(f"{end:.4g}" for end in way.interval or []))
+        (
+            way.words,
+            format(way.cost, form),
+            " to ".join(format(end, form) for end in way.interval or []),
+        )
         for way in found.expected_costs
     ]
     heads = ["answers", "mean cost", "95 % interval"]

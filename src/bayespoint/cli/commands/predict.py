@@ -16,11 +16,12 @@ if not options.ONLY_HELP:
 
     from bayespoint.cli import guarantees
     from bayespoint.cli.models import Model, model_errors, read_labelled, read_model, read_rows
-    from bayespoint.cli.output.errors import bad_data, bad_usage
+    from bayespoint.cli.output.errors import ExitCode, bad_data, bad_usage, fail
     from bayespoint.cli.output.messages import Notes, class_words, count
     from bayespoint.cli.output.printing import facts
     from bayespoint.cli.tables.labels import check_column
     from bayespoint.cli.tables.writing import STDOUT, check_output, write_table, written_to
+    from bayespoint.exceptions import RiskNotReachedError
     from bayespoint.reject import LabelSets, RejectionCurve, SelectiveClassifier, label_sets
     from bayespoint.reject import confidence as confidence_of
 
@@ -62,6 +63,7 @@ def predict(
     keep: Keep = None,
     device: options.Device = None,
     for_spreadsheet: options.ForSpreadsheet = False,
+    force: options.Force = False,
     encoding: options.Encoding = "utf-8",
     as_json: options.AsJson = False,
 ) -> None:
@@ -89,7 +91,8 @@ def predict(
         bad_usage(f"--coverage must be a number between 0 and 1, not {coverage:g}")
     if per_class and coverage is None:
         bad_usage("--per-class needs --coverage")
-    check_output(out, data, model, *([calibrate] if calibrate else []), as_json=as_json)
+    inputs = [data, model, *([calibrate] if calibrate else [])]
+    check_output(out, *inputs, as_json=as_json, force=force)
     notes = Notes(silent=as_json)
     read = read_model(model, notes)
     read.predict_on(device, notes)
@@ -164,7 +167,10 @@ def calibrated(
         max_error, confidence = before.risk, before.confidence_level
     notes.add(f"{table.name} sets the threshold; the model must not have been trained on its rows")
     _, rows = read_labelled(table, model, model.target or "", encoding, notes)
-    return guarantees.fit(model.pipeline, rows.X, rows.y, max_error, confidence, cv="prefit")
+    try:
+        return guarantees.fit(model.pipeline, rows.X, rows.y, max_error, confidence, cv="prefit")
+    except RiskNotReachedError as error:
+        fail(str(error), ExitCode.NO_GUARANTEE)
 
 
 def sets_of(model: Model, X: Any, table: Path | None, read: Any, **given: Any) -> LabelSets:

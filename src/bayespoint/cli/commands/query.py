@@ -36,6 +36,7 @@ def query(
     out: options.OptionalOut = None,
     seed: options.Seed = 0,
     for_spreadsheet: options.ForSpreadsheet = False,
+    force: options.Force = False,
     encoding: options.Encoding = "utf-8",
     as_json: options.AsJson = False,
 ) -> None:
@@ -48,7 +49,7 @@ def query(
     Example: bayespoint query unlabelled.csv --model loans.bpm --n 20 --out ask.csv
     """
     check_name("strategy", strategy, STRATEGIES)
-    check_output(out, data, model, as_json=as_json)
+    check_output(out, data, model, as_json=as_json, force=force)
     notes = Notes(silent=as_json)
     read = read_model(model, notes)
     frame = read_rows(data, read, encoding, notes)

@@ -21,11 +21,12 @@ INTERCEPT = "intercept"
 
 
 def sample_weights(
-    model: options.ModelFile,
+    model: options.Model,
     out: options.ArrayOut,
     n: Annotated[int, option("N", "Number of draws.", min=1)] = 100,
     seed: options.Seed = 0,
     for_spreadsheet: options.ForSpreadsheet = False,
+    force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Draw weight vectors from the posterior of a model.
@@ -34,9 +35,9 @@ def sample_weights(
     and class). With a linear kernel the weights have the names of the features; otherwise they
     are coordinates in the basis of the engine. A .npy file has the weights alone.
 
-    Example: bayespoint sample-weights --model loans.bpm --n 1000 --out weights.csv
+    Example: bayespoint sample-weights loans.bpm --n 1000 --out weights.csv
     """
-    check_output(out, model, as_json=as_json, arrays=True)
+    check_output(out, model, as_json=as_json, force=force, arrays=True)
     notes = Notes(silent=as_json)
     read = read_model(model, notes, needs_table=False)
     with notes.progress("drawing"), model_errors(model):

@@ -29,6 +29,7 @@ def suspects(
     category: options.Category = None,
     seed: options.Seed = 0,
     for_spreadsheet: options.ForSpreadsheet = False,
+    force: options.Force = False,
     encoding: options.Encoding = "utf-8",
     as_json: options.AsJson = False,
 ) -> None:
@@ -40,7 +41,7 @@ def suspects(
 
     Example: bayespoint suspects loans.csv --target repaid --out suspects.csv
     """
-    check_output(out, data, as_json=as_json)
+    check_output(out, data, as_json=as_json, force=force)
     notes = Notes(silent=as_json)
     machine = make_classifier("ep", kernel, [], seed, None, None)
     rows = read_training_data(data, Roles.of(target, drop, number, category), encoding, notes)

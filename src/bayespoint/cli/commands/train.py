@@ -22,7 +22,7 @@ if not options.ONLY_HELP:
     from bayespoint import BayesPointClassifier
     from bayespoint.cli import guarantees
     from bayespoint.cli.models import write_model
-    from bayespoint.cli.output.errors import bad_data, bad_usage
+    from bayespoint.cli.output.errors import ExitCode, bad_data, bad_usage, fail
     from bayespoint.cli.output.messages import Notes, count, joined, share
     from bayespoint.cli.output.printing import facts
     from bayespoint.cli.pipelines import make_classifier, make_model, selected, with_table
@@ -36,7 +36,13 @@ if not options.ONLY_HELP:
         read_training_data,
     )
     from bayespoint.cli.tables.writing import check_place
-    from bayespoint.exceptions import BlockError, BlocksChangedError, CheckpointError, ClusterError
+    from bayespoint.exceptions import (
+        BlockError,
+        BlocksChangedError,
+        CheckpointError,
+        ClusterError,
+        RiskNotReachedError,
+    )
     from bayespoint.reject.calibration import hold_out as hold_out_rows
     from bayespoint.rows import Blocks, checkpoints
     from bayespoint.tools.extras import require
@@ -55,7 +61,6 @@ SCHEDULER = (
     "table in blocks."
 )
 
-Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing model.")]
 OutOfCore = Annotated[bool, typer.Option("--out-of-core", help=IN_BLOCKS)]
 Resume = Annotated[bool, typer.Option("--resume", help=RESUME)]
 Scheduler = Annotated[str | None, option("ADDRESS", SCHEDULER)]
@@ -78,7 +83,7 @@ def train(
     max_error: options.MaxError = None,
     confidence: options.Confidence = None,
     hold_out: options.HoldOut = None,
-    force: Force = False,
+    force: options.Force = False,
     out_of_core: OutOfCore = False,
     resume: Resume = False,
     scheduler: Scheduler = None,
@@ -91,7 +96,8 @@ def train(
     else is done with a column. An existing model is overwritten only with --force.
 
     With --max-error some rows are held out: they set a threshold below which predict rejects
-    rows. With the probability --confidence, the error on the accepted rows is at most R.
+    rows. With the probability --confidence, the error on the accepted rows is at most R. If no
+    threshold can guarantee that, the model is saved without one, and the exit code is 5.
 
     A table too large for memory is read in blocks, once in every round; --out-of-core does so
     with any table. Rounds are saved in FILE.checkpoint, and --resume continues from there after a
@@ -104,9 +110,7 @@ def train(
     """
     notes = Notes(silent=as_json)
     guarantees.check(max_error, confidence=confidence, hold_out=hold_out)
-    check_place(model, "--model", data)
-    if model.exists() and not force:
-        bad_usage(f"{model} exists already; --force overwrites it")
+    check_place(model, "--model", data, force=force)
     machine = make_classifier(engine, kernel, param or [], seed, jobs, device, ordinal)
     roles = Roles.of(target, drop, number, category)
     in_blocks = out_of_core or resume or scheduler is not None
@@ -130,7 +134,11 @@ def train(
     write_model(trained.estimator, model, trained.table.kinds, found, trained.columns)
     time_line = ("time", f"{trained.seconds:.1f} s")
     lines = [*training_lines(found), *guarantees.lines(guarantee), time_line]
-    notes.end({"model": str(model), **found}, facts(lines), f"Model written to {model}.")
+    without = " without a guarantee" if trained.failure else ""
+    written = f"Model written to {model}{without}."
+    notes.end({"model": str(model), **found}, facts(lines), written)
+    if trained.failure:
+        fail(trained.failure, ExitCode.NO_GUARANTEE)
 
 
 class Trained(NamedTuple):
@@ -141,6 +149,7 @@ class Trained(NamedTuple):
     columns: dict[str, dict[str, Any]]
     correct: Counter
     seconds: float
+    failure: str = ""  # why the error cannot be guaranteed
 
 
 def pipeline_of(estimator: Any) -> Pipeline:
@@ -159,7 +168,7 @@ def train_in_memory(
     """Train on a table, or on a part of it if the error is to be guaranteed."""
     started = time.perf_counter()
     model: Any = make_model(rows.kinds, machine)
-    trained_on = rows
+    trained_on, failure = rows, ""
     if max_error is not None:
         kept, held = hold_out_rows(rows.y, *part.values())
         notes.add(f"{len(held)} of {len(rows.y)} rows are held out, to set the threshold")
@@ -168,10 +177,13 @@ def train_in_memory(
         if max_error is None:
             model.fit(rows.X, rows.y)
         else:
-            model = guarantees.fit(model, rows.X, rows.y, max_error, confidence, **part)
+            try:
+                model = guarantees.fit(model, rows.X, rows.y, max_error, confidence, **part)
+            except RiskNotReachedError as error:
+                model, failure = error.estimator, str(error)
     seconds = time.perf_counter() - started
     correct = count_correct(pipeline_of(model), trained_on.X, trained_on.y)
-    return Trained(model, trained_on, trained_on.columns(), correct, seconds)
+    return Trained(model, trained_on, trained_on.columns(), correct, seconds, failure)
 
 
 def train_in_blocks(

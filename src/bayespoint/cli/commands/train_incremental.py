@@ -58,7 +58,7 @@ def train_incremental(
     Example: bayespoint train-incremental monday.csv --target repaid --model loans.bpm
     """
     notes = Notes(silent=as_json)
-    check_place(model, "--model", data)
+    check_place(model, "--model", data, force=True)
     started = time.perf_counter()
     first_only = {
         "--engine": engine, "--param": param, "--drop": drop, "--number": number,

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
-from typing import NoReturn
+from typing import NoReturn, TextIO
 from unicodedata import category
 
 import typer
@@ -49,19 +49,29 @@ def flush() -> None:
         if sys.stdout is not None:
             sys.stdout.flush()
     except OSError as error:
-        discard_output()
+        discard(sys.stdout)
         say_error(f"cannot write to standard output: {error.strerror}")
         raise SystemExit(ExitCode.FAILED) from None
 
 
-def discard_output() -> None:
+def discard(stream: TextIO) -> None:
     """Send standard output nowhere: what is left in its buffer cannot be written."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def say_error(message: str) -> None:
     """Write one line to standard error."""
-    typer.echo(f"error: {printable(' '.join(message.split()))}", err=True)
+    with unless_full():
+        typer.echo(f"error: {printable(' '.join(message.split()))}", err=True)
+
+
+@contextmanager
+def unless_full() -> Iterator[None]:
+    """Continue if standard error cannot be written to: the exit code still says what happened."""
+    try:
+        yield
+    except OSError:
+        discard(sys.stderr)
 
 
 def printable(text: str) -> str:
@@ -125,7 +135,7 @@ def errors_in_words() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:  # what read standard output, such as head, has ended
-        discard_output()
+        discard(sys.stdout)
         raise typer.Exit(ExitCode.FAILED) from None
     except (Exception, KeyboardInterrupt) as error:
         if is_interrupt(error):
@@ -137,6 +147,8 @@ def errors_in_words() -> Iterator[None]:
         if isinstance(error, ValueError):
             is_usage = PARAMETER_ERROR.match(str(error))
             fail(str(error), ExitCode.USAGE if is_usage else ExitCode.FAILED)
+        if isinstance(error, OSError) and error.filename is not None:
+            fail(f"{error.filename}: {error.strerror}", ExitCode.FAILED)
         if isinstance(error, (MemoryError, OSError)):
             fail(one_line(error), ExitCode.FAILED)
         raise

@@ -7,13 +7,13 @@ import math
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import typer
 from rich.console import Console, RenderableType
 
-from bayespoint.cli.output.errors import ExitCode, fail, printable
+from bayespoint.cli.output.errors import ExitCode, fail, printable, unless_full
 from bayespoint.cli.output.printing import new_console, show
 from bayespoint.cli.output.progress import ProgressMonitor
 from bayespoint.tools.monitor import watch
@@ -61,11 +61,13 @@ class Notes(list[str]):
         if self._silent:
             print_json({**document, "notes": list(self), "warnings": self.warnings})
         else:
-            show(*parts, to_stderr=to_stderr)
+            with unless_full() if to_stderr else nullcontext():
+                show(*parts, to_stderr=to_stderr)
 
     def _say(self, words: str, style: str) -> None:
         if not self._silent:
-            new_console(to_stderr=True).print(printable(words), style=style)
+            with unless_full():
+                new_console(to_stderr=True).print(printable(words), style=style)
 
 
 @contextmanager

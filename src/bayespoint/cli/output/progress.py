@@ -17,7 +17,7 @@ from rich.progress import (
 from rich.table import Column
 from rich.text import Text
 
-from bayespoint.cli.output.errors import printable
+from bayespoint.cli.output.errors import printable, unless_full
 from bayespoint.tools.monitor import Monitor
 
 
@@ -69,7 +69,8 @@ class ProgressMonitor(Monitor):
         self._progress.remove_task(self._task)
         self._task = self._progress.add_task(description, total=None)
         if not self._console.is_terminal:
-            self._console.print(description, soft_wrap=True)
+            with unless_full():
+                self._console.print(description, soft_wrap=True)
 
     def begin(self, total: int, unit: str) -> None:
         """Fill the bar from its beginning."""

@@ -57,8 +57,8 @@ def as_numbers(series: pd.Series, decimal_comma: bool | None = None) -> Numbers:
         if (plain != bare).any():
             remarks.append(COMMAS_REMARK if decimal_comma else THOUSANDS_REMARK)
         bare = plain
-    bare = bare.replace({"True": "1", "False": "0"})
-    numbers = pd.to_numeric(bare, errors="coerce").astype(np.float64)
+    truth = bare.str.lower().map({"true": "1", "false": "0"})  # as pandas reads it in CSV
+    numbers = pd.to_numeric(truth.fillna(bare), errors="coerce").astype(np.float64)
     if (is_percent & numbers.notna()).any():
         numbers = numbers.where(~is_percent, numbers / 100)
         remarks.append(PERCENT_REMARK)

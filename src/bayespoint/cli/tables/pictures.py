@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayespoint.active.labelling.pictures import PictureError, picture_path
-from bayespoint.cli.output.messages import Notes, count
+from bayespoint.cli.output.messages import Notes, count, listed
 from bayespoint.tools.extras import require
 
 SIDE = 16  # pixels of the small copy, in each direction
@@ -25,14 +25,15 @@ def pixel_columns(series: pd.Series, folder: Path, notes: Notes) -> pd.DataFrame
     """Grey values from 0 to 1 of small copies; all 0 where there is no picture."""
     require("PIL", "label", f"column {series.name!r}")
     values = np.zeros((len(series), SIDE**2))
-    n_missing = 0
+    missing = []
     for place, name in enumerate(series):
         try:
             values[place] = small_copy(picture_path(folder, str(name)))
         except PictureError:
-            n_missing += 1
-    if n_missing:
-        notes.add(f"column {series.name!r}: {count(n_missing, 'picture')} cannot be read")
+            missing.append(name)
+    if missing:
+        pictures = count(len(missing), "picture")
+        notes.add(f"column {series.name!r}: {pictures} cannot be read: {listed(missing)}")
     return pd.DataFrame(values, columns=pixel_names(str(series.name)), index=series.index)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
+from os.path import exists, isdir, isfile  # without errors, unlike methods of Path
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,16 @@ import pandas as pd
 
 from bayespoint.cli.output.errors import ESCAPED, bad_usage
 from bayespoint.tools.extras import require
-from bayespoint.tools.files import replacing
+from bayespoint.tools.files import check_writable, replacing
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters of cells that a spreadsheet runs
 PARQUET = {".parquet", ".pq"}
 STDOUT = Path("-")
 
 
-def check_output(path: Path | None, *inputs: Path, as_json: bool, arrays: bool = False) -> None:
+def check_output(
+    path: Path | None, *inputs: Path, as_json: bool, force: bool, arrays: bool = False
+) -> None:
     """End the command now, not after a long run, if a file cannot be written later."""
     if as_json and path == STDOUT:
         bad_usage("--json and --out - would both write to standard output")
@@ -32,20 +34,24 @@ def check_output(path: Path | None, *inputs: Path, as_json: bool, arrays: bool =
     elif not is_csv(path) and not (arrays and path.suffix.lower() == ".npy"):
         kinds = ".csv, .csv.gz, .parquet or .npy" if arrays else ".csv, .csv.gz or .parquet"
         bad_usage(f"the name of --out {path} must end in {kinds}, or be -")
-    check_place(path, "--out", *inputs)
+    check_place(path, "--out", *inputs, force=force)
 
 
-def check_place(path: Path, option: str, *inputs: Path) -> None:
-    """End the command if a file cannot be written here."""
+def check_place(path: Path, option: str, *inputs: Path, force: bool) -> None:
+    """End the command if a file cannot be written here, or exists and is not to be replaced."""
     for other in inputs:
-        if path.exists() and other.exists() and path.samefile(other):
+        if exists(path) and exists(other) and path.samefile(other):
             bad_usage(f"{option} {path} would overwrite an input file")
-    if path.is_dir():
+    if isdir(path):
         bad_usage(f"cannot write {option} {path}: it is a folder")
-    if not path.parent.is_dir():
+    if not isdir(path.parent):
         bad_usage(f"cannot write {option} {path}: there is no folder {path.parent}")
-    if not os.access(path.parent, os.W_OK):
-        bad_usage(f"cannot write {option} {path}: no permission")
+    if isfile(path) and not force:
+        bad_usage(f"{path} exists already; --force overwrites it")
+    try:
+        check_writable(path)
+    except OSError as error:
+        bad_usage(f"cannot write {option} {path}: {error.strerror}")
 
 
 def written_to(path: Path) -> str:

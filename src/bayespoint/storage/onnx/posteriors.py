@@ -7,18 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bayespoint import posteriors
 from bayespoint.codings import Coding
 from bayespoint.likelihoods.probit import HARD
-from bayespoint.posteriors import (
-    ChainPosterior,
-    GaussianPosterior,
-    JointPosterior,
-    MarginalPosterior,
-    MixturePosterior,
-    Posterior,
-    SampledPosterior,
-    StreamPosterior,
-)
 from bayespoint.posteriors.log_odds import FARTHEST, FIRST
 from bayespoint.posteriors.marginal import CERTAIN
 from bayespoint.storage.onnx.graph import Value, join
@@ -51,7 +42,7 @@ def log_odds(coding: Coding, answers: Answers) -> Value:
 
 
 @singledispatch
-def answers(posterior: Posterior, space: Any, X: Value, rule: str) -> Answers:
+def answers(posterior: posteriors.Posterior, space: Any, X: Value, rule: str) -> Answers:
     """Logarithms of p(yes) and p(no) of each task."""
     raise ValueError(
         f"to_onnx cannot write a {type(posterior).__name__}. Use one of the engines of bayespoint."
@@ -59,7 +50,7 @@ def answers(posterior: Posterior, space: Any, X: Value, rule: str) -> Answers:
 
 
 @answers.register
-def _(posterior: JointPosterior, space: Any, X: Value, rule: str) -> Answers:
+def _(posterior: posteriors.JointPosterior, space: Any, X: Value, rule: str) -> Answers:
     raise ValueError(
         "to_onnx cannot write several classes with one posterior: their probabilities are "
         "integrals over orthants, for which ONNX has no operator. Fit the classifier with "
@@ -68,7 +59,7 @@ def _(posterior: JointPosterior, space: Any, X: Value, rule: str) -> Answers:
 
 
 @answers.register
-def _(posterior: GaussianPosterior, space: Any, X: Value, rule: str) -> Answers:
+def _(posterior: posteriors.GaussianPosterior, space: Any, X: Value, rule: str) -> Answers:
     Z = space.onnx_coordinates(X)
     mean = Z @ posterior.mean
     if posterior.is_diagonal:
@@ -83,9 +74,9 @@ def _(posterior: GaussianPosterior, space: Any, X: Value, rule: str) -> Answers:
 
 
 @answers.register
-def _(posterior: StreamPosterior, space: Any, X: Value, rule: str) -> Answers:
+def _(posterior: posteriors.StreamPosterior, space: Any, X: Value, rule: str) -> Answers:
     if posterior.is_gaussian:
-        return answers.dispatch(GaussianPosterior)(posterior, space, X, rule)
+        return answers.dispatch(posteriors.GaussianPosterior)(posterior, space, X, rule)
     raise ValueError(
         "to_onnx cannot write decay='auto', whose mixed scores need the inverse of Phi, for which "
         "ONNX has no operator. Fit the classifier with one decay."
@@ -93,7 +84,7 @@ def _(posterior: StreamPosterior, space: Any, X: Value, rule: str) -> Answers:
 
 
 @answers.register
-def _(posterior: SampledPosterior, space: Any, X: Value, rule: str) -> Answers:
+def _(posterior: posteriors.SampledPosterior, space: Any, X: Value, rule: str) -> Answers:
     Z = space.onnx_coordinates(X)
     if rule == "bayes_point":
         odds = posterior.log_odds
@@ -112,7 +103,7 @@ def _(posterior: SampledPosterior, space: Any, X: Value, rule: str) -> Answers:
 
 
 @answers.register
-def _(posterior: ChainPosterior, space: Any, X: Value, rule: str) -> Answers:
+def _(posterior: posteriors.ChainPosterior, space: Any, X: Value, rule: str) -> Answers:
     Z, n = space.onnx_coordinates(X), posterior.n_samples
     outputs, centre = sample_outputs(posterior, Z), Z @ posterior.mean
     apart = outputs - outputs.sum(1) / n
@@ -126,7 +117,7 @@ def _(posterior: ChainPosterior, space: Any, X: Value, rule: str) -> Answers:
 
 
 @answers.register
-def _(posterior: MarginalPosterior, space: Any, X: Value, rule: str) -> Answers:
+def _(posterior: posteriors.MarginalPosterior, space: Any, X: Value, rule: str) -> Answers:
     Z = space.onnx_coordinates(X)
     mean = Z @ posterior.mean
     if rule == "bayes_point":
@@ -136,7 +127,7 @@ def _(posterior: MarginalPosterior, space: Any, X: Value, rule: str) -> Answers:
 
 
 @answers.register
-def _(posterior: MixturePosterior, space: Any, X: Value, rule: str) -> Answers:
+def _(posterior: posteriors.MixturePosterior, space: Any, X: Value, rule: str) -> Answers:
     members = zip(posterior.members, posterior.codings, space.spaces, strict=True)
     shares = [
         probabilities(coding, answers(member, own, X, rule)) for member, coding, own in members

@@ -31,7 +31,7 @@ async function ask(place, body) {
 function trouble(error) {
   const lost = error instanceof TypeError; // of fetch: nobody answers
   $("trouble").textContent = lost
-    ? "The server does not respond. Start bayespoint label again: all answers so far are saved."
+    ? "The server does not respond. Start bayespoint label again, and open the address that it prints: all answers so far are saved."
     : `Error: ${error.message}`;
   $("trouble").hidden = false;
 }
@@ -106,17 +106,18 @@ function showState(state) {
     showOpinion();
   }
   $("labels").textContent = state.labels;
-  $("left").textContent = `${state.open} rows left` + (state.skipped ? `, ${state.skipped} cannot be said` : "");
+  $("left").textContent = `${state.open} rows left` + (state.skipped ? `, ${state.skipped} skipped` : "");
+  $("counts").textContent = state.counts.map(([name, n]) => `${name} ${n}`).join(", ");
   const error = state.error;
   $("error").textContent = error ? percent(error.value) : "–";
   $("interval").textContent = error ? `${percent(error.low)} to ${percent(error.high)}, of ${error.n} labels` : "";
   $("chart").replaceChildren(...(state.history.length > 1 ? [chart(state.history)] : []));
   const fall = state.fall;
-  $("fall").textContent = fall === null ? "–" : fall < 5e-5 ? "no change" : `−${(100 * fall).toFixed(2)} points`;
-  $("rest").textContent = state.rest === null ? "" : `of an error of ${percent(state.rest)}, expected on the other rows`;
+  $("fall").textContent = fall === null ? "–" : fall < 5e-5 ? "less than 0.01 %" : `${(100 * fall).toFixed(2)} %`;
+  $("rest").textContent = state.rest === null ? "" : `of the rows; the error expected on rows without a label is ${percent(state.rest)}`;
   $("advice").textContent = state.advice;
   $("brief").textContent = [`${state.labels} labels`, error && `error ${percent(error.value)} (${percent(error.low)} to ${percent(error.high)})`,
-    fall !== null && `next ${$("fall").textContent}`].filter(Boolean).join(" · ") + `. ${state.advice}`;
+    fall !== null && `the next label lowers it by ${$("fall").textContent}`].filter(Boolean).join(" · ") + `. ${state.advice}`;
   $("problem").hidden = !state.problem;
   $("problem").textContent = `The model could not learn: ${state.problem}`;
   $("look").hidden = !state.suspects;
