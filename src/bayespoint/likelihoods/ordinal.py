@@ -59,7 +59,8 @@ class OrdinalLikelihood(Likelihood):
         self.thresholds: Any = thresholds
         self.noise = noise
         self.radius = noise  # deviation of noisy outputs before any label is seen
-        self.step: Any = None  # the last one of the thresholds
+        self.step: Any = None  # the last one of the thresholds, and the gradient before it
+        self.slope: Any = None
 
     @abstractmethod
     def spread(self, variance: Any) -> Any:

@@ -85,4 +85,6 @@ def new_points(
             accept_sparse="csr" if accepts_sparse else False,
             ensure_all_finite=True if table is None else "allow-nan",
         )  # fmt: skip
-    return points if table is None or issparse(points) else table.transform(points)
+    if table is None or issparse(points) or not (len(table.flags) or np.isnan(points).any()):
+        return points
+    return table.transform(points)
