@@ -54,9 +54,8 @@ class Ranks:
         X = to_host(X).astype(np.float64, copy=False)
         low, half = X.min(axis=0), X.max(axis=0) / 2 - X.min(axis=0) / 2  # ranges may overflow
         width = np.where(half > 0, half, 0.5) * 2.0
-        columns = [knots_of(column) for column in ((X - low) / width).T]
-        knots = np.concatenate([place + APART * j for j, (place, _) in enumerate(columns)])
-        return cls(low, width, knots, np.concatenate([rank for _, rank in columns]))
+        columns = [knots_of(column, j) for j, column in enumerate(((X - low) / width).T)]
+        return cls(low, width, *(np.concatenate(parts) for parts in zip(*columns, strict=True)))
 
     def transform(self, X: Array) -> Array:
         """The ranks of the features of new points, arrays or tensors."""
@@ -102,9 +101,9 @@ class Ranks:
         need(np.array_equal(owner, np.arange(len(self.low))), "a feature has no knot")
 
 
-def knots_of(column: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Some of the values of a feature, and their ranks."""
-    values = np.unique(column)
+def knots_of(column: NDArray[np.float64], j: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Some of the values of feature j on the common axis, and their ranks."""
+    values = np.unique(column + APART * j)  # values that rounding makes equal there are one
     rank = (np.arange(len(values)) + 0.5) / len(values)
     some = np.unique(np.linspace(0, len(values) - 1, MOST_KNOTS).round().astype(np.intp))
     return values[some], rank[some]
