@@ -226,7 +226,7 @@ def test_a_state_is_a_file_and_what_it_imports(tmp_path):
                 assert compiler.digest(path) != before[path], (path.stem, changed.stem)
         changed.write_text(text)
     assert {path: compiler.digest(path) for path in files} == before
-    assert closure("joint", set()) == {"joint", "ep", "compiler"}
+    assert closure("joint", set()) == {"joint", "ep", "compiler", "calls"}
 
 
 def test_code_with_checked_bounds_is_other_code(tmp_path, monkeypatch):

@@ -194,5 +194,5 @@ def test_bad_classifiers_and_points(score):
         score(LogisticRegression(), POINTS)
     with pytest.raises(ValueError, match="X has 2 features, but BayesPointClassifier is expecting"):
         score(gaussian_machine(), POINTS[:, :2])
-    with pytest.raises(ValueError, match="NaN"):
-        score(sampled_machine(), np.full((1, 3), np.nan))
+    with pytest.raises(ValueError, match="infinity"):
+        score(sampled_machine(), np.full((1, 3), np.inf))

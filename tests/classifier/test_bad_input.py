@@ -43,13 +43,11 @@ def fails(match, X=X, y=Y, error=ValueError, sample_weight=None, **parameters):
         (np.empty((60, 0)), r"0 feature\(s\) \(shape=\(60, 0\)\) while a minimum of 1 is required"),
         (X[:, 0], "Expected 2D array, got 1D array.*Reshape your data"),
         (X[:, :, None], "dim 3, while dim <= 2 is required by BayesPointClassifier"),
-        (np.where(X > 2, np.nan, X), "contains NaN.*imputer"),
         (np.where(X > 2, np.inf, X), "contains infinity"),
         ([["red", "blue"]] * 60, "could not convert string to float: 'red'"),
-        (pd.DataFrame({"a": X[:, 0], "b": ["red"] * 60}), "could not convert string to .*'red'"),
         (X * 1j, "Complex data not supported"),
     ],
-    ids=["no samples", "no features", "1-D", "3-D", "NaN", "inf", "words", "frame", "complex"],
+    ids=["no samples", "no features", "1-D", "3-D", "inf", "words", "complex"],
 )
 def test_points(points, match):
     fails(match, points, Y[: len(points)])
@@ -197,7 +195,7 @@ ENGINES = (
         ("ridge", -1, r"'mean' or a float in the range \[0, inf\)"),
         ("ridge", "foo", r"'mean' or a float in the range \[0, inf\)"),
         ("ridge", np.array([1.0, 2.0]), r"'mean' or a float in the range \[0, inf\)"),
-        ("decision", "mean", r"a str among \{'bayes_point', 'vote'\}"),
+        ("decision", "mean", r"a str among \{'bayes_point', 'vote', 'median'\}"),
         ("standardize", "no", "'auto' or a bool"),
         ("max_time", 0, r"None or a float in the range \(0, inf\)"),
         ("normalize", "no", "a bool"),
@@ -320,11 +318,12 @@ def test_wrong_number_of_features(method):
         getattr(clf, method)(X[:, :1])
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_new_points_that_are_not_finite(bad):
+def test_new_points_that_are_not_finite():
     clf = BayesPointClassifier(kernel="linear", temperature=1.0, random_state=0).fit(X, Y)
-    with refused("Input X contains (NaN|infinity)"):
-        clf.predict([[0.0, bad]])
+    with refused("Input X contains infinity"):
+        clf.predict([[0.0, np.inf]])
+    mean = [[0.0, X[:, 1].mean()]]  # a missing cell
+    np.testing.assert_allclose(clf.predict_proba([[0.0, np.nan]]), clf.predict_proba(mean))
 
 
 # Odd, but possible -----------------------------------------------------------------------------

@@ -311,14 +311,14 @@ def test_sparse_batches(form):
 def failing_batches(X, y):
     """Changes and batches that must fail, and what they say."""
     missing = X.copy()
-    missing[0, 0] = np.nan
+    missing[0, 0] = np.inf
     diagonal = FactorisedPropagation()
     return [
         ({"fit_intercept": True}, X, y, "fit_intercept must not change between batches"),
         ({"engine": diagonal}, X, y, "cannot go on from a posterior with a full covariance"),
         ({"engine": ExpectationPropagation(noise=-1)}, X, y, "'noise' parameter"),
         ({}, X[:, :2], y, "X has 2 features, but"),
-        ({}, missing, y, "Input X contains NaN"),
+        ({}, missing, y, "Input X contains infinity"),
         ({}, X, 7 * y, "labels that are not among the classes"),
         ({}, X, y[:3], "inconsistent numbers of samples"),
         ({}, 1e200 * X, y, "squares.* overflow"),

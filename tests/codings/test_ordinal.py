@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from bayespoint.codings import OrdinalCoding, class_order, make_coding
+from bayespoint.codings import OrdinalCoding, make_coding
+from bayespoint.codings.ordinal import class_order
 from bayespoint.tools.attributes import ContentError
 
 SIZES = np.array(["large", "medium", "small"])

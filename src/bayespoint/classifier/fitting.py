@@ -23,7 +23,8 @@ from bayespoint.classifier.kernel_choice.choice import choose
 from bayespoint.classifier.model import Model
 from bayespoint.classifier.parameters import Parameters
 from bayespoint.classifier.problem import Problem
-from bayespoint.codings import TEMPERATURES, Coding, OrdinalCoding, class_order
+from bayespoint.codings import TEMPERATURES, Coding, OrdinalCoding
+from bayespoint.codings.ordinal import class_order
 from bayespoint.engines import Engine, Request, Run
 from bayespoint.gpu.devices import memory_errors_in_words
 from bayespoint.posteriors import MixturePosterior, Posterior, StreamPosterior

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from bayespoint.codings.base import LARGEST, TEMPERATURES, BinaryCoding, Coding
 from bayespoint.codings.joint import JointCoding
 from bayespoint.codings.one_vs_rest import OneVersusRest
-from bayespoint.codings.ordinal import OrdinalCoding, class_order
+from bayespoint.codings.ordinal import OrdinalCoding
 
 __all__ = [
     "CODINGS", "LARGEST", "MULTI_CLASS", "TEMPERATURES", "BinaryCoding", "Coding", "JointCoding",
-    "OneVersusRest", "OrdinalCoding", "class_order",
+    "OneVersusRest", "OrdinalCoding",
     "make_coding",
 ]  # fmt: skip
 

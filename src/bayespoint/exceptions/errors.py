@@ -276,6 +276,8 @@ class NotEnoughMemoryError(Attributes, MemoryError):
 class RiskNotReachedError(Attributes, ValueError):
     """No rejection threshold guarantees the wanted error on the accepted points.
 
+    If a fit ended with this error, ``estimator`` is the fitted classifier.
+
     Attributes
     ----------
     risk, confidence_level : float
@@ -291,8 +293,6 @@ class RiskNotReachedError(Attributes, ValueError):
         Upper bound of the error in the first test.
     share : float
         Share of the data that is held out as calibration points.
-    estimator : object
-        The fitted classifier, where a fit ended with this error.
 
     Examples
     --------

@@ -355,6 +355,9 @@ class OrdinalLogisticLikelihood(OrdinalLikelihood):
     link = "logistic"
     has_cavities = False
 
+    def __init__(self, thresholds: NDArray[np.float64] | None = None) -> None:
+        super().__init__(thresholds)
+
     def spread(self, variance: Any) -> Any:
         """MacKay's scale of the noisy output."""
         return (variance * SLOPE**2 + 1.0) ** 0.5

@@ -125,6 +125,8 @@ class Metric:
         Whether a terminal shows it in per cent.
     on_top : bool
         Whether a page shows it first, in large digits.
+    has_baseline : bool
+        Whether it is compared with what the class frequencies reach.
     needs_order : bool
         Whether it is one of ordered classes only.
 

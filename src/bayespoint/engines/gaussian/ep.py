@@ -145,9 +145,6 @@ class ExpectationPropagation(Propagation):
         Rate :math:`\epsilon` in [0, 0.5) at which labels are flipped, however clear the case. It
         makes the classifier robust to gross errors; sites of labels that look flipped get a
         negative precision.
-    schedule : {"sequential", "parallel"}, default="sequential"
-        Whether sites change one after another (in blocks, exactly) or all at once. Both converge to
-        the same point; the first in fewer sweeps and nearly always.
     damping : float or None, default=None
         Share, in (0, 1], of each step that is taken. None is 1 if sequential, and less if moves
         have not shrunk in 20 sweeps; if parallel it begins at 0.5, grows while the moves shrink and
@@ -160,11 +157,14 @@ class ExpectationPropagation(Propagation):
         single pass (assumed-density filtering), which does not warn.
     prior_mean : array-like of shape (n_features,) or (n_tasks, n_features), optional
         Mean :math:`m` of the weights before any label is seen; 0 by default.
-    prior_covariance : array-like of shape (n_features, n_features), optional
-        :math:`\Sigma_0`, instead of ``prior_scale``.
     intercept_scale : float, optional
         Standard deviation of the intercept before any label is seen. By default that of all weights
         if it is one number, else 1. Arrays may also cover the intercept, as their last entry.
+    schedule : {"sequential", "parallel"}, default="sequential"
+        Whether sites change one after another (in blocks, exactly) or all at once. Both converge to
+        the same point; the first in fewer sweeps and nearly always.
+    prior_covariance : array-like of shape (n_features, n_features), optional
+        :math:`\Sigma_0`, instead of ``prior_scale``.
 
     See Also
     --------
