@@ -182,7 +182,7 @@ def test_answers_that_come_twice_or_late_are_not_counted_twice(session, monkeypa
 
 def test_a_suspect_label_gets_a_second_look(session, tmp_path):
     truth = TRUTH.copy()
-    wrong = int(np.argsort(FRAME["x"])[-5])  # among positive ones
+    wrong = int(np.argsort(FRAME["x"].to_numpy())[-5])  # among positive ones
     truth[wrong] = "no"
     go(session, 39, truth=truth, learn=False)
     session.learner.step(session.labels(), idle=True)
