@@ -4,7 +4,6 @@ import re
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
