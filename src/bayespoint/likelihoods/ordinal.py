@@ -1,8 +1,7 @@
 r"""Likelihoods of ordered classes: one output, and thresholds between the classes.
 
-Symbols are those of W. Chu and Z. Ghahramani, Gaussian Processes for Ordinal Regression, Journal of
-Machine Learning Research 6, 2005: the class is c where the noisy output lies between the thresholds
-:math:`b_{c-1}` and :math:`b_c`.
+W. Chu and Z. Ghahramani, Gaussian Processes for Ordinal Regression, JMLR 6, 2005: the class is c
+where the noisy output lies between the thresholds :math:`b_{c-1}` and :math:`b_c`.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ CLOSE = 1e-5  # standard deviations between bounds below which the density is ev
 SHRINKS = 0.9  # most of a gap that one step may take away
 FINEST = 100  # times as many nodes, at most, where outputs vary more than the noise
 ROUNDING = 1e-8  # shorter steps come from rounding errors
-Covary = Callable[[NDArray], NDArray]
 FAR = 1e300  # stands for infinity in ONNX models
+Covary = Callable[[NDArray], NDArray]
 
 
 class OrdinalLikelihood(Likelihood):
@@ -38,9 +37,8 @@ class OrdinalLikelihood(Likelihood):
         \qquad b_{-1} = -\infty,\ b_{C-1} = \infty
 
     with a symmetric distribution function F and the scale s of the noise. The thresholds start at
-    the quantiles of the class frequencies, and climb the evidence of the labels, together with the
-    logarithm of the probability of one more label, spread evenly over the classes: a class without
-    labels would otherwise have no room. The evidence is concave in the thresholds.
+    the quantiles of the class frequencies, and climb the evidence of the labels and of one more label,
+    spread evenly over the classes: a class without labels would have no room. It is concave in them.
 
     Parameters
     ----------
@@ -53,14 +51,14 @@ class OrdinalLikelihood(Likelihood):
     codings = ("ordinal",)
     learns = True
     not_stored = ("step", "slope")
+    step: Any = None  # the last one of the thresholds; and the gradient before it
+    slope: Any = None
     has_cavities = True  # evidence is climbed at cavities, not at a mode
 
     def __init__(self, thresholds: NDArray[np.float64] | None = None, noise: float = 1.0) -> None:
         self.thresholds: Any = thresholds
         self.noise = noise
         self.radius = noise  # deviation of noisy outputs before any label is seen
-        self.step: Any = None  # the last one of the thresholds, and the gradient before it
-        self.slope: Any = None
 
     @abstractmethod
     def spread(self, variance: Any) -> Any:
@@ -344,11 +342,10 @@ class OrdinalLogisticLikelihood(OrdinalLikelihood):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from numpy import array, exp, zeros
     >>> from bayespoint.likelihoods import OrdinalLogisticLikelihood
-    >>> likelihood = OrdinalLogisticLikelihood(np.array([-1.0, 1.0]))
-    >>> score = likelihood.predictive(np.array([[0.0]]), np.array([[0.0]]))
-    >>> np.exp(likelihood.log_predictive(score)[0]).round(3)
+    >>> law, zero = OrdinalLogisticLikelihood(array([-1.0, 1.0])), zeros((1, 1))
+    >>> exp(law.log_predictive(law.predictive(zero, zero))[0]).round(3)
     array([[0.269, 0.462, 0.269]])
     """
 
