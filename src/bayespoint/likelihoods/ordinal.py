@@ -37,8 +37,8 @@ class OrdinalLikelihood(Likelihood):
         \qquad b_{-1} = -\infty,\ b_{C-1} = \infty
 
     with a symmetric distribution function F and the scale s of the noise. The thresholds start at
-    the quantiles of the class frequencies, and climb the evidence of the labels and of one more label,
-    spread evenly over the classes: a class without labels would have no room. It is concave in them.
+    the quantiles of the class frequencies, and climb the evidence of the labels and of one more,
+    spread over all classes: without it a class without labels has no room. It is concave in them.
 
     Parameters
     ----------
