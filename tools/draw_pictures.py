@@ -31,6 +31,7 @@ def draw(program: str) -> bytes:
     mpl.use("Agg")
     with house_style():
         figure = runpy.run_path(str(ROOT / program))["fig"]
+        figure.set_layout_engine("constrained")
         file = io.BytesIO()
         figure.savefig(file, dpi=150)
     return file.getvalue()
