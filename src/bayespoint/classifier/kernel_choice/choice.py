@@ -199,8 +199,12 @@ class Blend(NamedTuple):
 
     def mixed(self, everyone: NDArray[np.float64]) -> NDArray[np.float64]:
         """Probabilities of the mixture, from those of all candidates."""
-        log_odds = np.log(np.maximum(np.einsum("k,knc->nc", self.share, everyone), TINY))
-        return softmax(log_odds / self.temperature, axis=1)
+        return softmax(log_mean(self.share, everyone) / self.temperature, axis=1)
+
+
+def log_mean(share: NDArray[np.float64], everyone: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Logarithms of the mean probabilities of all candidates."""
+    return np.log(np.maximum(np.einsum("k,knc->nc", share, everyone), TINY))
 
 
 def blended(
@@ -218,8 +222,7 @@ def blended(
     share = np.zeros(len(own))
     share[kept] = mixture_weights(own[kept], weight)
     if isinstance(temperature, str):
-        log_odds = np.log(np.maximum(np.einsum("k,knc->nc", share, everyone), TINY))
-        temperature = best_temperature(log_odds, codes, weight)
+        temperature = best_temperature(log_mean(share, everyone), codes, weight)
     return Blend(share, temperature)
 
 
