@@ -19,8 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from _report import table
-from _tables import Halves, load
-from defaults import MEASURES, frequent, measure
+from _tables import MEASURES, Halves, frequent, load, measure
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
