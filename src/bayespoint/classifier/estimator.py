@@ -39,9 +39,14 @@ from bayespoint.engines import Engine
 from bayespoint.kernels import Kernel
 from bayespoint.rows import Blocks
 from bayespoint.tools.arrays import like
-from bayespoint.tools.callbacks import CallbackSupport, monitor_for, with_callbacks
-from bayespoint.tools.checks import new_points
-from bayespoint.tools.monitor import current_monitor, watch
+from bayespoint.tools.monitor import (
+    CallbackSupport,
+    current_monitor,
+    monitor_for,
+    watch,
+    with_callbacks,
+)
+from bayespoint.tools.validation import new_points
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -9,8 +9,7 @@ from __future__ import annotations
 from numpy.typing import NDArray
 
 from bayespoint.codings.base import LARGEST, TEMPERATURES, BinaryCoding, Coding
-from bayespoint.codings.joint import JointCoding
-from bayespoint.codings.one_vs_rest import OneVersusRest
+from bayespoint.codings.one_vs_rest import JointCoding, OneVersusRest
 from bayespoint.codings.ordinal import OrdinalCoding
 
 __all__ = [

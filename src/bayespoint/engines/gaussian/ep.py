@@ -16,9 +16,8 @@ from bayespoint.engines.base import ENGINES, Engine, Progress, Request, Run
 from bayespoint.engines.gaussian.blocks.rows import BlockRows
 from bayespoint.engines.gaussian.blocks.sites import FOUND, KEPT, SiteRounds, keeps_sites
 from bayespoint.engines.gaussian.gaussians import OutputGaussian, WeightGaussian
-from bayespoint.engines.gaussian.joint.gaussians import WeightJoint
 from bayespoint.engines.gaussian.joint.runs import run_jointly
-from bayespoint.engines.gaussian.joint.sites import JointSites, SequentialSites
+from bayespoint.engines.gaussian.joint.sites import JointSites
 from bayespoint.engines.gaussian.prior import LARGE, SMALL, GaussianPrior, check_prior, known_before
 from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
 from bayespoint.engines.gaussian.sites import Sites
@@ -40,7 +39,6 @@ from bayespoint.tools.validation import check_choice, check_number
 # Noise, as a share of the outputs before any label, that is enough for any labels: 1e-5 converged
 # in 300 of 300 cases (15 data sets, 10 kernels), and a third in 420 of 420 with flipped labels.
 SOFT, FLIPS = 1e-4, 1 / 3
-FEW_WEIGHTS = 300  # of all classes, up to which points are visited one after another
 MOSTLY = 0.75  # coordinates a point from which sweeps over outputs are faster than over weights
 
 
@@ -288,13 +286,10 @@ class ExpectationPropagation(Propagation):
     ) -> tuple[JointPosterior, Run]:
         """Find the sites of all classes together."""
         likelihood = self.likelihood_of(request.coding)
-        in_turn = self.schedule == "sequential"
 
         def learn(gaussian: Any, codes: NDArray, weight: NDArray, progress: Progress) -> tuple:
-            few = isinstance(gaussian, WeightJoint) and gaussian.mean.size <= FEW_WEIGHTS
-            kind = SequentialSites if few and in_turn and request.device is None else JointSites
-            sites = kind(gaussian, codes, weight, likelihood)
-            sweeps = self.sweep(sites, progress, in_turn=in_turn)
+            sites = JointSites(gaussian, codes, weight, likelihood)
+            sweeps = self.sweep(sites, progress, in_turn=self.schedule == "sequential")
             return sites, self.ending(sweeps, gaussian.error(codes))
 
         return run_jointly(self, space, targets, request, likelihood, learn)

@@ -63,36 +63,28 @@ class FactorisedSites:
         variance = (self.Z * self.Z) @ prior.root**2
         self.radius = float(np.sqrt(variance.max(initial=0.0)))
 
-    def _rows(self, begin: int, end: int) -> tuple[NDArray, NDArray, NDArray]:
-        return self.Z.indptr[begin : end + 1], self.Z.indices, self.Z.data
+    def _part(self, begin: int, end: int) -> tuple:
+        """Some rows, what is known of their labels, and all messages, as compiled loops take it."""
+        own = slice(begin, end)
+        rows = self.Z.indptr[begin : end + 1], self.Z.indices, self.Z.data
+        labels = self.y[own], self._removed[own], self.weight[own], self.last[own]
+        sums = self.pull, self.precision
+        return rows, labels, (self.a, self.b), sums, self.likelihood.constants
 
     def sweep(self, share: float) -> float:
-        """Visit all sites, one after another; the largest move."""
-        if np.isinf(self._visit_all(share)):  # no cavity: lack no more copies than are there
-            self._removed = np.minimum(self.weight, 1.0)
-        return self._change
-
-    def _visit_all(self, share: float) -> float:
-        """Visit all points; the largest move. A LinAlgError says that no posterior is left."""
+        """Visit all sites in turn; the largest move. A LinAlgError: no posterior is left."""
         before = self.a.copy(), self.b.copy()
         self._change = 0.0
-        for begin, end in self._slices.of(len(self.y)):
-            moved = self._visit(begin, end, share)
+        for own in self._slices.of(len(self.y)):
+            moved = _core.ep.sweep_rows(*self._part(*own), share)
             self._change = float(np.maximum(self._change, moved))  # NaN stays NaN
         sound = (self.precision * self.prior.root**2 < 1 / COLLAPSED).all()
         if np.isnan(self._change) or not sound:
             self.a, self.b = before
             raise LinAlgError("the posterior has collapsed")
+        if np.isinf(self._change):  # no cavity: lack no more copies than are there
+            self._removed = np.minimum(self.weight, 1.0)
         return self._change
-
-    def _visit(self, begin: int, end: int, share: float) -> float:
-        """Visit some points; the largest move."""
-        own = slice(begin, end)
-        return _core.ep.sweep_rows(
-            self._rows(begin, end), self.y[own], self.weight[own], self._removed[own],
-            self.a, self.b, self.pull, self.precision, self.last[own], self.likelihood.constants,
-            share,
-        )  # fmt: skip
 
     def moves_left(self, tol: float) -> float:
         """The largest move of the last sweep: sums of messages need no computing afresh."""
@@ -169,13 +161,8 @@ class FactorisedSites:
     @cached_property
     def _summary(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
         """Left-out probabilities, constants, and a, b of each output, when all sweeps are done."""
-        parts = [
-            _core.ep.summary_rows(
-                self._rows(begin, end), self.y[begin:end], self._removed[begin:end],
-                self.a, self.b, self.pull, self.precision, self.likelihood.constants,
-            )
-            for begin, end in self._slices.of(len(self.y))
-        ]  # fmt: skip
+        slices = self._slices.of(len(self.y))
+        parts = [_core.ep.summary_rows(*self._part(*own)) for own in slices]
         left_out, constant, a, b = (np.concatenate(column) for column in zip(*parts, strict=True))
         return left_out, constant, a, b
 

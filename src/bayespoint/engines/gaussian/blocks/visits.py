@@ -135,7 +135,7 @@ def sweep(
             a, b, moved = find_sites(e, f, y, weight, belief, constants)
         else:
             a, b = sites[i][:, own]
-            wanted = _core.ep.all_sites(e, f, y, a, b, belief.removed(weight), constants)
+            wanted = _core.ep.all_sites((e, f), (y, a, b, belief.removed(weight)), constants)
             new_a, new_b, moved = wanted
             a, b = a + belief.share * (new_a - a), b + belief.share * (new_b - b)
             new[i][:, own] = a, b
@@ -171,7 +171,7 @@ def find_sites(
     removed = belief.removed(weight)
     moved, before = np.zeros_like(e), 0.0
     for _ in range(belief.n_steps):
-        new_a, new_b, moved = _core.ep.all_sites(e, f, y, a, b, removed, constants)
+        new_a, new_b, moved = _core.ep.all_sites((e, f), (y, a, b, removed), constants)
         lost = np.isinf(moved)  # no cavity is left: half of the site
         a, b = np.where(lost, a / 2, new_a), np.where(lost, b / 2, new_b)
         move = float(moved.max(initial=0.0))
@@ -266,7 +266,7 @@ def looks(block: Any, sites: list[SitesOfBlock] | None, order: Order) -> Iterato
         else:
             a, b = sites[i][:, own]
         removed = belief.removed(weight)
-        yield i, own, y * f, *_core.ep.summary(e, f, y, a, b, removed, constants)
+        yield i, own, y * f, *_core.ep.summary((e, f), (y, a, b, removed), constants)
 
 
 def looks_of_rows(block: Any, sites: list[SitesOfBlock] | None, order: Order) -> Iterator[Look]:

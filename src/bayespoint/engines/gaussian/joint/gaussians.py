@@ -188,11 +188,6 @@ class WeightJoint(JointGaussian):
         logs = float(xp.log(self._factor.diagonal()).sum())
         self.log_determinant = 2 * logs - self.prior.contrast_log_determinant
 
-    def covariance(self) -> NDArray[np.float64]:
-        """Of all weights, class by class, less their means over the classes."""
-        factor = self._told().reshape(self.mean.size, -1)
-        return np.ascontiguousarray(factor @ factor.T)
-
     def times_covariance(self, pull: NDArray) -> NDArray[np.float64]:
         """F F^T v."""
         told = self._times_contrasts((pull @ self._H).T.ravel()).reshape(-1, len(pull)).T
