@@ -13,8 +13,7 @@ from scipy.linalg import LinAlgError
 from bayespoint import _core
 from bayespoint._core.calls import Slices
 from bayespoint.engines.gaussian.prior import GaussianPrior
-from bayespoint.engines.gaussian.tasks import TaskResult, log_evidence
-from bayespoint.likelihoods import ProbitLikelihood
+from bayespoint.engines.gaussian.tasks import Labels, TaskResult, log_evidence
 from bayespoint.spaces import Coordinates
 
 COLLAPSED = 1e-60  # share of its prior variance that no weight of a sound posterior falls below
@@ -37,20 +36,12 @@ class FactorisedSites:
         The training points, as :func:`sparse_rows` gives them.
     prior : GaussianPrior
         With independent weights.
-    target, weight : ndarray of shape (n,)
-        Labels -1 and +1, and how many copies each counts for.
-    likelihood : ProbitLikelihood
-        How labels come from outputs.
+    labels : Labels
+        What is learned from: -1 and +1.
     """
 
-    def __init__(
-        self,
-        space: Coordinates,
-        prior: GaussianPrior,
-        target: NDArray,
-        weight: NDArray,
-        likelihood: ProbitLikelihood,
-    ) -> None:
+    def __init__(self, space: Coordinates, prior: GaussianPrior, labels: Labels) -> None:
+        target, weight, likelihood = labels
         self.Z = space.rows()
         self.y = target.astype(np.float64)
         self.weight, self.likelihood, self.prior = weight, likelihood, prior

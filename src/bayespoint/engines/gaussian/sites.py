@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 
 from bayespoint import _core
-from bayespoint.engines.gaussian.gaussians import Gaussian
+from bayespoint.engines.gaussian.gaussians import WeightGaussian
 from bayespoint.engines.gaussian.prior import LARGE
-from bayespoint.engines.gaussian.tasks import TaskResult, log_evidence
+from bayespoint.engines.gaussian.tasks import Labels, TaskResult, log_evidence
 from bayespoint.posteriors import Messages
 from bayespoint.tools.arrays import to_host
 
@@ -32,12 +31,10 @@ class Sites:
 
     Parameters
     ----------
-    gaussian : Gaussian
+    gaussian : WeightGaussian
         The prior, of the weights or of the outputs; sweeps change it.
-    target, weight : ndarray of shape (n,)
-        Labels, and how many copies each counts for.
-    likelihood : Likelihood
-        How labels come from outputs.
+    labels : Labels
+        What is learned from.
     at_once : bool, default=False
         Whether all sites change together, instead of one after another.
 
@@ -49,15 +46,8 @@ class Sites:
         Standard deviation of the outputs before any label is seen, the largest.
     """
 
-    def __init__(
-        self,
-        gaussian: Gaussian,
-        target: NDArray,
-        weight: NDArray,
-        likelihood: Any,
-        *,
-        at_once: bool = False,
-    ) -> None:
+    def __init__(self, gaussian: WeightGaussian, labels: Labels, *, at_once: bool = False) -> None:
+        target, weight, likelihood = labels
         n = len(target)
         self.gaussian, self.at_once = gaussian, at_once
         self.labels, self.weight = target, weight

@@ -10,8 +10,7 @@ from scipy.linalg import LinAlgError
 
 from bayespoint import _core
 from bayespoint.engines.gaussian.joint.gaussians import JointGaussian, WeightJoint, precisions
-from bayespoint.engines.gaussian.tasks import log_evidence
-from bayespoint.likelihoods import ArgmaxLikelihood
+from bayespoint.engines.gaussian.tasks import Labels, log_evidence
 from bayespoint.posteriors import Messages
 from bayespoint.tools.threads import in_parts
 
@@ -37,10 +36,8 @@ class JointSites:
     ----------
     gaussian : JointGaussian
         The prior; sweeps change it.
-    codes, weight : ndarray of shape (n,)
-        Class of each point, and how many copies it counts for.
-    likelihood : ArgmaxLikelihood
-        How classes come from outputs.
+    labels : Labels
+        The classes of the points.
 
     Attributes
     ----------
@@ -50,16 +47,11 @@ class JointSites:
         Standard deviation of the outputs before any label is seen, the largest.
     """
 
-    def __init__(
-        self,
-        gaussian: JointGaussian,
-        codes: NDArray[np.intp],
-        weight: NDArray[np.float64],
-        likelihood: ArgmaxLikelihood,
-    ) -> None:
+    def __init__(self, gaussian: JointGaussian, labels: Labels) -> None:
+        codes, weight, likelihood = labels
         shape = len(codes), gaussian.mean.shape[1]
         self.gaussian, self.codes, self.weight = gaussian, codes, weight
-        self.likelihood, self._noise = likelihood, float(likelihood.noise) ** 2
+        self._noise = float(likelihood.noise) ** 2
         self.shift, self.rate = np.zeros(shape), np.zeros(shape)
         self._share = 1.0  # of the last move that was taken
         self._last: NDArray | None = None  # this move, if moves may not shrink fast
