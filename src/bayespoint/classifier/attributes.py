@@ -19,7 +19,7 @@ from bayespoint.codings import Coding
 from bayespoint.engines import Run
 from bayespoint.exceptions import TaskWarning, warn_user
 from bayespoint.kernels import Kernel
-from bayespoint.posteriors import Posterior
+from bayespoint.posteriors import Posterior, SampledPosterior
 from bayespoint.spaces import DualSpace
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.arrays import beside, is_tensor, namespace, to_host, to_numpy
@@ -158,7 +158,9 @@ def scores(
 
 def out_of_bag(model: Model, problem: Problem) -> dict[str, Any]:
     """Decisions by classifiers that have not learned from a point, if the posterior has them."""
-    posterior: Any = model.posterior
+    posterior = model.posterior
+    if not isinstance(posterior, SampledPosterior):
+        return {}
     codes, weight, given = problem.codes, problem.weight, problem.given
     decision = posterior.oob_decision(model.decision)
     vars(posterior).pop("device_visits", None)

@@ -54,6 +54,7 @@ class Posterior(ABC):
         "left_out_log_probability", "messages", "_later", "device_visits",
     )  # fmt: skip
     likelihood: Any  # a Likelihood, or a JointLikelihood of several classes
+    oob_decision: Any  # a method of samples that know what has not learned from a point
     n_samples: int | None = None
     is_gaussian: bool = False
     is_diagonal: bool = False
@@ -65,11 +66,6 @@ class Posterior(ABC):
     @abstractmethod
     def mean(self) -> NDArray:
         """The Bayes point: posterior mean of the weights, shape (n_coordinates, n_tasks)."""
-
-    @property
-    def is_finite(self) -> bool:
-        """Whether all its means are finite numbers."""
-        return bool(np.isfinite(self.mean).all())
 
     @abstractmethod
     def latent(self, Z: NDArray) -> tuple[NDArray, NDArray]:
@@ -102,14 +98,6 @@ class Posterior(ABC):
     def scores(self, decision: NDArray, rule: str, coding: Coding) -> NDArray:
         """Scores of the classes, from the decisions of the tasks."""
         return coding.scores(decision, *self.log_probability(decision, rule))
-
-    def oob_decision(self, rule: str) -> NDArray[np.float64] | None:
-        """Decisions on the training points by classifiers that have not learned from them.
-
-        Shape (n_points, n_tasks), NaN where there is no such classifier; None if the engine does
-        not compute them. A tensor right after a fit on a device.
-        """
-        return None
 
 
 class Samples(LazyAttributes, Posterior):
