@@ -177,13 +177,9 @@ def out_of_bag(model: Model, problem: Problem) -> dict[str, Any]:
     probabilities = model.coding.probabilities(log_yes[known], log_no[known])
     copies = None if weight is None else beside(decision, weight)[known]
     seen = beside(decision, codes)[known]
-    facts["label_scores"] = label_scores(probabilities, seen)
-    return facts | with_accuracy(expected_scores(probabilities, seen, copies))
-
-
-def with_accuracy(expected: dict[str, Any]) -> dict[str, Any]:
-    """Expected scores, and the accuracy among them."""
-    return {"expected_scores": expected, "oob_score": 1 - expected["error"].value}
+    expected = expected_scores(probabilities, seen, copies)
+    facts |= {"expected_scores": expected, "oob_score": 1 - expected["error"].value}
+    return facts | {"label_scores": label_scores(probabilities, seen)}
 
 
 def at_given_points(known: NDArray, given: NDArray[np.bool_]) -> NDArray:
