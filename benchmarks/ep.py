@@ -29,6 +29,7 @@ from bayespoint.engines import ExpectationPropagation, FactorisedPropagation
 from bayespoint.engines.gaussian.gaussians import WeightGaussian
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.engines.gaussian.sites import Sites
+from bayespoint.engines.gaussian.tasks import Labels
 from bayespoint.exceptions import FactorisedWarning
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.spaces import Coordinates
@@ -107,7 +108,7 @@ def plain_sweeps(Z: np.ndarray, y: np.ndarray) -> Sites:
     n, d = Z.shape
     gaussian = WeightGaussian(Coordinates(Z), GaussianPrior(np.zeros(d), np.ones(d)))
     gaussian.renew(np.zeros(n), np.zeros(n))  # from now on in float64
-    sites = Sites(gaussian, np.where(y, 1, -1), np.ones(n), ProbitLikelihood())
+    sites = Sites(gaussian, Labels(np.where(y, 1, -1), np.ones(n), ProbitLikelihood()))
     while sites.sweep(1.0) > TOL:
         pass
     return sites

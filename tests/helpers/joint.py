@@ -82,7 +82,7 @@ def factor_by_factor(Z, y, scale, noise=1.0, n_classes=3, sweeps=60):
     mean = covariance @ (B.T @ shift)
     e, f, y_yes = np.einsum("ki,ij,kj->k", B, covariance, B), B @ mean, np.ones(len(B))
     ones = np.ones(len(B))
-    _, constant = _core.ep.summary(e, f, y_yes, shift, rate, ones, law)
+    _, constant = _core.ep.summary((e, f), (y_yes, shift, rate, ones), law)
     determinant = np.linalg.slogdet(covariance)[1] + np.log(prior).sum()
     evidence = constant.sum() + 0.5 * determinant + 0.5 * shift @ f
     own = slice(0, n_classes * d)

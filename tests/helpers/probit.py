@@ -7,6 +7,7 @@ from bayespoint.engines import get_engine
 from bayespoint.engines.gaussian.gaussians import WeightGaussian
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.engines.gaussian.sites import Sites
+from bayespoint.engines.gaussian.tasks import Labels
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.spaces import Coordinates
 
@@ -30,7 +31,7 @@ def full_sites(Z, y, before, weight=None, *, at_once=False, **noise):
     weight = np.ones(len(y)) if weight is None else weight
     gaussian = WeightGaussian(Coordinates(Z), before)
     gaussian.renew(np.zeros(len(y)), np.zeros(len(y)))
-    return Sites(gaussian, y, weight, ProbitLikelihood(**noise), at_once=at_once)
+    return Sites(gaussian, Labels(y, weight, ProbitLikelihood(**noise)), at_once=at_once)
 
 
 def problem(n=60, d=4, noise=1.0, seed=0):

@@ -19,7 +19,7 @@ from bayespoint.kernels import (
 )
 from bayespoint.spaces import DualSpace, RowCache
 from bayespoint.spaces.dual import KernelMatrix
-from bayespoint.spaces.tiles import EDGE, STRIPE, TILE, UNIT, fill, filling
+from bayespoint.spaces.rows import EDGE, STRIPE, TILE, UNIT, fill, filling
 from bayespoint.tools.threads import ThreadPool, thread_pool
 
 NOTHING = np.array([], dtype=np.int64)

@@ -10,7 +10,7 @@ import pytest
 from numba.core.compiler_lock import global_compiler_lock
 from sklearn.utils import check_array as sklearn_check_array
 
-from bayespoint.tools.checks import alone, check_array
+from bayespoint.tools.validation import alone, check_array
 
 SHORT = 0.2  # seconds for something to happen that must not
 

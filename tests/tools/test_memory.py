@@ -11,7 +11,7 @@ from bayespoint.engines import KnapsackPropagation, PermutedPerceptron
 from bayespoint.exceptions import CacheTooSmallError, NotEnoughMemoryError
 from bayespoint.kernels import PolynomialKernel
 from bayespoint.spaces import DualSpace, rows
-from bayespoint.spaces.tiles import UNIT
+from bayespoint.spaces.rows import UNIT
 from bayespoint.tools import memory, threads
 from bayespoint.tools.memory import available_memory, check_fits
 from bayespoint.tools.threads import ThreadPool, in_parallel

@@ -2,8 +2,9 @@
 
 Symbols are those of the slides: the site of a label y is exp(a y f - b f^2 / 2) in the output
 f = w.phi, and e = var f in the posterior. A site of weight k counts k times; its cavity lacks
-``removed`` of them. The last two functions are for weights that are treated as independent: there a
-site is a product of messages exp(shift w_j - rate w_j^2 / 2), one to each weight of its sparse row.
+``removed`` of them. ``moments`` are e and f, ``sites`` are y, a, b and removed. The last two
+functions are for weights that are treated as independent: there a site is a product of messages
+exp(shift w_j - rate w_j^2 / 2), one to each weight of its sparse row.
 """
 
 import math
@@ -159,10 +160,9 @@ def match_all(mean: NDArray, variance: NDArray, law: tuple) -> tuple[NDArray, ND
 
 
 @compiled
-def cavities(
-    e: NDArray, f: NDArray, y: NDArray, a: NDArray, b: NDArray, removed: NDArray
-) -> tuple[NDArray, NDArray]:
+def cavities(moments: tuple, sites: tuple) -> tuple[NDArray, NDArray]:
     """Step 1: mean and variance of y f without its own site; NaN where nothing would be left."""
+    (e, f), (y, a, b, removed) = moments, sites
     mean, variance = np.full(len(e), np.nan), np.full(len(e), np.nan)
     for i in range(len(e)):
         c = 1.0 - removed[i] * b[i] * e[i]
@@ -173,27 +173,26 @@ def cavities(
 
 
 @compiled
+def log_mass(mean: float, variance: float, shift: float, rate: float) -> float:
+    """Logarithm of the expectation of exp(shift t - rate t^2 / 2) for t ~ N(mean, variance)."""
+    d = 1.0 + rate * variance
+    exponent = (2.0 * mean * shift + shift**2 * variance - rate * mean**2) / d
+    return 0.5 * exponent - 0.5 * math.log(max(d, SMALLEST))
+
+
+@compiled
 def sweep_block(
-    K: NDArray,
-    f: NDArray,
-    y: NDArray,
-    weight: NDArray,
-    a: NDArray,
-    b: NDArray,
-    removed: NDArray,
-    floor: NDArray,
-    law: tuple,
-    damping: float,
-    variance: NDArray,
-    bounds: NDArray | None = None,
+    K: NDArray, f: NDArray, block: tuple, law: tuple, damping: float, bounds: NDArray | None = None
 ) -> tuple:
     """Visit the sites of a block in turn; K = Phi_B Sigma Phi_B^T and f = Phi_B mu when it begins.
 
-    Changes a and b, sets ``variance`` to e as each site leaves it, and returns U, down, g, moved:
+    ``block`` are y, a, b, removed, weight, floor and variance of its sites. Changes a and b, sets
+    ``variance`` to e as each site leaves it, and returns U, down, g, moved:
     Sigma -= Z U^T diag(down) U Z^T and mu += Z g for Z = Sigma Phi_B^T.
     ``moved`` is the larger of |a' - a| s and |b' - b| s^2 of each site, infinite where it has no
     cavity, and NaN from the site on whose output's variance fell below its floor: not visited.
     """
+    y, a, b, removed, weight, floor, variance = block
     size = len(y)
     U, down, g = np.eye(size), np.zeros(size), np.zeros(size)
     moved = np.full(size, np.nan)
@@ -250,19 +249,13 @@ def sweep_block(
 
 @compiled
 def all_sites(
-    e: NDArray,
-    f: NDArray,
-    y: NDArray,
-    a: NDArray,
-    b: NDArray,
-    removed: NDArray,
-    law: tuple,
-    bounds: NDArray | None = None,
+    moments: tuple, sites: tuple, law: tuple, bounds: NDArray | None = None
 ) -> tuple[NDArray, NDArray, NDArray]:
     """New a, b of all sites at once, and ``moved`` as in :func:`sweep_block`."""
-    mean, variance = cavities(e, f, y, a, b, removed)
-    new_a, new_b, moved = a.copy(), b.copy(), np.full(len(e), np.inf)
-    for i in range(len(e)):
+    mean, variance = cavities(moments, sites)
+    _, a, b, _ = sites
+    new_a, new_b, moved = a.copy(), b.copy(), np.full(len(a), np.inf)
+    for i in range(len(a)):
         if variance[i] >= 0:
             new_a[i], new_b[i], s2, _ = match(mean[i], variance[i], law, *bounds_of(bounds, i))
             moved[i] = max(abs(new_a[i] - a[i]) * math.sqrt(s2), abs(new_b[i] - b[i]) * s2)
@@ -271,17 +264,11 @@ def all_sites(
 
 @compiled
 def summary(
-    e: NDArray,
-    f: NDArray,
-    y: NDArray,
-    a: NDArray,
-    b: NDArray,
-    removed: NDArray,
-    law: tuple,
-    bounds: NDArray | None = None,
+    moments: tuple, sites: tuple, law: tuple, bounds: NDArray | None = None
 ) -> tuple[NDArray, NDArray]:
     """Logarithms of p(y_i | all other labels), and the logarithms of the sites' constants."""
-    mean, variance = cavities(e, f, y, a, b, removed)
+    mean, variance = cavities(moments, sites)
+    (e, f), (y, a, b, _) = moments, sites
     left_out, constant = np.empty(len(e)), np.empty(len(e))
     for i in range(len(e)):
         m, v = mean[i], variance[i]
@@ -296,25 +283,17 @@ def summary(
 
 @compiled
 def sweep_rows(
-    rows: tuple,
-    y: NDArray,
-    weight: NDArray,
-    removed: NDArray,
-    shift: NDArray,
-    rate: NDArray,
-    pull: NDArray,
-    precision: NDArray,
-    last: NDArray,
-    law: tuple,
-    damping: float,
+    rows: tuple, labels: tuple, messages: tuple, totals: tuple, law: tuple, damping: float
 ) -> float:
     """Visit all sites in turn; rows are begin, column, x: x[begin[i]:begin[i + 1]] at weights.
 
-    Changes the messages, the sums ``pull`` and ``precision`` of all messages to each weight, and
-    ``last``, a and b of the site that one message to the output would be. Returns the largest of
+    ``labels`` are y, removed, weight and last. Changes the messages, shift and rate, their
+    ``totals`` to each weight, pull and precision, and ``last``, a and b of the site that one
+    message to the output would be. Returns the largest of
     |a' - a| s and |b' - b| s^2, infinite if a site has no cavity.
     """
-    begin, column, x = rows
+    (begin, column, x), (y, removed, weight, last) = rows, labels
+    (shift, rate), (pull, precision) = messages, totals
     largest, longest = 0.0, np.diff(begin).max() if len(y) else 0
     means, variances = np.empty(longest), np.empty(longest)  # of the cavity of one row
     for i in range(len(y)):
@@ -365,17 +344,11 @@ def sweep_rows(
 
 @compiled
 def summary_rows(
-    rows: tuple,
-    y: NDArray,
-    removed: NDArray,
-    shift: NDArray,
-    rate: NDArray,
-    pull: NDArray,
-    precision: NDArray,
-    law: tuple,
+    rows: tuple, labels: tuple, messages: tuple, totals: tuple, law: tuple
 ) -> tuple[NDArray, NDArray, NDArray, NDArray]:
     """As :func:`summary`, and a, b of the site that one message to each output would be."""
-    begin, column, x = rows
+    (begin, column, x), (y, removed, _, _) = rows, labels
+    (shift, rate), (pull, precision) = messages, totals
     left_out, constant = np.empty(len(y)), np.empty(len(y))
     a, b = np.empty(len(y)), np.empty(len(y))
     for i in range(len(y)):
@@ -389,9 +362,7 @@ def summary_rows(
             mean = (pull[j] - lacking) * variance
             m += y[i] * x[p] * mean
             v += x[p] * x[p] * variance
-            d = 1.0 + rate[p] * variance
-            exponent = (2.0 * mean * shift[p] + shift[p] ** 2 * variance - rate[p] * mean**2) / d
-            product += 0.5 * exponent - 0.5 * math.log(max(d, SMALLEST))
+            product += log_mass(mean, variance, shift[p], rate[p])
         a[i], b[i], _, left_out[i] = match(m, v, law)
         constant[i] = left_out[i] - product
     return left_out, constant, a, b

@@ -12,9 +12,8 @@ from scipy.sparse import issparse
 from bayespoint.active.batch import choose_lazily, kinds, one_of_each
 from bayespoint.active.classifiers import drawn_outputs, probabilities, unwrap, votes
 from bayespoint.active.scores import bald, entropy, one_minus_margin, seed_from
-from bayespoint.tools.checks import new_points
 from bayespoint.tools.pipelines import n_rows, take
-from bayespoint.tools.validation import is_number
+from bayespoint.tools.validation import is_number, new_points
 
 Strategy = str | Callable[[Any, Any], NDArray]
 

@@ -11,8 +11,8 @@ from scipy.optimize import minimize_scalar
 
 from bayespoint.active.classifiers import unwrap
 from bayespoint.classifier.estimator import BayesPointClassifier
-from bayespoint.tools.checks import column_or_1d
 from bayespoint.tools.numbers import TINY
+from bayespoint.tools.validation import column_or_1d
 
 SUSPECT, SURE = 0.1, 0.7  # a label below the first is suspect if another is above the second
 EARLY = 20  # labels below which there are no suspects

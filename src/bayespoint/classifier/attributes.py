@@ -19,7 +19,7 @@ from bayespoint.codings import Coding
 from bayespoint.engines import Run
 from bayespoint.exceptions import TaskWarning, warn_user
 from bayespoint.kernels import Kernel
-from bayespoint.posteriors import Posterior
+from bayespoint.posteriors import Posterior, SampledPosterior
 from bayespoint.spaces import DualSpace
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.arrays import beside, is_tensor, namespace, to_host, to_numpy
@@ -158,7 +158,9 @@ def scores(
 
 def out_of_bag(model: Model, problem: Problem) -> dict[str, Any]:
     """Decisions by classifiers that have not learned from a point, if the posterior has them."""
-    posterior: Any = model.posterior
+    posterior = model.posterior
+    if not isinstance(posterior, SampledPosterior):
+        return {}
     codes, weight, given = problem.codes, problem.weight, problem.given
     decision = posterior.oob_decision(model.decision)
     vars(posterior).pop("device_visits", None)
@@ -175,13 +177,9 @@ def out_of_bag(model: Model, problem: Problem) -> dict[str, Any]:
     probabilities = model.coding.probabilities(log_yes[known], log_no[known])
     copies = None if weight is None else beside(decision, weight)[known]
     seen = beside(decision, codes)[known]
-    facts["label_scores"] = label_scores(probabilities, seen)
-    return facts | with_accuracy(expected_scores(probabilities, seen, copies))
-
-
-def with_accuracy(expected: dict[str, Any]) -> dict[str, Any]:
-    """Expected scores, and the accuracy among them."""
-    return {"expected_scores": expected, "oob_score": 1 - expected["error"].value}
+    expected = expected_scores(probabilities, seen, copies)
+    facts |= {"expected_scores": expected, "oob_score": 1 - expected["error"].value}
+    return facts | {"label_scores": label_scores(probabilities, seen)}
 
 
 def at_given_points(known: NDArray, given: NDArray[np.bool_]) -> NDArray:

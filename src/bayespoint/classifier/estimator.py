@@ -38,10 +38,9 @@ from bayespoint.classifier.parameters import (
 from bayespoint.engines import Engine
 from bayespoint.kernels import Kernel
 from bayespoint.rows import Blocks
+from bayespoint.tools import monitor as monitors
 from bayespoint.tools.arrays import like
-from bayespoint.tools.callbacks import CallbackSupport, monitor_for, with_callbacks
-from bayespoint.tools.checks import new_points
-from bayespoint.tools.monitor import current_monitor, watch
+from bayespoint.tools.validation import new_points
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -72,7 +71,9 @@ def has_samples(classifier: Any) -> bool:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class BayesPointClassifier(FittedAttributes, ClassifierMixin, CallbackSupport, NamedEngine):
+class BayesPointClassifier(
+    FittedAttributes, ClassifierMixin, monitors.CallbackSupport, NamedEngine
+):
     r"""Bayes point machine: predicts with the mean of all classifiers that fit the data.
 
     A classifier is a weight vector :math:`w` with output :math:`f(x) = \langle w, \phi(x) \rangle`.
@@ -269,7 +270,7 @@ class BayesPointClassifier(FittedAttributes, ClassifierMixin, CallbackSupport, N
     verbose: int = 0
     categorical_features: ArrayLike | str | None = "from_dtype"
 
-    @with_callbacks
+    @monitors.with_callbacks
     def fit(
         self,
         X: ArrayLike | Blocks,
@@ -298,8 +299,8 @@ class BayesPointClassifier(FittedAttributes, ClassifierMixin, CallbackSupport, N
         self : BayesPointClassifier
         """
         began = time.perf_counter()
-        with unchanged_on_failure(self), watch(current_monitor(self.verbose)):
-            parameters, monitor = Parameters.of(self), monitor_for(self)
+        with unchanged_on_failure(self), monitors.watch(monitors.current_monitor(self.verbose)):
+            parameters, monitor = Parameters.of(self), monitors.monitor_for(self)
             before = vars(self).get("model_") if self.warm_start else None
             way = out_of_core if is_out_of_core(parameters, X) else fitting
             problem = way.pose(self, parameters, X, y, sample_weight, reset=before is None)

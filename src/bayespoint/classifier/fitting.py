@@ -186,7 +186,7 @@ def learn(
     """The model that the engine learns in a space."""
     engine, start = problem.engine, None if before is None else before.posterior
     posterior, run = solve(parameters, problem, space, monitor, seed, start)
-    if not posterior.is_finite:
+    if not np.isfinite(posterior.mean).all():
         raise ValueError(
             f"The weights that {type(engine).__name__} found are not finite numbers. Scale the "
             "features, for example with StandardScaler, and use parameters nearer to the "

@@ -21,9 +21,14 @@ from bayespoint.rows import Blocks
 from bayespoint.rows.arrays import file_array
 from bayespoint.spaces.columns import Columns, category_columns
 from bayespoint.tools.arrays import is_device_array, is_tensor, to_numpy
-from bayespoint.tools.checks import check_array, column_or_1d, new_points, validate_data
 from bayespoint.tools.memory import SMALL, available_memory
-from bayespoint.tools.validation import missing_labels
+from bayespoint.tools.validation import (
+    check_array,
+    column_or_1d,
+    missing_labels,
+    new_points,
+    validate_data,
+)
 
 COPIES = 2  # of the features in float64, that a fit in memory takes at least
 CONVERSION = re.compile(r"could not convert|[Cc]annot (cast|convert)")  # of NumPy and pandas

@@ -22,7 +22,7 @@ from bayespoint.classifier.training_rows import (
 from bayespoint.engines.gaussian.one_more import BATCH, OneMore
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.arrays import to_host
-from bayespoint.tools.checks import check_array, column_or_1d
+from bayespoint.tools.validation import check_array, column_or_1d
 
 ROUNDING = 1e-9  # of p-values, relative
 TIE = 1e-5  # probabilities that differ by less are ties, which count against a label's exclusion

@@ -18,7 +18,7 @@ from bayespoint.kernels.custom import check_square
 from bayespoint.spaces.columns import Columns
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.arrays import is_tensor
-from bayespoint.tools.checks import check_classification_targets
+from bayespoint.tools.validation import check_classification_targets
 
 MOST_COPIES = 1e12  # largest weight: beyond, sums over all points lose the lighter ones
 

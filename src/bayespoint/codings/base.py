@@ -18,6 +18,9 @@ TEMPERATURES = (1e-6, 1e6)  # that are allowed: quotients of log-odds stay finit
 LARGEST = 1e300  # bound on log-odds, so that their differences stay finite
 
 
+CODINGS: dict[str, type[Coding]] = {}  # those that codings/__init__.py lists, by name
+
+
 class Coding(ABC):
     """How several classes are reduced to binary tasks.
 
@@ -242,3 +245,42 @@ class BinaryCoding(Coding):
     def onnx_class(self, decision: Any, log_odds: Any, rule: str = "bayes_point") -> Any:
         """The second class where the decision is positive."""
         return decision.is_positive().reshape(-1).as_integers()
+
+
+def make_coding(
+    classes: NDArray,
+    temperature: float = 1.0,
+    *,
+    name: str = "one_vs_rest",
+    order: NDArray | None = None,
+) -> Coding:
+    """The coding of these classes.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+        The labels, sorted.
+    temperature : float, default=1.0
+        Divides the log-odds of the classes.
+    name : {"one_vs_rest", "joint", "ordinal"}, default="one_vs_rest"
+        How more than two classes are learned.
+    order : ndarray of shape (n_classes,), optional
+        Indices of ordered classes from the lowest to the highest, if that is not their own order.
+
+    Returns
+    -------
+    Coding
+        Binary for two classes; for more, the named one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayespoint.codings import make_coding
+    >>> make_coding(np.array([0, 1])).n_tasks
+    1
+    >>> make_coding(np.array([0, 1, 2]), name="joint").task_names
+    ['all classes']
+    """
+    if len(classes) == 2:
+        return BinaryCoding(classes, temperature)
+    return CODINGS[name](classes, temperature, *(() if order is None else (order,)))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from bayespoint.codings.joint import JointCoding
+from bayespoint.codings.one_vs_rest import JointCoding
 from bayespoint.likelihoods.base import log_rest
 from bayespoint.tools.attributes import need, shaped
 from bayespoint.tools.numbers import TINY

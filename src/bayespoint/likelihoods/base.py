@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from bayespoint.tools.numbers import TINY
 
+LIKELIHOODS: list[Any] = []  # those that likelihoods/__init__.py lists
+
 
 def log_rest(log_p: NDArray) -> NDArray[np.float64]:
     """Logarithm of 1 - p, from log p; finite also where p is 1."""
@@ -147,3 +149,32 @@ class JointLikelihood(ABC):
         """Logarithms of the probabilities of each class and of all others."""
         log_p = self.log_probability(outputs)
         return log_p, log_rest(log_p)
+
+
+def make_likelihood(link: str, coding: str, **parameters: float) -> Any:
+    """The likelihood of an engine for the labels of a coding.
+
+    Parameters
+    ----------
+    link : {"probit", "logistic"}
+        What the engine works with.
+    coding : str
+        Name of the coding of the labels.
+    **parameters : float
+        Parameters of the engine, of which the likelihood takes those that it has.
+
+    Returns
+    -------
+    Likelihood or JointLikelihood
+
+    Examples
+    --------
+    >>> from bayespoint.likelihoods import make_likelihood
+    >>> type(make_likelihood("probit", "joint", noise=0.5, label_noise=0.0)).__name__
+    'ArgmaxLikelihood'
+    """
+    for kind in LIKELIHOODS:
+        if kind.link == link and coding in kind.codings:
+            taken = {name: float(parameters[name]) for name in kind.parameters}
+            return kind(**taken)
+    raise ValueError(f"There is no {link} likelihood for the labels of the coding {coding!r}.")

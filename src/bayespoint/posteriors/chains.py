@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.likelihoods import ProbitLikelihood
+from bayespoint.posteriors.base import Samples
 from bayespoint.posteriors.flip_evidence import FlipEvidence
-from bayespoint.posteriors.samples import Samples
 from bayespoint.tools.attributes import finite, integer, need, optional, shaped
 
 

@@ -87,21 +87,6 @@ class FlipEvidence:
         rates = np.geomspace(smallest, 0.5, 1000)  # steps of 0.6 %, far below any error
         return float(rates[np.argmax(log_evidence(self.log_shares[None], rates[:, None]))])
 
-    def by_integration(self) -> NDArray[np.float64]:
-        r"""Log rho at the rungs by thermodynamic integration, :math:`-\int_0^\theta E[k] d\theta`.
-
-        The trapezoidal rule with the Euler-Maclaurin correction for the slope :math:`-Var[k]` at
-        the ends of every step.
-        """
-        k = np.arange(self.histograms.shape[2])
-        law = self.histograms.sum(axis=0)
-        law = law / law.sum(axis=1, keepdims=True)
-        mean = law @ k
-        variance = law @ k**2 - mean**2
-        step = np.diff(self.rungs)
-        area = step * (mean[1:] + mean[:-1]) / 2 + step**2 * (variance[1:] - variance[:-1]) / 12
-        return -np.append(0.0, np.cumsum(area))
-
     def check_state(self) -> None:
         """Raise an error if the stored attributes are invalid."""
         shaped(self.histograms, "f", "crk", **finite(self.rungs, "r"))

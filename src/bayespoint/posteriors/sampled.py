@@ -14,8 +14,8 @@ from bayespoint.codings import Coding
 from bayespoint.gpu.arrays import to_device
 from bayespoint.gpu.matrix import DeviceKernelMatrix
 from bayespoint.likelihoods import ProbitLikelihood
+from bayespoint.posteriors.base import Samples
 from bayespoint.posteriors.log_odds import LogOdds
-from bayespoint.posteriors.samples import Samples
 from bayespoint.tools.arrays import Array, is_tensor, kept, namespace, to_host
 from bayespoint.tools.attributes import finite, need, number, shaped
 

@@ -8,8 +8,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import assert_all_finite, check_consistent_length
 
 from bayespoint.reject.scores import get_score
-from bayespoint.tools.checks import check_classification_targets, column_or_1d
-from bayespoint.tools.validation import check_number, parameter_error
+from bayespoint.tools.validation import (
+    check_classification_targets,
+    check_number,
+    column_or_1d,
+    parameter_error,
+)
 
 # The parameters that define a threshold, and their ranges.
 RULES: dict[str, Any] = {

@@ -11,7 +11,7 @@ from bayespoint.classifier import label_sets as of_model
 from bayespoint.classifier.label_sets import LabelSets
 from bayespoint.classifier.training_rows import machine_of
 from bayespoint.tools.arrays import to_numpy
-from bayespoint.tools.checks import new_points
+from bayespoint.tools.validation import new_points
 
 
 def label_sets(

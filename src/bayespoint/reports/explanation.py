@@ -15,11 +15,11 @@ from bayespoint.classifier.model import Model
 from bayespoint.classifier.training_rows import machine_of, members
 from bayespoint.reports.examples import column_names, short
 from bayespoint.tools.arrays import to_host
-from bayespoint.tools.checks import new_points
 from bayespoint.tools.extras import axes_or_new
 from bayespoint.tools.numbers import TINY
 from bayespoint.tools.pipelines import n_rows, take
 from bayespoint.tools.plots import BLUE, INK, VERMILION
+from bayespoint.tools.validation import new_points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,8 +17,8 @@ from bayespoint.reports.answers import Answers, share
 from bayespoint.reports.costs import check_costs
 from bayespoint.reports.evaluation import Evaluation, Selective
 from bayespoint.reports.intervals import score_interval
-from bayespoint.tools.checks import column_or_1d
 from bayespoint.tools.pipelines import split_pipeline, take
+from bayespoint.tools.validation import column_or_1d
 
 WRAPPED = ("best_estimator_", "estimator_")  # where meta-estimators keep what they fitted
 N_EXPLAINED = 3  # least certain points that the page explains

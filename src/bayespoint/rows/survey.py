@@ -14,8 +14,7 @@ from bayespoint.rows.base import Block, Blocks, check_finite
 from bayespoint.rows.executor import Executor
 from bayespoint.spaces.coordinates import PART, dense
 from bayespoint.spaces.scaling import SMALLEST, Scaling
-from bayespoint.tools.checks import check_classification_targets
-from bayespoint.tools.validation import missing_labels
+from bayespoint.tools.validation import check_classification_targets, missing_labels
 
 MOST_COPIES = 1e12  # largest weight: beyond, sums over all points lose the lighter ones
 LARGEST = 1e100  # feature whose square is computed

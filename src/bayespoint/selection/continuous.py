@@ -22,9 +22,9 @@ from bayespoint.selection.objective import (
     split,
     with_params,
 )
-from bayespoint.tools.checks import check_array
 from bayespoint.tools.maximize import climb
 from bayespoint.tools.monitor import current_monitor
+from bayespoint.tools.validation import check_array
 
 STEP = 1e-3  # of a logarithm, where the derivative is taken from two more fits
 

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.tools.attributes import finite, need
-from bayespoint.tools.checks import check_array
 from bayespoint.tools.numbers import TINY
-from bayespoint.tools.validation import is_missing
+from bayespoint.tools.validation import check_array, is_missing
 
 MOST_LEVELS = 100  # of a category; of more, the 99 most frequent stay, and the others are one
 # Missing numbers that say something about the label: so many, and this share of the rows.

@@ -12,8 +12,7 @@ from bayespoint.gpu.kernels import from_points, prepare
 from bayespoint.gpu.matrix import DeviceKernelMatrix
 from bayespoint.kernels import Kernel, Points
 from bayespoint.spaces.coordinates import check_space
-from bayespoint.spaces.rows import RowCache
-from bayespoint.spaces.tiles import multiply
+from bayespoint.spaces.rows import RowCache, multiply
 from bayespoint.tools.arrays import is_tensor
 from bayespoint.tools.attributes import need
 from bayespoint.tools.lazy import LazyAttributes

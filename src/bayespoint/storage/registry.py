@@ -24,7 +24,7 @@ MODULES: dict[str, tuple[type, ...] | str] = {
     "GibbsSampler KnapsackPropagation LaplaceApproximation PermutedPerceptron Run",
     "bayespoint.kernels": kernels.STORED,
     "bayespoint.left_out": (Estimate,),
-    "bayespoint.likelihoods": likelihoods.LIKELIHOODS,
+    "bayespoint.likelihoods": tuple(likelihoods.LIKELIHOODS),
     "bayespoint.posteriors": "ChainPosterior FirstVisits FlipEvidence GaussianPosterior "
     "JointPosterior LogOdds MarginalPosterior Messages MixturePosterior SampledPosterior "
     "StreamPosterior",

@@ -14,6 +14,7 @@ from tests.helpers.probit import assert_same, machine, prior, problem
 
 from bayespoint.engines import ExpectationPropagation, FactorisedPropagation
 from bayespoint.engines.gaussian.factorised_sites import FactorisedSites
+from bayespoint.engines.gaussian.tasks import Labels
 from bayespoint.exceptions import FactorisedWarning, NotConvergedWarning
 from bayespoint.likelihoods import ProbitLikelihood
 from bayespoint.spaces import Coordinates
@@ -272,7 +273,7 @@ def test_the_mean_solves_the_equation_of_the_full_covariance():
     """Why there is nothing to say of means: the full posterior of these sites has the same."""
     X, y = sparse_problem()
     space = Coordinates(sparse.csr_array(X))
-    sites = FactorisedSites(space, prior(8), y, np.ones(40), ProbitLikelihood())
+    sites = FactorisedSites(space, prior(8), Labels(y, np.ones(40), ProbitLikelihood()))
     for _ in range(200):
         sites.sweep(1.0)
     mean = sites.result().mean

@@ -11,8 +11,10 @@ from tests.helpers.logistic import log_joint, machine, problem
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import LaplaceApproximation
-from bayespoint.engines.gaussian.modes import LogisticMode
+from bayespoint.engines.gaussian.laplace import LogisticMode
 from bayespoint.engines.gaussian.prior import GaussianPrior
+from bayespoint.engines.gaussian.tasks import Labels
+from bayespoint.likelihoods import LogisticLikelihood
 from bayespoint.spaces import Coordinates
 
 # The mode and the curvature -----------------------------------------------------------------------
@@ -100,7 +102,8 @@ def test_a_pivot_that_cancels_is_found_without_squares():
     X = 1e8 * np.vstack([X, X])
     Z = np.vstack([X, np.zeros((10, 20))])
     prior = GaussianPrior(np.zeros(20), np.ones(20))
-    mode = LogisticMode(Coordinates(Z), prior, np.repeat([1, -1], 11), np.ones(22))
+    labels = Labels(np.repeat([1, -1], 11), np.ones(22), LogisticLikelihood())
+    mode = LogisticMode(Coordinates(Z), prior, labels)
     mode.slope, mode.rate = mode.derivatives(mode.f)
     mode.factorise()
     L = mode.L

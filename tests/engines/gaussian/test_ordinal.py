@@ -14,10 +14,10 @@ from bayespoint.engines import ExpectationPropagation, LaplaceApproximation, Req
 from bayespoint.engines.base import Progress
 from bayespoint.engines.gaussian.evidence_gradient import evidence_gradient
 from bayespoint.engines.gaussian.gaussians import WeightGaussian
-from bayespoint.engines.gaussian.modes import LogisticMode
+from bayespoint.engines.gaussian.laplace import LogisticMode
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.engines.gaussian.sites import Sites
-from bayespoint.engines.gaussian.tasks import Sweeps, iterate
+from bayespoint.engines.gaussian.tasks import Labels, Sweeps, iterate
 from bayespoint.kernels import RadialKernel
 from bayespoint.likelihoods import OrdinalLogisticLikelihood, OrdinalProbitLikelihood
 from bayespoint.spaces import Coordinates, ProcessSpace
@@ -43,7 +43,7 @@ def sites_at(Z, labels, thresholds, weight=None, noise=0.8, scale=1.5):
     engine = ExpectationPropagation(tol=1e-11, noise=noise)
     weight = np.ones(len(labels)) if weight is None else weight
     likelihood = OrdinalProbitLikelihood(np.asarray(thresholds, float), noise)
-    sites = Sites(WeightGaussian(space, prior), labels, weight, likelihood)
+    sites = Sites(WeightGaussian(space, prior), Labels(labels, weight, likelihood))
     sweeps = Sweeps.of(engine, sites, in_turn=True)
     iterate([sweeps], engine, lambda: False)
     assert not sweeps.reason
@@ -54,7 +54,7 @@ def mode_at(Z, labels, thresholds, weight):
     """The mode of the logistic model with fixed thresholds."""
     prior = GaussianPrior(np.zeros(Z.shape[1]), np.full(Z.shape[1], 1.5))
     likelihood = OrdinalLogisticLikelihood(np.asarray(thresholds, float))
-    mode = LogisticMode(Coordinates(Z), prior, labels, weight, likelihood)
+    mode = LogisticMode(Coordinates(Z), prior, Labels(labels, weight, likelihood))
     mode.find(LaplaceApproximation(tol=1e-12), Progress(Monitor()))
     return mode
 
@@ -208,7 +208,7 @@ def test_gradient_by_kernel_noise_and_scale_is_that_of_differences(engine):
             return sites_at(Z, labels, thresholds, noise=noise, scale=scale).result().log_evidence
         prior = GaussianPrior(np.zeros(Z.shape[1]), np.full(Z.shape[1], values["prior_scale"]))
         likelihood = OrdinalLogisticLikelihood(thresholds)
-        mode = LogisticMode(Coordinates(Z), prior, labels, np.ones(40), likelihood)
+        mode = LogisticMode(Coordinates(Z), prior, Labels(labels, np.ones(40), likelihood))
         mode.find(LaplaceApproximation(tol=1e-12), Progress(Monitor()))
         return mode.result().log_evidence
 

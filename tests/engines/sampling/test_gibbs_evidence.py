@@ -44,6 +44,22 @@ def bennett(work, here, there):
     return brentq(imbalance, -1e3, 1e3)
 
 
+def by_integration(evidence):
+    """Log rho at the rungs by thermodynamic integration, minus the integral of E[k] over theta.
+
+    The trapezoidal rule with the Euler-Maclaurin correction for the slope -Var[k] at the ends of
+    every step.
+    """
+    k = np.arange(evidence.histograms.shape[2])
+    law = evidence.histograms.sum(axis=0)
+    law = law / law.sum(axis=1, keepdims=True)
+    mean = law @ k
+    variance = law @ k**2 - mean**2
+    step = np.diff(evidence.rungs)
+    area = step * (mean[1:] + mean[:-1]) / 2 + step**2 * (variance[1:] - variance[:-1]) / 12
+    return -np.append(0.0, np.cumsum(area))
+
+
 @pytest.mark.parametrize(("m", "seed"), [(10, 0), (30, 1), (100, 2)])
 def test_evidence_is_exact(m, seed):
     X, y = problem(m, seed=seed, n_flips=m // 10)
@@ -62,7 +78,7 @@ def test_evidence_is_exact(m, seed):
     # Three estimators.
     k = np.arange(m + 1)
     histogram = [logsumexp(evidence.log_shares - theta * k) for theta in evidence.rungs]
-    np.testing.assert_allclose(evidence.by_integration(), histogram, atol=0.05)
+    np.testing.assert_allclose(by_integration(evidence), histogram, atol=0.05)
     np.testing.assert_allclose(bar(evidence), histogram, atol=0.05)
 
 
@@ -102,7 +118,7 @@ def test_integration_of_known_laws():
     log_choose = [math.lgamma(m + 1) - math.lgamma(j + 1) - math.lgamma(m - j + 1) for j in k]
     law = np.exp(np.array(log_choose) - rungs[:, None] * k)
     expected = m * np.log((1 + np.exp(-rungs)) / 2)
-    assert np.abs(FlipEvidence(rungs, law[None]).by_integration() - expected).max() < 2e-3
+    assert np.abs(by_integration(FlipEvidence(rungs, law[None])) - expected).max() < 2e-3
 
 
 def test_error_of_a_single_chain_is_unknown():

@@ -16,15 +16,15 @@ from bayespoint.engines.base import ENGINES, Engine, Progress, Request, Run
 from bayespoint.engines.gaussian.blocks.rows import BlockRows
 from bayespoint.engines.gaussian.blocks.sites import FOUND, KEPT, SiteRounds, keeps_sites
 from bayespoint.engines.gaussian.gaussians import OutputGaussian, WeightGaussian
-from bayespoint.engines.gaussian.joint.gaussians import WeightJoint
 from bayespoint.engines.gaussian.joint.runs import run_jointly
-from bayespoint.engines.gaussian.joint.sites import JointSites, SequentialSites
+from bayespoint.engines.gaussian.joint.sites import JointSites
 from bayespoint.engines.gaussian.prior import LARGE, SMALL, GaussianPrior, check_prior, known_before
 from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
 from bayespoint.engines.gaussian.sites import Sites
 from bayespoint.engines.gaussian.tasks import (
     COLLAPSE,
     Ending,
+    Labels,
     Sweeping,
     Sweeps,
     TaskResult,
@@ -32,25 +32,74 @@ from bayespoint.engines.gaussian.tasks import (
     learn_tasks,
     spans,
 )
-from bayespoint.likelihoods import ProbitLikelihood, make_likelihood
-from bayespoint.posteriors import GaussianPosterior, JointPosterior
-from bayespoint.spaces import BasisSpace, ProcessSpace
+from bayespoint.likelihoods import make_likelihood
+from bayespoint.spaces import BasisSpace, Coordinates, ProcessSpace
 from bayespoint.tools.validation import check_choice, check_number
 
 # Noise, as a share of the outputs before any label, that is enough for any labels: 1e-5 converged
 # in 300 of 300 cases (15 data sets, 10 kernels), and a third in 420 of 420 with flipped labels.
 SOFT, FLIPS = 1e-4, 1 / 3
-FEW_WEIGHTS = 300  # of all classes, up to which points are visited one after another
 MOSTLY = 0.75  # coordinates a point from which sweeps over outputs are faster than over weights
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class Propagation(Engine):
-    """What engines of expectation propagation share: the probit model, its prior, and sweeps."""
+class GaussianEngine(Engine):
+    """What engines of Gaussian posteriors share: the prior, and the way from points to tasks.
+
+    Such an engine has ``learn``, which returns what has the ``result`` of one task and the search
+    that found it (often the same object), ``learn_jointly``, which does so for all classes
+    together, ``rounds`` for rows in blocks, ``ending``, how a search ended, and ``check_range``.
+    """
 
     space = ProcessSpace
     can_update = learns_blocks = True
-    link = "probit"  # of its likelihoods
+    link: str  # of its likelihoods
+
+    @property
+    def likelihood(self) -> Any:
+        """How labels of one task come from its outputs."""
+        return self.likelihood_of("binary")
+
+    def likelihood_of(self, coding: str) -> Any:
+        """How labels of a coding come from outputs."""
+        return make_likelihood(self.link, coding, **vars(self))
+
+    def check(self) -> None:
+        """Raise a ValueError for a parameter that is not allowed."""
+        check_number(self, "tol", low=0, closed="neither")
+        check_number(self, "max_iter", low=1, integer=True)
+        check_prior(self)
+
+    def run(
+        self: Any, space: BasisSpace, targets: NDArray[np.int8], request: Request
+    ) -> tuple[Any, Run]:
+        """Find the posterior of each task, or of all classes together; see the base class."""
+        if isinstance(space, BlockRows):
+            return self.rounds(space, request).run()
+        if isinstance(self.prior_scale, str):
+            return run_with_best_scale(self, space, targets, request)
+        likelihood = self.likelihood_of(request.coding)
+        if request.coding == "joint":
+            return run_jointly(self, space, targets, request, likelihood)
+        n_points, n_tasks = targets.shape
+        before = known_before(self, space, n_tasks, request.start)
+        self.check_range(space.largest, before)
+        weight, in_span = request.weights(n_points), spans(space, before)
+
+        def learn(task: int, progress: Progress) -> tuple[TaskResult, Ending]:
+            span, prior = in_span[task], before[task]
+            labels = Labels(targets[:, task], weight, likelihood)
+            found, search = self.learn(span.space, span.project(prior), labels, request, progress)
+            result = span.lift(found.result(), prior)
+            return result, self.ending(search, result.training_error)
+
+        return learn_tasks(self, learn, n_tasks, likelihood, request, space.n_coordinates**2)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Propagation(GaussianEngine):
+    """What engines of expectation propagation share: the probit model, its prior, and sweeps."""
+
+    link = "probit"
     unit = "sweeps"
 
     noise: float = 1.0
@@ -62,23 +111,12 @@ class Propagation(Engine):
     prior_mean: ArrayLike | None = None
     intercept_scale: float | None = None
 
-    @property
-    def likelihood(self) -> ProbitLikelihood:
-        """How labels of one task come from its outputs."""
-        return self.likelihood_of("binary")
-
-    def likelihood_of(self, coding: str) -> Any:
-        """How labels of a coding come from outputs."""
-        return make_likelihood(self.link, coding, noise=self.noise, label_noise=self.label_noise)
-
     def check(self) -> None:
         """Raise a ValueError for a parameter that is not allowed."""
         check_number(self, "noise", low=0)
         check_number(self, "label_noise", low=0, high=0.5)
         check_number(self, "damping", low=0, high=1, closed="right", also=(None,))
-        check_number(self, "tol", low=0, closed="neither")
-        check_number(self, "max_iter", low=1, integer=True)
-        check_prior(self)
+        super().check()
 
     def check_range(self, feature: float, before: list[GaussianPrior]) -> None:
         """Refuse numbers whose squares overflow; ``feature`` is the largest coordinate."""
@@ -233,39 +271,36 @@ class ExpectationPropagation(Propagation):
             **{name: known[name] for name in sparse.get_params() if name in known}
         )
 
-    def run(
-        self, space: BasisSpace, targets: NDArray[np.int8], request: Request
-    ) -> tuple[GaussianPosterior | JointPosterior, Run]:
-        """Find the sites of each task, or of all classes together; see the base class."""
-        if isinstance(space, BlockRows):
-            keeps = keeps_sites(self, space.n_points, space.design.space.n_coordinates)
-            return SiteRounds(self, space, request, KEPT if keeps else FOUND).run()
-        if isinstance(self.prior_scale, str):
-            return run_with_best_scale(self, space, targets, request)
-        if request.coding == "joint":
-            return self._run_jointly(space, targets, request)
-        n_points, n_tasks = targets.shape
-        before = known_before(self, space, n_tasks, request.start)
-        self.check_range(space.largest, before)
-        weight, in_span = request.weights(n_points), spans(space, before)
-        likelihood = self.likelihood_of(request.coding)
+    def rounds(self, rows: BlockRows, request: Request) -> SiteRounds:
+        """Rounds that keep the sites of rows, or find them again."""
+        keeps = keeps_sites(self, rows.n_points, rows.design.space.n_coordinates)
+        return SiteRounds(self, rows, request, KEPT if keeps else FOUND)
+
+    def learn(
+        self,
+        space: Coordinates,
+        prior: GaussianPrior,
+        labels: Labels,
+        request: Request,
+        progress: Any,
+    ) -> tuple[Sites, Sweeps]:
+        """Find the sites of one task; see the base class."""
         at_once = self.schedule == "parallel" or request.device is not None
+        many = space.device is None and space.n_coordinates >= MOSTLY * space.n_points
+        gaussian = (OutputGaussian if many else WeightGaussian)(space, prior)
+        sites = Sites(gaussian, labels, at_once=at_once)
+        sweeps = self.sweep(sites, progress, in_turn=not at_once)
+        while sites.likelihood.learns and not sweeps.reason and sites.adapt(self.tol):
+            sweeps.resume(self)
+            iterate([sweeps], self, progress.advance)
+        return sites, sweeps
 
-        def learn(task: int, progress: Progress) -> tuple[TaskResult, Ending]:
-            span, prior = in_span[task], before[task]
-            points, n = span.space, span.space.n_points
-            many = points.device is None and points.n_coordinates >= MOSTLY * n
-            gaussian = (OutputGaussian if many else WeightGaussian)(points, span.project(prior))
-            data = targets[:, task], weight, likelihood
-            sites = Sites(gaussian, *data, at_once=at_once)
-            sweeps = self.sweep(sites, progress, in_turn=not at_once)
-            while likelihood.learns and not sweeps.reason and sites.adapt(self.tol):
-                sweeps.resume(self)
-                iterate([sweeps], self, progress.advance)
-            result = span.lift(sites.result(), prior)
-            return result, self.ending(sweeps, result.training_error)
-
-        return learn_tasks(self, learn, n_tasks, likelihood, request, space.n_coordinates**2)
+    def learn_jointly(
+        self, gaussian: Any, labels: Labels, progress: Progress
+    ) -> tuple[JointSites, Sweeps]:
+        """Find the sites of all classes together; see the base class."""
+        sites = JointSites(gaussian, labels)
+        return sites, self.sweep(sites, progress, in_turn=self.schedule == "sequential")
 
     def why_not(self, coding: str) -> str | None:
         """Flips mix all classes, and hard labels and single passes have no joint form here."""
@@ -282,19 +317,3 @@ class ExpectationPropagation(Propagation):
         if self.max_iter == 1:
             return "max_iter=1 is a single pass through separate tasks"
         return None
-
-    def _run_jointly(
-        self, space: BasisSpace, targets: NDArray[np.int8], request: Request
-    ) -> tuple[JointPosterior, Run]:
-        """Find the sites of all classes together."""
-        likelihood = self.likelihood_of(request.coding)
-        in_turn = self.schedule == "sequential"
-
-        def learn(gaussian: Any, codes: NDArray, weight: NDArray, progress: Progress) -> tuple:
-            few = isinstance(gaussian, WeightJoint) and gaussian.mean.size <= FEW_WEIGHTS
-            kind = SequentialSites if few and in_turn and request.device is None else JointSites
-            sites = kind(gaussian, codes, weight, likelihood)
-            sweeps = self.sweep(sites, progress, in_turn=in_turn)
-            return sites, self.ending(sweeps, gaussian.error(codes))
-
-        return run_jointly(self, space, targets, request, likelihood, learn)

@@ -123,9 +123,9 @@ class Task(NamedTuple):
         f = self.space.outputs(self.mean)
         e = self.space.variances(self.factor, is_triangular=False)
         a, b = self.shift * y / self.weight, self.rate / self.weight
-        mean, variance = _core.ep.cavities(e, f, y, a, b, np.ones(len(y)))
+        mean, variance = _core.ep.cavities((e, f), (y, a, b, np.ones(len(y))))
         if np.isnan(variance).any():
-            mean, variance = _core.ep.cavities(e, f, y, a, b, np.minimum(self.weight, 1.0))
+            mean, variance = _core.ep.cavities((e, f), (y, a, b, np.minimum(self.weight, 1.0)))
         lost = np.isnan(variance)
         return np.where(lost, y * f, mean), np.where(lost, e, variance)
 

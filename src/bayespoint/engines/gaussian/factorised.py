@@ -22,7 +22,7 @@ from bayespoint.engines.gaussian.factorised_sites import FactorisedSites, sparse
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
 from bayespoint.engines.gaussian.streams import forgets, independent_before, run_filter, run_passes
-from bayespoint.engines.gaussian.tasks import Ending, TaskResult, learn_tasks
+from bayespoint.engines.gaussian.tasks import Ending, Labels, TaskResult, learn_tasks
 from bayespoint.exceptions import FactorisedWarning
 from bayespoint.posteriors import GaussianPosterior, StreamPosterior
 from bayespoint.spaces import BasisSpace
@@ -160,8 +160,8 @@ class FactorisedPropagation(Propagation):
         rows, weight, ratios = sparse_rows(space), request.weights(n_points), np.ones(n_tasks)
 
         def learn(task: int, progress: Progress) -> tuple[TaskResult, Ending]:
-            data = targets[:, task], weight, self.likelihood
-            sites = FactorisedSites(rows, before[task], *data)
+            labels = Labels(targets[:, task], weight, self.likelihood)
+            sites = FactorisedSites(rows, before[task], labels)
             sweeps = self.sweep(sites, progress, in_turn=True)
             result = sites.result()
             if self.max_iter > 1:

@@ -13,8 +13,7 @@ from scipy.linalg import LinAlgError
 from bayespoint import _core
 from bayespoint._core.calls import Slices
 from bayespoint.engines.gaussian.prior import GaussianPrior
-from bayespoint.engines.gaussian.tasks import TaskResult, log_evidence
-from bayespoint.likelihoods import ProbitLikelihood
+from bayespoint.engines.gaussian.tasks import Labels, TaskResult, log_evidence
 from bayespoint.spaces import Coordinates
 
 COLLAPSED = 1e-60  # share of its prior variance that no weight of a sound posterior falls below
@@ -37,20 +36,12 @@ class FactorisedSites:
         The training points, as :func:`sparse_rows` gives them.
     prior : GaussianPrior
         With independent weights.
-    target, weight : ndarray of shape (n,)
-        Labels -1 and +1, and how many copies each counts for.
-    likelihood : ProbitLikelihood
-        How labels come from outputs.
+    labels : Labels
+        What is learned from: -1 and +1.
     """
 
-    def __init__(
-        self,
-        space: Coordinates,
-        prior: GaussianPrior,
-        target: NDArray,
-        weight: NDArray,
-        likelihood: ProbitLikelihood,
-    ) -> None:
+    def __init__(self, space: Coordinates, prior: GaussianPrior, labels: Labels) -> None:
+        target, weight, likelihood = labels
         self.Z = space.rows()
         self.y = target.astype(np.float64)
         self.weight, self.likelihood, self.prior = weight, likelihood, prior
@@ -63,36 +54,28 @@ class FactorisedSites:
         variance = (self.Z * self.Z) @ prior.root**2
         self.radius = float(np.sqrt(variance.max(initial=0.0)))
 
-    def _rows(self, begin: int, end: int) -> tuple[NDArray, NDArray, NDArray]:
-        return self.Z.indptr[begin : end + 1], self.Z.indices, self.Z.data
+    def _part(self, begin: int, end: int) -> tuple:
+        """Some rows, what is known of their labels, and all messages, as compiled loops take it."""
+        own = slice(begin, end)
+        rows = self.Z.indptr[begin : end + 1], self.Z.indices, self.Z.data
+        labels = self.y[own], self._removed[own], self.weight[own], self.last[own]
+        sums = self.pull, self.precision
+        return rows, labels, (self.a, self.b), sums, self.likelihood.constants
 
     def sweep(self, share: float) -> float:
-        """Visit all sites, one after another; the largest move."""
-        if np.isinf(self._visit_all(share)):  # no cavity: lack no more copies than are there
-            self._removed = np.minimum(self.weight, 1.0)
-        return self._change
-
-    def _visit_all(self, share: float) -> float:
-        """Visit all points; the largest move. A LinAlgError says that no posterior is left."""
+        """Visit all sites in turn; the largest move. A LinAlgError: no posterior is left."""
         before = self.a.copy(), self.b.copy()
         self._change = 0.0
-        for begin, end in self._slices.of(len(self.y)):
-            moved = self._visit(begin, end, share)
+        for own in self._slices.of(len(self.y)):
+            moved = _core.ep.sweep_rows(*self._part(*own), share)
             self._change = float(np.maximum(self._change, moved))  # NaN stays NaN
         sound = (self.precision * self.prior.root**2 < 1 / COLLAPSED).all()
         if np.isnan(self._change) or not sound:
             self.a, self.b = before
             raise LinAlgError("the posterior has collapsed")
+        if np.isinf(self._change):  # no cavity: lack no more copies than are there
+            self._removed = np.minimum(self.weight, 1.0)
         return self._change
-
-    def _visit(self, begin: int, end: int, share: float) -> float:
-        """Visit some points; the largest move."""
-        own = slice(begin, end)
-        return _core.ep.sweep_rows(
-            self._rows(begin, end), self.y[own], self.weight[own], self._removed[own],
-            self.a, self.b, self.pull, self.precision, self.last[own], self.likelihood.constants,
-            share,
-        )  # fmt: skip
 
     def moves_left(self, tol: float) -> float:
         """The largest move of the last sweep: sums of messages need no computing afresh."""
@@ -169,13 +152,8 @@ class FactorisedSites:
     @cached_property
     def _summary(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
         """Left-out probabilities, constants, and a, b of each output, when all sweeps are done."""
-        parts = [
-            _core.ep.summary_rows(
-                self._rows(begin, end), self.y[begin:end], self._removed[begin:end],
-                self.a, self.b, self.pull, self.precision, self.likelihood.constants,
-            )
-            for begin, end in self._slices.of(len(self.y))
-        ]  # fmt: skip
+        slices = self._slices.of(len(self.y))
+        parts = [_core.ep.summary_rows(*self._part(*own)) for own in slices]
         left_out, constant, a, b = (np.concatenate(column) for column in zip(*parts, strict=True))
         return left_out, constant, a, b
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -25,12 +24,13 @@ SYMV = {np.dtype(np.float64): blas.dsymv, np.dtype(np.float32): blas.ssymv}
 SYRK = {np.dtype(np.float64): blas.dsyrk, np.dtype(np.float32): blas.ssyrk}
 
 
-class Gaussian(ABC):
-    """Mean ``mu`` and covariance ``Sigma`` of the weights or of the outputs of one task.
+class WeightGaussian:
+    """Mean ``mu`` and covariance ``Sigma`` of the d weights of one task.
 
-    A sweep changes both, site by site, and adds rounding errors; :meth:`renew` computes them from
-    nothing but the sites. Until it is called for the first time Sigma may be in float32, where
-    products take half the time.
+    A sweep over n points changes both, site by site, in 3 n d^2 operations, and adds rounding
+    errors; :meth:`renew` computes them from nothing but the sites. Until it is called for the first
+    time Sigma may be in float32, where products take half the time. Only the lower triangle of
+    Sigma is used, and changed.
 
     Parameters
     ----------
@@ -47,12 +47,12 @@ class Gaussian(ABC):
         Of the outputs, before any label is seen.
     """
 
-    mu: NDArray[np.float64]
     mean: NDArray[np.float64]
     factor: Any  # an array, or a tensor if the points are on a device
 
     def __init__(self, space: Coordinates, prior: GaussianPrior) -> None:
         self.space, self.prior = space, prior
+        self.mu = prior.mean.copy()
         self.variances = prior.output_variances(space)
         self.is_prior = True  # until it is renewed
         self._Sigma: NDArray | None = None  # until somebody asks for it
@@ -78,10 +78,6 @@ class Gaussian(ABC):
         low, high = min(low, known.min(initial=1.0)), max(high, known.max(initial=0.0))
         return len(self.mu) >= SINGLE and low > 1e-20 and high < 1e15
 
-    @abstractmethod
-    def project(self, own: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-        """For the points ``own``: z = Sigma phi^T, phi Sigma phi^T and phi mu."""
-
     def update(self, z: NDArray, U: NDArray, down: NDArray, g: NDArray) -> None:
         """Step 4 for a block of sites: Sigma - z U^T diag(down) U z^T and mu + z g."""
         roots = U.T * np.sqrt(np.abs(down))
@@ -91,14 +87,6 @@ class Gaussian(ABC):
             if own.any():
                 self._Sigma = self._add_square(sign, roots if own.all() else roots[:, own])
         self.mu += GEMV[z.dtype](1.0, z, g.astype(z.dtype))
-
-    @abstractmethod
-    def _add_square(self, sign: float, root: NDArray) -> NDArray:
-        """Sigma + sign root root^T."""
-
-    @abstractmethod
-    def symmetrise(self) -> None:
-        """Remove the rounding errors of a sweep that make Sigma asymmetric."""
 
     def renew(self, shift: NDArray, rate: NDArray) -> tuple[NDArray, NDArray]:
         """Compute all from the sites, in float64; variances and means of the outputs.
@@ -132,39 +120,8 @@ class Gaussian(ABC):
         symv, vector = SYMV[self.Sigma.dtype], vector.astype(self.Sigma.dtype)
         return symv(1.0, self.Sigma, vector, lower=1).astype(np.float64)
 
-    def _range(self) -> tuple[float, float]:
-        """The smallest and the largest number, beside the variances of outputs, in a sweep."""
-        return 1.0, 1.0
-
-    @abstractmethod
-    def _covariance(self) -> NDArray:
-        """Sigma, as it was last known exactly."""
-
-    @abstractmethod
-    def _renew(self, shift: NDArray, rate: NDArray) -> tuple[NDArray, NDArray]:
-        """Take over mean and factor of the weights; variances and means of the outputs."""
-
-    @abstractmethod
-    def _refine(self, shift: NDArray, rate: NDArray) -> float:
-        """One step of mu; the square of its length."""
-
-    @abstractmethod
-    def _outputs(self) -> NDArray:
-        """Means of the outputs."""
-
-
-class WeightGaussian(Gaussian):
-    """Of the d weights: a sweep over n points takes 3 n d^2 operations.
-
-    Only the lower triangle of Sigma is used, and changed.
-    """
-
-    def __init__(self, space: Coordinates, prior: GaussianPrior) -> None:
-        super().__init__(space, prior)
-        self.mu = prior.mean.copy()
-
     def project(self, own: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-        """Products with the rows of the points."""
+        """For the points ``own``: z = Sigma phi^T, phi Sigma phi^T and phi mu."""
         gapless = own[-1] - own[0] == len(own) - 1  # then a slice, and no copy
         rows = self.space.rows(slice(own[0], own[-1] + 1) if gapless else own)
         phi = np.ascontiguousarray(rows, dtype=self.Sigma.dtype)
@@ -173,25 +130,30 @@ class WeightGaussian(Gaussian):
         return z, GEMM[phi.dtype](1.0, phi.T, z, trans_a=True), f
 
     def _add_square(self, sign: float, root: NDArray) -> NDArray:
+        """Sigma + sign root root^T."""
         syrk = SYRK[root.dtype]
         return syrk(sign, root, 1.0, self.Sigma, lower=1, overwrite_c=True)
 
     def symmetrise(self) -> None:
-        """Nothing: one triangle decides."""
+        """Remove rounding errors that make Sigma asymmetric: none, one triangle decides."""
 
     def _range(self) -> tuple[float, float]:
+        """The smallest and the largest number, beside the variances of outputs, in a sweep."""
         variances = self.prior.scales**2
         return variances.min(), max(variances.max(), self.space.largest)
 
     def _covariance(self) -> NDArray:
+        """Sigma, as it was last known exactly."""
         return self.prior.covariance if self.is_prior else self.factor @ self.factor.T
 
     def _renew(self, shift: NDArray, rate: NDArray) -> tuple[NDArray, NDArray]:
+        """Take over mean and factor of the weights; variances and means of the outputs."""
         self.mu = self.mean.copy()
         variances = self.space.variances(self.factor, is_triangular=True)
         return variances, self.space.outputs(self.mean)
 
     def _refine(self, shift: NDArray, rate: NDArray) -> float:
+        """One step of mu; the square of its length."""
         forces = shift - rate * self._outputs()
         left = self.prior.pull - self.prior.hold(self.mu) + self.space.pull(forces)
         step = self._times_Sigma(left)
@@ -199,10 +161,11 @@ class WeightGaussian(Gaussian):
         return left @ step
 
     def _outputs(self) -> NDArray:
+        """Means of the outputs."""
         return self.space.outputs(self.mu)
 
 
-class OutputGaussian(Gaussian):
+class OutputGaussian(WeightGaussian):
     r"""Of the n outputs f = Z w, where there are about as many coordinates as points.
 
     The columns of Sigma that a block of sites needs are there already, so that a sweep takes half
@@ -233,6 +196,9 @@ class OutputGaussian(Gaussian):
     def symmetrise(self) -> None:
         """Remove the rounding errors of a sweep that make Sigma asymmetric."""
         self._Sigma = ((self.Sigma + self.Sigma.T) / 2).T  # the same, and in Fortran's order
+
+    def _range(self) -> tuple[float, float]:
+        return 1.0, 1.0
 
     def settle(self, shift: NDArray, rate: NDArray, enough: float) -> NDArray | None:
         """Bring alpha to where it solves its equation, and mu with it; see the base class."""

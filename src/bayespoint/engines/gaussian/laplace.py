@@ -11,24 +11,187 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import LinAlgError, cho_solve, cholesky, lapack, qr
+from scipy.special import log_softmax
 
-from bayespoint.engines.base import Engine, Progress, Request, Run
+from bayespoint.engines.base import Progress, Request
 from bayespoint.engines.gaussian.blocks.modes import ModeRounds
 from bayespoint.engines.gaussian.blocks.rows import BlockRows
-from bayespoint.engines.gaussian.joint.runs import run_jointly
-from bayespoint.engines.gaussian.modes import LogisticMode, SoftmaxMode
-from bayespoint.engines.gaussian.newton import Descent
-from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior, check_prior, known_before
-from bayespoint.engines.gaussian.prior_scale import run_with_best_scale
-from bayespoint.engines.gaussian.tasks import Ending, TaskResult, learn_tasks, spans
-from bayespoint.likelihoods import LogisticLikelihood, make_likelihood
-from bayespoint.posteriors import GaussianPosterior, JointPosterior
-from bayespoint.spaces import BasisSpace, ProcessSpace
-from bayespoint.tools.validation import check_number
+from bayespoint.engines.gaussian.ep import GaussianEngine
+from bayespoint.engines.gaussian.joint.gaussians import JointGaussian, coupled
+from bayespoint.engines.gaussian.joint.sites import cavities
+from bayespoint.engines.gaussian.newton import Descent, OutputDescent, without_messages
+from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior
+from bayespoint.engines.gaussian.tasks import ACTIVE, Ending, Labels, TaskResult
+from bayespoint.spaces import Coordinates, ProcessSpace
+from bayespoint.tools.numbers import EPSILON
+
+NEGLIGIBLE = 1e-13  # share of H that is left out, in points that are certain of their label
+CANCELLED = 1e8  # from here on so many digits of a pivot of H are lost that a QR is worth its price
+
+
+class LogisticMode(OutputDescent):
+    r"""One task on its way to the mode of :math:`\sum_i k_i \log \sigma(y_i f_i) - |u|^2 / 2`.
+
+    The coordinates u are those in which the prior is N(0, I): :math:`w = m + R u` and
+    :math:`f = Z m + A u` with A = Z R, which is never formed: :math:`A u = Z (R u)`.
+    """
+
+    def __init__(self, space: Coordinates, prior: GaussianPrior, labels: Labels) -> None:
+        target, weight, likelihood = labels
+        super().__init__(space, prior.mean, space.n_coordinates)
+        self.prior, self.weight, self.labels = prior, weight, target
+        self._squares = prior.output_variances(space)
+        self.likelihood = likelihood.started(target, weight, self._squares)
+        self.y = likelihood.signs(target)
+
+    def derivatives(self, f: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """By f: the first, k y (1 - p), and the negative second, k p (1 - p)."""
+        slope, bend = self.likelihood.output_derivatives(self.labels, f)
+        return self.weight * slope, self.weight * bend
+
+    def push(self, u: NDArray) -> NDArray[np.float64]:
+        """Z R u."""
+        return self.space.outputs(self.prior.rooted(u))
+
+    def pull(self, forces: NDArray) -> NDArray[np.float64]:
+        """R^T Z^T s."""
+        return self.prior.spread(self.space.pull(forces))
+
+    def downhill(self, gradient: NDArray) -> NDArray[np.float64]:
+        """-H^-1 gradient."""
+        return -cho_solve((self.L, True), gradient, check_finite=False)
+
+    def factorise(self) -> None:
+        """Find the Cholesky factor L of H, in n d^2 operations."""
+        rate = np.where(self.rate * self._squares > NEGLIGIBLE / len(self.rate), self.rate, 0.0)
+        G, root = self.space.curvature(rate), self.prior.root
+        H = self.prior.whitened(G)
+        diagonal = H.diagonal().copy()
+        # What is lost where features are combined such that large ones cancel.
+        sizes = np.sqrt(G.diagonal())
+        rounding = EPSILON * np.square(sizes @ np.abs(root)) if root.ndim == 2 else 0.0
+        try:
+            self.L = cholesky(H, lower=True, overwrite_a=True, check_finite=False)
+            pivots = self.L.diagonal() ** 2
+            is_lost = (diagonal > CANCELLED * pivots) | (CANCELLED * rounding > diagonal)
+        except LinAlgError:
+            is_lost = np.array(True)
+        if is_lost.any():
+            self.L = self._without_squares(rate)
+
+    def _without_squares(self, rate: NDArray) -> NDArray:
+        """The same: the triangle of a QR decomposition of A has twice the digits."""
+        d = len(self.u)
+        triangle = np.empty((0, d))
+        for own, rows in self.space.parts():
+            told = np.flatnonzero(rate[own])
+            scaled = np.sqrt(rate[own][told])[:, None] * self.prior.spread(rows[told])
+            triangle = qr(np.vstack([triangle, scaled]), mode="r", overwrite_a=True)[0][:d]
+        triangle = qr(np.vstack([triangle, np.eye(d)]), mode="r", overwrite_a=True)[0][:d]
+        return triangle.T * np.sign(triangle.diagonal())
+
+    def result(self) -> TaskResult:
+        """The Gaussian around the end of the last step: the prior times the messages.
+
+        A cavity lacks one copy of a message (all of it, if it weighs less), and the label is
+        predicted as a new one would be.
+        """
+        F = lapack.dtrtri(self.L, lower=1)[0].T
+        factor = self.prior.rooted(F)
+        u, f = self.u + self.step, self.f + self.change
+        log_evidence = self.weight @ self.likelihood.log_labels(self.labels, f) - 0.5 * (u @ u)
+        log_evidence += np.log(F.diagonal()).sum()
+        removed = np.minimum(self.weight, 1.0) / self.weight  # share of its message
+        variance = self.space.variances(factor, is_triangular=self.prior.root.ndim == 1)
+        pull = removed * (self.slope - self.rate * self.change)
+        cavity = without_messages(f, variance, removed * self.rate, pull)
+        left_out = self.likelihood.forecast(self.labels, self.y * cavity[0], cavity[1])
+        mean = self.prior.mean + self.prior.rooted(u)
+        error = float(self.likelihood.errors(self.labels, f).mean())
+        return TaskResult(
+            mean, factor, float(log_evidence), left_out, error, self.messages(), self.likelihood
+        )
+
+    def adapt(self, tol: float) -> bool:
+        """Let the likelihood learn at the mode; whether it has changed."""
+        factor = self.prior.rooted(lapack.dtrtri(self.L, lower=1)[0].T)
+        variance = self.space.variances(factor, is_triangular=False)
+        better = self.likelihood.adapted(
+            self.labels, self.weight, self.f + self.change, variance,
+            lambda forces: -self.push(self.downhill(self.pull(forces))), tol,
+        )  # fmt: skip
+        if better is not None:
+            self.likelihood, self.reason, self.decrement = better, ACTIVE, np.inf
+        return better is not None
+
+
+class SoftmaxMode(OutputDescent):
+    r"""On the way to the mode of :math:`\sum_i k_i \log p(y_i | f_i) + \log p(w)`.
+
+    A step takes the log-likelihood for the quadratic function that it is near the current outputs:
+    the messages with rates :math:`k p` and shifts :math:`k (e_y - p) + \Pi f`.
+
+    Parameters
+    ----------
+    gaussian : JointGaussian
+        The prior; steps change it.
+    labels : Labels
+        The classes of the points.
+    """
+
+    def __init__(self, gaussian: JointGaussian, labels: Labels) -> None:
+        super().__init__(gaussian.space, gaussian.prior.mean, gaussian.width)
+        self.gaussian, self.weight = gaussian, labels.weight
+        self._own = np.eye(self.f.shape[1])[labels.target]
+
+    def find(self, engine: Any, progress: Progress) -> None:
+        """Step to the mode, and find the Gaussian around it."""
+        super().find(engine, progress)
+        if self.decrement > 1 / EPSILON:  # along what all classes have in common, where no slope is
+            raise LinAlgError("the step is lost in rounding errors")
+        if self.reason:
+            self.go(self.step, self.change, -(self.decrement**2))
+        else:  # slopes are rounding errors by now
+            self.f = self.f + self.change
+        self.slope, self.rate = self.derivatives(self.f)
+        self.gaussian.renew(*self.messages())
+
+    def derivatives(self, f: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """By the outputs: k (e_y - p), and the rates k p."""
+        p = np.exp(log_softmax(f, axis=1))
+        return self.weight[:, None] * (self._own - p), self.weight[:, None] * p
+
+    def factorise(self) -> None:
+        """Find the Gaussian that the messages make."""
+        self.gaussian.centre(*self.messages())
+
+    def downhill(self, gradient: NDArray) -> NDArray[np.float64]:
+        """The covariance of the Gaussian times -gradient."""
+        return -self.gaussian.times_covariance(gradient)
+
+    def hold(self, u: NDArray) -> NDArray[np.float64]:
+        """The precision of the prior times weights."""
+        return self.gaussian.prior.hold(u)
+
+    def bent(self, rate: NDArray, change: NDArray) -> NDArray[np.float64]:
+        """Pi times a change of outputs."""
+        return coupled(rate, change)
+
+    def log_evidence(self) -> float:
+        """The logarithm of the integral of the Gaussian."""
+        away = self.gaussian.mean - self.gaussian.prior.mean
+        fit = self.weight @ log_softmax(self.gaussian.f, axis=1)[self._own > 0]
+        objective = fit - 0.5 * np.vdot(away, self.hold(away))
+        return float(objective + 0.5 * self.gaussian.log_determinant)
+
+    def cavities(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Means and covariances of the outputs of each point, given all other labels."""
+        return cavities(self.gaussian, self.messages(), self.weight)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LaplaceApproximation(Engine):
+class LaplaceApproximation(GaussianEngine):
     r"""Gaussian posterior of the logistic model, around its mode.
 
     The model is :math:`w \sim N(m, \Sigma_0)`, :math:`f(x) = w \cdot \phi(x)` and
@@ -104,11 +267,9 @@ class LaplaceApproximation(Engine):
     """
 
     alias = "laplace"
-    space = ProcessSpace
     device_space = ProcessSpace
-    can_update = learns_blocks = True
     codings = ("binary", "one_vs_rest", "joint", "ordinal")
-    link = "logistic"  # of its likelihoods
+    link = "logistic"
     unit = "steps"
 
     prior_scale: float | ArrayLike | str = "auto"
@@ -118,65 +279,35 @@ class LaplaceApproximation(Engine):
     prior_covariance: ArrayLike | None = None
     intercept_scale: float | None = None
 
-    @property
-    def likelihood(self) -> LogisticLikelihood:
-        """How labels of one task come from its outputs."""
-        return self.likelihood_of("binary")
+    def rounds(self, rows: BlockRows, request: Request) -> ModeRounds:
+        """Newton steps from sums over blocks."""
+        return ModeRounds(self, rows, request)
 
-    def likelihood_of(self, coding: str) -> Any:
-        """How labels of a coding come from outputs."""
-        return make_likelihood(self.link, coding)
-
-    def check(self) -> None:
-        """Raise a ValueError for a parameter that is not allowed."""
-        check_number(self, "tol", low=0, closed="neither")
-        check_number(self, "max_iter", low=1, integer=True)
-        check_prior(self)
-
-    def run(
-        self, space: BasisSpace, targets: NDArray[np.int8], request: Request
-    ) -> tuple[GaussianPosterior | JointPosterior, Run]:
-        """Find the mode of each task; see the base class."""
-        if isinstance(space, BlockRows):
-            return ModeRounds(self, space, request).run()
-        if isinstance(self.prior_scale, str):
-            return run_with_best_scale(self, space, targets, request)
-        if request.coding == "joint":
-            return self._run_jointly(space, targets, request)
-        n_points, n_tasks = targets.shape
-        likelihood = self.likelihood_of(request.coding)
-        before = known_before(self, space, n_tasks, request.start)
-        self.check_range(space.largest, before)
-        weight = request.weights(n_points)
-        in_span = spans(space, before)
-
-        def learn(task: int, progress: Progress) -> tuple[TaskResult, Ending]:
-            span, prior = in_span[task], before[task]
-            data = targets[:, task], weight, likelihood
-            mode = LogisticMode(span.space, span.project(prior), *data)
+    def learn(
+        self,
+        space: Coordinates,
+        prior: GaussianPrior,
+        labels: Labels,
+        request: Request,
+        progress: Any,
+    ) -> tuple[LogisticMode, LogisticMode]:
+        """Find the mode of one task; see the base class."""
+        mode = LogisticMode(space, prior, labels)
+        mode.find(self, progress)
+        while mode.likelihood.learns and not mode.reason and mode.adapt(self.tol):
+            mode.end_early(self, False)
             mode.find(self, progress)
-            while likelihood.learns and not mode.reason and mode.adapt(self.tol):
-                mode.end_early(self, False)
-                mode.find(self, progress)
-            return span.lift(mode.result(), prior), self.ending(mode)
+        return mode, mode
 
-        size = space.n_coordinates**2
-        return learn_tasks(self, learn, n_tasks, likelihood, request, size)
+    def learn_jointly(
+        self, gaussian: Any, labels: Labels, progress: Progress
+    ) -> tuple[SoftmaxMode, SoftmaxMode]:
+        """Find the mode of all classes together; see the base class."""
+        mode = SoftmaxMode(gaussian, labels)
+        mode.find(self, progress)
+        return mode, mode
 
-    def _run_jointly(
-        self, space: BasisSpace, targets: NDArray[np.int8], request: Request
-    ) -> tuple[JointPosterior, Run]:
-        """Find the mode of all classes together."""
-
-        def learn(gaussian: Any, codes: NDArray, weight: NDArray, progress: Progress) -> tuple:
-            mode = SoftmaxMode(gaussian, codes, weight)
-            mode.find(self, progress)
-            return mode, self.ending(mode)
-
-        likelihood = self.likelihood_of(request.coding)
-        return run_jointly(self, space, targets, request, likelihood, learn)
-
-    def ending(self, mode: Descent, training_error: float = 0.0) -> Ending:
+    def ending(self, mode: Descent, training_error: float) -> Ending:
         """How the steps of a task ended, and what to do if they did not converge."""
         return Ending(mode.changes, mode.reason, "raise max_iter, or scale the features")
 

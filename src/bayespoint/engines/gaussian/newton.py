@@ -18,7 +18,7 @@ from bayespoint.engines.base import Progress
 from bayespoint.engines.gaussian.tasks import Iterations, iterate
 from bayespoint.posteriors import Messages
 from bayespoint.spaces import Coordinates
-from bayespoint.tools.numbers import TINY
+from bayespoint.tools.numbers import EPSILON, TINY
 
 NEAR = 1e-2  # change of outputs f below which curvatures, too, change by no larger share
 FLAT = 0.1  # share of the first slope at which a line search is content
@@ -238,3 +238,14 @@ class OutputDescent(Descent, ABC):
 def dot(one: NDArray, two: NDArray) -> float:
     """The inner product of vectors, or of matrices as vectors."""
     return float(np.vdot(one, two))
+
+
+def without_messages(
+    f: NDArray, variance: NDArray, rate: NDArray, pull: NDArray
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Means and variances of outputs without their messages; with them they are these.
+
+    ``rate`` is the precision of what a cavity lacks, and ``pull`` its shift less rate times f.
+    """
+    remaining = np.maximum(1 - rate * variance, EPSILON)
+    return f - pull * variance / remaining, variance / remaining

@@ -185,14 +185,14 @@ class OneMore:
             now = [one[:, own] for one in (y, a, b)]
             both = moments(now[1] * now[0], now[2], own)
             flat = [np.ascontiguousarray(one).ravel() for one in (*both, *now)]
-            law = np.ones(now[0].size), self.law
-            found = _core.ep.all_sites(*flat, *law)
+            told = tuple(flat[:2]), (*flat[2:], np.ones(now[0].size)), self.law
+            found = _core.ep.all_sites(*told)
             new_a, new_b, moves = (one.reshape(now[0].shape) for one in found)
             moves = moves.max(axis=0)
             done = (moves < TOL) | (step == MOST - 1)
             if done.any():
-                told, _ = _core.ep.summary(*flat, *law)
-                answers[:, own[done]] = told.reshape(now[0].shape)[:, done]
+                left_out, _ = _core.ep.summary(*told)
+                answers[:, own[done]] = left_out.reshape(now[0].shape)[:, done]
             grows = moves > left[own]
             share[own] = np.where(
                 grows, np.maximum(share[own] / 2, 0.05), np.fmin(1.2 * share[own], 1)

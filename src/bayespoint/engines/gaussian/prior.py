@@ -142,22 +142,14 @@ class IndependentPrior:
         """The precision times weights, shape (d, C)."""
         return self.one.hold(weights)
 
-    @property
-    def contrast_log_determinant(self) -> float:
-        """The logarithm of the determinant of the covariance of the contrasts."""
-        return (self.mean.shape[1] - 1) * self.one.log_determinant
+    def in_contrasts(self) -> tuple:
+        """Of the weights of all contrasts, one after another: precision, root, log determinant.
 
-    def contrast_precision(self) -> NDArray[np.float64]:
-        """Of the weights of all contrasts, one after another."""
-        return np.asarray(np.kron(np.eye(self.mean.shape[1] - 1), self.one.precision))
-
-    def contrast_root(self) -> NDArray[np.float64]:
-        """F of the covariance F F^T of the weights of all contrasts."""
-        return np.asarray(np.kron(np.eye(self.mean.shape[1] - 1), self.common_root()))
-
-    def common_root(self) -> NDArray[np.float64]:
-        """F of the covariance F F^T of the sum of all classes, over the root of their number."""
-        return self.one.matrix
+        And the root of the covariance of the sum of all classes, over the root of their number.
+        """
+        size, root = self.mean.shape[1] - 1, self.one.matrix
+        both = (np.kron(np.eye(size), part) for part in (self.one.precision, root))
+        return *both, size * self.one.log_determinant, root
 
     def output_covariances(self, space: Coordinates) -> NDArray[np.float64]:
         """Covariances of the outputs of each point, (n, C, C)."""
@@ -191,22 +183,10 @@ class DependentPrior:
         common = cho_solve((self._common, True), weights.mean(axis=1))
         return np.asarray(held @ self._H.T + common[:, None])
 
-    @property
-    def contrast_log_determinant(self) -> float:
-        """The logarithm of the determinant of the covariance of the contrasts."""
-        return float(2 * np.log(self._factor.diagonal()).sum())
-
-    def contrast_precision(self) -> NDArray[np.float64]:
-        """Of the weights of all contrasts, one after another."""
-        return self._precision
-
-    def contrast_root(self) -> NDArray[np.float64]:
-        """F of the covariance F F^T of the weights of all contrasts."""
-        return self._factor
-
-    def common_root(self) -> NDArray[np.float64]:
-        """F of the covariance F F^T of the sum of all classes, over the root of their number."""
-        return self._common
+    def in_contrasts(self) -> tuple:
+        """The same as of independent classes."""
+        log_determinant = float(2 * np.log(self._factor.diagonal()).sum())
+        return self._precision, self._factor, log_determinant, self._common
 
     def output_covariances(self, space: Coordinates) -> NDArray[np.float64]:
         """Covariances of the outputs of each point, (n, C, C)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -71,45 +72,31 @@ def best_scale(
     engine: Any, space: BasisSpace, targets: NDArray[np.int8], request: Request
 ) -> float:
     """The prior scale of the largest evidence."""
-    n_tasks = targets.shape[1]
+    n_tasks, is_joint = targets.shape[1], request.coding == "joint"
     enough = int(ENOUGH / n_tasks**0.6)
-    if (
-        enough < OF_CLASS * n_tasks and request.coding != "joint"
-    ):  # which takes a few times the operations
+    if enough < OF_CLASS * n_tasks and not is_joint:  # which takes a few times the operations
         enough = ENOUGH
     sizes = [enough // FEW, enough] if space.n_points > enough // FEW else [enough]
-    log_scale = np.zeros(1)
+    log_scale, bounds = np.zeros(1), (np.log([NARROW]), np.log([WIDE]))
+    flat = FLAT_OF_ALL if is_joint else FLAT
     for size in sizes:
         some = np.arange(0, space.n_points, -(-space.n_points // size))
-        log_scale = best_log_scale(engine, space, targets, request, some, log_scale)
+        weight = None if request.sample_weight is None else request.sample_weight[some]
+        on_part = Request(sample_weight=weight, n_jobs=request.n_jobs, coding=request.coding)
+        evidence = partial(evidence_of, engine, Part(space.rows(some)), targets[some], on_part)
+        log_scale = climb(evidence, log_scale, *bounds, slope=flat, max_calls=20).x
     return float(np.exp(log_scale[0]))
 
 
-def best_log_scale(
-    engine: Any,
-    space: BasisSpace,
-    targets: NDArray[np.int8],
-    request: Request,
-    some: NDArray[np.intp],
-    start: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """The logarithm of the best scale for some of the points, from a start on."""
-    part, targets = Part(space.rows(some)), targets[some]
-    weight = None if request.sample_weight is None else request.sample_weight[some]
-    on_part = Request(sample_weight=weight, n_jobs=request.n_jobs, coding=request.coding)
-
-    def evidence(log_scale: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        tried = with_scale(engine, float(np.exp(log_scale[0]))).set_params(**ROUGH)
-        posterior, _ = tried.run(part, targets, on_part)
-        name = ("prior_scale",)
-        slope = evidence_gradient(tried, part, part.rows(), targets, posterior, name, weight)
-        return float(posterior.log_evidence.sum()), np.array([slope["prior_scale"]])
-
-    bounds, flat = (
-        (np.log([NARROW]), np.log([WIDE])),
-        FLAT_OF_ALL if request.coding == "joint" else FLAT,
-    )
-    return climb(evidence, start, *bounds, slope=flat, max_calls=20).x
+def evidence_of(
+    engine: Any, part: Part, targets: NDArray[np.int8], request: Request, log_scale: NDArray
+) -> tuple[float, NDArray[np.float64]]:
+    """The evidence of a scale for some of the points, and its derivative."""
+    tried = with_scale(engine, float(np.exp(log_scale[0]))).set_params(**ROUGH)
+    posterior, _ = tried.run(part, targets, request)
+    known = part, part.rows(), targets, posterior, ("prior_scale",), request.sample_weight
+    slope = evidence_gradient(tried, *known)
+    return float(posterior.log_evidence.sum()), np.array([slope["prior_scale"]])
 
 
 def with_scale(engine: Any, scale: float) -> Any:

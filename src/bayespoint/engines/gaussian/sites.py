@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 
 from bayespoint import _core
-from bayespoint.engines.gaussian.gaussians import Gaussian
+from bayespoint.engines.gaussian.gaussians import WeightGaussian
 from bayespoint.engines.gaussian.prior import LARGE
-from bayespoint.engines.gaussian.tasks import TaskResult, log_evidence
+from bayespoint.engines.gaussian.tasks import Labels, TaskResult, log_evidence
 from bayespoint.posteriors import Messages
 from bayespoint.tools.arrays import to_host
 
@@ -32,12 +31,10 @@ class Sites:
 
     Parameters
     ----------
-    gaussian : Gaussian
+    gaussian : WeightGaussian
         The prior, of the weights or of the outputs; sweeps change it.
-    target, weight : ndarray of shape (n,)
-        Labels, and how many copies each counts for.
-    likelihood : Likelihood
-        How labels come from outputs.
+    labels : Labels
+        What is learned from.
     at_once : bool, default=False
         Whether all sites change together, instead of one after another.
 
@@ -49,15 +46,8 @@ class Sites:
         Standard deviation of the outputs before any label is seen, the largest.
     """
 
-    def __init__(
-        self,
-        gaussian: Gaussian,
-        target: NDArray,
-        weight: NDArray,
-        likelihood: Any,
-        *,
-        at_once: bool = False,
-    ) -> None:
+    def __init__(self, gaussian: WeightGaussian, labels: Labels, *, at_once: bool = False) -> None:
+        target, weight, likelihood = labels
         n = len(target)
         self.gaussian, self.at_once = gaussian, at_once
         self.labels, self.weight = target, weight
@@ -74,6 +64,16 @@ class Sites:
         self.e: NDArray  # variances of the outputs, as the last visit left each
         self._known: NDArray  # the same when all were last known exactly
         self._take(gaussian.variances, gaussian.space.outputs(gaussian.prior.mean))
+
+    @property
+    def _sites(self) -> tuple[NDArray, ...]:
+        """As compiled loops take them."""
+        return self.y, self.a, self.b, self._removed
+
+    @property
+    def _law(self) -> tuple[tuple[float, ...], NDArray]:
+        """What labels say, as compiled loops take it."""
+        return self.likelihood.constants, self._bounds
 
     @property
     def shift(self) -> NDArray:
@@ -134,10 +134,7 @@ class Sites:
         move = prior.moved(space, factor, self.shift, self.rate)
         square = move @ prior.pull + self.shift @ self._f
         factor = to_host(factor)
-        _, constant = _core.ep.summary(
-            self.e, self._f, self.y, self.a, self.b, self._removed, self.likelihood.constants,
-            self._bounds,
-        )  # fmt: skip
+        _, constant = _core.ep.summary((self.e, self._f), self._sites, *self._law)
         log_det = 2 * np.log(factor.diagonal()).sum() - prior.log_determinant
         return TaskResult(
             self.gaussian.mean,
@@ -166,7 +163,7 @@ class Sites:
 
     def _cavities(self) -> tuple[NDArray, NDArray]:
         """Mean and variance of y f without its own site, or with it where nothing would be left."""
-        mean, variance = _core.ep.cavities(self.e, self._f, self.y, self.a, self.b, self._removed)
+        mean, variance = _core.ep.cavities((self.e, self._f), self._sites)
         lost = np.isnan(variance)
         return np.where(lost, self.y * self._f, mean), np.where(lost, self.e, variance)
 
@@ -205,12 +202,12 @@ class Sites:
     def _visit(self, own: NDArray, share: float) -> NDArray:
         """Steps 1 to 4 for the sites of a block, one after another; how far each has moved."""
         z, K, f = self.gaussian.project(own)
-        a, b, e = self.a[own], self.b[own], self.e[own]
-        U, down, g, moved = _core.ep.sweep_block(
-            K.astype(np.float64, copy=False), f, self.y[own], self.weight[own], a, b,
-            self._removed[own], TRUSTED[z.dtype] * self._known[own], self.likelihood.constants,
-            share, e, self._bounds[own],
-        )  # fmt: skip
+        y, a, b, removed = (one[own] for one in self._sites)
+        e, floor = self.e[own], TRUSTED[z.dtype] * self._known[own]
+        block = y, a, b, removed, self.weight[own], floor, e
+        law, bounds = self._law
+        K = K.astype(np.float64, copy=False)
+        U, down, g, moved = _core.ep.sweep_block(K, f, block, law, share, bounds[own])
         self.a[own], self.b[own], self.e[own] = a, b, e
         self.gaussian.update(z, U, down, g)
         self._exact = False
@@ -248,9 +245,7 @@ class Sites:
 
     def _expect(self, e: NDArray, f: NDArray) -> None:
         """Steps 1 to 3 for all sites: what each should be, and how far it is from that."""
-        *self._wanted, self._moves = _core.ep.all_sites(
-            e, f, self.y, self.a, self.b, self._removed, self.likelihood.constants, self._bounds
-        )
+        *self._wanted, self._moves = _core.ep.all_sites((e, f), self._sites, *self._law)
         self._left = largest(self._moves)
 
     def _give_up(self, why: str) -> float:

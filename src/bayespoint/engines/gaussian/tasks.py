@@ -34,6 +34,17 @@ ACTIVE = "active"  # the reason of a task that goes on
 WORK = 3  # matrices that a task works with, besides those of the result
 
 
+class Labels(NamedTuple):
+    """The labels of one task, or the classes of all points; copies they count for; what they say.
+
+    ``likelihood`` is a Likelihood or, of classes, a JointLikelihood.
+    """
+
+    target: NDArray
+    weight: NDArray[np.float64]
+    likelihood: Any
+
+
 class TaskResult(NamedTuple):
     """The posterior N(mean, factor factor^T) of one task, and what came with it.
 

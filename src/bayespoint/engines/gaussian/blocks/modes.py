@@ -19,8 +19,7 @@ from bayespoint.engines.gaussian.blocks.rows import (
     Sums,
     summary,
 )
-from bayespoint.engines.gaussian.modes import left_out_log_probability
-from bayespoint.engines.gaussian.newton import NEAR, Descent, LineSearch, Local
+from bayespoint.engines.gaussian.newton import NEAR, Descent, LineSearch, Local, without_messages
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.engines.gaussian.tasks import TaskResult
 
@@ -98,7 +97,8 @@ def looks_around(block: Any, order: Order) -> Iterator[Look]:
             y, f = targets[:, i], space.outputs(place.weights)
             variance = space.variances(place.spread, is_triangular=False)
             miss, bend = order.likelihood.derivatives(y * f)
-            left_out = left_out_log_probability(y, f, variance, removed * bend, removed * y * miss)
+            mean, variance = without_messages(f, variance, removed * bend, removed * y * miss)
+            left_out = order.likelihood.forecast(y, y * mean, variance)
             yield i, own, y * f, left_out, order.likelihood.log_likelihood(y * f)[0]
 
 

@@ -37,7 +37,7 @@ from bayespoint.engines.gaussian.blocks.rows import (
 )
 from bayespoint.engines.gaussian.factorised_sites import FactorisedSites, sparse_rows
 from bayespoint.engines.gaussian.prior import LARGE, GaussianPrior
-from bayespoint.likelihoods import ProbitLikelihood
+from bayespoint.engines.gaussian.tasks import Labels
 from bayespoint.spaces import Coordinates
 
 STEPS = 30  # to find the messages of single rows, at most; two or three are enough
@@ -126,17 +126,17 @@ def sweep(
     n, d = len(order.beliefs), order.design.space.n_coordinates
     precision, pull = np.zeros((n, d, d)), np.zeros((n, d))
     largest, widest = np.zeros((2, n))
-    constants = order.likelihood.constants
+    law = order.likelihood.constants
     new = None if sites is None else [one.copy() for one in sites]
     for i, belief, own, space, weight, (e, f, y) in outputs_of(block, order):
         if belief.is_prior:
             widest[i] = max(widest[i], e.max(initial=0.0))
+        removed = belief.removed(weight)
         if sites is None or new is None:
-            a, b, moved = find_sites(e, f, y, weight, belief, constants)
+            a, b, moved = find_sites((e, f), y, removed, belief, law)
         else:
             a, b = sites[i][:, own]
-            wanted = _core.ep.all_sites(e, f, y, a, b, belief.removed(weight), constants)
-            new_a, new_b, moved = wanted
+            new_a, new_b, moved = _core.ep.all_sites((e, f), (y, a, b, removed), law)
             a, b = a + belief.share * (new_a - a), b + belief.share * (new_b - b)
             new[i][:, own] = a, b
         precision[i] += space.curvature(np.clip(weight * b, -LARGE, LARGE))
@@ -155,23 +155,16 @@ def outputs_of(block: Any, order: Order) -> Iterator[tuple]:
 
 
 def find_sites(
-    e: NDArray,
-    f: NDArray,
-    y: NDArray,
-    weight: NDArray,
-    belief: Belief,
-    constants: tuple[float, ...],
+    moments: tuple[NDArray, NDArray], y: NDArray, removed: NDArray, belief: Belief, law: tuple
 ) -> tuple[NDArray, NDArray, NDArray]:
-    """The sites that outputs of variances e and means f have, and the last moves to them.
+    """The sites that outputs of these variances and means have, and the last moves to them.
 
     A site is what it should be at the posterior without itself. Where its share of the posterior is
     small, as with many more points than weights, a step brings it there but for that share.
     """
-    a, b = np.zeros_like(e), np.zeros_like(e)
-    removed = belief.removed(weight)
-    moved, before = np.zeros_like(e), 0.0
+    a, b, moved, before = *np.zeros((3, len(y))), 0.0
     for _ in range(belief.n_steps):
-        new_a, new_b, moved = _core.ep.all_sites(e, f, y, a, b, removed, constants)
+        new_a, new_b, moved = _core.ep.all_sites(moments, (y, a, b, removed), law)
         lost = np.isinf(moved)  # no cavity is left: half of the site
         a, b = np.where(lost, a / 2, new_a), np.where(lost, b / 2, new_b)
         move = float(moved.max(initial=0.0))
@@ -192,7 +185,8 @@ def sweep_rows(
     for i, belief in enumerate(order.beliefs):
         if not len(weight):
             continue
-        found = row_messages(space, targets, weight, belief, sites[i], order.likelihood)
+        labels = Labels(targets[:, belief.task], weight, order.likelihood)
+        found = row_messages(space, labels, belief, sites[i])
         if found is None:  # no messages leave a posterior: stay, and let others move first
             largest[i] = np.inf
             continue
@@ -213,25 +207,19 @@ def sparse_rows_of(block: Any, design: Design) -> tuple[Coordinates, NDArray, ND
 
 
 def row_messages(
-    space: Coordinates,
-    targets: NDArray,
-    weight: NDArray,
-    belief: Belief,
-    known: SitesOfBlock,
-    likelihood: ProbitLikelihood,
+    space: Coordinates, labels: Labels, belief: Belief, known: SitesOfBlock
 ) -> FactorisedSites | None:
     """The messages of all rows, given what other blocks say; None if they leave no posterior.
 
     ``known`` is the sum of them that is in the posterior.
     """
-    y = targets[:, belief.task]
     # Rows that count for nothing leave the posterior as it is.
     whole = GaussianPrior(belief.mean, belief.factor)
-    single = FactorisedSites(space, whole, y, np.zeros(len(y)), likelihood)
+    single = FactorisedSites(space, whole, labels._replace(weight=0 * labels.weight))
     total = belief.factor**-2.0
     precision = np.maximum(total - known[1], SMALLEST * total)
     cavity = GaussianPrior((total * belief.mean - known[0]) / precision, precision**-0.5)
-    sites = FactorisedSites(space, cavity, y, weight, likelihood)
+    sites = FactorisedSites(space, cavity, labels)
     try:
         for _ in range(belief.n_steps):
             if single.sweep(1.0) <= belief.tol:
@@ -259,14 +247,14 @@ def summarise(
 
 def looks(block: Any, sites: list[SitesOfBlock] | None, order: Order) -> Iterator[Look]:
     """What rows and sites look like with a full covariance, some of them at a time."""
-    constants = order.likelihood.constants
+    law = order.likelihood.constants
     for i, belief, own, _, weight, (e, f, y) in outputs_of(block, order):
+        removed = belief.removed(weight)
         if sites is None:
-            a, b, _ = find_sites(e, f, y, weight, belief, constants)
+            a, b, _ = find_sites((e, f), y, removed, belief, law)
         else:
             a, b = sites[i][:, own]
-        removed = belief.removed(weight)
-        yield i, own, y * f, *_core.ep.summary(e, f, y, a, b, removed, constants)
+        yield i, own, y * f, *_core.ep.summary((e, f), (y, a, b, removed), law)
 
 
 def looks_of_rows(block: Any, sites: list[SitesOfBlock] | None, order: Order) -> Iterator[Look]:
@@ -276,6 +264,7 @@ def looks_of_rows(block: Any, sites: list[SitesOfBlock] | None, order: Order) ->
     for i, belief in enumerate(order.beliefs):
         if len(weight):
             margin = targets[:, i] * (space.rows() @ belief.mean)
-            found = row_messages(space, targets, weight, belief, sites[i], order.likelihood)
+            labels = Labels(targets[:, belief.task], weight, order.likelihood)
+            found = row_messages(space, labels, belief, sites[i])
             unknown = np.full(len(weight), np.log(0.5)), np.zeros(len(weight))
             yield i, slice(None), margin, *(unknown if found is None else found.constants())

@@ -165,9 +165,9 @@ class WeightJoint(JointGaussian):
     def __init__(self, space: Coordinates, prior: Any) -> None:
         super().__init__(space, prior)
         self._H = contrasts(prior.mean.shape[1])
-        self._common = prior.common_root()
-        self._factor = space.there(prior.contrast_root())
-        self._prior_precision = space.there(np.asfortranarray(prior.contrast_precision()))
+        precision, root, self._prior_log_determinant, self._common = prior.in_contrasts()
+        self._factor = space.there(root)
+        self._prior_precision = space.there(np.asfortranarray(precision))
         self.width = len(self._factor)
 
     def _factorise(self, rate: NDArray) -> None:
@@ -186,12 +186,7 @@ class WeightJoint(JointGaussian):
                 precision[a * d : (a + 1) * d, : (a + 1) * d] += total
         self._factor = inverse_root(precision)
         logs = float(xp.log(self._factor.diagonal()).sum())
-        self.log_determinant = 2 * logs - self.prior.contrast_log_determinant
-
-    def covariance(self) -> NDArray[np.float64]:
-        """Of all weights, class by class, less their means over the classes."""
-        factor = self._told().reshape(self.mean.size, -1)
-        return np.ascontiguousarray(factor @ factor.T)
+        self.log_determinant = 2 * logs - self._prior_log_determinant
 
     def times_covariance(self, pull: NDArray) -> NDArray[np.float64]:
         """F F^T v."""
@@ -226,16 +221,11 @@ class WeightJoint(JointGaussian):
                     S[here, a, b] = S[here, b, a] = np.einsum("nr,nr->n", *both)
         return S
 
-    def _told(self) -> NDArray[np.float64]:
-        """What labels say of the weights of each class, less their mean over the classes."""
-        d, n_classes = self.prior.mean.shape
-        in_contrasts = np.ascontiguousarray(to_host(self._factor)).reshape(n_classes - 1, -1)
-        return (self._H @ in_contrasts).reshape(n_classes, d, -1)
-
     def factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """All of it is shared."""
         d, n_classes = self.prior.mean.shape
-        told = self._told()
+        in_contrasts = np.ascontiguousarray(to_host(self._factor)).reshape(n_classes - 1, -1)
+        told = (self._H @ in_contrasts).reshape(n_classes, d, -1)
         common = np.broadcast_to(self._common / np.sqrt(n_classes), (n_classes, d, d))
         return np.empty((n_classes, d, 0)), np.concatenate([told, common], axis=2)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +21,7 @@ from bayespoint.engines.gaussian.prior import (
     check_same_weights,
     priors,
 )
-from bayespoint.engines.gaussian.tasks import Ending, Span, TaskResult, run_of
+from bayespoint.engines.gaussian.tasks import Labels, Span, TaskResult, run_of
 from bayespoint.likelihoods import JointLikelihood
 from bayespoint.posteriors import JointPosterior
 from bayespoint.spaces import BasisSpace
@@ -109,21 +108,18 @@ def run_jointly(
     targets: NDArray[np.int8],
     request: Request,
     likelihood: JointLikelihood,
-    learn: Callable[[JointGaussian, NDArray, NDArray, Progress], tuple[Any, Ending]],
 ) -> tuple[JointPosterior, Run]:
-    """Learn all classes together.
-
-    ``learn`` takes the prior, classes, weights and progress. It returns what knows
-    ``messages()``, ``log_evidence()`` and ``cavities()``, and how it ended.
-    """
+    """Learn all classes together, by the engine's ``learn_jointly``."""
     n_points, n_classes = targets.shape
-    codes, weight = targets.argmax(axis=1), request.weights(n_points)
+    codes = targets.argmax(axis=1)
+    labels = Labels(codes, request.weights(n_points), likelihood)
     where = place(engine, space, n_classes, request.start, type(likelihood))
     gaussian = where.gaussian
     with useful_threads(gaussian.width**2):
         try:
             with request.monitor.running(engine.max_iter, engine.unit):
-                learned, ending = learn(gaussian, codes, weight, Progress(request.monitor))
+                progress = Progress(request.monitor)
+                learned, search = engine.learn_jointly(gaussian, labels, progress)
             if not gaussian.is_renewed:
                 raise LinAlgError("there is no posterior")
             mean, own, shared = where.lift(gaussian.mean, *gaussian.factors())
@@ -142,4 +138,4 @@ def run_jointly(
         messages=learned.messages(),
     )
     task = TaskResult(mean, own, evidence, np.empty(0), gaussian.error(codes))
-    return posterior, run_of(engine, [task], [ending])
+    return posterior, run_of(engine, [task], [engine.ending(search, task.training_error)])

@@ -9,16 +9,15 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 
 from bayespoint import _core
-from bayespoint._core.calls import Slices
 from bayespoint.engines.gaussian.joint.gaussians import JointGaussian, WeightJoint, precisions
-from bayespoint.engines.gaussian.tasks import log_evidence
-from bayespoint.likelihoods import ArgmaxLikelihood
+from bayespoint.engines.gaussian.tasks import Labels, log_evidence
 from bayespoint.posteriors import Messages
 from bayespoint.tools.threads import in_parts
 
 INNER = 10  # visits of the sites of a point to each other, before other points are told
 PART = 500  # points whose sites a compiled call finds
 STILL = 1e-10  # move at which they end
+NARROW = 100  # matrices up to which a new posterior takes less time than means that settle
 MEANS = 8  # steps with the cavities' covariances of the last exact posterior
 LESS, LESS_OF_MANY = 0.3, 0.05  # share of the first move at which these end
 HALVINGS = 30  # of a step that left no posterior, before the run is given up
@@ -38,10 +37,8 @@ class JointSites:
     ----------
     gaussian : JointGaussian
         The prior; sweeps change it.
-    codes, weight : ndarray of shape (n,)
-        Class of each point, and how many copies it counts for.
-    likelihood : ArgmaxLikelihood
-        How classes come from outputs.
+    labels : Labels
+        The classes of the points.
 
     Attributes
     ----------
@@ -51,16 +48,11 @@ class JointSites:
         Standard deviation of the outputs before any label is seen, the largest.
     """
 
-    def __init__(
-        self,
-        gaussian: JointGaussian,
-        codes: NDArray[np.intp],
-        weight: NDArray[np.float64],
-        likelihood: ArgmaxLikelihood,
-    ) -> None:
+    def __init__(self, gaussian: JointGaussian, labels: Labels) -> None:
+        codes, weight, likelihood = labels
         shape = len(codes), gaussian.mean.shape[1]
         self.gaussian, self.codes, self.weight = gaussian, codes, weight
-        self.likelihood, self._noise = likelihood, float(likelihood.noise) ** 2
+        self._noise = float(likelihood.noise) ** 2
         self.shift, self.rate = np.zeros(shape), np.zeros(shape)
         self._share = 1.0  # of the last move that was taken
         self._last: NDArray | None = None  # this move, if moves may not shrink fast
@@ -71,7 +63,6 @@ class JointSites:
         self._removed = np.ones(len(codes))  # copies of its sites that the cavity of a point lacks
         variances = np.diagonal(gaussian.S, axis1=1, axis2=2) + gaussian.common[:, None]
         self.radius = float(np.sqrt(variances.max(initial=0.0)))
-        self._slices = Slices()
         self._expect()
 
     def messages(self) -> Messages:
@@ -94,7 +85,7 @@ class JointSites:
         if np.isinf(first):  # a point had no cavity: lack no more copies than are there
             self._removed = np.minimum(self.weight, 1.0)
         self._step(share)
-        if self.gaussian.is_renewed:
+        if self.gaussian.is_renewed and self.gaussian.width > NARROW:
             self._let_means_settle(share, first)
         self._damp(before, first)
         self._renew(before)
@@ -167,15 +158,20 @@ class JointSites:
                 return
             self._step(share)
 
+    @property
+    def _sites(self) -> tuple[NDArray, ...]:
+        """As compiled loops take them."""
+        return self.codes, self.shift, self.rate, self._removed
+
     def _expect(self) -> None:
         """What all sites should be, given the others, and how far they are from that."""
         g = self.gaussian
         self._messages = self.messages()
-        data = g.f, g.S, self.codes, self.shift, self.rate, self._removed
         settings = self._noise, INNER, STILL
 
         def some(own: slice) -> tuple[NDArray, NDArray, NDArray]:
-            return _core.joint.wanted_sites(*(one[own] for one in data), *settings)
+            sites = tuple(one[own] for one in self._sites)
+            return _core.joint.wanted_sites((g.f[own], g.S[own]), sites, settings)
 
         found = in_parts(some, len(self.codes), PART)
         *self._wanted, moves = (np.concatenate(one) for one in zip(*found, strict=True))
@@ -184,42 +180,13 @@ class JointSites:
     def log_evidence(self) -> float:
         """The logarithm of the probability of all labels."""
         g, (shift, _) = self.gaussian, self._messages
-        constant = _core.joint.constants(
-            g.f, g.S, self.codes, self.shift, self.rate, self._removed, self._noise
-        )
+        constant = _core.joint.constants((g.f, g.S), self._sites, self._noise)
         square = np.vdot(g.mean - g.prior.mean, g.prior.pull) + np.vdot(shift, g.f)
         return log_evidence(self.weight @ constant, g.log_determinant, square)
 
     def cavities(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Means and covariances of the outputs of each point, given all other labels."""
         return cavities(self.gaussian, self._messages, self.weight)
-
-
-class SequentialSites(JointSites):
-    """The same, but one point after another changes: fewer and safer sweeps for few weights."""
-
-    gaussian: WeightJoint
-
-    def sweep(self, share: float) -> float:
-        """Visit all points; the largest move."""
-        gaussian, before = self.gaussian, (self.shift.copy(), self.rate.copy())
-        mu, Sigma = np.ascontiguousarray(gaussian.mean.T).ravel(), gaussian.covariance()
-        largest = 0.0
-        for begin, end in self._slices.of(len(self.codes)):
-            own = slice(begin, end)
-            moved = _core.joint.sweep_points(
-                np.ascontiguousarray(gaussian.space.rows(own)), self.codes[own], self.weight[own],
-                self.shift[own], self.rate[own], self._removed[own], self._noise, INNER, STILL,
-                share, mu, Sigma,
-            )  # fmt: skip
-            largest = float(np.maximum(largest, moved))  # NaN stays NaN
-        if np.isinf(largest):
-            self._removed = np.minimum(self.weight, 1.0)
-        if np.isnan(largest):
-            self.shift, self.rate = before
-            raise LinAlgError("the sites overflow")
-        self._renew(before)
-        return largest
 
 
 def cavities(
