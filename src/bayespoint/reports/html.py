@@ -12,9 +12,12 @@ from html import escape
 from importlib.resources import files
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from bayespoint.reports.intervals import Interval
 
 NOTHING = "–"  # stands where there is no number
+N_LETTERS = 40  # of a value, that a table shows
 
 
 def text(words: Any) -> str:
@@ -24,6 +27,17 @@ def text(words: Any) -> str:
     'a &lt; b'
     """
     return escape(str(words))
+
+
+def short(value: Any) -> str:
+    """A value as short text."""
+    words = f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value)
+    return words if len(words) <= N_LETTERS else f"{words[: N_LETTERS - 1]}…"
+
+
+def quiet(words: str) -> str:
+    """A paragraph of remarks, from their text."""
+    return f'<p class="quiet">{text(words)}</p>'
 
 
 def page(title: str, header: str, main: str) -> str:
@@ -78,19 +92,16 @@ def table(
     ``label`` names the table for those who cannot see it.
     """
     head = "".join(cell(content, 'th scope="col"') for content in heads)
-    body = "".join(f"<tr>{table_row(row)}</tr>" for row in rows)
+    body = "".join(
+        f"""<tr>{cell(first, 'th scope="row"')}{"".join(cell(one, "td") for one in others)}</tr>"""
+        for first, *others in rows
+    )
     numbers = max(len(heads) - 3, 1)  # columns between the first, and the interval and the words
     return (
         f'<div class="table {text(kind)}" style="--numbers: {numbers}" role="region" tabindex="0" '
         f'aria-label="{text(label or "table")}"><table><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
-
-
-def table_row(row: Sequence[Any]) -> str:
-    """The cells of one row, the first of which is a head."""
-    first, *others = row
-    return cell(first, 'th scope="row"') + "".join(cell(content, "td") for content in others)
 
 
 def cell(content: Any, tag: str) -> str:

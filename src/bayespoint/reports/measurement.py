@@ -12,6 +12,7 @@ from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.engines import get_engine
 from bayespoint.reject import SCORES, RejectionCurve, SelectiveClassifier, estimator_outputs
 from bayespoint.reject.confusion import rejection_confusion
+from bayespoint.reject.curve import point_weights
 from bayespoint.reject.labels import encode
 from bayespoint.reports.answers import Answers, share
 from bayespoint.reports.costs import check_costs
@@ -167,21 +168,6 @@ def class_probabilities(estimator: Any, X: Any) -> tuple[NDArray, list]:
             f"{np.argmin(valid_rows)}."
         )
     return probabilities, classes
-
-
-def point_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
-    """Weights, checked; 1 by default."""
-    if sample_weight is None:
-        return np.ones(n)
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n,):
-        raise ValueError(f"sample_weight must have shape ({n},). Got {weight.shape} instead.")
-    if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.sum() > 0):
-        raise ValueError(
-            "sample_weight must be finite, not negative, and not zero everywhere. Got values from "
-            f"{weight.min():g} to {weight.max():g} instead."
-        )
-    return weight
 
 
 def describe_model(estimator: Any) -> dict[str, str]:
