@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from tests.helpers.gradients import assert_gradient
+from tests.helpers.gradients import assert_gradient, log_evidence_gradient
 from tests.helpers.probit import problem
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
 from bayespoint.kernels import ConstantKernel, PolynomialKernel, RadialKernel, SumKernel
-from bayespoint.selection import EvidenceSearch, log_evidence_gradient
+from bayespoint.selection import EvidenceSearch
 from bayespoint.selection.gradient import is_differentiable
 
 ENGINES = {

@@ -6,11 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from bayespoint.classifier.fitting import pose
-from bayespoint.classifier.parameters import Parameters
-from bayespoint.engines import Engine, get_engine
+from bayespoint.engines import Engine
 from bayespoint.engines.gaussian.evidence_gradient import evidence_gradient, has_gradient
 from bayespoint.engines.gaussian.prior_scale import as_run
 from bayespoint.kernels import NAMES, Kernel, positive_parameters
@@ -52,64 +50,3 @@ def solution_gradient(solution: Solution, names: Iterable[str]) -> NDArray[np.fl
     )
     parts = [gradient[inner[name]] if name in inner else 0.0 for name in names]
     return np.concatenate([np.atleast_1d(part) for part in parts])
-
-
-def log_evidence_gradient(
-    classifier: Any,
-    X: ArrayLike,
-    y: ArrayLike,
-    names: Iterable[str],
-    sample_weight: ArrayLike | None = None,
-) -> NDArray[np.float64]:
-    """Derivatives of ``log_evidence_.sum()`` by the logarithms of parameters.
-
-    Parameters
-    ----------
-    classifier : BayesPointClassifier
-        Fitted, with an engine whose gradient is known.
-    X, y
-        What it was fitted to.
-    names : iterable of str
-        Parameters that are positive numbers: ``gamma``, ``coef0``, ``ridge``,
-        ``engine__prior_scale``, ``engine__intercept_scale``, ``engine__noise``,
-        ``engine__label_noise``; of a kernel instance ``kernel__`` and each name in its
-        ``positive_parameters``, such as ``kernel__gamma`` and ``kernel__weights__0``.
-    sample_weight : array-like of shape (n_samples,), optional
-        The weights that it was fitted with.
-
-    Returns
-    -------
-    ndarray of shape (n_names,)
-        One derivative for each name, and for each entry of a parameter that is an array.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from sklearn.preprocessing import scale
-    >>> from bayespoint import BayesPointClassifier
-    >>> from bayespoint.selection import log_evidence_gradient
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> clf = BayesPointClassifier(kernel="linear").fit(scale(X), y)
-    >>> log_evidence_gradient(clf, scale(X), y, ["engine__prior_scale", "engine__noise"]).round(3)
-    array([-3.905,  3.905])
-    """
-    if hasattr(classifier, "chosen_params_"):
-        raise ValueError(
-            "The kernel of this classifier was chosen automatically, and a mixture of kernels has "
-            "no evidence. Name the kernel, for example kernel='rbf', and fit again."
-        )
-    names, engine = tuple(names), get_engine(classifier.engine)
-    for name in names:
-        if not is_differentiable(classifier.kernel, engine, name):
-            raise ValueError(
-                f"The derivative of the evidence by {name!r} is not known for {engine!r}. Known "
-                "are those of ExpectationPropagation with a full covariance and of "
-                "LaplaceApproximation by positive numbers of the prior, the noise and the kernel."
-            )
-    problem = pose(classifier, Parameters.of(classifier), X, y, sample_weight, reset=False)
-    settings = classifier.kernel_, classifier.ridge, classifier.n_components
-    space = engine.space(*settings).fit(problem.points)
-    solution = Solution(
-        classifier.kernel, engine, problem, space, classifier.posterior_, classifier.run_
-    )
-    return solution_gradient(solution, names)
