@@ -6,8 +6,7 @@ from sklearn.base import clone
 from bayespoint.classifier.fitting import pose
 from bayespoint.classifier.parameters import Parameters
 from bayespoint.engines import get_engine
-from bayespoint.selection.gradient import is_differentiable, solution_gradient
-from bayespoint.selection.objective import Solution
+from bayespoint.selection.objective import Solution, is_differentiable, solution_gradient
 
 STEP = 1e-4  # of a logarithm: the error of a central difference is about STEP^2
 

@@ -11,7 +11,7 @@ from tests.helpers.probit import problem
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation, get_engine
 from bayespoint.engines.gaussian import evidence_gradient as evidence
-from bayespoint.selection.gradient import is_differentiable
+from bayespoint.selection.objective import is_differentiable
 
 SCALE, NOISE, FLIP = "engine__prior_scale", "engine__noise", "engine__label_noise"
 

@@ -10,7 +10,7 @@ from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
 from bayespoint.kernels import ConstantKernel, PolynomialKernel, RadialKernel, SumKernel
 from bayespoint.selection import EvidenceSearch
-from bayespoint.selection.gradient import is_differentiable
+from bayespoint.selection.objective import is_differentiable
 
 ENGINES = {
     "ep": ExpectationPropagation(prior_scale=1.0, tol=1e-10),

@@ -191,19 +191,15 @@ def picture_shape(rows: Any, image_shape: Shape | str | None) -> Shape | None:
         return None
     some = np.asarray(rows[:N_LOOKED_AT])
     n_columns = some.shape[1] if some.ndim == 2 else 1
-    if isinstance(image_shape, str):
-        if image_shape != "auto":
-            raise ValueError(
-                "The 'image_shape' parameter of write_evaluation must be a tuple of two ints, "
-                f"'auto' or None. Got {image_shape!r} instead."
-            )
+    if image_shape == "auto":
         side = isqrt(n_columns)
         is_square = side >= SMALLEST_SIDE and side**2 == n_columns
         return (side, side) if is_square and look_like_pictures(some, side) else None
-    if len(image_shape) != 2 or np.prod(image_shape) != n_columns:
+    if isinstance(image_shape, str) or len(image_shape) != 2 or np.prod(image_shape) != n_columns:
         raise ValueError(
-            "The 'image_shape' parameter of write_evaluation must be a tuple of two ints whose "
-            f"product is the number of columns, {n_columns}. Got {image_shape!r} instead."
+            "The 'image_shape' parameter of write_evaluation must be 'auto', None, or a tuple of "
+            f"two ints whose product is the number of columns, {n_columns}. Got {image_shape!r} "
+            "instead."
         )
     return image_shape
 
