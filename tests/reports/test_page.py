@@ -113,6 +113,8 @@ def test_pictures_are_those_of_their_rows(make):
 
 def test_rows_must_be_those_that_were_measured(tmp_path):
     found = ask([[0.6, 0.4], [0.1, 0.9]], [0, 1], [0, 1], sample_weight=[0, 1])
+    page = write_evaluation(found, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<title>Evaluation of Oracle</title>" in page
     with pytest.raises(ValueError, match=r"rows must be the 2 test points .* Got 3 rows"):
         write_evaluation(found, tmp_path / "rows.html", rows=np.zeros((3, 2)))
 
@@ -183,6 +185,7 @@ def test_cells_of_a_column_are_even():
     assert examples.even([1.0, 2.0, None]) == ["1", "2", "–"]
     assert examples.even(["a", None, 3]) == ["a", "–", "3"]
     assert examples.even([0.0, 1e12]) == ["0", "1e+12"]
+    assert [html.short(one) for one in (np.nan, None, 0.12345)] == ["missing", "missing", "0.1235"]
     assert html.decimals([0.0, 0.25, 1.5, None]) == 2
     assert html.decimals([]) == 2
     assert html.decimals([0.012, -0.034]) == 4

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayespoint.reports.intervals import Interval
+from bayespoint.tools.validation import is_missing
 
 NOTHING = "–"  # stands where there is no number
 N_LETTERS = 40  # of a value, that a table shows
@@ -31,6 +32,8 @@ def text(words: Any) -> str:
 
 def short(value: Any) -> str:
     """A value as short text."""
+    if is_missing(value):
+        return "missing"
     words = f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value)
     return words if len(words) <= N_LETTERS else f"{words[: N_LETTERS - 1]}…"
 

@@ -8,7 +8,7 @@ from typing import Any
 from bayespoint.reports.drift import Shift
 from bayespoint.reports.evaluation import Report
 from bayespoint.reports.features import Features
-from bayespoint.reports.html import NOTHING, Cell, decimals, percent, quiet, short, table, text
+from bayespoint.reports.html import Cell, decimals, percent, quiet, short, table, text
 from bayespoint.tools.numbers import TINY
 
 N_FEATURES = 20  # in the table
@@ -22,28 +22,29 @@ def features(report: Report) -> str:
     found = report.evaluation.features
     if found is None:
         return ""
-    words = "Relevance: the share of a feature in the squared slopes of the Bayes point."
+    heads, words, relevance = ["feature"], [], found.relevance
+    if relevance is not None:
+        heads.append("relevance")
+        words.append("Relevance: the share of a feature in the squared slopes of the Bayes point.")
     if found.weights is not None:
-        words += (
-            " Weights are those of the features as the classifier gets them, with 95 % intervals "
+        words.append(
+            "Weights are those of the features as the classifier gets them, with 95 % intervals "
             "of the posterior. If an interval contains 0, the sign of the weight is uncertain."
         )
     has_columns = found.weights is not None and len(found.classes) <= MOST_CLASSES
     tasks = range(len(found.classes) if has_columns else 0)
-    heads = ["feature", "relevance", *(f"weight for {short(found.classes[t])}" for t in tasks)]
+    heads += [f"weight for {short(found.classes[task])}" for task in tasks]
     digits = 0 if found.weights is None else decimals(found.weights.ravel())
     rows = []
     for j in found.order[:N_FEATURES]:
-        relevance: str | Cell = NOTHING
-        if found.relevance is not None:
-            share = float(found.relevance[j])
-            shade = FULL_SHADE * share / max(found.relevance.max(), TINY)
-            relevance = Cell(percent(share, 1), "shaded", shade)
-        weights = [weight_words(found, task, j, digits) for task in tasks]
-        rows.append([short(found.names[j]), relevance, *weights])
+        cells: list[Any] = [short(found.names[j])]
+        if relevance is not None:
+            shade = FULL_SHADE * relevance[j] / max(relevance.max(), TINY)
+            cells.append(Cell(percent(relevance[j], 1), "shaded", shade))
+        rows.append([*cells, *(weight_words(found, task, j, digits) for task in tasks)])
     more = len(found.names) - N_FEATURES
     note = quiet(f"{more} more features are not shown.") if more > 0 else ""
-    return quiet(words) + table(heads, rows, label="Features") + note
+    return quiet(" ".join(words)) + table(heads, rows, label="Features") + note
 
 
 def weight_words(found: Features, task: int, j: int, digits: int) -> str:
