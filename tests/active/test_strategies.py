@@ -330,7 +330,7 @@ def test_the_cost_of_a_batch_grows_linearly():
         ({"n": True}, "Got True"),
         ({"n": 38, "exclude": [1, 2, 3]}, r"\[1, 37\]"),
         ({"exclude": [40]}, "indices into the pool from 0 to 39"),
-        ({"exclude": [-1]}, "from -1 to -1"),
+        ({"exclude": [-1]}, "from 0 to 39. Got int64"),
         ({"exclude": [0.5]}, "array of integers.*float64"),
         ({"exclude": POOL > 0}, "one-dimensional"),
         ({"strategy": "best"}, "strategy must be a str among {'entropy', .* Got 'best' instead"),
