@@ -141,11 +141,8 @@ def test_page_tells_all(tmp_path):
 
 def test_drawings_are_the_same_every_time():
     evaluation, _ = digits_evaluation()
-    light, again, dark = (
-        figures.as_svg(figures.draw_rejection, evaluation, dark) for dark in (False, False, True)
-    )
-    assert light == again
-    assert light != dark
+    first, again = (figures.as_svg(figures.draw_rejection, evaluation) for _ in range(2))
+    assert first == again
 
 
 def test_many_classes_are_not_drawn_as_a_matrix():
@@ -166,8 +163,8 @@ def test_names_of_classes_and_columns_are_shown_as_they_are(tmp_path):
     drawings = [
         base64.b64decode(one).decode() for one in re.findall(r'svg\+xml;base64,([^"]+)', page)
     ]
-    assert len(drawings) == 8  # rejection, reliability, two curves; each twice
-    assert sum("<!--  _yes $1{ -->" in one for one in drawings) >= 4  # in legends
+    assert len(drawings) == 4  # rejection, reliability, two curves
+    assert sum("<!--  _yes $1{ -->" in one for one in drawings) >= 2  # in legends
     assert figures.plain("a\x1b") == "a?"
 
 

@@ -1,4 +1,4 @@
-"""Pictures of an evaluation, drawn for light and for dark screens."""
+"""Pictures of an evaluation; the style sheet inverts them on dark screens."""
 
 from __future__ import annotations
 
@@ -17,44 +17,42 @@ from bayespoint.reports.intervals import score_interval
 from bayespoint.tools import plots
 from bayespoint.tools.plots import BLUE, VERMILION, Axes, Drawing, house_style, new_axes
 
-SKY = "#56b4e9"  # Okabe and Ito's light blue: seen on white and on black
 SIZE = 5.6, 4.0  # inches: letters can be read where the picture is as wide as a telephone
 N_RATES = 200  # fractions rejected at which the band is drawn: smooth to the eye
 N_LETTERS = 24  # of names in pictures
 GREY = "#888888"
-# Colours and dashes of up to ten classes, seen on white and on black.
+# Colours and dashes of up to ten classes.
 LINES = [
     (colour, dashes)
     for dashes in ("-", "--")
-    for colour in (SKY, VERMILION, plots.GREEN, plots.PURPLE, "#e69f00")
+    for colour in (BLUE, VERMILION, plots.GREEN, plots.PURPLE, "#e69f00")
 ]
 LAST_RATE = 0.9  # fraction rejected: beyond it, the error of a few points jumps about
 
 
-Draw = Callable[[Evaluation, str], Drawing]  # what to show, and the colour of what matters
+Draw = Callable[[Evaluation], Drawing]
 
 
 def picture(draw: Draw, evaluation: Evaluation, title: str, words: str) -> str:
     """A drawing as a figure of the page, with words below it."""
-    drawn = (as_svg(draw, evaluation, dark) for dark in (False, True))
-    light, dark = (html.data_address("svg+xml", one) for one in drawn)
+    address = html.data_address("svg+xml", as_svg(draw, evaluation))
     caption = f"<strong>{html.text(title)}</strong>: {html.text(words)}"
-    return html.figure(light, title, caption, dark=dark)
+    return html.figure(address, title, caption, kind="drawn")
 
 
-def as_svg(draw: Draw, evaluation: Evaluation, dark: bool) -> bytes:
-    """The drawing in one look; equal drawings give equal bytes."""
+def as_svg(draw: Draw, evaluation: Evaluation) -> bytes:
+    """The drawing; equal drawings give equal bytes."""
     import matplotlib
 
-    with house_style(dark):
+    content = BytesIO()
+    nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    with house_style():
         matplotlib.rcParams["svg.hashsalt"] = "bayespoint"
-        content = BytesIO()
-        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-        draw(evaluation, SKY if dark else BLUE).savefig(content, format="svg", metadata=nothing)
+        draw(evaluation).savefig(content, format="svg", metadata=nothing, transparent=True)
     return content.getvalue()
 
 
-def draw_rejection(evaluation: Evaluation, colour: str) -> Drawing:
+def draw_rejection(evaluation: Evaluation) -> Drawing:
     """Error on the accepted points over the fraction rejected, with a 95 % band."""
     curve, chosen = evaluation.rejection, evaluation.selective
     point = None
@@ -65,7 +63,7 @@ def draw_rejection(evaluation: Evaluation, colour: str) -> Drawing:
     errors = np.clip(curve.error_at(rates), 0, 1)
     left = evaluation.weight * (1 - rates)
     ends = np.array([score_interval(*one) for one in zip(errors, left, strict=True)])
-    ax.fill_between(rates, *ends.T, color=SKY, alpha=0.25, linewidth=0, label="95 % interval")
+    ax.fill_between(rates, *ends.T, color=BLUE, alpha=0.2, linewidth=0, label="95 % interval")
     display = RejectionCurveDisplay(
         curve,
         score=evaluation.rejection_score,
@@ -74,13 +72,13 @@ def draw_rejection(evaluation: Evaluation, colour: str) -> Drawing:
         guarantee=None if chosen is None else chosen.guarantee,
         calibration_curve=None if chosen is None else chosen.calibration_curve,
     )
-    display.plot(ax, max_rate=LAST_RATE, color=colour)
+    display.plot(ax, max_rate=LAST_RATE, color=BLUE)
     # Room for the legend; where few points are left, the band may leave the picture.
     ax.set_ylim(0, 1.3 * ends[: N_RATES // 2].max())
     return drawing
 
 
-def draw_reliability(evaluation: Evaluation, colour: str) -> Drawing:
+def draw_reliability(evaluation: Evaluation) -> Drawing:
     """Accuracy against confidence beside the diagonal, above the numbers of points."""
     drawing, ((upper,), (lower,)) = plots.new_panels(2, 1, *SIZE, heights=[5, 2])
     filled = [one for one in evaluation.answers.bins if one.weight > 0]
@@ -90,7 +88,7 @@ def draw_reliability(evaluation: Evaluation, colour: str) -> Drawing:
     upper.plot([low[0], 1], [low[0], 1], color=GREY, linestyle=":", label="calibrated")
     upper.errorbar(
         confidence, accuracy, abs(ends - accuracy[:, None]).T,
-        fmt="o-", color=colour, elinewidth=1.2, capsize=3, label="measured, 95 % interval",
+        fmt="o-", color=BLUE, elinewidth=1.2, capsize=3, label="measured, 95 % interval",
     )  # fmt: skip
     upper.set_ylim(max(0.0, ends.min() - 0.05), 1.02)
     upper.set_ylabel("Accuracy")
@@ -98,7 +96,7 @@ def draw_reliability(evaluation: Evaluation, colour: str) -> Drawing:
     upper.legend(fontsize="small", loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
     style: Any = {"width": 0.92 * (high - low), "align": "edge"}
     right = weight * accuracy
-    lower.bar(low, right, color=colour, label="correct", **style)
+    lower.bar(low, right, color=BLUE, label="correct", **style)
     lower.bar(low, weight - right, bottom=right, color=VERMILION, label="wrong", **style)
     finish(lower, "Confidence: probability of the predicted class", "Points", "upper left")
     for ax in (upper, lower):
@@ -137,33 +135,32 @@ def drawn_scores(evaluation: Evaluation) -> dict[int, tuple[NDArray, NDArray]]:
     return {of: pair for of, pair in pairs.items() if pair[0].any() and not pair[0].all()}
 
 
-def line_style(evaluation: Evaluation, of: int, colour: str) -> dict[str, Any]:
+def line_style(evaluation: Evaluation, of: int) -> dict[str, Any]:
     """Label, colour and dashes of the curve of a class."""
-    several = len(evaluation.classes) > 2
-    colour, dashes = LINES[drawn_classes(evaluation).index(of)] if several else (colour, "-")
+    colour, dashes = LINES[drawn_classes(evaluation).index(of)]
     return {"label": plain(evaluation.classes[of]), "color": colour, "linestyle": dashes}
 
 
-def draw_roc(evaluation: Evaluation, colour: str) -> Drawing:
+def draw_roc(evaluation: Evaluation) -> Drawing:
     """Recall against the false positive rate."""
     drawing, ax = new_axes(*SIZE)
     ax.plot([0, 1], [0, 1], color=GREY, linestyle=":", label="guessing")
     for of, scores in drawn_scores(evaluation).items():
         alarms, recall, _ = roc_curve(*scores, sample_weight=evaluation.answers.weight)
-        ax.plot(alarms, recall, **line_style(evaluation, of, colour))
+        ax.plot(alarms, recall, **line_style(evaluation, of))
     finish(ax, "False positive rate", "Recall", "lower right")
     return drawing
 
 
-def draw_precision_recall(evaluation: Evaluation, colour: str) -> Drawing:
+def draw_precision_recall(evaluation: Evaluation) -> Drawing:
     """Precision against recall."""
     drawing, ax = new_axes(*SIZE)
     weight = evaluation.answers.weight
     for of, scores in drawn_scores(evaluation).items():
         precision, recall, _ = precision_recall_curve(*scores, sample_weight=weight)
-        ax.plot(recall, precision, **line_style(evaluation, of, colour))
+        ax.plot(recall, precision, **line_style(evaluation, of))
         if len(evaluation.classes) == 2:
-            ax.axhline(np.average(scores[0], weights=weight), color=colour, linestyle=":")
+            ax.axhline(np.average(scores[0], weights=weight), color=BLUE, linestyle=":")
     ax.set_ylim(0, 1.02)
     finish(ax, "Recall", "Precision", "lower left")
     return drawing

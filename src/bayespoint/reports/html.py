@@ -121,17 +121,14 @@ def data_address(kind: str, content: bytes) -> str:
     return f"data:image/{kind};base64,{base64.b64encode(content).decode('ascii')}"
 
 
-def figure(address: str, alternative: str, caption: str, *, dark: str | None = None) -> str:
+def figure(address: str, alternative: str, caption: str, *, kind: str = "") -> str:
     """A picture with words for those who cannot see it; ``caption`` is HTML.
 
-    ``dark`` is the address of the same picture for dark screens; without it, the picture stands on
-    white.
+    One of the kind "drawn" has a transparent background and is inverted on dark screens; others
+    stand on white.
     """
     image = f'<img src="{address}" alt="{text(alternative)}">'
-    if dark is not None:
-        source = f'<source media="(prefers-color-scheme: dark)" srcset="{dark}">'
-        image = f"<picture>{source}{image}</picture>"
-    return f"<figure>{image}<figcaption>{caption}</figcaption></figure>"
+    return f'<figure class="{kind}">{image}<figcaption>{caption}</figcaption></figure>'
 
 
 def number(value: float | None) -> str:

@@ -256,7 +256,7 @@ def curves(evaluation: Evaluation) -> str:
     if not drawn:
         return "<p>There are test points of one class only: the curves are undefined.</p>"
     several = len(evaluation.classes) > 2
-    mean, guess = ("Mean area", "") if several else ("Area", " Dotted: the share of the class.")
+    mean, guess = ("mean area", "") if several else ("area", " Dotted: the share of the class.")
     area = float(np.mean([evaluation.per_class[of].auc for of in drawn]))
     average = float(np.mean([
         average_precision_score(*scores, sample_weight=answers.weight) for scores in drawn.values()
@@ -266,11 +266,11 @@ def curves(evaluation: Evaluation) -> str:
         more = f" The {len(drawn)} most frequent classes are drawn, each against the rest."
     roc = figures.picture(
         figures.draw_roc, evaluation, "ROC curve",
-        f"recall against the false positive rate. {mean}: {number(area)}.{more}",
+        f"recall against the false positive rate, {mean} {number(area)}.{more}",
     )  # fmt: skip
     precision = figures.picture(
         figures.draw_precision_recall, evaluation, "Precision against recall",
-        f"{mean} (average precision): {number(average)}.{guess}",
+        f"{mean} (average precision) {number(average)}.{guess}",
     )  # fmt: skip
     return f'<div class="figures">{roc}{precision}</div>'
 
