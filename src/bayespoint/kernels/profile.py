@@ -18,7 +18,8 @@ class ProfileKernel(Kernel):
     r"""A function h(t) of an exponent :math:`t = -\sum_j \gamma_j d(x_j, x'_j) \le 0`, h(0) = 1.
 
     Subclasses give h and its derivative h' (``profile``, ``profile_slope``), and for the distance d
-    the scaled inputs z (``scaled``), t of them (``exponent``), and its largest size (``reach``).
+    the inputs z (``moved`` times ``factor``), t of them (``exponent``), and its largest size
+    (``reach``).
 
     Parameters
     ----------

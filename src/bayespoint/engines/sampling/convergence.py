@@ -118,9 +118,9 @@ def chain_run(
     bad = [t for t, task in enumerate(tasks) if is_bad(task, target)]
     if bad:
         worst = max(bad, key=lambda t: tasks[t].r_hat)
-        _, _, _, *agree, task_steps, _ = tasks[worst]
-        disagree = ChainsDisagreeWarning(worst, len(bad) - 1, *agree, target, task_steps, remedy)
-        warnings.append(disagree)
+        task, others = tasks[worst], len(bad) - 1
+        numbers = task.r_hat, task.effective_sample_size, target, task.n_steps
+        warnings.append(ChainsDisagreeWarning(worst, others, *numbers, remedy))
     spread, size = np.max(measures["r_hat"]), np.min(measures["effective_sample_size"])
     if np.isnan(spread):
         words = "the chains are too short for a diagnosis"
