@@ -67,29 +67,6 @@ def uci_table(folder: str | None) -> None:
     table("UCI sets", [*header, "target s", "paper s"], rows)
 
 
-def exact_table(folder: str | None) -> None:
-    """Envelopes beside exact regions: time, and how far apart the Bayes points are."""
-    rows = []
-    for name in ("liver", "heart"):
-        X, y = training_part(name, folder)
-        for C in (1.0, 10.0):
-            means, times = [], []
-            for nonconcave in ("envelope", "exact"):
-                engine = KnapsackPropagation(C=C, bins=64, n_iter=20, nonconcave=nonconcave)
-                start = time.process_time()
-                machine = BayesPointClassifier(kernel="linear", engine=engine).fit(X, y)
-                times.append(time.process_time() - start)
-                means.append(machine.posterior_.mean[:, 0])
-            a, b = means
-            cosine = a @ b / np.linalg.norm(a) / np.linalg.norm(b)
-            Z = np.column_stack([X, np.ones(len(X))])
-            same = np.mean((Z @ a > 0) == (Z @ b > 0))
-            rows.append([f"{name}, C = {C:g}", *(f"{t:.2f}" for t in times), f"{cosine:.4f}",
-                         f"{same:.1%}"])  # fmt: skip
-    header = ["20 passes, 64 bins", "envelope s", "exact s", "cosine", "same answers"]
-    table("Messages that are not concave: by their envelope, or exactly", header, rows)
-
-
 def growth_table(what: str, sizes, problems) -> None:
     """Seconds for 50 passes against one size, its exponent, and memory."""
     rows, times = [], []
@@ -114,9 +91,7 @@ def main() -> None:
     parser.add_argument("--no-growth", action="store_true", help="leave out the large problems")
     arguments = parser.parse_args()
     fit_seconds(*made_up(20, 3), runs=1)  # compiles
-    fit_seconds(*made_up(20, 3), runs=1, nonconcave="exact")
     uci_table(arguments.data)
-    exact_table(arguments.data)
     if not arguments.no_growth:
         growth_table("D", (8, 32, 125, 500), [(200, d) for d in (8, 32, 125, 500)])
         growth_table("S", (100, 1000, 10_000), [(n, 10) for n in (100, 1000, 10_000)])

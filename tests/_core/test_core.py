@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bayespoint import _core
-from bayespoint._core import gibbs, regions
+from bayespoint._core import gibbs
 from bayespoint._core.calls import guarded
 
 
@@ -95,5 +95,3 @@ def test_nan_is_no_index():
         path.place[:] = bad
         gibbs.sort_places(path, 1.0)
         assert sorted(path.order) == list(range(m))
-    curve = regions.Curve(np.array([0.0, 1.0]), np.array([0.0, 2.0]))
-    assert regions.read_one(curve, np.nan, 5.0) == regions.read_one(curve, 2.0, 5.0) == 5.0

@@ -275,7 +275,6 @@ ALLOWED: dict[str, list[Any]] = {
     "decay": [5e-324, 1e-9, 0.5, 1 - 1e-16, 1.0, "auto"],
     "schedule": ["sequential", "parallel", "plain", "averaged"],
     "directions": ["auto", "isotropic", "adapted", "outputs"],
-    "nonconcave": ["exact", "envelope"],
     "prior": ["l1", "l2"],
     "decision": ["vote", "bayes_point"],
     "class_weight": ["balanced", {0: 1e-300, 1: 1e12, 2: 1.0}],

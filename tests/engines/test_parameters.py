@@ -35,7 +35,7 @@ REFUSED = {
     KnapsackPropagation: {
         "C": [0, -1, np.inf, "1"], "beta": [0, -1, np.nan, None, True], "prior": ["l3", None],
         "n_iter": [0, 2.5], "bins": [7, 64.5], "schedule": ["random"], "damping": [0, 1.5],
-        "nonconcave": ["hull"], "max_rank": [0],
+        "max_rank": [0],
     },
 }  # fmt: skip
 CASES = [

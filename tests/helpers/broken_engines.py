@@ -10,7 +10,6 @@ from tests.helpers.third_party import Altered, Committee, Twisted
 from threadpoolctl import threadpool_limits
 
 from bayespoint.engines import Run
-from bayespoint.engines.base import ENGINES
 from bayespoint.exceptions import NotConvergedWarning
 from bayespoint.posteriors import ChainPosterior
 from bayespoint.tools.monitor import Monitor
@@ -46,12 +45,6 @@ class DoesNotCheck(Committee):
 
     def run(self, space, targets, request):
         return Committee().run(space, targets, request)
-
-
-@breaks("check_alias")
-class TakesOver(Committee):
-    def __init_subclass__(cls, **kwargs):
-        ENGINES["ep"] = cls
 
 
 # The result --------------------------------------------------------------------------------------
@@ -149,7 +142,7 @@ class WrongMeasure(Altered):
         return posterior, Run(run.unit, run.n_iter, run.summary, measures={"r_hat": np.ones(7)})
 
 
-@breaks("check_run", "check_warnings")
+@breaks("check_run")
 class WarnsByItself(Altered):
     def after(self, posterior, run):
         warnings.warn("something", stacklevel=1)

@@ -3,9 +3,22 @@
 import numpy as np
 from sklearn.base import clone
 
-from bayespoint.selection import log_evidence_gradient
+from bayespoint.classifier.fitting import pose
+from bayespoint.classifier.parameters import Parameters
+from bayespoint.engines import get_engine
+from bayespoint.selection.objective import Solution, is_differentiable, solution_gradient
 
 STEP = 1e-4  # of a logarithm: the error of a central difference is about STEP^2
+
+
+def log_evidence_gradient(clf, X, y, names, weight=None):
+    """Derivatives of a fitted classifier's log evidence by the logarithms of parameters."""
+    engine = get_engine(clf.engine)
+    assert all(is_differentiable(clf.kernel, engine, name) for name in names)
+    problem = pose(clf, Parameters.of(clf), X, y, weight, reset=False)
+    space = engine.space(clf.kernel_, clf.ridge, clf.n_components).fit(problem.points)
+    solution = Solution(clf.kernel, engine, problem, space, clf.posterior_, clf.run_)
+    return solution_gradient(solution, names)
 
 
 def finite_difference(clf, X, y, name, weight=None):

@@ -18,12 +18,12 @@ def machine(**parameters):
     return BayesPointClassifier(fit_intercept=False, engine=engine)
 
 
-def beliefs_of(x, C, *, gamma=1.0, damping=1.0, low=-5.0, high=5.0, bins=129, exact=False):
+def beliefs_of(x, C, *, gamma=1.0, damping=1.0, low=-5.0, high=5.0, bins=129):
     """Beliefs on a uniform grid that stays, before any pass."""
     grid = np.tile(np.linspace(low, high, bins), (x.shape[1], 1))
     return Beliefs(
         x, np.full(len(x), float(C)), np.ones(len(x)), PRIORS["l2"],
-        gamma=gamma, damping=damping, bins=bins, exact=exact, grid=grid,
+        gamma=gamma, damping=damping, bins=bins, grid=grid,
     )  # fmt: skip
 
 

@@ -82,7 +82,7 @@ def test_gamma_by_name_and_far_points():
     scale = ExponentialKernel(gamma="scale").fitted(X).gamma
     assert scale == pytest.approx(1 / (3 * X.std()))
     assert make_kernel("exponential", gamma="features").fitted(X).gamma == pytest.approx(1 / 3)
-    with pytest.raises(KernelError, match="overflows float32"):
+    with pytest.raises(KernelError, match="overflow float32"):
         ExponentialKernel(gamma=1e30)(X[:2].astype(np.float32) * 1e10, X.astype(np.float32))
     with pytest.raises(ValueError, match="'ranks' parameter of ExponentialKernel must be"):
         ExponentialKernel(ranks="yes").fitted(X)

@@ -32,15 +32,6 @@ def test_many_values_are_interpolated_between_knots():
     np.testing.assert_allclose(far, [[0.0005] * 2, [0.9995] * 2])
 
 
-def test_slopes_are_those_of_the_map():
-    X = np.random.default_rng(0).lognormal(size=(40, 3))
-    X[:, 2] = 1.0
-    ranks, new, h = Ranks.of(X), 1.1 + 0.0 * X[:1], 1e-7
-    new[:, 2] = 1.0
-    change = (ranks.transform(new + h) - ranks.transform(new - h)) / (2 * h)
-    np.testing.assert_allclose(ranks.slopes(ranks.transform(new)), change, atol=1e-5)
-
-
 def test_attributes_that_are_not_those_of_ranks_are_refused():
     good = vars(Ranks.of(np.random.default_rng(0).normal(size=(9, 2))))
     Ranks(**good).check_state()

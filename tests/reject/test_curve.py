@@ -213,9 +213,9 @@ def test_the_arrays_are_read_only():
         (([0, 1], [1.0, 2.0]), {"y_pred": [0]}, "y_pred must have the shape of y_true"),
         (([0, 1], [1.0, 2.0]), {"score": "best"}, "'score' parameter of rejection_curve must be"),
         (([0, 1], [1.0, 2.0]), {"score": "proba"}, r"must lie in \[0, 1\].*from 1 to 2"),
-        (([0, 1], [1.0, 2.0]), {"sample_weight": [1.0]}, "of equal length"),
+        (([0, 1], [1.0, 2.0]), {"sample_weight": [1.0]}, "must have shape"),
         (([0, 1], [1.0, 2.0]), {"sample_weight": [-1.0, 2.0]}, "not negative"),
-        (([0, 1], [1.0, 2.0]), {"sample_weight": [0.0, 0.0]}, "not all zero"),
+        (([0, 1], [1.0, 2.0]), {"sample_weight": [0.0, 0.0]}, "not zero everywhere"),
     ],
 )
 def test_bad_input_says_what_is_wrong(arguments, options, message):

@@ -60,6 +60,15 @@ def test_kernels_have_relevance_but_no_weights():
     json.dumps(found.to_dict())
 
 
+def test_weights_of_levels_have_no_column_of_relevance():
+    frame = X.assign(colour=np.where(y > 0, "red", None))
+    found = measure(linear().fit(frame, y), frame, y)
+    assert found.features.relevance is None
+    shown = inputs.features(Report(found))
+    assert "weight for" in shown
+    assert "elevance" not in shown
+
+
 def test_other_classifiers_have_no_section():
     found = measure(LogisticRegression(max_iter=1000).fit(X, y), X, y)
     assert found.features is None

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from tests.helpers.gradients import STEP, assert_gradient
+from tests.helpers.gradients import STEP, assert_gradient, log_evidence_gradient
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
 from bayespoint.kernels import ConstantKernel, PolynomialKernel, RadialKernel, SumKernel
-from bayespoint.selection import EvidenceSearch, log_evidence_gradient, objective
+from bayespoint.selection import EvidenceSearch, objective
 
 SUM = SumKernel(
     [RadialKernel(gamma=0.8), PolynomialKernel(gamma=0.3), ConstantKernel()], weights=[2, 0.5, 0.3]

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from tests.helpers.gradients import assert_gradient
+from tests.helpers.gradients import assert_gradient, log_evidence_gradient
 from tests.helpers.probit import problem
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
 from bayespoint.kernels import ConstantKernel, PolynomialKernel, RadialKernel, SumKernel
-from bayespoint.selection import EvidenceSearch, log_evidence_gradient
-from bayespoint.selection.gradient import is_differentiable
+from bayespoint.selection import EvidenceSearch
+from bayespoint.selection.objective import is_differentiable
 
 ENGINES = {
     "ep": ExpectationPropagation(prior_scale=1.0, tol=1e-10),

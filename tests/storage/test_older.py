@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import bayespoint
+from bayespoint.engines import KnapsackPropagation
 from bayespoint.storage import describe
+from bayespoint.storage.older import up_to_date
 
 FILES = sorted(Path(__file__).parent.glob("format_?/*.bpm"))
 
@@ -37,3 +39,12 @@ def test_independent_weights_were_a_parameter():
     assert repr(engines["independent"]) == "FactorisedPropagation(noise=0.5)"
     assert repr(engines["stream"]) == "FactorisedPropagation(decay=0.99, max_iter=1)"
     assert repr(engines["full"]) == "ExpectationPropagation(prior_scale=0.7, schedule='parallel')"
+
+
+def test_how_messages_were_computed_was_a_parameter():
+    """Of KnapsackPropagation, in files of the newest format, too."""
+    state = vars(KnapsackPropagation(C=2.0)) | {"nonconcave": "exact"}
+    assert up_to_date(KnapsackPropagation, state) == (
+        KnapsackPropagation,
+        vars(KnapsackPropagation(C=2.0)),
+    )

@@ -13,7 +13,7 @@ from bayespoint._core.calls import guarded_module, interrupts_later
 
 MODULES = (
     "billiard", "ep", "filters", "gibbs", "grids", "joint", "knapsack", "orthants",
-    "perceptron", "regions", "softmax",
+    "perceptron", "softmax",
 )  # fmt: skip
 
 

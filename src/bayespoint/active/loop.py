@@ -112,29 +112,28 @@ def learn_actively(
     get_rule(strategy)  # raises an error before the first label is queried
     check_count("n_draws", n_draws, 2)
     check_count("batch_size", batch_size, 1)
-    pool = Pool(clf, X_pool, X_test, y_test)
     rng = np.random.default_rng(seed_from(random_state))
-    earlier = start if isinstance(start, LearningCurve) else None
-    n_first, order = starting_order(start, pool.n_points, rng)
-    n_left = pool.n_points - n_first - (0 if earlier is None else len(earlier.skipped))
+    n_points, earlier = n_rows(X_pool), start if isinstance(start, LearningCurve) else None
+    n_first, order = starting_order(start, n_points, rng)
+    n_left = n_points - n_first - (0 if earlier is None else len(earlier.skipped))
     check_count("n_queries", n_queries, 0, n_left, "the points left in the pool")
     if not callable(oracle):
         raise TypeError(
             "The oracle must be a function of indices that returns labels, such as lambda i: y[i]. "
             f"Got {type(oracle).__name__} instead."
         )
-    run = ActiveRun(pool, oracle, earlier)
+    run = ActiveRun(clf, X_pool, oracle, X_test, y_test, earlier)
+    n_end = n_first + n_queries
     try:
-        run.begin(order, n_first, n_first + n_queries)
-        while run.fit() < n_first + n_queries and len(run.asked) < pool.n_points:
+        run.begin(order, n_first, n_end)
+        while run.fit() < n_end and len(run.asked) < n_points:
             # After a longer start, continue to where other runs stop, so that curves can be
             # averaged.
             n_to_next = batch_size - (run.n_labels - n_first) % batch_size
-            n_to_end = n_first + n_queries - run.n_labels
             chosen = query(
                 run.estimator,
-                pool.as_seen(pool.X, run.indices),
-                min(n_to_next, n_to_end, pool.n_points - len(run.asked)),
+                run.as_seen(X_pool),
+                min(n_to_next, n_end - run.n_labels, n_points - len(run.asked)),
                 strategy=strategy,
                 exclude=run.asked,
                 n_draws=n_draws,
@@ -150,13 +149,26 @@ def learn_actively(
     return run.curve()
 
 
-class Pool:
-    """Fits a classifier to some points of the pool and tests it.
+class ActiveRun:
+    """Labels, fits and scores of a run, at any moment: an error later loses none of them.
 
-    A precomputed kernel has a column for each labelled point, so its columns change with these.
+    Parameters
+    ----------
+    clf : estimator
+        The classifier to clone and fit.
+    X : array-like
+        The pool.
+    oracle : callable
+        Takes indices; returns their labels, or an iterator that gives one after another.
+    X_test, y_test : array-like or None
+        Test points and their labels.
+    earlier : LearningCurve, optional
+        A run to continue.
     """
 
-    def __init__(self, clf: Any, X: Any, X_test: Any, y_test: ArrayLike | None) -> None:
+    def __init__(
+        self, clf: Any, X: Any, oracle: Oracle, X_test: Any, y_test: Any, earlier: Any
+    ) -> None:
         if (X_test is None) != (y_test is None):
             raise ValueError(
                 "X_test and y_test must be passed together. Got only "
@@ -164,47 +176,14 @@ class Pool:
             )
         if X_test is not None:
             check_consistent_length(X_test, y_test)
-        self.clf = clf
-        self.X, self.X_test, self.y_test = X, X_test, y_test
-        self.n_points = n_rows(X)
-        self.pairwise = get_tags(clf).input_tags.pairwise
-        if self.pairwise and np.shape(X) != (self.n_points, self.n_points):
+        n_points = n_rows(X)
+        self._pairwise = get_tags(clf).input_tags.pairwise
+        if self._pairwise and np.shape(X) != (n_points, n_points):
             raise ValueError(
                 "With a precomputed kernel X_pool must be the square matrix between all points of "
                 f"the pool. Got shape {np.shape(X)} instead."
             )
-
-    def fit(self, labelled: NDArray[np.intp], labels: NDArray) -> Any:
-        """A clone of the classifier, fitted to the labelled points."""
-        X = self.as_seen(self.X, labelled)
-        return clone(self.clf).fit(take(X, labelled), labels)
-
-    def score(self, fitted: Any, labelled: NDArray[np.intp]) -> float:
-        """Accuracy on the test points; NaN without test points."""
-        if self.X_test is None:
-            return np.nan
-        return float(fitted.score(self.as_seen(self.X_test, labelled), self.y_test))
-
-    def as_seen(self, X: Any, labelled: NDArray[np.intp]) -> Any:
-        """The points as a classifier that was fitted to the labelled points takes them."""
-        return np.asarray(X)[:, labelled] if self.pairwise else X
-
-
-class ActiveRun:
-    """Labels, fits and scores of a run, at any moment: an error later loses none of them.
-
-    Parameters
-    ----------
-    pool : Pool
-        The points.
-    oracle : callable
-        Takes indices; returns their labels, or an iterator that gives one after another.
-    earlier : LearningCurve, optional
-        A run to continue.
-    """
-
-    def __init__(self, pool: Pool, oracle: Oracle, earlier: LearningCurve | None) -> None:
-        self.pool, self._oracle = pool, oracle
+        self._clf, self._X, self._oracle, self._test = clf, X, oracle, (X_test, y_test)
         self.estimator: Any = None
         self._n_start = 0
         self._labels: dict[int, Any] = {}  # by their points, in the order of the questions
@@ -276,23 +255,30 @@ class ActiveRun:
                 self._labels[index] = label
         check_answers((len(indices) - len(waiting),), indices)
 
+    def as_seen(self, X: Any) -> Any:
+        """Points as the classifier takes them: a kernel matrix has columns of labelled points."""
+        return np.asarray(X)[:, self.indices] if self._pairwise else X
+
     def fit(self) -> int:
-        """Fit to all labels, and return their number."""
-        self.estimator = self.pool.fit(self.indices, self.labels)
-        self._scores[self.n_labels] = self.pool.score(self.estimator, self.indices)
+        """Fit to all labels, score on the test points, and return the number of labels."""
+        X_test, y_test = self._test
+        points = take(self.as_seen(self._X), self.indices)
+        self.estimator = clone(self._clf).fit(points, self.labels)
+        self._scores[self.n_labels] = (
+            np.nan if X_test is None else float(self.estimator.score(self.as_seen(X_test), y_test))
+        )
         return self.n_labels
 
     def has_enough(self, chosen: NDArray[np.intp], seed: int) -> bool:
         """Whether labels of the chosen points, and further ones, would hardly lower the error."""
         if self.n_labels < EARLY:
             return False
-        rng = np.random.default_rng(seed)
-        rest = rng.permutation(np.setdiff1d(np.arange(self.pool.n_points), self.asked))[:REST]
-        first = chosen[:FIRST]
-        seen = take(self.pool.as_seen(self.pool.X, self.indices), np.concatenate([first, rest]))
-        error, falls = expected_fall(*unwrap(self.estimator, seen), len(first), seed)
-        n_open = self.pool.n_points - len(self.asked)
-        return is_enough(self.n_labels, error, fall_ahead(error, float(falls.max()), n_open)[1])
+        rest = np.setdiff1d(np.arange(n_rows(self._X)), self.asked)
+        some = np.random.default_rng(seed).permutation(rest)[:REST]
+        seen = take(self.as_seen(self._X), np.concatenate([chosen[:FIRST], some]))
+        error, falls = expected_fall(*unwrap(self.estimator, seen), len(chosen[:FIRST]), seed)
+        ahead = fall_ahead(error, float(falls.max()), len(rest))[1]
+        return is_enough(self.n_labels, error, ahead)
 
     def curve(self) -> LearningCurve:
         """All that is known up to now."""
@@ -302,7 +288,7 @@ class ActiveRun:
             skipped=np.array(self._skipped, dtype=np.intp),
             n_start=self._n_start,
             n_labels=np.array([*self._scores], dtype=np.intp),
-            scores=None if self.pool.X_test is None else np.array([*self._scores.values()]),
+            scores=None if self._test[0] is None else np.array([*self._scores.values()]),
             estimator=self.estimator,
         )
 

@@ -181,15 +181,11 @@ def check_indices(name: str, indices: ArrayLike, n_pool: int) -> NDArray[np.intp
     values = np.asarray(indices)
     if values.size == 0:
         return np.empty(0, dtype=np.intp)
-    if values.ndim != 1 or not np.issubdtype(values.dtype, np.integer):
+    is_integer = values.ndim == 1 and np.issubdtype(values.dtype, np.integer)
+    if not is_integer or values.min() < 0 or values.max() >= n_pool:
         raise ValueError(
-            f"{name} must be a one-dimensional array of integers, indices into the pool. Got an "
-            f"array of shape {values.shape} and type {values.dtype} instead."
-        )
-    if values.min() < 0 or values.max() >= n_pool:
-        raise ValueError(
-            f"{name} must contain indices into the pool, from 0 to {n_pool - 1}. Got indices from "
-            f"{values.min()} to {values.max()} instead."
+            f"{name} must be a one-dimensional array of integers, indices into the pool from 0 to "
+            f"{n_pool - 1}. Got {values.dtype} values of shape {values.shape}: {values} instead."
         )
     return values.astype(np.intp)
 

@@ -87,14 +87,11 @@ class FunctionKernel(Kernel):
                 f"The kernel function returned shape {values.shape} for {len(A)} and {len(B)} "
                 f"points; it must return the matrix of all pairs, shape {(len(A), len(B))}."
             )
-        if values.dtype.kind not in "biuf":
+        if values.dtype.kind not in "biuf" or not np.isfinite(values).all():
+            wrong = "NaN or infinity" if values.dtype.kind in "biuf" else f"{values.dtype} values"
             raise KernelError(
-                f"The kernel function returned {values.dtype} values; it must return real numbers."
-            )
-        if not np.isfinite(values).all():
-            raise KernelError(
-                "The kernel function returned NaN or infinity. Scale the features, or correct the "
-                "function."
+                f"The kernel function returned {wrong}; it must return real numbers. Scale the "
+                "features, or correct the function."
             )
         return values
 

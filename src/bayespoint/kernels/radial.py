@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from bayespoint.exceptions import KernelError
-from bayespoint.kernels.base import Kernel
-from bayespoint.kernels.points import (
-    Points,
-    check_gamma,
-    gamma_from_data,
-    known_gamma,
-    lengths,
-    positions,
-)
-from bayespoint.tools.arrays import Array, beside, cast, largest, namespace, to_host
+from bayespoint.kernels.points import Points, known_gamma, lengths
+from bayespoint.kernels.profile import ProfileKernel
+from bayespoint.tools.arrays import Array, beside, cast, namespace, to_host
 from bayespoint.tools.attributes import finite
 
 
-class DistanceKernel(Kernel):
+class DistanceKernel(ProfileKernel):
     r"""A function h(t) of :math:`t = -\sum_j \gamma_j (x_j - x'_j)^2 \le 0` with h(0) = 1.
 
     Distances are computed by one matrix product: with :math:`z = \sqrt{2 \gamma}\, x`,
@@ -44,25 +35,11 @@ class DistanceKernel(Kernel):
     """
 
     centre_: NDArray | None = None
-    positive_parameters = ("gamma",)
-    works_on_devices = True
 
-    def __init__(self, *, gamma: ArrayLike | str = 1.0, normalize: bool = False) -> None:
-        super().__init__(normalize=normalize)
-        self.gamma = gamma
-
-    @abstractmethod
-    def profile(self, t: Array) -> Array:
-        """h(t), also of nodes of an ONNX graph; may overwrite t."""
-
-    @abstractmethod
-    def profile_slope(self, t: Array) -> Array:
-        """h'(t)."""
-
-    def check(self) -> None:
-        """Raise a ValueError, in scikit-learn's wording, for an invalid parameter."""
-        super().check()
-        check_gamma(self, by_feature=True)
+    @property
+    def factor(self) -> Any:
+        """The square root of 2 gamma."""
+        return np.sqrt(2 * known_gamma(self))
 
     def check_state(self) -> None:
         """Raise an error if the parameters or the fitted attributes are invalid."""
@@ -73,50 +50,30 @@ class DistanceKernel(Kernel):
     def fitted(self, X: Array) -> Any:
         """Return a new kernel with gamma and the mean of the training points."""
         kernel = super().fitted(X)
-        kernel.gamma = gamma_from_data(self.gamma, X)
         with np.errstate(over="ignore"):  # `prepare` raises the error
             centre = X.mean(axis=0, dtype=namespace(X).float64)
             kernel.centre_ = to_host(cast(centre, X.dtype))
         return kernel
 
-    def prepare(self, X: Array, *, unit: bool = False, training: bool = False) -> Points:
-        """Centre and scale the inputs; ``side`` is ``gamma |x - centre|^2``."""
-        xp, gamma = namespace(X), known_gamma(self)
-        z = X if self.centre_ is None else cast(X - beside(X, self.centre_), X.dtype)
-        with np.errstate(over="ignore"):
-            z = z * cast(beside(X, np.sqrt(2 * gamma)), X.dtype)
-            largest_exponent = cast(2 * lengths(z) ** 2, X.dtype)  # between x and -x
-        if not xp.isfinite(largest_exponent).all():
-            raise KernelError(
-                f"gamma |x|^2 overflows {X.dtype} for features as large as {largest(X):.2g} "
-                f"at gamma={np.max(gamma):.2g}. Scale the features or lower gamma."
-            )
-        norm = xp.ones(len(z), dtype=xp.float64, device=z.device)
-        return Points(z, norm, 0.0, positions(z), largest_exponent / 4)
+    def moved(self, X: Array) -> Array:
+        """Inputs less the centre."""
+        return X if self.centre_ is None else cast(X - beside(X, self.centre_), X.dtype)
 
-    def block(self, left: Points, right: Points) -> Array:
-        """``h(z.z' - |z|^2 / 2 - |z'|^2 / 2)``."""
-        return self.profile(exponent(left, right))
+    def reach(self, z: Array) -> Array:
+        """Twice the squared length, so that a point's side is half of it."""
+        return 2 * lengths(z) ** 2
 
-    def derivative(self, left: Points, right: Points, name: str) -> Array | None:
-        """Dk / d log gamma = t h'(t), since t is proportional to gamma."""
-        if name != "gamma":
-            return None
-        t = exponent(left, right)
-        return t * self.profile_slope(t)
+    def exponent(self, left: Points, right: Points) -> Array:
+        """The exponents t = z.z' - |z|^2/2 - |z'|^2/2, at most 0 despite rounding."""
+        assert left.side is not None and right.side is not None
+        t = left.rows @ right.rows.T
+        t -= left.side[:, None] + right.side  # one sum, so that k(x, x') = k(x', x)
+        return namespace(t).clip(t, None, 0, out=t)
 
-    def slope(self, left: Points, right: Points, name: str, pull: NDArray) -> Any:
-        r"""One number for each feature that has its own gamma.
-
-        With :math:`z_j = \sqrt{2 \gamma_j} x_j` and P = pull h', the sum of
-        :math:`-P_{ii'} (z_{ij} - z_{i'j})^2 / 2` over all pairs takes one matrix product.
-        """
-        if np.ndim(self.gamma) == 0:
-            return super().slope(left, right, name, pull)
-        z, other = left.rows, right.rows
-        P = pull * self.profile_slope(exponent(left, right))
-        squares = P.sum(axis=1) @ np.square(z) + P.sum(axis=0) @ np.square(other)
-        return np.einsum("nd,nd->d", z, P @ other) - squares / 2
+    def distance_sums(self, left: Array, right: Array, weight: NDArray) -> NDArray:
+        r"""Of :math:`(z_{ij} - z_{i'j})^2 / 2`, by one matrix product."""
+        squares = weight.sum(axis=1) @ np.square(left) + weight.sum(axis=0) @ np.square(right)
+        return squares / 2 - np.einsum("nd,nd->d", left, weight @ right)
 
     def onnx_values(self, X: Any, points: Points) -> Any:
         """h(t), as nodes of an ONNX graph.
@@ -165,11 +122,3 @@ class RadialKernel(DistanceKernel):
     def profile_slope(self, t: Array) -> Array:
         """Exp t."""
         return namespace(t).exp(t)
-
-
-def exponent(left: Points, right: Points) -> Array:
-    """The exponents t = z.z' - |z|^2/2 - |z'|^2/2, at most 0 despite rounding."""
-    assert left.side is not None and right.side is not None
-    t = left.rows @ right.rows.T
-    t -= left.side[:, None] + right.side  # one sum, so that k(x, x') = k(x', x)
-    return namespace(t).clip(t, None, 0, out=t)

@@ -66,17 +66,6 @@ class Ranks:
         share = xp.clip((x - knots[k]) / (knots[k + 1] - knots[k]), 0.0, 1.0)
         return cast(ranks[k] + share * (ranks[k + 1] - ranks[k]), X.dtype)
 
-    def slopes(self, U: NDArray) -> NDArray[np.float64]:
-        """Slopes of the map by the features, where it reaches ranks U; 0 if it is constant."""
-        owner = self.knots // APART
-        on_axis = U + APART * np.arange(U.shape[1])
-        k = np.searchsorted(self.ranks + APART * owner, on_axis, side="right") - 1
-        last = np.append(np.diff(owner) > 0, True)
-        lone = np.append(True, np.diff(owner) > 0) & last
-        k = np.where(last[k] & ~lone[k], k - 1, k)
-        steep = np.append(np.diff(self.ranks) / np.diff(self.knots), 0.0)
-        return np.where(lone[k], 0.0, steep[k]) / self.width
-
     def onnx_ranks(self, X: Any) -> Any:
         """The same as nodes of an ONNX graph: steps up from knot to knot, of each its share."""
         owner = (self.knots / APART).astype(np.int64)

@@ -10,7 +10,6 @@ array([0.25, 0.  ])
 """
 
 from bayespoint.classifier.label_sets import LabelSets
-from bayespoint.reject.confusion import RejectionConfusionDisplay, rejection_confusion
 from bayespoint.reject.curve import OperatingPoint, RejectionCurve, rejection_curve
 from bayespoint.reject.display import RejectionCurveDisplay
 from bayespoint.reject.guarantee import Guarantee, error_bound
@@ -23,7 +22,6 @@ __all__ = [
     "Guarantee",
     "LabelSets",
     "OperatingPoint",
-    "RejectionConfusionDisplay",
     "RejectionCurve",
     "RejectionCurveDisplay",
     "Score",
@@ -32,6 +30,5 @@ __all__ = [
     "error_bound",
     "estimator_outputs",
     "label_sets",
-    "rejection_confusion",
     "rejection_curve",
 ]

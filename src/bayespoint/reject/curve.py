@@ -354,21 +354,29 @@ def _present_points(
 ) -> tuple[NDArray, NDArray, NDArray]:
     """The three columns as arrays, checked, without points of weight zero."""
     scores, errs = np.asarray(confidence, dtype=np.float64), np.asarray(wrong, dtype=bool)
-    weight = np.ones(scores.shape) if sample_weight is None else np.asarray(sample_weight, float)
-    if scores.ndim != 1 or not scores.shape == errs.shape == weight.shape:
+    if scores.ndim != 1 or scores.shape != errs.shape:
         raise ValueError(
-            "confidence, wrong and sample_weight must be one-dimensional and of equal length. "
-            f"Got shapes {scores.shape}, {errs.shape} and {weight.shape} instead."
+            "confidence and wrong must be one-dimensional and of equal length. Got shapes "
+            f"{scores.shape} and {errs.shape} instead."
         )
     if np.isnan(scores).any():
         raise ValueError(f"confidence must not be NaN. Got {np.isnan(scores).sum()} NaN instead.")
-    if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.sum() > 0):
-        raise ValueError(
-            "A rejection curve needs at least one point, and finite weights that are not negative "
-            f"and not all zero. Got {len(weight)} points of total weight {weight.sum():g} instead."
-        )
+    weight = point_weights(sample_weight, len(scores))
     present = weight > 0
     return scores[present], errs[present], weight[present]
+
+
+def point_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
+    """The weights of n points, checked; 1 by default."""
+    weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n,):
+        raise ValueError(f"sample_weight must have shape ({n},). Got {weight.shape} instead.")
+    if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.sum() > 0):
+        raise ValueError(
+            "There must be at least one point, and sample_weight must be finite, not negative, and "
+            f"not zero everywhere. Got {n} points of total weight {weight.sum():g} instead."
+        )
+    return weight
 
 
 def _from_zero(coverage: NDArray, errors: NDArray) -> tuple[NDArray, NDArray]:

@@ -210,20 +210,12 @@ class RejectionCurveDisplay:
         point = self.operating_point
         if point is None or np.isnan(point.error) or point.rate > max_rate:
             return None
-        (marker,) = ax.plot(
-            point.rate,
-            point.error,
-            marker="o",
-            markersize=8,
-            markeredgecolor="white",
-            linestyle="none",
-            color=self.line_.get_color(),
-            zorder=3,
-            clip_on=log_error,  # drawn complete at the edge, except for a logarithm of 0
-            label=f"{100 * point.rate:.2g} % rejected, error {100 * point.error:.2g} %;\n"
-            f"{self.threshold_source}",
-        )
-        return marker
+        words = f"{100 * point.rate:.2g} % rejected, error {100 * point.error:.2g} %"
+        style: Any = {"marker": "o", "markersize": 8, "markeredgecolor": "white"}
+        style |= {"linestyle": "none", "color": self.line_.get_color(), "zorder": 3}
+        # Drawn complete at the edge, except for a logarithm of 0.
+        style |= {"clip_on": log_error, "label": f"{words};\n{self.threshold_source}"}
+        return ax.plot(point.rate, point.error, **style)[0]
 
     def _plot_promised(self, ax: "Axes", max_rate: float) -> "Line2D | None":
         kept, curve = self.guarantee, self.calibration_curve
@@ -231,18 +223,12 @@ class RejectionCurveDisplay:
             return None
         promised = curve.promised_error(kept.risk, kept.confidence_level)
         shown = np.isfinite(promised) & (curve.rate <= max_rate)
-        style: dict[str, Any] = {
-            "color": self.line_.get_color(),
-            "linestyle": "--",
-            "linewidth": 1.2,
-        }
-        level = f"{100 * kept.confidence_level:.4g} %"
-        label = f"{'promised' if kept.held_out else 'estimated'} with confidence {level}"
+        kind = "promised" if kept.held_out else "estimated"
+        label = f"{kind} with confidence {100 * kept.confidence_level:.4g} %"
+        style: Any = {"color": self.line_.get_color(), "linestyle": "--", "linewidth": 1.2}
         (line,) = ax.plot(curve.rate[shown], promised[shown], label=label, **style)
-        ax.axhline(
-            kept.risk, color="0.5", linestyle=":", linewidth=1.2,
-            label=f"wanted: at most {100 * kept.risk:.4g} %",
-        )  # fmt: skip
+        wanted = f"wanted: at most {100 * kept.risk:.4g} %"
+        ax.axhline(kept.risk, color="0.5", linestyle=":", linewidth=1.2, label=wanted)
         return line
 
 

@@ -88,15 +88,11 @@ def get_score(name: str, owner: str, parameter: str = "score") -> Score:
 def as_columns(outputs: ArrayLike, score: Score) -> NDArray[np.float64]:
     """Outputs as a finite array of shape (n_samples, n_classes), checked."""
     values = np.asarray(outputs, dtype=np.float64)
-    if values.ndim not in (1, 2) or values.shape[0] == 0:
+    if values.ndim not in (1, 2) or len(values) == 0 or (values.ndim == 2 and len(values.T) < 2):
         raise ValueError(
-            "outputs must have shape (n_samples, n_classes), or (n_samples,) for two classes, with "
-            f"at least one sample. Got shape {values.shape} instead."
-        )
-    if values.ndim == 2 and values.shape[1] < 2:
-        raise ValueError(
-            f"outputs must have at least two columns, one per class. Got shape {values.shape} "
-            "instead; for two classes pass the decision values as a 1-D array."
+            "outputs must have shape (n_samples, n_classes) with at least two columns, or "
+            "(n_samples,) for two classes, with at least one sample. Got shape "
+            f"{values.shape} instead."
         )
     finite = np.isfinite(values).reshape(len(values), -1).all(axis=1)
     if not finite.all():

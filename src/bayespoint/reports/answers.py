@@ -8,7 +8,7 @@ from typing import NamedTuple, SupportsFloat
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import confusion_matrix, roc_curve
+from sklearn.metrics import confusion_matrix
 
 from bayespoint.reports.intervals import Interval, score_interval
 
@@ -50,42 +50,6 @@ class Bin(NamedTuple):
         if self.accuracy is None or self.confidence is None:
             return 0.0
         return abs(self.accuracy - self.confidence)
-
-
-class Curve(NamedTuple):
-    """The consequences of all thresholds for the probability of a class, the highest first.
-
-    Attributes
-    ----------
-    false_alarms, recall : ndarray
-        Share of the other classes, and of the class, at or above the threshold; from (0, 0).
-    precision : ndarray
-        Share of the class among all points there; at the beginning that of the first point.
-    prevalence : float
-        Share of the class: the precision of guessing.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayespoint.reports import Answers
-    >>> p = np.array([0.1, 0.4, 0.35, 0.8])
-    >>> p = np.column_stack([1 - p, p])
-    >>> found = Answers(np.array([0, 0, 1, 1]), p.argmax(axis=1), p, np.ones(4)).curve(1)
-    >>> found.recall.tolist(), found.precision.round(2).tolist()
-    ([0.0, 0.5, 0.5, 1.0, 1.0], [1.0, 1.0, 0.5, 0.67, 0.5])
-    >>> print(f"{found.average_precision:.3f}")
-    0.833
-    """
-
-    false_alarms: NDArray[np.float64]
-    recall: NDArray[np.float64]
-    precision: NDArray[np.float64]
-    prevalence: float
-
-    @property
-    def average_precision(self) -> float:
-        """The mean precision over the points of the class: scikit-learn's."""
-        return float(np.sum(np.diff(self.recall) * self.precision[1:]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,19 +147,6 @@ class Answers:
             # The one of the second class: 1 - p of a tiny p is 1, which would make ties.
             return 2 * [area_under_curve(self.probabilities[:, 1], self.truth == 1, self.weight)]
         return [area_under_curve(column, self.truth == c, self.weight) for c, column in columns]
-
-    def curve(self, of: int) -> Curve | None:
-        """ROC and precision-recall curve of one class; None where it, or the rest, is absent."""
-        positive = self.truth == of
-        if positive.all() or not positive.any():
-            return None
-        alarms, recall, _ = roc_curve(
-            positive, self.probabilities[:, of], sample_weight=self.weight, drop_intermediate=False
-        )
-        prevalence = float(self.weight @ positive) / self.total
-        hits = prevalence * recall[1:]
-        precision = hits / (hits + (1 - prevalence) * alarms[1:])
-        return Curve(alarms, recall, np.append(precision[:1], precision), prevalence)
 
 
 def share(part: SupportsFloat, total: float) -> float:

@@ -18,32 +18,25 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "joblib")
 
 
 def describe_environment() -> dict[str, Any]:
-    """Processor, memory, system, versions and BLAS, ready for JSON."""
-    memory = memory_size()
+    """Processor, memory, system, versions and BLAS, ready for JSON.
+
+    Several BLAS libraries may be loaded: numpy and scipy bring one each.
+    """
+    try:
+        memory = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1)
+    except (AttributeError, ValueError, OSError):  # Windows has no sysconf
+        memory = None
+    own = {"python": platform.python_version(), "bayespoint": __version__}  # of the running code
+    keys = ("internal_api", "version", "num_threads", "architecture")
+    loaded = [library for library in threadpool_info() if library["user_api"] == "blas"]
     return {
         "processor": processor_name(),
         "cores": cpu_count(),
-        "memory_gb": None if memory is None else round(memory / 1e9, 1),
+        "memory_gb": memory,
         "system": f"{platform.system()} {platform.machine()}",
-        "versions": library_versions(),
-        "blas": blas_libraries(),
+        "versions": own | {name: version(name) for name in LIBRARIES},
+        "blas": [{key: library.get(key) for key in keys} for library in loaded],
     }
-
-
-def library_versions() -> dict[str, str]:
-    """Versions of Python and of the libraries that do the work."""
-    own = {"python": platform.python_version(), "bayespoint": __version__}  # of the running code
-    return own | {name: version(name) for name in LIBRARIES}
-
-
-def blas_libraries() -> list[dict[str, Any]]:
-    """BLAS libraries that are loaded, with their number of threads.
-
-    Several may be: numpy and scipy bring one each.
-    """
-    keys = ("internal_api", "version", "num_threads", "architecture")
-    loaded = [library for library in threadpool_info() if library["user_api"] == "blas"]
-    return [{key: library.get(key) for key in keys} for library in loaded]
 
 
 def processor_name() -> str:
@@ -54,14 +47,6 @@ def processor_name() -> str:
         lines = []
     named = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
     return next(named, platform.processor() or platform.machine())
-
-
-def memory_size() -> int | None:
-    """Bytes of main memory, where the system tells."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # Windows has no sysconf
-        return None
 
 
 def environment_words(found: Mapping[str, Any]) -> dict[str, str]:

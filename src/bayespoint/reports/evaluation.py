@@ -87,16 +87,11 @@ class Selective(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """A dict that JSON can represent; a threshold that is infinite is None."""
-        finite = np.isfinite(self.threshold)
-        return {
-            "threshold": self.threshold if finite else None,
-            "source": self.source,
-            "rejected": self.rejected,
-            "accuracy": self.accuracy,
-            "interval": self.interval,
-            "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
-            "confusion": None if self.confusion is None else self.confusion.tolist(),
-        }
+        found = {**self._asdict(), "guarantee": self.guarantee and self.guarantee.to_dict()}
+        del found["calibration_curve"]
+        found["threshold"] = self.threshold if np.isfinite(self.threshold) else None
+        found["confusion"] = None if self.confusion is None else self.confusion.tolist()
+        return found
 
 
 @dataclass(frozen=True, eq=False)

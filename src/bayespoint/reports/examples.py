@@ -1,4 +1,4 @@
-"""Single test points, as images or as rows of a table."""
+"""Sections of the report about single test points, as images or as rows of a table."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from bayespoint.active import SuspectLabels
+from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.reports import html
 from bayespoint.reports.answers import of_class
-from bayespoint.reports.evaluation import Evaluation
+from bayespoint.reports.evaluation import Evaluation, Report
+from bayespoint.reports.explanation import column_names, explain
+from bayespoint.tools.pipelines import split_pipeline
 from bayespoint.tools.validation import is_missing
 
 SMALLEST_SIDE = 8  # pixels; smaller squares of numbers are not taken for images
@@ -21,21 +25,19 @@ SMOOTHNESS = 0.7  # neighbours differ at most so much, relative to pixels anywhe
 N_LOOKED_AT = 200  # rows, to tell whether rows are pictures
 N_COLUMNS = 30  # of a row, that a table shows
 LARGE = 1e9  # numbers from here on are shown as powers of ten
-N_LETTERS = 40  # of a value, that a table shows
 
 Shape = tuple[int, int]
 
 
-def single_points(
-    evaluation: Evaluation, rows: Any, image_shape: Shape | str | None, n: int
-) -> str:
+def examples(report: Report) -> str:
     """The most uncertain and the most confidently wrong predictions."""
-    shape = picture_shape(rows, image_shape)
+    evaluation, rows = report.evaluation, report.rows
+    shape = picture_shape(rows, report.image_shape)
     kinds = {
-        "Most uncertain": most_uncertain(evaluation, n),
-        "Most confidently wrong": most_confidently_wrong(evaluation, n),
+        "Most uncertain": most_uncertain(evaluation, report.n_examples),
+        "Most confidently wrong": most_confidently_wrong(evaluation, report.n_examples),
     }
-    shown = f'<p class="quiet">{html.text(numbering(rows))}</p>'
+    shown = html.quiet(numbering(rows))
     for name, chosen in kinds.items():
         shown += f"<h3>{name}</h3>"
         if not len(chosen):
@@ -45,6 +47,46 @@ def single_points(
         else:
             shown += gallery(evaluation, chosen, rows, shape)
     return shown
+
+
+def explanations(report: Report) -> str:
+    """The least certain predictions, explained."""
+    evaluation = report.evaluation
+    if not isinstance(split_pipeline(evaluation.classifier).last, BayesPointClassifier):
+        return ""
+    told = explain(evaluation.classifier, evaluation.uncertain)
+    places = evaluation.positions[most_uncertain(evaluation, len(told))].tolist()
+    words = (
+        "The least certain predictions. Interval: 5 to 95 % of the posterior. Numbers before "
+        "columns: what these add to the log-odds of the label, compared with typical values. Rows "
+        "for and against: training rows, counted from 0, and what they add to the output."
+    )
+    return html.quiet(words) + "".join(
+        f"<h3>Row {html.text(row_name(report.rows, place))}</h3><pre>{html.text(one)}</pre>"
+        for place, one in zip(places, told, strict=True)
+    )
+
+
+def suspects(report: Report) -> str:
+    """Labels of test points that are probably wrong."""
+    evaluation = report.evaluation
+    found = SuspectLabels.of(evaluation.answers.probabilities, evaluation.answers.truth)
+    chosen = found.order[found.is_suspect[found.order]].tolist()
+    if not chosen:
+        return ""
+    rows = []
+    for one in chosen[: report.n_examples]:
+        place, label, *_ = answer(evaluation, one)
+        suggested = html.short(evaluation.classes[found.suggested[one]])
+        numbers = html.number(found.own[one]), f"{found.score[one]:.1f}"
+        rows.append([row_name(report.rows, place), label, suggested, *numbers])
+    words = (
+        f"{len(chosen)} labels have less than 10 % where another has more than 70 %: look whether "
+        "they are right. Evidence: the logarithm of the ratio of both probabilities. "
+        f"{numbering(report.rows)}"
+    )
+    heads = ["row", "label", "suggested", "p of label", "evidence"]
+    return html.quiet(words) + html.table(heads, rows, label="Suspect labels")
 
 
 def most_uncertain(evaluation: Evaluation, n: int) -> NDArray[np.intp]:
@@ -93,7 +135,7 @@ def listing(evaluation: Evaluation, chosen: NDArray, rows: Any, label: str) -> s
         for (place, *others), shown in zip(found, cells, strict=True)
     ]
     left_out = len(names) - N_COLUMNS
-    note = f'<p class="quiet">{left_out} more columns are not shown.</p>' if left_out > 0 else ""
+    note = html.quiet(f"{left_out} more columns are not shown.") if left_out > 0 else ""
     return html.table(heads, lines, label=label) + note
 
 
@@ -104,8 +146,8 @@ def even(values: Sequence[Any]) -> list[str]:
     while digits and all(round(one, digits - 1) == round(one, digits) for one in numbers):
         digits -= 1
     return [
-        html.NOTHING if is_missing(one) else f"{one:.{digits}f}" if one in numbers else short(one)
-        for one in values
+        html.NOTHING if is_missing(x) else f"{x:.{digits}f}" if x in numbers else html.short(x)
+        for x in values
     ]
 
 
@@ -113,13 +155,13 @@ def answer(evaluation: Evaluation, one: int) -> tuple[int, str, str, str]:
     """Row, true label, predicted label, and the probability of the latter."""
     answers = evaluation.answers
     labels = (evaluation.classes[index[one]] for index in (answers.truth, answers.predicted))
-    true, predicted = map(short, labels)
+    true, predicted = map(html.short, labels)
     return int(evaluation.positions[one]), true, predicted, f"{answers.confidence[one]:.3f}"
 
 
 def row_name(rows: Any, place: int) -> str:
     """The label of a row in the index of a data frame, or its place, from 0."""
-    return short(rows.index[place]) if hasattr(rows, "iloc") else str(place)
+    return html.short(rows.index[place]) if hasattr(rows, "iloc") else str(place)
 
 
 def numbering(rows: Any) -> str:
@@ -127,16 +169,6 @@ def numbering(rows: Any) -> str:
     if not hasattr(rows, "iloc"):
         return "Rows of the test set are counted from 0."
     return f"Row numbers are {rows.index.name or 'the index of the data frame'}."
-
-
-def column_names(rows: Any) -> list[str]:
-    """Names of the columns of a DataFrame, numbers of those of an array."""
-    if rows is None:
-        return []
-    if hasattr(rows, "columns"):
-        return [str(name) for name in rows.columns]
-    shape = np.shape(rows)
-    return [f"x{number}" for number in range(shape[1])] if len(shape) > 1 else ["x"]
 
 
 def row_values(rows: Any, position: int) -> list[Any]:
@@ -149,12 +181,6 @@ def row_values(rows: Any, position: int) -> list[Any]:
     return np.asarray(row, dtype=object).ravel().tolist()
 
 
-def short(value: Any) -> str:
-    """A value as short text."""
-    words = f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value)
-    return words if len(words) <= N_LETTERS else f"{words[: N_LETTERS - 1]}…"
-
-
 def picture_shape(rows: Any, image_shape: Shape | str | None) -> Shape | None:
     """Height and width of the pictures that rows are; None if they are shown as numbers.
 
@@ -165,19 +191,15 @@ def picture_shape(rows: Any, image_shape: Shape | str | None) -> Shape | None:
         return None
     some = np.asarray(rows[:N_LOOKED_AT])
     n_columns = some.shape[1] if some.ndim == 2 else 1
-    if isinstance(image_shape, str):
-        if image_shape != "auto":
-            raise ValueError(
-                "The 'image_shape' parameter of write_evaluation must be a tuple of two ints, "
-                f"'auto' or None. Got {image_shape!r} instead."
-            )
+    if image_shape == "auto":
         side = isqrt(n_columns)
         is_square = side >= SMALLEST_SIDE and side**2 == n_columns
         return (side, side) if is_square and look_like_pictures(some, side) else None
-    if len(image_shape) != 2 or np.prod(image_shape) != n_columns:
+    if isinstance(image_shape, str) or len(image_shape) != 2 or np.prod(image_shape) != n_columns:
         raise ValueError(
-            "The 'image_shape' parameter of write_evaluation must be a tuple of two ints whose "
-            f"product is the number of columns, {n_columns}. Got {image_shape!r} instead."
+            "The 'image_shape' parameter of write_evaluation must be 'auto', None, or a tuple of "
+            f"two ints whose product is the number of columns, {n_columns}. Got {image_shape!r} "
+            "instead."
         )
     return image_shape
 

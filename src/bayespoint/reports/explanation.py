@@ -13,7 +13,7 @@ from scipy.special import entr, logit
 
 from bayespoint.classifier.model import Model
 from bayespoint.classifier.training_rows import machine_of, members
-from bayespoint.reports.examples import column_names, short
+from bayespoint.reports.html import short
 from bayespoint.tools.arrays import to_host
 from bayespoint.tools.extras import axes_or_new
 from bayespoint.tools.numbers import TINY
@@ -239,6 +239,16 @@ def explain(
         reasons = pushes(clf, take(X, [i]), code, names, typical), voices(model, point, code)
         found.append(Explanation(model.classes[code], *numbers, far[i], *reasons))
     return found
+
+
+def column_names(rows: Any) -> list[str]:
+    """Names of the columns of a DataFrame, numbers of those of an array."""
+    if rows is None:
+        return []
+    if hasattr(rows, "columns"):
+        return [str(name) for name in rows.columns]
+    shape = np.shape(rows)
+    return [f"x{number}" for number in range(shape[1])] if len(shape) > 1 else ["x"]
 
 
 def given_points(model: Model) -> NDArray:

@@ -12,9 +12,13 @@ from html import escape
 from importlib.resources import files
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from bayespoint.reports.intervals import Interval
+from bayespoint.tools.validation import is_missing
 
 NOTHING = "–"  # stands where there is no number
+N_LETTERS = 40  # of a value, that a table shows
 
 
 def text(words: Any) -> str:
@@ -24,6 +28,19 @@ def text(words: Any) -> str:
     'a &lt; b'
     """
     return escape(str(words))
+
+
+def short(value: Any) -> str:
+    """A value as short text."""
+    if is_missing(value):
+        return "missing"
+    words = f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value)
+    return words if len(words) <= N_LETTERS else f"{words[: N_LETTERS - 1]}…"
+
+
+def quiet(words: str) -> str:
+    """A paragraph of remarks, from their text."""
+    return f'<p class="quiet">{text(words)}</p>'
 
 
 def page(title: str, header: str, main: str) -> str:
@@ -78,19 +95,16 @@ def table(
     ``label`` names the table for those who cannot see it.
     """
     head = "".join(cell(content, 'th scope="col"') for content in heads)
-    body = "".join(f"<tr>{table_row(row)}</tr>" for row in rows)
+    body = "".join(
+        f"""<tr>{cell(first, 'th scope="row"')}{"".join(cell(one, "td") for one in others)}</tr>"""
+        for first, *others in rows
+    )
     numbers = max(len(heads) - 3, 1)  # columns between the first, and the interval and the words
     return (
         f'<div class="table {text(kind)}" style="--numbers: {numbers}" role="region" tabindex="0" '
         f'aria-label="{text(label or "table")}"><table><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
-
-
-def table_row(row: Sequence[Any]) -> str:
-    """The cells of one row, the first of which is a head."""
-    first, *others = row
-    return cell(first, 'th scope="row"') + "".join(cell(content, "td") for content in others)
 
 
 def cell(content: Any, tag: str) -> str:
@@ -107,17 +121,14 @@ def data_address(kind: str, content: bytes) -> str:
     return f"data:image/{kind};base64,{base64.b64encode(content).decode('ascii')}"
 
 
-def figure(address: str, alternative: str, caption: str, *, dark: str | None = None) -> str:
+def figure(address: str, alternative: str, caption: str, *, kind: str = "") -> str:
     """A picture with words for those who cannot see it; ``caption`` is HTML.
 
-    ``dark`` is the address of the same picture for dark screens; without it, the picture stands on
-    white.
+    One of the kind "drawn" has a transparent background and is inverted on dark screens; others
+    stand on white.
     """
     image = f'<img src="{address}" alt="{text(alternative)}">'
-    if dark is not None:
-        source = f'<source media="(prefers-color-scheme: dark)" srcset="{dark}">'
-        image = f"<picture>{source}{image}</picture>"
-    return f"<figure>{image}<figcaption>{caption}</figcaption></figure>"
+    return f'<figure class="{kind}">{image}<figcaption>{caption}</figcaption></figure>'
 
 
 def number(value: float | None) -> str:

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import confusion_matrix
 from sklearn.utils import check_consistent_length
 
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.engines import get_engine
 from bayespoint.reject import SCORES, RejectionCurve, SelectiveClassifier, estimator_outputs
-from bayespoint.reject.confusion import rejection_confusion
+from bayespoint.reject.curve import point_weights
 from bayespoint.reject.labels import encode
 from bayespoint.reports.answers import Answers, share
 from bayespoint.reports.costs import check_costs
@@ -116,7 +117,11 @@ def measure_refusals(
 ) -> Selective:
     """Rejection rate at the classifier's own threshold, and accuracy on the accepted points."""
     accepted = confidence >= selective.threshold_
-    shown, n = np.where(accepted, answers.predicted, -1), answers.probabilities.shape[1]
+    n = answers.probabilities.shape[1]
+    shown = np.where(accepted, answers.predicted, n)
+    counts = confusion_matrix(
+        answers.truth, shown, labels=range(n + 1), sample_weight=answers.weight
+    )
     kept = float(answers.weight @ accepted)
     accuracy = share(answers.weight @ (accepted & answers.right), kept) if kept else None
     return Selective(
@@ -127,9 +132,7 @@ def measure_refusals(
         interval=None if accuracy is None else score_interval(accuracy, kept),
         guarantee=getattr(selective, "guarantee_", None),
         calibration_curve=getattr(selective, "rejection_curve_", None),
-        confusion=rejection_confusion(
-            answers.truth, shown, classes=range(n), reject_label=-1, sample_weight=answers.weight
-        ),
+        confusion=counts[:-1],
     )
 
 
@@ -167,21 +170,6 @@ def class_probabilities(estimator: Any, X: Any) -> tuple[NDArray, list]:
             f"{np.argmin(valid_rows)}."
         )
     return probabilities, classes
-
-
-def point_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
-    """Weights, checked; 1 by default."""
-    if sample_weight is None:
-        return np.ones(n)
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n,):
-        raise ValueError(f"sample_weight must have shape ({n},). Got {weight.shape} instead.")
-    if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.sum() > 0):
-        raise ValueError(
-            "sample_weight must be finite, not negative, and not zero everywhere. Got values from "
-            f"{weight.min():g} to {weight.max():g} instead."
-        )
-    return weight
 
 
 def describe_model(estimator: Any) -> dict[str, str]:

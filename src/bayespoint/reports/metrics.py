@@ -145,6 +145,11 @@ class Metric:
     has_baseline: bool = True
     needs_order: bool = False
 
+    @property
+    def title(self) -> str:
+        """Its name at the beginning of a line."""
+        return f"{self.name[0].upper()}{self.name[1:]}"
+
     def applies(self, answers: Answers) -> bool:
         """Whether it can be computed."""
         return answers.ranks is not None or not self.needs_order

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bayespoint.reports import actions, decisions, html, inputs, sections
+from bayespoint.reports import examples, html, inputs, sections
 from bayespoint.reports.drift import Shift
 from bayespoint.reports.evaluation import Evaluation, Report
 from bayespoint.tools.extras import require
@@ -17,16 +17,16 @@ from bayespoint.tools.pipelines import n_rows
 SECTIONS: dict[str, Callable[[Report], str]] = {
     "Metrics": sections.numbers,
     "Rejection": sections.rejection,
-    "Label sets": actions.sets,
+    "Label sets": sections.sets,
     "Calibration": sections.calibration,
     "Classes": sections.classes,
-    "Thresholds": decisions.thresholds,
-    "Costs": decisions.costs,
+    "Thresholds": sections.thresholds,
+    "Costs": sections.costs,
     "Features": inputs.features,
     "Columns": inputs.columns,
-    "Examples": sections.examples,
-    "Explanations": actions.explanations,
-    "Suspect labels": actions.suspects,
+    "Examples": examples.examples,
+    "Explanations": examples.explanations,
+    "Suspect labels": examples.suspects,
     "Model": sections.model,
 }
 
@@ -35,7 +35,7 @@ def write_evaluation(
     evaluation: Evaluation,
     path: str | Path,
     *,
-    title: str = "Evaluation",
+    title: str | None = None,
     rows: Any = None,
     image_shape: tuple[int, int] | str | None = "auto",
     details: Mapping[str, Any] | None = None,
@@ -51,8 +51,8 @@ def write_evaluation(
         The result of :func:`measure`.
     path : str or Path
         File to write; it is written completely or not at all.
-    title : str, default="Evaluation"
-        Title of the page.
+    title : str, optional
+        Title of the page. By default it names the class of the classifier.
     rows : DataFrame or array of shape (n_samples, n_features), default=None
         The test points as people know them, in the order of the evaluation. The page shows the most
         uncertain and the most confidently wrong ones; without `rows`, their row numbers. Rows of a
@@ -86,8 +86,8 @@ def write_evaluation(
     ...     path = write_evaluation(
     ...         measure(machine, X[200:400], y[200:400]), f"{folder}/digits.html", rows=X[200:400]
     ...     )
-    ...     path.read_text(encoding="utf-8").count("<figure>")
-    5
+    ...     path.read_text(encoding="utf-8").count("<figure ")
+    4
     """
     require("matplotlib", "plot", "write_evaluation")
     if rows is not None and n_rows(rows) != evaluation.n_rows:
@@ -95,6 +95,7 @@ def write_evaluation(
             f"rows must be the {evaluation.n_rows} test points of the evaluation, in their order. "
             f"Got {n_rows(rows)} rows instead."
         )
+    title = f"Evaluation of {type(evaluation.classifier).__name__}" if title is None else title
     report = Report(
         evaluation, title, rows, image_shape, n_examples, details or {}, shifts, preparation
     )

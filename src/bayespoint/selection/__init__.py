@@ -1,7 +1,6 @@
 """Choosing parameters: by the evidence, or by cross-validation where one run serves many."""
 
-from bayespoint.selection.gradient import log_evidence_gradient
 from bayespoint.selection.knapsack import KnapsackCV
 from bayespoint.selection.search import EvidenceSearch
 
-__all__ = ["EvidenceSearch", "KnapsackCV", "log_evidence_gradient"]
+__all__ = ["EvidenceSearch", "KnapsackCV"]

@@ -10,8 +10,7 @@ import numpy as np
 
 from bayespoint.engines import get_engine
 from bayespoint.kernels import positive_parameters
-from bayespoint.selection.gradient import searchable
-from bayespoint.selection.objective import split, with_params
+from bayespoint.selection.objective import searchable, split, with_params
 from bayespoint.tools.validation import check_flag, check_number, parameter_error
 
 # Parameters of engines that may be any positive number, at least in an interval.
@@ -60,37 +59,34 @@ def check_bounds(owner: Any) -> dict[str, tuple[float, float]]:
     return bounds
 
 
-def check_names(owner: Any, params: dict[str, Any], bounds: Mapping[str, Any]) -> None:
-    """Raise an error for names that the estimator does not have, or that cannot be bounded."""
-    split(owner.estimator)
-    chosen = with_params(owner.estimator, params)
-    _, classifier, prefix = split(chosen)
-    get_engine(classifier.engine)  # raises an error for an unknown name
-    known = chosen.get_params()
-    for name in bounds:
-        if name not in known:
-            raise ValueError(
-                f"Invalid parameter {name!r} in param_bounds: the estimator has no such parameter. "
-                f"Names of its classifier are {', '.join(numbers(classifier, prefix))}."
-            )
-        if name in params:
-            raise ValueError(f"{name!r} is in param_grid and in param_bounds: search it in one.")
-        if name not in numbers(classifier, prefix):
-            raise ValueError(
-                f"{name!r} cannot be searched between bounds: only positive numbers of the "
-                f"classifier can, {', '.join(numbers(classifier, prefix))}. Use param_grid."
-            )
+def check_names(owner: Any, grid: list[dict[str, Any]], bounds: Mapping[str, Any]) -> None:
+    """Raise an error for names that the estimator does not have, or that cannot be bounded.
 
-
-def check_effects(owner: Any, grid: list[dict[str, Any]], bounds: Mapping[str, Any]) -> None:
-    """Raise an error for a bounded parameter of kernels that no kernel of the search uses."""
-    chosen = [split(with_params(owner.estimator, params)) for params in grid]
+    Nor may all kernels of the search ignore a bounded parameter.
+    """
+    kernel, used = split(owner.estimator).last.kernel, set()
+    for params in grid:
+        chosen = with_params(owner.estimator, params)
+        _, classifier, prefix = split(chosen)
+        get_engine(classifier.engine)  # raises an error for an unknown name
+        known, allowed = chosen.get_params(), numbers(classifier, prefix)
+        for name in bounds:
+            if name not in known:
+                raise ValueError(
+                    f"Invalid parameter {name!r} in param_bounds: the estimator has no such "
+                    f"parameter. Names of its classifier are {', '.join(allowed)}."
+                )
+            if name in params:
+                raise ValueError(f"{name!r} is in param_grid and in param_bounds: search it once.")
+            if name not in allowed:
+                raise ValueError(
+                    f"{name!r} cannot be searched between bounds: only positive numbers of the "
+                    f"classifier can, {', '.join(allowed)}. Use param_grid."
+                )
+        used |= {f"{prefix}{name}" for name in positive_parameters(classifier.kernel)}
     for name in bounds:
-        short = name.removeprefix(chosen[0].prefix)
-        if short == "ridge" or short.startswith("engine__"):
-            continue
-        if not any(short in positive_parameters(parts.last.kernel) for parts in chosen):
-            kernel = split(owner.estimator).last.kernel
+        is_of_kernel = not name.removeprefix(prefix).startswith(("ridge", "engine__"))
+        if is_of_kernel and name not in used:
             linear = ", which is linear in a search" if kernel == "auto" else ""
             raise ValueError(
                 f"{name!r} in param_bounds has no effect with kernel={kernel!r}{linear}. Name a "

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from bayespoint.classifier.parameters import kernel_of
 from bayespoint.kernels import positive_parameters
-from bayespoint.selection.gradient import is_differentiable, solution_gradient
 from bayespoint.selection.objective import (
     FAILURES,
     Data,
     Evaluation,
     EvidenceFunction,
     failed,
+    is_differentiable,
+    solution_gradient,
     split,
     with_params,
 )

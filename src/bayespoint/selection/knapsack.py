@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import uniform_filter
 from scipy.stats import rankdata
+from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
-from sklearn.utils import get_tags, indexable
-from sklearn.utils.validation import check_consistent_length
+from sklearn.model_selection import check_cv, cross_validate
 
 from bayespoint.classifier.attributes import unchanged_on_failure
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.engines import KnapsackPropagation
 from bayespoint.selection.jobs import run_jobs
 from bayespoint.tools.meta_estimators import MetaClassifier
-from bayespoint.tools.pipelines import fit_weighted, split_pipeline, take
+from bayespoint.tools.pipelines import fit_weighted, split_pipeline
 from bayespoint.tools.validation import check_choice, parameter_error
 
 COSTS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
@@ -121,14 +119,14 @@ class KnapsackCV(MetaClassifier):
         if y is None:
             raise ValueError("KnapsackCV requires y to be passed, but the target y is None.")
         with unchanged_on_failure(self):
-            data = Data.of(X, y, sample_weight, pairwise=get_tags(machine).input_tags.pairwise)
-            cv = check_cv(self.cv, data.labels, classifier=True)
-            folds = list(cv.split(data.points, data.labels))
-            jobs = [(machine, data, C, betas, scorer, *fold) for C, fold in product(costs, folds)]
+            labels = np.asarray(y)
+            folds = list(check_cv(self.cv, labels, classifier=True).split(X, labels))
+            data = X, labels, sample_weight
+            jobs = [(machine, data, C, betas, scorer, fold) for C, fold in product(costs, folds)]
             done = run_jobs(score_fold, jobs, self.n_jobs, n_fits=len(jobs))
             # Warnings of the folds are of no use: scores are those of the classifiers as they were.
-            self._record(costs, betas, [fold for fold, _ in done], len(folds))
-            self.best_estimator_ = fit_one(machine, data, **self.best_params_)
+            self._record(costs, betas, [scores for scores, _ in done], len(folds))
+            self.best_estimator_ = fit_weighted(with_values(machine, **self.best_params_), *data)
             self.classes_ = self.best_estimator_.classes_
         return self
 
@@ -138,14 +136,13 @@ class KnapsackCV(MetaClassifier):
 
     def _machine(self) -> BaseEstimator:
         """The estimator to be cloned, checked: its last step has the engine of this class."""
-        if self.estimator is None:
-            return BayesPointClassifier(engine=KnapsackPropagation())
-        classifier = split_pipeline(self.estimator).last
+        machine = self._inner() if self.estimator is None else self.estimator
+        classifier = split_pipeline(machine).last
         engine = getattr(classifier, "engine", None)
         named = isinstance(engine, KnapsackPropagation) or engine == KnapsackPropagation.alias
-        if isinstance(classifier, BayesPointClassifier) and named:
-            return self.estimator
-        raise parameter_error(self, "estimator", ALLOWED)
+        if not isinstance(classifier, BayesPointClassifier) or not named:
+            raise parameter_error(self, "estimator", ALLOWED)
+        return machine
 
     def _axis(self, name: str, *, finite: bool) -> NDArray[np.float64]:
         values = np.asarray(getattr(self, name), dtype=object)
@@ -159,10 +156,11 @@ class KnapsackCV(MetaClassifier):
             raise parameter_error(self, name, f"ascending positive numbers{words}")
         return axis
 
-    def _record(self, costs: NDArray, betas: NDArray, done: Sequence[Fold], n_folds: int) -> None:
+    def _record(self, costs: NDArray, betas: NDArray, done: list[Any], n_folds: int) -> None:
         """Set ``cv_results_`` and what is best."""
         n = len(betas)
-        scores = np.stack([fold.scores for fold in done]).reshape(len(costs), n_folds, n)
+        scores = np.array([[each[f"test_{k}"] for k in range(n)] for each in done])
+        scores = scores.reshape(len(costs), n_folds, n)
         by_fold = scores.transpose(1, 0, 2).reshape(n_folds, -1)
         mean = by_fold.mean(axis=0)
         # 3 x 3 on the grid; at an edge its own row or column counts twice.
@@ -179,11 +177,9 @@ class KnapsackCV(MetaClassifier):
         }
         for number, own in enumerate(by_fold):
             results[f"split{number}_test_score"] = own
-        for name in ("fit_seconds", "score_seconds"):
-            seconds = np.array([getattr(fold, name) for fold in done]).reshape(len(costs), n_folds)
-            results[f"mean_{name.removesuffix('_seconds')}_time"] = np.repeat(
-                seconds.mean(axis=1), n
-            )
+        for name in ("fit_time", "score_time"):
+            seconds = np.reshape([each[name] for each in done], (len(costs), n_folds))
+            results[f"mean_{name}"] = np.repeat(seconds.mean(axis=1), n)
         self.cv_results_ = results
         order = (mean, smoothed) if self.rule == "smoothed" else (smoothed, mean)
         self.best_index_ = int(np.lexsort([-values.round(12) for values in order])[0])
@@ -191,44 +187,11 @@ class KnapsackCV(MetaClassifier):
         self.best_params_ = pairs[self.best_index_]
 
 
-class Data(NamedTuple):
-    """Points, labels and weights that can be split into folds."""
-
-    points: Any
-    labels: NDArray
-    weight: NDArray[np.float64] | None
-    pairwise: bool
-
-    @classmethod
-    def of(cls, X: Any, y: Any, sample_weight: ArrayLike | None, *, pairwise: bool) -> Data:
-        """Indexable data; the classifier itself raises other errors."""
-        points, labels = indexable(X, np.asarray(y))
-        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        check_consistent_length(points, labels, weight)
-        return cls(points, labels, weight, pairwise)
-
-    def rows(self, kept: NDArray[np.int64], against: NDArray[np.int64] | None = None) -> Data:
-        """Some rows; of a kernel matrix the columns that belong to ``against`` or to them."""
-        points = take(self.points, kept)
-        if self.pairwise:
-            points = points[:, kept if against is None else against]
-        weight = None if self.weight is None else self.weight[kept]
-        return Data(points, self.labels[kept], weight, self.pairwise)
-
-
-class Fold(NamedTuple):
-    """Scores of all betas for one C and one fold."""
-
-    scores: NDArray[np.float64]
-    fit_seconds: float
-    score_seconds: float
-
-
-def fit_one(machine: Any, data: Data, C: float, beta: float) -> Any:
-    """A clone of the machine with C and beta, fitted to the data."""
-    fitted = clone(machine)
-    split_pipeline(fitted).last.set_params(engine__C=C, engine__beta=beta)
-    return fit_weighted(fitted, data.points, data.labels, data.weight)
+def with_values(machine: Any, C: float, beta: float) -> Any:
+    """A clone of the machine with C and beta."""
+    copy = clone(machine)
+    split_pipeline(copy).last.set_params(engine__C=C, engine__beta=beta)
+    return copy
 
 
 def share_right(classifier: Any, points: Any, labels: NDArray) -> float:
@@ -238,24 +201,32 @@ def share_right(classifier: Any, points: Any, labels: NDArray) -> float:
 
 def score_fold(
     machine: Any,
-    data: Data,
+    data: tuple[Any, NDArray, ArrayLike | None],
     C: float,
     betas: NDArray[np.float64],
     scorer: Callable[..., float] | None,
-    train: NDArray[np.int64],
-    test: NDArray[np.int64],
-) -> Fold:
-    """Pass messages once, and score every beta; by the accuracy if there is no scorer."""
-    start = time.perf_counter()
-    fitted = fit_one(machine, data.rows(train), float(C), float(betas[0]))
-    middle = time.perf_counter()
-    parts, held_out = split_pipeline(fitted), data.rows(test, against=train)
-    classifier = parts.last
-    scored, points, score = fitted, held_out.points, scorer
-    if score is None:  # beta does not matter before the last step
-        scored, points, score = classifier, parts.transform(points), share_right
-    model, scores = classifier.model_, []
-    for beta in betas:
-        classifier.model_ = replace(model, posterior=model.posterior.at(beta))
-        scores.append(score(scored, points, held_out.labels))
-    return Fold(np.array(scores), middle - start, time.perf_counter() - middle)
+    fold: tuple[NDArray, NDArray],
+) -> dict[str, Any]:
+    """Pass messages once, and score every beta; by the accuracy if there is no scorer.
+
+    The result is that of ``cross_validate``, with ``test_k`` the score of beta number k.
+    """
+    X, y, weight = data
+    params = {f"{split_pipeline(machine).prefix}sample_weight": weight}
+
+    def score_betas(fitted: Any, points: Any, labels: NDArray) -> dict[str, float]:
+        parts = split_pipeline(fitted)
+        classifier, score = parts.last, scorer
+        if score is None:  # beta does not matter before the last step
+            fitted, points, score = classifier, parts.transform(points), share_right
+        model, scores = classifier.model_, {}
+        for k, beta in enumerate(betas):
+            classifier.model_ = replace(model, posterior=model.posterior.at(beta))
+            scores[str(k)] = score(fitted, points, labels)
+        return scores
+
+    with config_context(enable_metadata_routing=False):  # the weights are those of the classifier
+        return cross_validate(
+            with_values(machine, float(C), float(betas[0])), X, y, cv=[fold], scoring=score_betas,
+            params=None if weight is None else params, error_score="raise",
+        )  # fmt: skip

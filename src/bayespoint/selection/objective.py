@@ -1,14 +1,14 @@
-"""The evidence of a classifier's parameters, and what a search keeps of each fit."""
+"""The evidence of a classifier's parameters and its gradient, and what a search keeps of fits."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from bayespoint.classifier.estimator import BayesPointClassifier
@@ -16,7 +16,10 @@ from bayespoint.classifier.fitting import make_space, new_seed, pose, solve
 from bayespoint.classifier.parameters import Parameters
 from bayespoint.classifier.problem import Problem
 from bayespoint.engines import Engine, Run
+from bayespoint.engines.gaussian.evidence_gradient import evidence_gradient, has_gradient
+from bayespoint.engines.gaussian.prior_scale import as_run
 from bayespoint.exceptions import one_line
+from bayespoint.kernels import NAMES, Kernel, positive_parameters
 from bayespoint.posteriors import Posterior
 from bayespoint.tools.monitor import current_monitor
 from bayespoint.tools.pipelines import Parts, split_pipeline
@@ -150,3 +153,40 @@ def with_params(estimator: Any, params: dict[str, Any]) -> Any:
 def failed(params: dict[str, Any], error: Exception, start: float) -> Evaluation:
     """The evaluation of a fit that raised an error."""
     return Evaluation(params, np.nan, False, one_line(error), time.perf_counter() - start)
+
+
+def is_differentiable(kernel: Any, engine: Engine, name: str) -> bool:
+    """Whether the derivative of the evidence with respect to a parameter is known."""
+    if is_of_engine(name):
+        return has_gradient(engine, name.removeprefix("engine__"))
+    return name in searchable(kernel) and has_gradient(engine)
+
+
+def searchable(kernel: Any) -> list[str]:
+    """Parameters of kernel and space that may be any positive number, in the classifier's names.
+
+    Kernels that are named share parameters of the classifier: one that has no use for a parameter
+    ignores it.
+    """
+    kernels = [kernel] if isinstance(kernel, Kernel) else NAMES
+    names = [name for one in kernels for name in positive_parameters(one)]
+    return [*dict.fromkeys(names), "ridge"]
+
+
+def solution_gradient(solution: Solution, names: Iterable[str]) -> NDArray[np.float64]:
+    """Derivatives of a solution's log evidence by the logarithms of the classifier's parameters."""
+    names, problem = tuple(names), solution.problem
+    # What the kernel ignores, such as gamma if it is linear, does not change the evidence.
+    inner = positive_parameters(solution.kernel) | {"ridge": "ridge"}
+    inner |= {name: name.removeprefix("engine__") for name in names if is_of_engine(name)}
+    gradient = evidence_gradient(
+        as_run(solution.engine, solution.run),
+        solution.space,
+        problem.points,
+        problem.targets,
+        solution.posterior,  # type: ignore[arg-type]
+        tuple(inner[name] for name in names if name in inner),
+        problem.weight,
+    )
+    parts = [gradient[inner[name]] if name in inner else 0.0 for name in names]
+    return np.concatenate([np.atleast_1d(part) for part in parts])

@@ -5,21 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state
 
 from bayespoint.classifier.attributes import unchanged_on_failure
-from bayespoint.exceptions import warn_user
-from bayespoint.selection.checks import check_bounds, check_effects, check_names, check_parameters
+from bayespoint.exceptions import BoundReachedWarning, warn_user
+from bayespoint.selection.checks import check_bounds, check_names, check_parameters
 from bayespoint.selection.continuous import Search, search
 from bayespoint.selection.jobs import run_jobs
 from bayespoint.selection.objective import Data, Evaluation, with_params
-from bayespoint.selection.ranking import as_table, warn_of_bounds, warn_of_failures
 from bayespoint.tools.meta_estimators import MetaClassifier
 from bayespoint.tools.pipelines import fit_weighted
 
@@ -203,9 +203,7 @@ class EvidenceSearch(MetaClassifier):
     def _choices(self, bounds: dict[str, tuple[float, float]]) -> list[Search]:
         """Every combination of the grid with every start."""
         grid = [{}] if self.param_grid is None else list(ParameterGrid(self.param_grid))
-        for params in grid:
-            check_names(self, params, bounds)
-        check_effects(self, grid, bounds)
+        check_names(self, grid, bounds)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         choices = []
         for params in grid:
@@ -230,3 +228,62 @@ class EvidenceSearch(MetaClassifier):
         for warning in held.values():
             warn_user(warning)
         return [evaluation for found, _ in done for evaluation in found.evaluations]
+
+
+def as_table(evaluations: Sequence[Evaluation]) -> dict[str, Any]:
+    """Columns as in ``cv_results_``; a parameter is masked where it was not set."""
+    n = len(evaluations)
+    table: dict[str, Any] = {"fit_time": np.array([each.fit_time for each in evaluations])}
+    for name in dict.fromkeys(name for each in evaluations for name in each.params):
+        given = np.array([name in each.params for each in evaluations])
+        values = np.empty(n, dtype=object)
+        for i in np.flatnonzero(given).tolist():  # one by one: a value may be an array
+            values[i] = evaluations[i].params[name]
+        if all(isinstance(v, Real) and not isinstance(v, bool) for v in values[given]):
+            values[~given] = 0
+            values = np.array(values.tolist())
+        table[f"param_{name}"] = np.ma.MaskedArray(values, mask=~given)
+    table["params"] = [each.params for each in evaluations]
+    table["log_evidence"] = np.array([each.log_evidence for each in evaluations])
+    table["converged"] = np.array([each.converged for each in evaluations])
+    table["message"] = np.array([each.message for each in evaluations], dtype=object)
+    table["rank"] = ranks(table["log_evidence"], table["converged"])
+    return table
+
+
+def ranks(log_evidence: NDArray[np.float64], converged: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Places from 1 on: first those that converged, then the others, at the end failures (NaN)."""
+    loss = np.where(np.isnan(log_evidence), np.inf, -log_evidence)
+    order = np.column_stack([~converged, loss])
+    _, place, n_equal = np.unique(order, axis=0, return_inverse=True, return_counts=True)
+    return (np.cumsum(n_equal) - n_equal + 1)[place.ravel()]
+
+
+def warn_of_failures(evaluations: Sequence[Evaluation], best: Evaluation) -> None:
+    """Raise an error if all fits failed; warn of those that did, and if none converged."""
+    messages = dict.fromkeys(each.message for each in evaluations if np.isnan(each.log_evidence))
+    n_failed = sum(np.isnan(each.log_evidence) for each in evaluations)
+    reasons = "\n".join(f"- {message}" for message in messages)
+    if n_failed == len(evaluations):
+        raise ValueError(f"All {n_failed} fits of EvidenceSearch failed:\n{reasons}")
+    if n_failed:
+        text = f"{n_failed} of {len(evaluations)} fits of EvidenceSearch failed and were left out"
+        warn_user(FitFailedWarning(f"{text}:\n{reasons}"))
+    if not best.converged:
+        text = "None of the fits of EvidenceSearch converged. The best said"
+        warn_user(ConvergenceWarning(f"{text}: {best.message}"))
+
+
+def warn_of_bounds(best: Evaluation, bounds: Mapping[str, tuple[float, float]], tol: float) -> None:
+    """Warn of parameters at a bound beyond which the log evidence grows by more than ``tol``."""
+    reached = [
+        name
+        for name, slope in best.slopes.items()
+        # An array of widths or scales at its bounds has switched features off.
+        if np.ndim(slope) == 0
+        and abs(slope) > tol
+        and best.params[name] == bounds[name][int(slope > 0)]
+    ]
+    if reached:
+        values = tuple(best.params[name] for name in reached)
+        warn_user(BoundReachedWarning(tuple(reached), tuple(bounds[n] for n in reached), values))

@@ -7,7 +7,7 @@ from typing import Any
 from bayespoint.classifier.attributes import FACTS
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.classifier.model import Model
-from bayespoint.engines import ExpectationPropagation, FactorisedPropagation
+from bayespoint.engines import ExpectationPropagation, FactorisedPropagation, KnapsackPropagation
 
 # Field of a Model -> attribute of a classifier of format 3. Others follow from these.
 FORMAT_3 = {
@@ -38,6 +38,8 @@ def up_to_date(cls: type, state: dict[str, Any]) -> tuple[type, dict[str, Any]]:
         return FactorisedPropagation, own
     if cls is ExpectationPropagation:
         state.pop("decay", None)
+    if cls is KnapsackPropagation:
+        state.pop("nonconcave", None)  # how messages were computed
     return cls, state
 
 

@@ -7,14 +7,14 @@ from functools import partial
 from typing import Any
 
 from bayespoint.engines import Engine
-from bayespoint.testing import equality, parameters, persistence, results, watching
+from bayespoint.testing import equality, results, watching
 from bayespoint.testing.trial import Trial
 
 __all__ = ["check_engine", "engine_checks"]
 
 CHECKS: tuple[Callable[[Trial], None], ...] = tuple(
     thing
-    for module in (parameters, results, equality, watching, persistence)
+    for module in (results, equality, watching)
     for name, thing in vars(module).items()
     if name.startswith("check_")
 )
@@ -79,7 +79,7 @@ def engine_checks(engine: Engine, **classifier: Any) -> list[tuple[str, Callable
     >>> checks = dict(engine_checks(LaplaceApproximation()))
     >>> checks["check_seed"]()
     >>> list(checks)[:3]
-    ['check_parameters', 'check_bad_parameters', 'check_alias']
+    ['check_parameters', 'check_bad_parameters', 'check_result']
     """
     if not __debug__:
         raise RuntimeError(

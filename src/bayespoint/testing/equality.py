@@ -26,14 +26,13 @@ EXACT = 1e-6  # mean difference of results that differ by rounding alone, or by 
 def check_seed(trial: Trial) -> None:
     """Equal seeds give equal results; other seeds give others if the engine is random."""
     first, again, other = (trial.answers(circle(3), random_state=seed) for seed in (0, 0, 1))
-    assert same_bits(first, again), (
-        f"two fits of {trial.name} with the same seed differ: take all randomness from rng, and "
-        "keep nothing between runs."
-    )
-    assert same_bits(first, other) != trial.engine.is_random, (
-        f"is_random = {trial.engine.is_random}, and another seed gives {trial.name} "
-        f"{'the same' if trial.engine.is_random else 'another'} result: use rng if it is random, "
-        "and declare whether it is."
+    words = "differ: take all randomness from rng, and keep nothing between runs."
+    assert same_bits(first, again), f"two fits of {trial.name} with the same seed {words}"
+    is_random = trial.engine.is_random
+    assert same_bits(first, other) != is_random, (
+        f"is_random = {is_random}, and another seed gives {trial.name} "
+        f"{'the same' if is_random else 'another'} result: use rng if it is random, and declare "
+        "whether it is."
     )
 
 
@@ -52,21 +51,18 @@ def check_order(trial: Trial) -> None:
     data = circle(2)
     order = np.argsort(data.y, kind="stable")  # one class after the other, instead of in turn
     assert_same(
-        trial.probabilities(data),
-        trial.probabilities(data.at(order)),
+        trial.probabilities(data), trial.probabilities(data.at(order)),
         "The order of the training points matters: visit them in an order that rng draws, or "
         "until the result does not change.",
-    )
+    )  # fmt: skip
 
 
 def check_labels(trial: Trial) -> None:
     """Labels that are swapped swap the predictions."""
     data = circle(2)
-    assert_same(
-        trial.probabilities(data),
-        1 - trial.probabilities(data._replace(y=1 - data.y)),
-        "Swapped labels do not swap the probabilities: treat both signs of the targets alike.",
-    )
+    swapped = 1 - trial.probabilities(data._replace(y=1 - data.y))
+    words = "Swapped labels do not swap the probabilities: treat both signs of the targets alike."
+    assert_same(trial.probabilities(data), swapped, words)
 
 
 def check_weights(trial: Trial) -> None:
@@ -85,11 +81,9 @@ def check_weights(trial: Trial) -> None:
         f"error of {error:.2g}: use sample_weight, or raise a ValueError where weights differ."
     )
     if as_copies:
-        assert_same(
-            weighted,
-            trial.probabilities(data.at(np.repeat(np.arange(len(weight)), weight))),
-            "A sample of weight k is not as good as k copies: weights_are_copies = False says so.",
-        )
+        copies = trial.probabilities(data.at(np.repeat(np.arange(len(weight)), weight)))
+        words = "A sample of weight k is not as good as k copies: weights_are_copies = False"
+        assert_same(weighted, copies, f"{words} says so.")
 
 
 def check_zero_weights(trial: Trial) -> None:
@@ -134,12 +128,8 @@ def check_tasks(trial: Trial) -> None:
 
     together = learned(data.y)
     for task in range(3):
-        assert_same(
-            together[:, :, [task]],
-            learned(data.y == task),
-            f"Task {task} of 3 has another result than by itself: tasks must be independent.",
-            EXACT,
-        )
+        words = f"Task {task} of 3 has another result than by itself: tasks must be independent."
+        assert_same(together[:, :, [task]], learned(data.y == task), words, EXACT)
 
 
 def check_warm_start(trial: Trial) -> None:
@@ -155,11 +145,11 @@ def check_warm_start(trial: Trial) -> None:
             f"can_extend = {can_extend}, and another fit with warm_start=True raised {error!r}: "
             "declare can_extend = False, or use start."
         )
-    else:
-        assert can_extend and same_bits(before, answers(fitted, data)), (
-            "another fit with warm_start=True, with nothing to add, has another result: return "
-            "start as it is then."
-        )
+        return
+    assert can_extend and same_bits(before, answers(fitted, data)), (
+        "another fit with warm_start=True, with nothing to add, has another result: return start "
+        "as it is then."
+    )
 
 
 def check_batches(trial: Trial) -> None:
@@ -174,12 +164,10 @@ def check_batches(trial: Trial) -> None:
         first = batches.partial_fit(one.X, one.y, classes=[0, 1, 2]).predict_proba(data.new)
         both = batches.partial_fit(two.X, two.y).predict_proba(data.new)
     alone = [trial.fit(batch).predict_proba(data.new) for batch in (one, two)]
-    assert np.allclose(first, alone[0], atol=1e-6), (
-        "partial_fit with one batch has another result than fit with the same points."
-    )
-    assert not any(np.allclose(both, batch, atol=1e-6) for batch in alone), (
-        "one of two batches is forgotten: start is what is known from the batches before."
-    )
+    words = "partial_fit with one batch has another result than fit with the same points."
+    assert np.allclose(first, alone[0], atol=1e-6), words
+    words = "one of two batches is forgotten: start is what is known from the batches before."
+    assert not any(np.allclose(both, batch, atol=1e-6) for batch in alone), words
 
 
 def check_sparse(trial: Trial) -> None:
@@ -189,11 +177,9 @@ def check_sparse(trial: Trial) -> None:
     try:
         sparse = trial.fit(Data(csr_array(X), y, new))
     except TypeError as error:
-        assert not (trial.engine.accepts_sparse and dense.kernel_.is_linear), (
-            f"accepts_sparse is true, and sparse points raise {error!r}."
-        )
-    else:
-        probability = sparse.predict_proba(csr_array(new))
-        assert np.allclose(probability, dense.predict_proba(new), atol=1e-6), (
-            "sparse points have other results than dense ones."
-        )
+        takes = trial.engine.accepts_sparse and dense.kernel_.is_linear
+        assert not takes, f"accepts_sparse is true, and sparse points raise {error!r}."
+        return
+    probability, expected = sparse.predict_proba(csr_array(new)), dense.predict_proba(new)
+    words = "sparse points have other results than dense ones."
+    assert np.allclose(probability, expected, atol=1e-6), words

@@ -1,9 +1,13 @@
-"""Checks of the results of an engine, and of predictions from them."""
+"""Checks of the parameters of an engine, of its results, and of how these are kept."""
 
 from __future__ import annotations
 
+import pickle
+import re
+import tempfile
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +16,48 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.engines import Run
+from bayespoint.exceptions import ModelFileError
 from bayespoint.likelihoods import Likelihood
 from bayespoint.posteriors import Posterior
-from bayespoint.testing.trial import Data, Trial, circle
+from bayespoint.storage import load, save
+from bayespoint.storage.registry import NAMES
+from bayespoint.testing.trial import Trial, answers, circle, same_bits
 
 RULES = ("bayes_point", "vote")
+
+
+class Unusable:
+    """A value that no parameter can have."""
+
+    def __repr__(self) -> str:
+        return "an unusable object"
+
+
+def check_parameters(trial: Trial) -> None:
+    """Parameters are got, set and cloned as those of all scikit-learn's estimators."""
+    params = trial.engine.get_params(deep=False)
+    assert set(vars(trial.engine)) == set(params), (
+        f"__init__ of {trial.name} must set its parameters and nothing else. Parameters: "
+        f"{sorted(params)}, attributes: {sorted(vars(trial.engine))}."
+    )
+    words = f"a clone of {trial.name} has other parameters: __init__ must keep them as they are."
+    assert repr(clone(trial.engine).get_params(deep=False)) == repr(params), words
+    trial.engine.check()
+
+
+def check_bad_parameters(trial: Trial) -> None:
+    """Each parameter is checked, and refused in scikit-learn's wording."""
+    for name in trial.engine.get_params(deep=False):
+        message = "no error"
+        try:
+            trial.fit(circle(2), engine=clone(trial.engine).set_params(**{name: Unusable()}))
+        except (TypeError, ValueError) as error:
+            message = str(error)
+        wanted = f"The {name!r} parameter of {trial.name} must be ... Got ... instead"
+        assert re.search(wanted.replace("...", ".+"), message), (
+            f"{name}={Unusable()!r} must raise a ValueError like '{wanted}.'; it raised "
+            f"{message!r}. Check it in check(), with bayespoint.tools.validation."
+        )
 
 
 def check_result(trial: Trial) -> None:
@@ -46,54 +87,43 @@ def check_posterior(trial: Trial) -> None:
 
 
 def examine_posterior(posterior: Posterior, Z: NDArray, n_points: int, n_tasks: int) -> None:
-    """Raise an AssertionError if a posterior breaks the promises of its base class."""
-    assert isinstance(posterior.likelihood, Likelihood), (
-        "posterior.likelihood must be a Likelihood: set one of bayespoint.likelihoods."
-    )
+    """The promises of the base class of posteriors."""
+    words = "posterior.likelihood must be a Likelihood: set one of bayespoint.likelihoods."
+    assert isinstance(posterior.likelihood, Likelihood), words
     draws, again = (posterior.draw(5, np.random.default_rng(0)) for _ in range(2))
-    examine_array(draws, "draw(5, rng)", (len(draws), 5, n_tasks))
     assert np.array_equal(draws, again), "posterior.draw must take all randomness from rng."
-    examine_array(posterior.mean, "mean", (len(draws), n_tasks))
-    per_point = len(Z), n_tasks
     mean, variance = posterior.latent(Z)
-    examine_array(mean, "latent(Z)[0]", per_point)
-    examine_array(variance, "latent(Z)[1]", per_point)
-    assert (variance >= 0).all(), "the variance of posterior.latent must not be negative."
     votes = posterior.votes(Z)
-    examine_array(votes, "votes(Z)", per_point)
+    per_point = len(Z), n_tasks
+    decisions = {rule: posterior.decision(Z, rule) for rule in RULES}
+    arrays = {
+        "draw(5, rng)": (draws, (len(draws), 5, n_tasks)),
+        "mean": (posterior.mean, (len(draws), n_tasks)),
+        "latent(Z)[0]": (mean, per_point),
+        "latent(Z)[1]": (variance, per_point),
+        "votes(Z)": (votes, per_point),
+        **{f"decision(Z, {rule!r})": (one, per_point) for rule, one in decisions.items()},
+        "log_evidence": (posterior.log_evidence, (n_tasks,)),
+        "left_out_log_probability": (posterior.left_out_log_probability, (n_points, n_tasks)),
+    }
+    for name, (array, shape) in arrays.items():
+        if array is not None:
+            words = f"posterior.{name} must be finite and of shape {shape}. Got {np.shape(array)}"
+            is_right = np.shape(array) == shape and np.isfinite(array).all()
+            assert is_right, f"{words}, {array}: see the docstring of Posterior."
+    assert (variance >= 0).all(), "the variance of posterior.latent must not be negative."
     assert np.abs(votes).max() <= 1, "posterior.votes must be between -1 and 1."
-    for rule in RULES:
-        decision = posterior.decision(Z, rule)
-        examine_array(decision, f"decision(Z, {rule!r})", per_point)
-        examine_probabilities(posterior, decision, rule)
-    if posterior.log_evidence is not None:
-        examine_array(posterior.log_evidence, "log_evidence", (n_tasks,))
-    if (left_out := posterior.left_out_log_probability) is not None:
-        examine_array(left_out, "left_out_log_probability", (n_points, n_tasks))
-
-
-def examine_array(array: NDArray, name: str, shape: tuple[int, ...]) -> None:
-    """Raise an AssertionError unless an array of the posterior has this shape and is finite."""
-    assert np.shape(array) == shape, (
-        f"posterior.{name} must have the shape {shape}. Got {np.shape(array)}: see the docstring "
-        "of Posterior."
-    )
-    assert np.isfinite(array).all(), f"posterior.{name} must be finite. Got {array}."
-
-
-def examine_probabilities(posterior: Posterior, decision: NDArray, rule: str) -> None:
-    """Raise an AssertionError unless probabilities are monotone functions of the decision."""
-    grid = np.linspace(decision.min(axis=0), decision.max(axis=0), 101)
-    yes, no = posterior.log_probability(grid, rule)
-    for fine, promise in (
-        (np.allclose(np.exp(yes) + np.exp(no), 1, rtol=0, atol=1e-9), "probabilities sum to 1"),
-        (
-            (np.diff(yes, axis=0) >= 0).all() and (np.diff(no, axis=0) <= 0).all(),
-            "p(yes) grows with the decision",
-        ),
-        ((grid * (yes - no) >= 0).all(), "p(yes) is the larger one where the decision is positive"),
-    ):
-        assert fine, f"posterior.log_probability(decision, {rule!r}) must be such that {promise}."
+    for rule, decision in decisions.items():
+        grid = np.linspace(decision.min(axis=0), decision.max(axis=0), 101)
+        yes, no = posterior.log_probability(grid, rule)
+        grows = (np.diff(yes, axis=0) >= 0).all() and (np.diff(no, axis=0) <= 0).all()
+        sums = np.allclose(np.exp(yes) + np.exp(no), 1, rtol=0, atol=1e-9)
+        words = f"posterior.log_probability(decision, {rule!r}) must be such that"
+        assert sums, f"{words} probabilities sum to 1."
+        assert grows, f"{words} p(yes) grows with the decision."
+        assert (grid * (yes - no) >= 0).all(), (
+            f"{words} p(yes) is the larger one where the decision is positive."
+        )
 
 
 def check_run(trial: Trial) -> None:
@@ -114,20 +144,18 @@ def check_run(trial: Trial) -> None:
 
 
 def examine_run(fitted: BayesPointClassifier) -> None:
-    """Raise an AssertionError if a run breaks the promises of its class."""
+    """The promises of runs."""
     run, n_tasks = fitted.run_, fitted.coding_.n_tasks
     run.check_state()
     assert run.unit and run.summary, "Run needs a unit and a summary."
     assert fitted.n_iter_ == run.n_iter, "n_iter_ is not that of the run."
     lengths = [len(each) for each in run.history]
-    assert not lengths or (len(lengths) == n_tasks and max(lengths) == run.n_iter), (
-        "Run.history must have a sequence for each task, the longest with n_iter numbers."
-    )
+    words = "Run.history must have a sequence for each task, the longest with n_iter numbers."
+    assert not lengths or (len(lengths) == n_tasks and max(lengths) == run.n_iter), words
     for name, measured in run.measures.items():
         is_array = isinstance(measured, np.ndarray) and measured.ndim in (1, 2)
-        assert is_array and len(measured) == n_tasks, (
-            f"Run.measures[{name!r}] must be an array of shape (n_tasks,) or (n_tasks, n)."
-        )
+        words = f"Run.measures[{name!r}] must be an array of shape (n_tasks,) or (n_tasks, n)."
+        assert is_array and len(measured) == n_tasks, words
     given = list(run.warnings)
     are_warnings = all(isinstance(each, Warning) for each in given)
     assert are_warnings, f"Run.warnings must be warnings. Got {given}."
@@ -140,34 +168,55 @@ def examine_run(fitted: BayesPointClassifier) -> None:
 
 
 def check_classes(trial: Trial) -> None:
-    """Two, three and ten classes; one rule drives all predictions."""
+    """Labels of two, three and ten classes are learned, and predicted where most probable."""
     for n_classes in (2, 3, 10):
         data = circle(n_classes)
         data = data._replace(y=np.array([f"class {code}" for code in data.y]))
         fitted = trial.fit(data)
         for rule in RULES:
             fitted.set_params(decision=rule)
-            examine_predictions(fitted, data, f"With {n_classes} classes and decision={rule!r}")
+            case = f"With {n_classes} classes and decision={rule!r}"
+            likeliest = fitted.classes_[fitted.predict_proba(data.new).argmax(axis=1)]
+            assert (fitted.predict(data.new) == likeliest).all(), (
+                f"{case} predict does not take the most probable class: see posterior.decision "
+                "and posterior.log_probability."
+            )
+            score = fitted.score(data.X, data.y)
+            assert score > 1.5 / n_classes, (
+                f"{case}, which can be separated, {score:.0%} of the training points are right: "
+                "the engine does not learn the labels of its tasks."
+            )
 
 
-def examine_predictions(fitted: BayesPointClassifier, data: Data, case: str) -> None:
-    """Raise an AssertionError if predictions disagree, or are no better than chance."""
-    n_classes, n_new = len(fitted.classes_), len(data.new)
-    probability, scores = fitted.predict_proba(data.new), fitted.decision_function(data.new)
-    shapes = (n_new, n_classes), (n_new,) if n_classes == 2 else (n_new, n_classes)
-    assert (probability.shape, scores.shape) == shapes, (
-        f"{case} predictions have the shapes {probability.shape} and {scores.shape}."
+def check_pickle(trial: Trial) -> None:
+    """A fitted classifier can be pickled, which joblib and searches do."""
+    data = circle(3)
+    fitted = trial.fit(data)
+    again = pickle.loads(pickle.dumps(fitted))
+    # Not to the bit: other strides can mean other rounding.
+    assert all(map(np.allclose, answers(fitted, data), answers(again, data))), (
+        "a classifier that was pickled has other predictions: the posterior must keep all it needs "
+        "in its attributes."
     )
-    assert np.allclose(probability.sum(axis=1), 1) and (probability >= 0).all(), (
-        f"{case} probabilities do not sum to 1: see posterior.log_probability."
-    )
-    likeliest = fitted.classes_[probability.argmax(axis=1)]
-    assert (fitted.predict(data.new) == likeliest).all(), (
-        f"{case} predict does not take the most probable class: see posterior.decision and "
-        "posterior.log_probability."
-    )
-    score = fitted.score(data.X, data.y)
-    assert score > 1.5 / n_classes, (
-        f"{case}, which can be separated, {score:.0%} of the training points are right: the engine "
-        "does not learn the labels of its tasks."
+
+
+def check_model_file(trial: Trial) -> None:
+    """A model file gives the same classifier, or says that it cannot hold this engine."""
+    data = circle(3)
+    fitted = trial.fit(data)
+    parts = map(type, (fitted.engine, fitted.posterior_, fitted.posterior_.likelihood))
+    strangers = [part.__qualname__ for part in parts if part not in NAMES]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model.bpm")
+        try:
+            save(fitted, path)
+        except ModelFileError as error:
+            expected = any(name in str(error) for name in strangers)
+            assert expected, f"a model file cannot hold the classifier: {error}"
+            return
+        again = load(path)
+    is_same = same_bits(answers(fitted, data), answers(again, data))
+    assert is_same and again.run_.summary == fitted.run_.summary, (
+        "a classifier from a model file has other predictions: name all classes whose objects it "
+        "has in storage/registry.py."
     )

@@ -35,28 +35,11 @@ STYLE: Any = {
     "xtick.color": INK,
     "ytick.color": INK,
 }
-# For dark pages: light ink on a transparent background.
-PALE = "#e4e7eb"
-DARK: Any = {
-    "axes.edgecolor": "#a0a9b4",
-    "axes.facecolor": "none",
-    "axes.labelcolor": PALE,
-    "figure.facecolor": "none",
-    "savefig.facecolor": "none",
-    "text.color": PALE,
-    "xtick.color": PALE,
-    "ytick.color": PALE,
-}
 
 
 @contextmanager
-def house_style(dark: bool = False) -> Iterator[None]:
+def house_style() -> Iterator[None]:
     """Draw and save figures in the style of the library, whatever the user's settings are.
-
-    Parameters
-    ----------
-    dark : bool, default=False
-        Whether the background is dark.
 
     Returns
     -------
@@ -75,7 +58,7 @@ def house_style(dark: bool = False) -> Iterator[None]:
 
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(STYLE | DARK if dark else STYLE)
+        matplotlib.rcParams.update(STYLE)
         yield
 
 

@@ -126,54 +126,17 @@ def test_equal_peaks_start_where_the_margin_is_larger():
 # Messages that are not concave -------------------------------------------------------------------
 
 
-def test_regions_are_exact_and_the_envelope_is_never_below():
+def test_the_envelope_is_never_below_a_search():
     rng = np.random.default_rng(0)
     gaps = []
     for _ in range(12):
         C = rng.uniform(0.3, 3)
         x, grid, incoming = wild_factor(rng, 3, 24)
         searched = by_search(x, C, grid, incoming)
-        exact = _core.regions.factor_messages(x, C, grid, incoming)
         envelope = envelope_messages(x, C, grid, incoming)
-        assert (exact >= searched - 1e-12).all()
-        np.testing.assert_allclose(exact, searched, atol=0.01)  # steps of the search
-        assert (envelope >= exact - 1e-12).all()
-        gaps.append((envelope - exact).max() / C)
+        assert (envelope >= searched - 1e-12).all()
+        gaps.append((envelope - searched).max() / C)
     assert max(gaps) > 0.1  # the two do differ
-
-
-def test_regions_refine_as_the_search_does():
-    """The difference to the search is the search's: it falls with its step."""
-    rng = np.random.default_rng(3)
-    x, grid, incoming = wild_factor(rng, 3, 24)
-    exact = _core.regions.factor_messages(x, 1.0, grid, incoming)
-    far, near = (exact - by_search(x, 1.0, grid, incoming, n) for n in (500, 8000))
-    assert near.max() < 0.2 * far.max()
-
-
-def test_a_curve_of_many_breakpoints_is_thinned_within_its_tolerance():
-    rng = np.random.default_rng(0)
-    for jumps in (0, 5):
-        s = np.sort(rng.uniform(0, 1, 400))
-        s[1 : 1 + jumps] = s[:jumps] if jumps == 0 else s[1]
-        d = np.sort(np.sin(1.5 * s) + 1e-3 * rng.normal(size=400))
-        kept = _core.regions.thin(_core.regions.Curve(s, d), 5e-3)
-        assert len(kept.gain) < 60
-        assert (np.diff(kept.gain) >= 0).all()
-        assert (kept.gain[0], kept.loss[-1]) == (s[0], d[-1])
-        smooth = slice(1 + jumps, None)
-        found = _core.regions.read(kept, s[smooth], 10.0)
-        assert np.abs(found - d[smooth]).max() < 5.001e-3
-
-
-@pytest.mark.parametrize("D", [1, 2, 6])
-def test_regions_of_concave_messages_are_the_envelope(D):
-    rng = np.random.default_rng(D)
-    for _ in range(10):
-        x, grid, incoming = concave_factor(rng, D, 50)
-        x[rng.integers(D)] *= rng.choice([0, 1])
-        exact = _core.regions.factor_messages(x, 2.0, grid, incoming)
-        np.testing.assert_allclose(exact, envelope_messages(x, 2.0, grid, incoming), atol=1e-12)
 
 
 # Grids -------------------------------------------------------------------------------------------

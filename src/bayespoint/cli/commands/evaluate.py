@@ -22,7 +22,7 @@ if not options.ONLY_HELP:
     from bayespoint.cli.tables.reading import name_of
     from bayespoint.cli.tables.writing import check_place
     from bayespoint.reports import METRICS, Evaluation, measure, write_evaluation
-    from bayespoint.reports.decisions import cost_form, cost_words, has_own_costs
+    from bayespoint.reports.sections import cost_form, cost_words, has_own_costs
     from bayespoint.tools.extras import require
 
 RATES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)

@@ -47,8 +47,6 @@ class Beliefs:
         See above; and the share of each step that messages take.
     bins : int
         Bins of a grid.
-    exact : bool, default=False
-        Whether messages that are not concave count as they are, instead of by their envelope.
     grid : ndarray of shape (n_weights, bins), optional
         A grid that stays as it is.
     """
@@ -63,12 +61,11 @@ class Beliefs:
         gamma: float,
         damping: float,
         bins: int,
-        exact: bool = False,
         grid: NDArray[np.float64] | None = None,
     ) -> None:
         n_factors, n_weights = x.shape
         self.x, self.cost, self.copies = np.ascontiguousarray(x), cost, copies
-        self.prior, self.gamma, self.damping, self.exact = prior, gamma, damping, exact
+        self.prior, self.gamma, self.damping = prior, gamma, damping
         self.knots = np.array(prior.knots)
         self.follows = grid is None
         self.grid = np.empty((n_weights, bins)) if grid is None else grid.copy()
@@ -116,12 +113,11 @@ class Beliefs:
 
     def _pass(self, beliefs: NDArray, new: Interpolation) -> NDArray:
         """Renew all messages; returns their sum."""
-        core = _core.regions if self.exact else _core.knapsack
         total = np.zeros(self.grid.shape)
         for begin, end in self._slices.of(len(self.x)):
             x, cost, copies, messages = (
                 values[begin:end] for values in (self.x, self.cost, self.copies, self.messages)
             )
             graph = _core.knapsack.Graph(x, cost, copies, self.grid, beliefs, messages)
-            core.pass_messages(graph, self.damping, new, total)
+            _core.knapsack.pass_messages(graph, self.damping, new, total)
         return total

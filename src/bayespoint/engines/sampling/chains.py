@@ -41,7 +41,8 @@ class Chains:
         pool: ThreadPool,
         progress: StepProgress,
     ) -> None:
-        self._moves, self._rngs, self._pool, self._progress = moves, rngs, pool, progress
+        self.moves, self.progress = moves, progress
+        self._rngs, self._pool = rngs, pool
         self._slices = Slices()
         self._states = [moves.state(w, rng) for w, rng in zip(starts, rngs, strict=True)]
         self.n_steps = 0
@@ -65,7 +66,7 @@ class Chains:
             part = samples[:, begin : begin + size]
             records = [Record(thin, *one, np.empty(0)) for one in zip(part, totals, strict=True)]
             n_steps += self._advance(theta, part.shape[1] * thin, records, n_steps)
-            if self._progress.stopped:
+            if self.progress.stopped:
                 break
         self.n_steps += n_steps
         self.mean = totals.sum(axis=0) / (n_chains * n_steps)
@@ -96,9 +97,9 @@ class Chains:
         """
         chains = list(zip(self._states, self._rngs, records, strict=True))
         for steps in self._slices.of(n_steps):
-            self._pool.map(lambda chain, now: self._moves.sample(theta, now, *chain), chains, steps)
+            self._pool.map(lambda chain, now: self.moves.sample(theta, now, *chain), chains, steps)
             begin, end = steps
-            self._progress.add(len(chains) * (end - begin))
-            if self._progress.stopped and n_before + end >= records[0].thin:
+            self.progress.add(len(chains) * (end - begin))
+            if self.progress.stopped and n_before + end >= records[0].thin:
                 return end
         return n_steps

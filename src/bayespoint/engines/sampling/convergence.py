@@ -118,18 +118,9 @@ def chain_run(
     bad = [t for t, task in enumerate(tasks) if is_bad(task, target)]
     if bad:
         worst = max(bad, key=lambda t: tasks[t].r_hat)
-        task = tasks[worst]
-        warnings.append(
-            ChainsDisagreeWarning(
-                worst,
-                len(bad) - 1,
-                task.r_hat,
-                task.effective_sample_size,
-                target,
-                task.n_steps,
-                remedy,
-            )
-        )
+        task, others = tasks[worst], len(bad) - 1
+        numbers = task.r_hat, task.effective_sample_size, target, task.n_steps
+        warnings.append(ChainsDisagreeWarning(worst, others, *numbers, remedy))
     spread, size = np.max(measures["r_hat"]), np.min(measures["effective_sample_size"])
     if np.isnan(spread):
         words = "the chains are too short for a diagnosis"

@@ -6,8 +6,10 @@ Systems 13, 2001. Steps in ``_core/gibbs.py`` are numbered as there.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +29,7 @@ from bayespoint.engines.sampling.moves import Circles, Lines, Outputs, covarianc
 from bayespoint.engines.sampling.tempering import ladder_steps, temper
 from bayespoint.posteriors import ChainPosterior
 from bayespoint.spaces import BasisSpace
-from bayespoint.tools.threads import ThreadPool, thread_pool
+from bayespoint.tools.threads import thread_pool
 from bayespoint.tools.validation import check_choice, check_flag, check_number, parameter_error
 
 SMALLEST_RATE = 1e-3  # least flip rate that label_noise="auto" considers
@@ -38,6 +40,9 @@ WORTH = 100  # independent samples that a remedy asks for
 DRAWS_TO_ADAPT = 250  # draws of each chain that they are adapted to
 FREEDOM = 0.1  # below, an output is held by its neighbours: lines for each do not pay
 DISPERSION = 0.5  # length of the noise on a start, beside 1 for the least-squares solution
+
+
+Start = Callable[[NDArray, Sequence[np.random.Generator]], Chains]
 
 
 class Pace(NamedTuple):
@@ -162,7 +167,8 @@ class GibbsSampler(Engine):
                 moves = self._moves(space, targets[:, [number]], weight, halfspaces, own)
                 pace = self._pace(moves)
                 progress.planned = n_tasks * self.n_chains * (pace.main_steps + pace.ladder_steps)
-                tasks.append(self._run_task(halfspaces, moves, pace, own, pool, progress))
+                start = partial(Chains, moves, pool=pool, progress=progress)
+                tasks.append(self._run_task(halfspaces, pace, own, start))
         some = halfspaces.normals[:: -(-len(halfspaces.normals) // LOOKED_AT)]
         remedy = self._remedy(type(moves) is Circles and np.linalg.cond(some) > UNEQUAL)
         posterior = gather(tasks, space, targets)
@@ -210,20 +216,15 @@ class GibbsSampler(Engine):
         return Lines(halfspaces, factor, rng.spawn(1)[0])
 
     def _run_task(
-        self,
-        halfspaces: Halfspaces,
-        moves: Circles,
-        pace: Pace,
-        rng: np.random.Generator,
-        pool: ThreadPool,
-        progress: StepProgress,
+        self, halfspaces: Halfspaces, pace: Pace, rng: np.random.Generator, start: Start
     ) -> Task:
+        """Chains of one task, which ``start`` makes from directions and generators."""
         n_chains, d = self.n_chains, halfspaces.normals.shape[1]
         rngs = rng.spawn(n_chains)
         noise = unit(np.stack([own.standard_normal(d) for own in rngs]))
         q, evidence = self.label_noise, None
         if pace.ladder_steps:
-            chains = Chains(moves, noise, rng.spawn(n_chains), pool, progress)
+            chains = start(noise, rng.spawn(n_chains))
             lowest = SMALLEST_RATE if isinstance(q, str) else float(q)
             evidence = temper(chains, halfspaces, log_odds(lowest), pace.rung_steps)
             q = evidence.most_likely(SMALLEST_RATE) if isinstance(q, str) else q
@@ -232,26 +233,19 @@ class GibbsSampler(Engine):
             starts = np.tile(halfspaces.inside(), (n_chains, 1))
         else:
             starts = unit(halfspaces.centre() + DISPERSION * noise)
-        chains = Chains(moves, starts, rngs, pool, progress)
-        draws, spread, size = self._sample(
-            chains, moves, pace, log_odds(q), halfspaces.normals, progress
-        )
+        chains = start(starts, rngs)
+        draws, spread, size = self._sample(chains, pace, log_odds(q), halfspaces.normals)
         return Task(draws, chains.mean, q, spread, size, chains.n_steps, evidence)
 
     def _sample(
-        self,
-        chains: Chains,
-        moves: Circles,
-        pace: Pace,
-        theta: float,
-        normals: NDArray,
-        progress: StepProgress,
+        self, chains: Chains, pace: Pace, theta: float, normals: NDArray
     ) -> tuple[NDArray, float, float]:
         """Draws of all chains, their R-hat and their effective sample size.
 
         Moves adapt to draws that are burn-in; they stay as they are while samples are taken.
         """
-        thin = pace.thin
+        thin, progress = pace.thin, chains.progress
+        moves: Any = chains.moves
         for steps in np.diff(np.linspace(0, pace.burn_in, ADAPTATIONS + 1).astype(int)):
             if steps and not progress.stopped:
                 apart = -(-steps // DRAWS_TO_ADAPT)

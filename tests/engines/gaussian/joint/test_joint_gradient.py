@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from tests.helpers.gradients import log_evidence_gradient
 from tests.helpers.joint import problem
 
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
 from bayespoint.kernels import ConstantKernel, PolynomialKernel, RadialKernel
-from bayespoint.selection import EvidenceSearch, log_evidence_gradient
+from bayespoint.selection import EvidenceSearch
 
 H = 1e-5
 ENGINES = [ExpectationPropagation(prior_scale=1.3, tol=1e-10),
