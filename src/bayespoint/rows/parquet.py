@@ -79,7 +79,9 @@ class ParquetBlocks(Blocks):
 
     def frame(self, k: int) -> Any:
         """The rows of a block as a data frame, with all columns."""
-        return self.table(k, self._columns).to_pandas()
+        frame = self.table(k, self._columns).to_pandas()
+        frame.columns = frame.columns.map(str)  # pandas may have written names that are numbers
+        return frame
 
     def table(self, k: int, columns: list[str]) -> Any:
         """The rows of a block as a table of pyarrow."""

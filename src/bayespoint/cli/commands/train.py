@@ -16,7 +16,6 @@ from bayespoint.cli import options
 from bayespoint.cli.options import option
 
 if not options.ONLY_HELP:
-    import pandas as pd
     from sklearn.pipeline import Pipeline
 
     from bayespoint import BayesPointClassifier
@@ -25,16 +24,11 @@ if not options.ONLY_HELP:
     from bayespoint.cli.output.errors import ExitCode, bad_data, bad_usage, fail
     from bayespoint.cli.output.messages import Notes, count, joined, share
     from bayespoint.cli.output.printing import facts
-    from bayespoint.cli.pipelines import make_classifier, make_model, selected, with_table
+    from bayespoint.cli.pipelines import make_classifier, make_model, of_columns
     from bayespoint.cli.summaries import count_correct, describe, engine_of, training_lines
     from bayespoint.cli.tables.blocks import TableBlocks, is_too_large, learn_columns, prepared
     from bayespoint.cli.tables.reading import open_blocks, reading_errors
-    from bayespoint.cli.tables.training import (
-        Roles,
-        TrainingData,
-        TrainingTable,
-        read_training_data,
-    )
+    from bayespoint.cli.tables.training import Roles, TrainingData, read_training_data
     from bayespoint.cli.tables.writing import check_place
     from bayespoint.exceptions import (
         BlockError,
@@ -145,7 +139,7 @@ class Trained(NamedTuple):
     """A model, and what it was trained on."""
 
     estimator: Any  # the pipeline, or the classifier around it that rejects rows
-    table: TrainingTable
+    table: TrainingData
     columns: dict[str, dict[str, Any]]
     correct: Counter
     seconds: float
@@ -217,10 +211,10 @@ def train_in_blocks(
                         correct += count_correct(fitted, X, y)
     except (BlockError, BlocksChangedError, CheckpointError) as error:
         bad_data(f"{data}: {error}")
-    fitted = with_table(fitted, table.table, table.scaling)
-    kept = selected(table.kinds).fit(pd.DataFrame({name: [0.0] for name in table.kinds}))
-    pipeline = Pipeline([("columns", kept), ("machine", fitted)])
-    return Trained(pipeline, table, table.columns, correct, time.perf_counter() - started)
+    sample = table.rows
+    pipeline = of_columns(fitted, sample.kinds, table.features, table.scaling)
+    seconds = time.perf_counter() - started
+    return Trained(pipeline, sample, sample.columns(), correct, seconds)
 
 
 def fit_blocks(

@@ -18,7 +18,7 @@ if not options.ONLY_HELP:
     from bayespoint.cli.output.errors import bad_usage
     from bayespoint.cli.output.messages import Notes, count
     from bayespoint.cli.output.printing import facts
-    from bayespoint.cli.pipelines import make_classifier, make_columns
+    from bayespoint.cli.pipelines import learn_features, make_classifier, of_columns
     from bayespoint.cli.summaries import count_correct, describe, training_lines
     from bayespoint.cli.tables.labels import class_array, known_labels, read_labels
     from bayespoint.cli.tables.training import Roles, TrainingData, read_training_data
@@ -106,11 +106,10 @@ def begin(
     labels = known_labels(pd.Series(rows.y), known, roles.target)
     rows = rows.labelled(labels, known.tolist())
     notes.add("columns, scales and categories of this first table apply to all further ones")
-    pipeline = Pipeline([("columns", make_columns(rows.kinds)), ("machine", machine)])
-    points = pipeline[:-1].fit_transform(rows.X)
+    table, scaling = learn_features(rows.X, rows.kinds)
     with notes.training():
-        machine.partial_fit(points, labels, classes=known)
-    return pipeline, rows
+        machine.partial_fit(scaling.transform(table.transform(rows.X)), labels, classes=known)
+    return of_columns(machine, rows.kinds, table, scaling), rows
 
 
 def proceed(

@@ -21,12 +21,13 @@ from bayespoint.active.labelling.pictures import SUFFIXES
 from bayespoint.cli.models import Model
 from bayespoint.cli.output.errors import bad_data, bad_usage
 from bayespoint.cli.output.messages import Notes, count, listed
-from bayespoint.cli.pipelines import TOPICS, make_columns, with_table
+from bayespoint.cli.pipelines import learn_features, make_numbers, selected, with_table
 from bayespoint.cli.tables.columns import CATEGORY, IMAGE, NUMBER, TEXT, prepare, sort_columns
 from bayespoint.cli.tables.labels import MANY, check_column, class_array, read_labels
 from bayespoint.cli.tables.number_formats import as_text
 from bayespoint.cli.tables.training import column_formats, with_profiles
 from bayespoint.spaces.columns import Columns
+from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.pipelines import split_pipeline
 
 LABEL = "label"  # the column of the labels, if none is named
@@ -150,6 +151,7 @@ class Points:
     steps: list[tuple[str, Any]]
     values: NDArray[np.float64]
     table: Columns | None = None
+    scaling: Scaling | None = None
 
     def columns(self, frame: pd.DataFrame) -> dict[str, dict[str, Any]]:
         """How each column of the pool is written, and its profile, for new rows."""
@@ -158,7 +160,7 @@ class Points:
 
     def pipeline(self, machine: Any) -> Pipeline:
         """The model that takes rows of the table."""
-        whole = machine if self.table is None else with_table(machine, self.table)
+        whole = machine if self.table is None else with_table(machine, self.table, self.scaling)
         return Pipeline([*self.steps, ("machine", whole)])
 
 
@@ -180,18 +182,22 @@ def find_points(
             values = table.transform(values)
         return Points(X, model.kinds, steps, np.asarray(values, dtype=np.float64), table)
     if view.kind in (items.TEXT, items.IMAGE):
-        kinds = {view.columns[0]: TEXT if view.kind == items.TEXT else IMAGE}
-        notes.add(f"the model learns from column {view.columns[0]!r}; the others are only shown")
-    elif view.kind == items.PIXELS:
+        name, kind = view.columns[0], TEXT if view.kind == items.TEXT else IMAGE
+        notes.add(f"the model learns from column {name!r}; the others are only shown")
+        X = prepare(frame, {name: kind}, notes)
+        step = make_numbers(name, kind, len(X))
+        values = np.asarray(step.fit_transform(X), dtype=np.float64)
+        return Points(X, {name: kind}, [("columns", step)], values)
+    if view.kind == items.PIXELS:
         kinds = sort_columns(frame[list(view.columns)], Notes(silent=True))
         height, width = view.shape or (0, 0)
         notes.add(f"{len(view.columns)} columns are the pixels of pictures, {width} x {height}")
     else:
         kinds = sort_columns(frame, notes, numbers, categories)
     X = prepare(frame, kinds, notes)
-    columns = make_columns(kinds, n_topics=max(1, min(TOPICS, len(X) - 1)))
-    values = np.asarray(columns.fit_transform(X), dtype=np.float64)
-    return Points(X, kinds, [("columns", columns)], values)
+    table, scaling = learn_features(X, kinds)
+    values, steps = scaling.transform(table.transform(X)), [("columns", selected(kinds).fit(X))]
+    return Points(X, kinds, steps, values, table, scaling)
 
 
 def fingerprint(frame: pd.DataFrame) -> str:

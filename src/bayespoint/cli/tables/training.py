@@ -56,13 +56,19 @@ def check_roles(frame: pd.DataFrame, *columns: Sequence[str]) -> None:
 
 
 @dataclass(frozen=True)
-class TrainingTable:
-    """What was found in a table: kinds of columns, missing values, and rows of each class."""
+class TrainingData:
+    """A table to learn from: kinds of columns, rows as the pipeline takes them, and labels.
+
+    ``missing`` and ``counts`` are missing values of columns, and rows of classes.
+    """
 
     target: str
     kinds: dict[str, str]
     missing: dict[str, int]
     counts: dict[Any, int]
+    X: pd.DataFrame
+    y: NDArray
+    formats: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def n_rows(self) -> int:
@@ -72,15 +78,6 @@ class TrainingTable:
     def names(self, kind: str) -> list[str]:
         """Columns of a kind."""
         return [name for name, one in self.kinds.items() if one == kind]
-
-
-@dataclass(frozen=True)
-class TrainingData(TrainingTable):
-    """A table in memory: its rows as the pipeline takes them, and their labels."""
-
-    X: pd.DataFrame
-    y: NDArray
-    formats: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def part(self, rows: NDArray[np.intp]) -> TrainingData:
         """Some of the rows."""
@@ -121,13 +118,20 @@ def read_training_data(
     counts = labels.value_counts().sort_index().to_dict()
     if needs_classes:
         check_classes(counts, roles.target)
+    return training_data(frame, class_array(labels), counts, roles, notes)
+
+
+def training_data(
+    frame: pd.DataFrame, y: NDArray, counts: dict[Any, int], roles: Roles, notes: Notes
+) -> TrainingData:
+    """Decide what columns are, and prepare them."""
     features = roles.features(frame)
     kinds = sort_columns(features, notes, roles.numbers, roles.categories)
-    X = prepare(features, kinds, notes)
+    formats = column_formats(features, kinds)
+    X = prepare(features, kinds, notes, formats)
     missing = count_missing(X)
     note_missing(missing, kinds, notes)
-    formats = column_formats(features, kinds)
-    return TrainingData(roles.target, kinds, missing, counts, X, class_array(labels), formats)
+    return TrainingData(roles.target, kinds, missing, counts, X, y, formats)
 
 
 def column_formats(frame: pd.DataFrame, kinds: dict[str, str]) -> dict[str, dict[str, Any]]:
