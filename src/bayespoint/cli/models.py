@@ -15,7 +15,15 @@ from sklearn.pipeline import Pipeline
 
 from bayespoint import BayesPointClassifier
 from bayespoint.cli.output.errors import bad_data, bad_usage, did_you_mean, printable
-from bayespoint.cli.output.messages import Notes, collect_warnings, count, joined, listed, plain
+from bayespoint.cli.output.messages import (
+    Notes,
+    TableNotes,
+    collect_warnings,
+    count,
+    joined,
+    listed,
+    plain,
+)
 from bayespoint.cli.pipelines import MISSING
 from bayespoint.cli.tables.columns import CATEGORY, KINDS, NUMBER, note_missing, prepare
 from bayespoint.cli.tables.labels import check_column, known_labels, rows_with_labels
@@ -220,10 +228,10 @@ def model_errors(path: Path) -> Iterator[None]:
 
 
 def read_labelled(
-    path: Path, model: Model, target: str, encoding: str, notes: Notes
+    path: Path, model: Model, target: str, notes: TableNotes
 ) -> tuple[pd.DataFrame, TrainingData]:
     """Rows of a table that have a label: as they are, and as the model takes them."""
-    frame = read_rows(path, model, encoding, notes)
+    frame = read_rows(path, model, notes)
     check_column(frame, target, "--target")
     kept, labels = rows_with_labels(frame, target, notes)
     X, missing = model.prepare(kept, notes)
@@ -232,10 +240,10 @@ def read_labelled(
     return kept, TrainingData(target, model.kinds, missing, counts, X, y)
 
 
-def read_rows(path: Path, model: Model, encoding: str, notes: Notes) -> pd.DataFrame:
+def read_rows(path: Path, model: Model, notes: TableNotes) -> pd.DataFrame:
     """A table that has all columns that the model needs."""
     text = [name for name, one in model.columns.items() if one.get("text") is True]
-    frame = read_table(path, encoding, notes, text)
+    frame = read_table(path, notes, text)
     missing = [name for name in model.kinds if name not in frame]
     if missing:
         hint = did_you_mean(missing[0], [name for name in frame if name not in model.kinds])

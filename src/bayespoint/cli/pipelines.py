@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -18,6 +18,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bayespoint import BayesPointClassifier
+from bayespoint.cli import options
 from bayespoint.cli.options import ENGINE_NAMES, KERNEL_NAMES, KERNELS_WITH
 from bayespoint.cli.output.errors import bad_usage, check_name, did_you_mean
 from bayespoint.cli.tables.columns import CATEGORY, IMAGE
@@ -39,30 +40,27 @@ TOPICS = 20
 WORDS_KEPT = 4096  # different words of texts; more share a place
 
 
-def make_classifier(
-    engine: str,
-    kernel: str,
-    params: Sequence[str],
-    seed: int,
-    jobs: int | None,
-    device: str | None = None,
-    ordinal: str | None = None,
-) -> BayesPointClassifier:
+def make_classifier(given: options.Classifier) -> BayesPointClassifier:
     """The classifier; ends the command where a name is wrong."""
+    engine, kernel = given.engine, given.kernel
     check_name("engine", engine, ENGINE_NAMES)
     check_name("kernel", kernel, KERNEL_NAMES)
     machine = BayesPointClassifier(
-        engine=engine, kernel=kernel, device=device, n_jobs=jobs, random_state=seed
+        engine=engine,
+        kernel=kernel,
+        device=given.device,
+        n_jobs=given.jobs,
+        random_state=given.seed,
     )
-    if ordinal is not None:
-        order = [name.strip() for name in ordinal.split(",")]
+    if given.ordinal is not None:
+        order = [name.strip() for name in given.ordinal.split(",")]
         whole = all(name.lstrip("-").isdigit() for name in order)
         machine.set_params(multi_class=[int(name) for name in order] if whole else order)
     known = valid_names(machine)
-    for given in params:
-        name, sign, value = given.partition("=")
+    for text in given.param or []:
+        name, sign, value = text.partition("=")
         if not sign:
-            bad_usage(f"--param needs NAME=VALUE, not {given!r}")
+            bad_usage(f"--param needs NAME=VALUE, not {text!r}")
         if name not in known:
             names = ", ".join(name for name in known if not name.startswith("engine__"))
             hint = did_you_mean(name, known)

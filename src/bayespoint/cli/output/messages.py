@@ -13,6 +13,7 @@ from typing import Any
 import typer
 from rich.console import Console, RenderableType
 
+from bayespoint.cli.options import STDIO, AsJson, Encoding, Group, Output
 from bayespoint.cli.output.errors import ExitCode, fail, printable, unless_full
 from bayespoint.cli.output.printing import new_console, show
 from bayespoint.cli.output.progress import ProgressMonitor
@@ -22,13 +23,16 @@ MANY = 12  # classes that a summary lists
 FEW = 4  # names that a sentence lists before it counts the rest
 
 
-class Notes(list[str]):
-    """Remarks on data and model: printed at once, or, if silent, part of the JSON document."""
+class Notes(list[str], Group):
+    """What a command says: remarks on data and model, warnings, progress, and results.
 
-    def __init__(self, silent: bool) -> None:
+    All is printed at once, or, with --json, in one document at the end.
+    """
+
+    def __init__(self, as_json: AsJson = False) -> None:
         super().__init__()
         self.warnings: list[str] = []
-        self._silent = silent
+        self.as_json = as_json
 
     def add(self, words: str) -> None:
         """Make a remark."""
@@ -51,23 +55,40 @@ class Notes(list[str]):
 
     def progress(self, title: str) -> ProgressMonitor:
         """A bar, or nothing if a program reads the output."""
-        console = Console(stderr=True, highlight=False, markup=False, quiet=self._silent)
+        console = Console(stderr=True, highlight=False, markup=False, quiet=self.as_json)
         return ProgressMonitor(title, console)
 
     def end(
-        self, document: Mapping[str, Any], *parts: RenderableType, to_stderr: bool = False
+        self, document: Mapping[str, Any], *parts: RenderableType, output: Output | None = None
     ) -> None:
-        """Print the results: the document and all notes as JSON, or the parts as text."""
-        if self._silent:
+        """Print the results: the document and all notes as JSON, or the parts as text.
+
+        They name the table that was written; if that went to standard output, they do not.
+        """
+        if output is not None:
+            document = {"out": output.out and str(output.out), **document}
+        if self.as_json:
             print_json({**document, "notes": list(self), "warnings": self.warnings})
-        else:
-            with unless_full() if to_stderr else nullcontext():
-                show(*parts, to_stderr=to_stderr)
+            return
+        if output is not None and output.out is not None:
+            where = "standard output" if output.out == STDIO else output.out
+            parts = (*parts, f"Written to {where}.")
+        to_stderr = output is not None and output.out == STDIO
+        with unless_full() if to_stderr else nullcontext():
+            show(*parts, to_stderr=to_stderr)
 
     def _say(self, words: str, style: str) -> None:
-        if not self._silent:
+        if not self.as_json:
             with unless_full():
                 new_console(to_stderr=True).print(printable(words), style=style)
+
+
+class TableNotes(Notes):
+    """The same of a command that reads tables."""
+
+    def __init__(self, encoding: Encoding = "utf-8", as_json: AsJson = False) -> None:
+        super().__init__(as_json)
+        self.encoding = encoding
 
 
 @contextmanager

@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from bayespoint.cli import options
 from bayespoint.cli.output.errors import bad_data
 from bayespoint.cli.output.messages import Notes, count
 from bayespoint.cli.pipelines import learn_features
 from bayespoint.cli.tables.columns import prepare
 from bayespoint.cli.tables.labels import check_classes, read_labels
 from bayespoint.cli.tables.reading import named_columns, reading_errors
-from bayespoint.cli.tables.training import Roles, TrainingData, training_data
+from bayespoint.cli.tables.training import TrainingData, check_roles, training_data
 from bayespoint.cli.tables.writing import PARQUET
 from bayespoint.exceptions import in_bytes
 from bayespoint.rows import Block, Blocks
@@ -61,31 +62,31 @@ class BlocksTable(NamedTuple):
     scaling: Scaling
 
 
-def learn_columns(source: Any, roles: Roles, notes: Notes) -> BlocksTable:
+def learn_columns(source: Any, target: str, given: options.Columns, notes: Notes) -> BlocksTable:
     """Read a table once: labels of all rows, and columns by rows at equal distances."""
     labels: Counter = Counter()
     kept, begins, step = [], [0], 0
-    roles.check(source.frame(0))
+    check_roles(source.frame(0), target, given)
     for k in range(len(source)):
-        frame, of_block, end = labelled_rows(source, k, roles.target, begins[k])
+        frame, of_block, end = labelled_rows(source, k, target, begins[k])
         begins.append(end)
         step = step or max(1, end * len(source) // SAMPLE)
         kept.append(frame.iloc[-labels.total() % step :: step])
         labels.update(of_block)
     n_rows, sample = labels.total(), named_columns(pd.concat(kept), notes)
     if not n_rows:
-        bad_data(f"column {roles.target!r} (--target) has no values")
+        bad_data(f"column {target!r} (--target) has no values")
     if n_rows < begins[-1]:
         gone = count(begins[-1] - n_rows, "row")
-        notes.add(f"{gone} without a value in {roles.target!r} left out")
+        notes.add(f"{gone} without a value in {target!r} left out")
     if len(sample) < n_rows:
         notes.add(f"columns are judged by {len(sample)} of {n_rows} rows")
     is_text = any(isinstance(label, str) for label in labels)
     counts: Counter = Counter()
     for label, n in labels.items():
         counts[str(label) if is_text else label] += n
-    check_classes(counts, roles.target)
-    rows = training_data(sample, np.empty(0), dict(sorted(counts.items())), roles, notes)
+    check_classes(counts, target)
+    rows = training_data(sample, np.empty(0), dict(sorted(counts.items())), target, given, notes)
     return BlocksTable(rows, begins, is_text, *learn_features(rows.X, rows.kinds))
 
 
@@ -116,7 +117,7 @@ class TableBlocks(Blocks):
         frame, labels, _ = labelled_rows(self.source, k, rows.target, begins[k])
         if not len(labels):
             return Block(np.empty((0, self.n_features)), np.empty(0, dtype=np.int64))
-        X = prepare(frame, rows.kinds, Notes(silent=True), rows.formats)
+        X = prepare(frame, rows.kinds, Notes(as_json=True), rows.formats)
         kind = str if is_text else int
         y = np.array(list(map(kind, labels)), dtype=kind)
         return Block(scaling.transform(features.transform(X)), y)

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
+from bayespoint.cli.options import Columns
 from bayespoint.cli.output.errors import bad_data
 from bayespoint.cli.output.messages import Notes, count, listed
 from bayespoint.cli.tables.number_formats import Numbers, as_numbers, as_text
@@ -36,20 +37,12 @@ POSTAL = re.compile(r"(zip|plz|post(al)? ?code|postleitzahl)s?( ?codes?)?")
 NAMED_ID = re.compile(r"(.* )?(id|ids|uuid|identifier)")
 
 
-def sort_columns(
-    frame: pd.DataFrame,
-    notes: Notes,
-    numbers: Collection[str] = (),
-    categories: Collection[str] = (),
-) -> dict[str, str]:
-    """The kind of every column that is used; reports which others are left out, and why.
-
-    ``numbers`` and ``categories`` are columns whose kind the user has given.
-    """
+def sort_columns(frame: pd.DataFrame, notes: Notes, given: Columns) -> dict[str, str]:
+    """The kind of every column that is used; reports which others are left out, and why."""
     kinds: dict[str, str] = {}
     for name in frame:
-        if name in numbers or name in categories:
-            kinds[name] = NUMBER if name in numbers else CATEGORY
+        if name in given.number or name in given.category:
+            kinds[name] = NUMBER if name in given.number else CATEGORY
             check_kind(frame[name], name, kinds[name])
             continue
         kind, remark = judge(frame[name], name)

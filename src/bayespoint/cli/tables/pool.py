@@ -18,6 +18,7 @@ from sklearn.pipeline import Pipeline
 
 from bayespoint.active.labelling import items
 from bayespoint.active.labelling.pictures import SUFFIXES
+from bayespoint.cli import options
 from bayespoint.cli.models import Model
 from bayespoint.cli.output.errors import bad_data, bad_usage
 from bayespoint.cli.output.messages import Notes, count, listed
@@ -169,8 +170,7 @@ def find_points(
     view: View,
     model: Model | None,
     notes: Notes,
-    numbers: Sequence[str] = (),
-    categories: Sequence[str] = (),
+    given: options.Columns,
 ) -> Points:
     """Numbers for every row; scales and topics are those of the whole pool, labelled or not."""
     if model is not None:
@@ -189,11 +189,11 @@ def find_points(
         values = np.asarray(step.fit_transform(X), dtype=np.float64)
         return Points(X, {name: kind}, [("columns", step)], values)
     if view.kind == items.PIXELS:
-        kinds = sort_columns(frame[list(view.columns)], Notes(silent=True))
+        kinds = sort_columns(frame[list(view.columns)], Notes(as_json=True), given)
         height, width = view.shape or (0, 0)
         notes.add(f"{len(view.columns)} columns are the pixels of pictures, {width} x {height}")
     else:
-        kinds = sort_columns(frame, notes, numbers, categories)
+        kinds = sort_columns(frame, notes, given)
     X = prepare(frame, kinds, notes)
     table, scaling = learn_features(X, kinds)
     values, steps = scaling.transform(table.transform(X)), [("columns", selected(kinds).fit(X))]

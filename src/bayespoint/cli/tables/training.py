@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
+from bayespoint.cli.options import Columns
 from bayespoint.cli.output.errors import bad_usage
-from bayespoint.cli.output.messages import Notes
+from bayespoint.cli.output.messages import Notes, TableNotes
 from bayespoint.cli.tables.columns import CATEGORY, note_missing, prepare, sort_columns
 from bayespoint.cli.tables.labels import check_classes, check_column, class_array, rows_with_labels
 from bayespoint.cli.tables.number_formats import as_numbers
@@ -21,38 +21,16 @@ from bayespoint.cli.tables.reading import read_table
 from bayespoint.reports import profile
 
 
-class Roles(NamedTuple):
-    """What options say about columns."""
-
-    target: str
-    drop: Sequence[str]
-    numbers: Sequence[str]
-    categories: Sequence[str]
-
-    @classmethod
-    def of(cls, target: str, *options: list[str] | None) -> Roles:
-        """The roles that --target, --drop, --number and --category give."""
-        return cls(target, *(names or [] for names in options))
-
-    def check(self, frame: pd.DataFrame) -> None:
-        """End the command if a column does not exist, or is named for two purposes."""
-        check_roles(frame, [self.target], *self[1:])
-
-    def features(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The columns to learn from."""
-        return frame.drop(columns=[self.target, *dict.fromkeys(self.drop)])
-
-
-def check_roles(frame: pd.DataFrame, *columns: Sequence[str]) -> None:
-    """End the command if a column does not exist, or is named by two of four options."""
+def check_roles(frame: pd.DataFrame, target: str | None, columns: Columns) -> None:
+    """End the command if a column does not exist, or is named by two options."""
     option_of: dict[str, str] = {}
-    options = ("--target", "--drop", "--number", "--category")
-    for option, names in zip(options, columns, strict=True):
+    named = {"target": [] if target is None else [target], **vars(columns)}
+    for option, names in named.items():
         for name in names:
-            check_column(frame, name, option)
+            check_column(frame, name, f"--{option}")
             other = option_of.setdefault(name, option)
             if other != option:
-                bad_usage(f"{option} and {other} name the same column, {name!r}")
+                bad_usage(f"--{option} and --{other} name the same column, {name!r}")
 
 
 @dataclass(frozen=True)
@@ -109,29 +87,34 @@ def with_profiles(formats: dict[str, dict[str, Any]], X: pd.DataFrame) -> dict[s
 
 
 def read_training_data(
-    path: Path, roles: Roles, encoding: str, notes: Notes, needs_classes: bool = True
+    path: Path, target: str, columns: Columns, notes: TableNotes, needs_classes: bool = True
 ) -> TrainingData:
     """Read a table to learn from; ``needs_classes`` if it must have at least two of them."""
-    frame = read_table(path, encoding, notes)
-    roles.check(frame)
-    frame, labels = rows_with_labels(frame, roles.target, notes)
+    frame = read_table(path, notes)
+    check_roles(frame, target, columns)
+    frame, labels = rows_with_labels(frame, target, notes)
     counts = labels.value_counts().sort_index().to_dict()
     if needs_classes:
-        check_classes(counts, roles.target)
-    return training_data(frame, class_array(labels), counts, roles, notes)
+        check_classes(counts, target)
+    return training_data(frame, class_array(labels), counts, target, columns, notes)
 
 
 def training_data(
-    frame: pd.DataFrame, y: NDArray, counts: dict[Any, int], roles: Roles, notes: Notes
+    frame: pd.DataFrame,
+    y: NDArray,
+    counts: dict[Any, int],
+    target: str,
+    columns: Columns,
+    notes: Notes,
 ) -> TrainingData:
     """Decide what columns are, and prepare them."""
-    features = roles.features(frame)
-    kinds = sort_columns(features, notes, roles.numbers, roles.categories)
+    features = frame.drop(columns=[target, *dict.fromkeys(columns.drop)])
+    kinds = sort_columns(features, notes, columns)
     formats = column_formats(features, kinds)
     X = prepare(features, kinds, notes, formats)
     missing = count_missing(X)
     note_missing(missing, kinds, notes)
-    return TrainingData(roles.target, kinds, missing, counts, X, y, formats)
+    return TrainingData(target, kinds, missing, counts, X, y, formats)
 
 
 def column_formats(frame: pd.DataFrame, kinds: dict[str, str]) -> dict[str, dict[str, Any]]:
