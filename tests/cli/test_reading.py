@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from tests.helpers.running import ask_json, error_line, invoke, loans, succeed, write
 
-from bayespoint.cli.output.messages import TableNotes
+from bayespoint.cli.output.printing import TableNotes
 from bayespoint.cli.tables import reading
 from bayespoint.cli.tables.columns import judge
 from bayespoint.cli.tables.number_formats import as_numbers, as_text

@@ -14,21 +14,13 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from bayespoint import BayesPointClassifier
+from bayespoint.cli.output import printing
 from bayespoint.cli.output.errors import bad_data, bad_usage, did_you_mean, printable
-from bayespoint.cli.output.messages import (
-    Notes,
-    TableNotes,
-    collect_warnings,
-    count,
-    joined,
-    listed,
-    plain,
-)
+from bayespoint.cli.output.printing import Notes, TableNotes, count, joined, listed
 from bayespoint.cli.pipelines import MISSING
+from bayespoint.cli.tables import training
 from bayespoint.cli.tables.columns import CATEGORY, KINDS, NUMBER, note_missing, prepare
-from bayespoint.cli.tables.labels import check_column, known_labels, rows_with_labels
 from bayespoint.cli.tables.reading import read_table
-from bayespoint.cli.tables.training import TrainingData, count_labels, count_missing
 from bayespoint.exceptions import ModelFileError, one_line
 from bayespoint.reject import Guarantee, SelectiveClassifier
 from bayespoint.reports import Shift, compare
@@ -103,7 +95,7 @@ class Model:
     def prepare(self, frame: pd.DataFrame, notes: Notes) -> tuple[pd.DataFrame, dict[str, int]]:
         """Rows as the pipeline takes them, and how many values are missing in which columns."""
         X = prepare(frame, self.kinds, notes, self.columns)
-        missing = count_missing(X)
+        missing = training.count_missing(X)
         known = self._categories()
         never_missing = [name for name, values in known.items() if MISSING not in values]
         note_missing(missing, self.kinds, notes, never_missing)
@@ -167,8 +159,8 @@ def write_model(
     about = {
         "target": summary["target"],
         "kinds": dict(kinds),
-        "summary": plain(summary),
-        "columns": plain(columns or {}),
+        "summary": printing.plain(summary),
+        "columns": printing.plain(columns or {}),
     }
     save(pipeline, path, metadata={KEY: about})
 
@@ -176,7 +168,7 @@ def write_model(
 def read_model(path: Path, notes: Notes, needs_table: bool = True) -> Model:
     """The model in a file; ends the command if there is none, or its columns are unknown."""
     try:
-        with collect_warnings() as warned:
+        with printing.collect_warnings() as warned:
             estimator, metadata = load(path), describe(path).metadata
         notes.warn(warned)
     except FileNotFoundError:
@@ -229,15 +221,15 @@ def model_errors(path: Path) -> Iterator[None]:
 
 def read_labelled(
     path: Path, model: Model, target: str, notes: TableNotes
-) -> tuple[pd.DataFrame, TrainingData]:
+) -> tuple[pd.DataFrame, training.TrainingData]:
     """Rows of a table that have a label: as they are, and as the model takes them."""
     frame = read_rows(path, model, notes)
-    check_column(frame, target, "--target")
-    kept, labels = rows_with_labels(frame, target, notes)
+    training.check_column(frame, target, "--target")
+    kept, labels = training.rows_with_labels(frame, target, notes)
     X, missing = model.prepare(kept, notes)
-    y = known_labels(labels, model.classes, target)
-    counts = count_labels(y, model.classes.tolist())
-    return kept, TrainingData(target, model.kinds, missing, counts, X, y)
+    y = training.known_labels(labels, model.classes, target)
+    counts = training.count_labels(y, model.classes.tolist())
+    return kept, training.TrainingData(target, model.kinds, missing, counts, X, y)
 
 
 def read_rows(path: Path, model: Model, notes: TableNotes) -> pd.DataFrame:

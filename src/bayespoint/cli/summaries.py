@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bayespoint import BayesPointClassifier
 from bayespoint.classifier.calibration import Estimate
-from bayespoint.cli.output.messages import class_words, count
+from bayespoint.cli.output.printing import class_words, count
 from bayespoint.cli.tables.columns import CATEGORY, NUMBER
 from bayespoint.cli.tables.training import TrainingData
 from bayespoint.engines import Engine, get_engine

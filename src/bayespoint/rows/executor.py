@@ -162,7 +162,7 @@ def naming(k: int) -> Iterator[None]:
     """Turn errors of a block into those that name it."""
     try:
         yield
-    except (BlockError, BlocksChangedError, MemoryError):
+    except (BlockError, MemoryError):
         raise
     except Exception as error:
         raise BlockError(k, f"cannot be read: {type(error).__name__}: {error}") from error

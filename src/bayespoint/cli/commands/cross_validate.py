@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 from bayespoint.cli import options
 from bayespoint.cli.options import option
-from bayespoint.cli.output.messages import TableNotes, class_words, collect_warnings, count
+from bayespoint.cli.output import printing
+from bayespoint.cli.output.printing import NumbersTable, TableNotes, count, facts
 
 if not options.ONLY_HELP:
     import numpy as np
@@ -17,7 +18,6 @@ if not options.ONLY_HELP:
     from sklearn.model_selection import RepeatedStratifiedKFold
 
     from bayespoint.cli.output.errors import bad_data
-    from bayespoint.cli.output.printing import NumbersTable, facts
     from bayespoint.cli.pipelines import make_classifier, make_model
     from bayespoint.cli.summaries import describe_classifier, engine_words
     from bayespoint.cli.tables.training import read_training_data
@@ -56,7 +56,7 @@ def cross_validate(
         n_splits=folds, n_repeats=repeats, random_state=classifier.seed
     )
     evaluations = []
-    with notes.progress("cross-validation") as progress, collect_warnings() as warned:
+    with notes.progress("cross-validation") as progress, printing.collect_warnings() as warned:
         progress.begin(folds * repeats, "folds")
         for train, test in splits.split(rows.X, rows.y):
             fitted = clone(model).fit(rows.X.iloc[train], rows.y[train])
@@ -103,7 +103,7 @@ def tables(found: dict[str, Any]) -> list[RenderableType]:
     ]
     about = [
         ("rows", str(found["rows"])),
-        ("classes", class_words(found["classes"])),
+        ("classes", printing.class_words(found["classes"])),
         ("engine", engine_words(found)),
         ("folds", f"{found['folds']}, {count(found['repeats'], 'time')}"),
     ]

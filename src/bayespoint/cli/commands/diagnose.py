@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bayespoint.cli import options
-from bayespoint.cli.output.messages import Notes
+from bayespoint.cli.output.printing import Notes, NumbersTable, facts
 
 if not options.ONLY_HELP:
     import numpy as np
@@ -13,7 +13,6 @@ if not options.ONLY_HELP:
 
     from bayespoint.cli import guarantees, summaries
     from bayespoint.cli.models import model_errors, read_model
-    from bayespoint.cli.output.printing import NumbersTable, facts
 
 SHOWN = 12  # iterations that are shown of a long run: the first and the last
 

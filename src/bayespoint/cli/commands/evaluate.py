@@ -8,7 +8,7 @@ from typing import Annotated
 
 from bayespoint.cli import options
 from bayespoint.cli.options import option, several
-from bayespoint.cli.output.messages import TableNotes, listed
+from bayespoint.cli.output.printing import NumbersTable, TableNotes, facts, listed
 
 if not options.ONLY_HELP:
     import numpy as np
@@ -18,7 +18,6 @@ if not options.ONLY_HELP:
     from bayespoint.cli import guarantees
     from bayespoint.cli.models import model_errors, read_labelled, read_model
     from bayespoint.cli.output.errors import bad_usage, printable
-    from bayespoint.cli.output.printing import NumbersTable, facts
     from bayespoint.cli.tables.reading import name_of
     from bayespoint.cli.tables.writing import check_place
     from bayespoint.reports import METRICS, Evaluation, measure, write_evaluation

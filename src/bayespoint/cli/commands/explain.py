@@ -8,7 +8,7 @@ from typing import Annotated
 
 from bayespoint.cli import options
 from bayespoint.cli.options import option
-from bayespoint.cli.output.messages import TableNotes, plain
+from bayespoint.cli.output.printing import TableNotes, plain
 
 if not options.ONLY_HELP:
     from bayespoint.cli.models import model_errors, read_model, read_rows

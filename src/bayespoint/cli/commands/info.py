@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from bayespoint.cli import options
-from bayespoint.cli.output.messages import Notes, class_words, count
+from bayespoint.cli.output.printing import Notes, NumbersTable, class_words, count, facts
 
 if not options.ONLY_HELP:
     from rich.console import RenderableType
@@ -16,7 +16,6 @@ if not options.ONLY_HELP:
     from bayespoint import _core
     from bayespoint.cli import guarantees, summaries
     from bayespoint.cli.models import Model, model_errors, read_model
-    from bayespoint.cli.output.printing import NumbersTable, facts
     from bayespoint.exceptions import in_bytes
     from bayespoint.reports.drift import words
     from bayespoint.reports.environment import describe_environment, environment_words

@@ -29,18 +29,9 @@ if not options.ONLY_HELP:
     from bayespoint.active.labelling.session import Session
     from bayespoint.cli.models import read_model, read_rows, write_model
     from bayespoint.cli.output.errors import bad_data, bad_usage
-    from bayespoint.cli.output.messages import Notes, TableNotes, count
-    from bayespoint.cli.output.printing import facts, show
+    from bayespoint.cli.output.printing import Notes, TableNotes, count, facts, show
     from bayespoint.cli.summaries import count_correct, describe
-    from bayespoint.cli.tables.pool import (
-        Classes,
-        Points,
-        check_items,
-        find_classes,
-        find_points,
-        find_view,
-        fingerprint,
-    )
+    from bayespoint.cli.tables import pool
     from bayespoint.cli.tables.reading import read_table
     from bayespoint.cli.tables.training import TrainingData, check_roles, count_labels
     from bayespoint.cli.tables.writing import PARQUET, write_table
@@ -115,20 +106,20 @@ def label(
         target, named = start.target or "label", named or [str(one) for one in start.classes]
     if named is None and target is None:
         bad_usage("name the classes with --classes A,B,..., or their column with --target COL")
-    found = find_classes(frame, target, named)
+    found = pool.find_classes(frame, target, named)
     there = found.target if found.target in frame else None
     check_roles(frame, there, columns)
-    pool = frame.drop(columns=[*([there] if there else []), *columns.drop])
-    view = find_view(pool, text, image, pixels, table)
+    rows = frame.drop(columns=[*([there] if there else []), *columns.drop])
+    view = pool.find_view(rows, text, image, pixels, table)
     if view.kind == IMAGE:
         require("PIL", "label", "labelling pictures")
-    items = Items(pool, data.name, data.parent, view.kind, view.columns, view.shape)
-    check_items(items, notes)
-    points = find_points(pool, view, start, notes, columns)
+    items = Items(rows, data.name, data.parent, view.kind, view.columns, view.shape)
+    pool.check_items(items, notes)
+    points = pool.find_points(rows, view, start, notes, columns)
     stem = data.with_name(data.name.removesuffix(".gz").rpartition(".")[0] or data.name)
     path = journal or Path(f"{stem}.labels.jsonl")
     first = None if start is None else start.of_features
-    kept = open_journal(path, pool, found)
+    kept = open_journal(path, rows, found)
     try:
         session = Session(
             items, points.values, found.values, found.given, kept, start=first, seed=seed
@@ -146,11 +137,11 @@ def label(
     show(facts(work.end(notes)))
 
 
-def open_journal(path: Path, pool: pd.DataFrame, classes: Classes) -> Journal:
+def open_journal(path: Path, frame: pd.DataFrame, classes: pool.Classes) -> Journal:
     """The journal of this pool, which may have got more rows since."""
     about = {
-        "rows": len(pool),
-        "pool": fingerprint(pool),
+        "rows": len(frame),
+        "pool": pool.fingerprint(frame),
         "target": classes.target,
         "classes": [str(one) for one in classes.values],
     }
@@ -159,8 +150,8 @@ def open_journal(path: Path, pool: pd.DataFrame, classes: Classes) -> Journal:
     except JournalError as error:
         bad_data(str(error))
     n_rows = journal.about.get("rows")
-    known = type(n_rows) is int and 0 < n_rows <= len(pool)
-    if not known or fingerprint(pool.head(n_rows)) != journal.about.get("pool"):
+    known = type(n_rows) is int and 0 < n_rows <= len(frame)
+    if not known or pool.fingerprint(frame.head(n_rows)) != journal.about.get("pool"):
         journal.close()
         bad_data(
             f"the journal {path} belongs to another pool, or the rows of this one have changed. "
@@ -193,8 +184,8 @@ class Work:
     """A session, and what its results are made of."""
 
     frame: pd.DataFrame
-    classes: Classes
-    points: Points
+    classes: pool.Classes
+    points: pool.Points
     session: Session
     stem: Path
     suffix: str

@@ -9,7 +9,7 @@ import typer
 
 from bayespoint.cli import options
 from bayespoint.cli.options import option, several
-from bayespoint.cli.output.messages import TableNotes, class_words, count
+from bayespoint.cli.output.printing import TableNotes, class_words, count, facts
 
 if not options.ONLY_HELP:
     import numpy as np
@@ -18,8 +18,7 @@ if not options.ONLY_HELP:
     from bayespoint.cli import guarantees
     from bayespoint.cli.models import Model, model_errors, read_labelled, read_model, read_rows
     from bayespoint.cli.output.errors import ExitCode, bad_data, bad_usage, fail
-    from bayespoint.cli.output.printing import facts
-    from bayespoint.cli.tables.labels import check_column
+    from bayespoint.cli.tables.training import check_column
     from bayespoint.cli.tables.writing import check_output, write_output
     from bayespoint.exceptions import RiskNotReachedError
     from bayespoint.reject import LabelSets, RejectionCurve, SelectiveClassifier, label_sets

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from bayespoint.cli import options
 from bayespoint.cli.options import option
-from bayespoint.cli.output.messages import TableNotes, count
+from bayespoint.cli.output.printing import NumbersTable, TableNotes, count
 
 if not options.ONLY_HELP:
     import numpy as np
@@ -17,8 +17,7 @@ if not options.ONLY_HELP:
     from bayespoint.active.strategies import STRATEGIES
     from bayespoint.cli.models import Model, model_errors, read_model, read_rows
     from bayespoint.cli.output.errors import bad_data, bad_usage, check_name
-    from bayespoint.cli.output.printing import NumbersTable
-    from bayespoint.cli.tables.labels import read_labels
+    from bayespoint.cli.tables.training import read_labels
     from bayespoint.cli.tables.writing import check_output, write_output
     from bayespoint.tools.pipelines import split_pipeline
 

@@ -6,14 +6,13 @@ from typing import Annotated
 
 from bayespoint.cli import options
 from bayespoint.cli.options import option
-from bayespoint.cli.output.messages import Notes, count
+from bayespoint.cli.output.printing import Notes, count, facts
 
 if not options.ONLY_HELP:
     import numpy as np
     import pandas as pd
 
     from bayespoint.cli.models import Model, model_errors, read_model
-    from bayespoint.cli.output.printing import facts
     from bayespoint.cli.tables.writing import check_output, write_output
     from bayespoint.reports.features import feature_names
 

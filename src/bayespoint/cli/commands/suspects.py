@@ -6,13 +6,12 @@ from typing import Annotated
 
 from bayespoint.cli import options
 from bayespoint.cli.options import option
-from bayespoint.cli.output.messages import TableNotes, collect_warnings, count
+from bayespoint.cli.output.printing import NumbersTable, TableNotes, collect_warnings, count
 
 if not options.ONLY_HELP:
     import pandas as pd
 
     from bayespoint.active import suspect_labels
-    from bayespoint.cli.output.printing import NumbersTable
     from bayespoint.cli.pipelines import make_classifier, make_model
     from bayespoint.cli.tables.training import read_training_data
     from bayespoint.cli.tables.writing import check_output, write_output

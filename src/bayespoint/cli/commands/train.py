@@ -14,7 +14,7 @@ import typer
 
 from bayespoint.cli import options
 from bayespoint.cli.options import option
-from bayespoint.cli.output.messages import Notes, TableNotes, count, joined, share
+from bayespoint.cli.output.printing import Notes, TableNotes, count, facts, joined, share
 
 if not options.ONLY_HELP:
     from sklearn.pipeline import Pipeline
@@ -23,20 +23,13 @@ if not options.ONLY_HELP:
     from bayespoint.cli import guarantees
     from bayespoint.cli.models import write_model
     from bayespoint.cli.output.errors import ExitCode, bad_data, bad_usage, fail
-    from bayespoint.cli.output.printing import facts
     from bayespoint.cli.pipelines import make_classifier, make_model, of_columns
     from bayespoint.cli.summaries import count_correct, describe, engine_of, training_lines
     from bayespoint.cli.tables.blocks import TableBlocks, is_too_large, learn_columns, prepared
     from bayespoint.cli.tables.reading import open_blocks, reading_errors
     from bayespoint.cli.tables.training import TrainingData, read_training_data
     from bayespoint.cli.tables.writing import check_place
-    from bayespoint.exceptions import (
-        BlockError,
-        BlocksChangedError,
-        CheckpointError,
-        ClusterError,
-        RiskNotReachedError,
-    )
+    from bayespoint.exceptions import BlockError, CheckpointError, ClusterError, RiskNotReachedError
     from bayespoint.reject.calibration import hold_out as hold_out_rows
     from bayespoint.rows import Blocks, checkpoints
     from bayespoint.tools.extras import require
@@ -198,7 +191,7 @@ def train_in_blocks(
                 for X, y, _ in blocks:
                     if y is not None and len(y):
                         correct += count_correct(fitted, X, y)
-    except (BlockError, BlocksChangedError, CheckpointError) as error:
+    except (BlockError, CheckpointError) as error:
         bad_data(f"{data}: {error}")
     sample = table.rows
     pipeline = of_columns(fitted, sample.kinds, table.features, table.scaling)

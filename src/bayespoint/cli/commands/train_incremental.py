@@ -8,7 +8,7 @@ from typing import Annotated
 
 from bayespoint.cli import options
 from bayespoint.cli.options import option
-from bayespoint.cli.output.messages import TableNotes, count
+from bayespoint.cli.output.printing import TableNotes, count, facts
 
 if not options.ONLY_HELP:
     import pandas as pd
@@ -17,11 +17,9 @@ if not options.ONLY_HELP:
 
     from bayespoint.cli.models import Model, read_labelled, read_model, write_model
     from bayespoint.cli.output.errors import bad_usage
-    from bayespoint.cli.output.printing import facts
     from bayespoint.cli.pipelines import learn_features, make_classifier, of_columns
     from bayespoint.cli.summaries import count_correct, describe, training_lines
-    from bayespoint.cli.tables.labels import class_array, known_labels, read_labels
-    from bayespoint.cli.tables.training import TrainingData, read_training_data
+    from bayespoint.cli.tables import training
     from bayespoint.cli.tables.writing import check_place
     from bayespoint.engines.base import ENGINES
     from bayespoint.tools.pipelines import split_pipeline
@@ -89,14 +87,14 @@ def begin(
     classes: str | None,
     wanted: options.Classifier,
     notes: TableNotes,
-) -> tuple[Pipeline, TrainingData]:
+) -> tuple[Pipeline, training.TrainingData]:
     """A new model of the first table."""
     if wanted.engine in ENGINES and wanted.engine not in ABLE:
         bad_usage(f"{wanted.engine} does not support batch learning; {', '.join(ABLE)} do")
     machine = make_classifier(wanted)
-    rows = read_training_data(data, target, columns, notes, needs_classes=classes is None)
-    known = class_array(sorted(rows.counts)) if classes is None else parse_classes(classes)
-    labels = known_labels(pd.Series(rows.y), known, target)
+    rows = training.read_training_data(data, target, columns, notes, needs_classes=classes is None)
+    known = training.class_array(sorted(rows.counts)) if classes is None else parse_classes(classes)
+    labels = training.known_labels(pd.Series(rows.y), known, target)
     rows = rows.labelled(labels, known.tolist())
     notes.add("columns, scales and categories of this first table apply to all further ones")
     table, scaling = learn_features(rows.X, rows.kinds)
@@ -107,7 +105,7 @@ def begin(
 
 def proceed(
     data: Path, target: str, model: Model, classes: str | None, notes: TableNotes
-) -> tuple[Pipeline, TrainingData]:
+) -> tuple[Pipeline, training.TrainingData]:
     """The model, after one more table."""
     model.check_same(target, None if classes is None else list(map(str, parse_classes(classes))))
     if model.selective is not None:
@@ -129,7 +127,9 @@ def proceed(
 
 def parse_classes(text: str) -> NDArray:
     """Classes as given by an option; ends the command if there are fewer than two."""
-    labels = read_labels(pd.Series([name.strip() for name in text.split(",")], dtype=object))
+    labels = training.read_labels(
+        pd.Series([name.strip() for name in text.split(",")], dtype=object)
+    )
     if labels.isna().any() or len(set(labels)) < 2:
         bad_usage(f"--classes needs at least two names, such as no,yes; not {text!r}")
-    return class_array(sorted(set(labels)))
+    return training.class_array(sorted(set(labels)))

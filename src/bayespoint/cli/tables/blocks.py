@@ -12,12 +12,11 @@ import pandas as pd
 
 from bayespoint.cli import options
 from bayespoint.cli.output.errors import bad_data
-from bayespoint.cli.output.messages import Notes, count
+from bayespoint.cli.output.printing import Notes, count
 from bayespoint.cli.pipelines import learn_features
+from bayespoint.cli.tables import training
 from bayespoint.cli.tables.columns import prepare
-from bayespoint.cli.tables.labels import check_classes, read_labels
 from bayespoint.cli.tables.reading import named_columns, reading_errors
-from bayespoint.cli.tables.training import TrainingData, check_roles, training_data
 from bayespoint.cli.tables.writing import PARQUET
 from bayespoint.exceptions import in_bytes
 from bayespoint.rows import Block, Blocks
@@ -55,7 +54,7 @@ def is_too_large(path: Path) -> str:
 class BlocksTable(NamedTuple):
     """A table in blocks: what was found in it, and how its columns become features."""
 
-    rows: TrainingData  # a sample; its counts are those of all rows
+    rows: training.TrainingData  # a sample; its counts are those of all rows
     begins: list[int]  # numbers of the first row of each block, and of all rows
     is_text: bool  # whether labels are text, or else integers
     features: Columns
@@ -66,7 +65,7 @@ def learn_columns(source: Any, target: str, given: options.Columns, notes: Notes
     """Read a table once: labels of all rows, and columns by rows at equal distances."""
     labels: Counter = Counter()
     kept, begins, step = [], [0], 0
-    check_roles(source.frame(0), target, given)
+    training.check_roles(source.frame(0), target, given)
     for k in range(len(source)):
         frame, of_block, end = labelled_rows(source, k, target, begins[k])
         begins.append(end)
@@ -85,8 +84,10 @@ def learn_columns(source: Any, target: str, given: options.Columns, notes: Notes
     counts: Counter = Counter()
     for label, n in labels.items():
         counts[str(label) if is_text else label] += n
-    check_classes(counts, target)
-    rows = training_data(sample, np.empty(0), dict(sorted(counts.items())), target, given, notes)
+    training.check_classes(counts, target)
+    rows = training.training_data(
+        sample, np.empty(0), dict(sorted(counts.items())), target, given, notes
+    )
     return BlocksTable(rows, begins, is_text, *learn_features(rows.X, rows.kinds))
 
 
@@ -96,7 +97,7 @@ def labelled_rows(
     """Of a block the rows with a label, numbered from ``begin`` on; labels; the next number."""
     frame = source.frame(k)
     frame.index = pd.RangeIndex(begin, end := begin + len(frame))
-    labels = read_labels(frame[target])
+    labels = training.read_labels(frame[target])
     there = labels.notna()
     return frame[there], labels[there], end
 

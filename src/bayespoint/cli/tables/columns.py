@@ -14,7 +14,7 @@ from pandas.api import types
 
 from bayespoint.cli.options import Columns
 from bayespoint.cli.output.errors import bad_data
-from bayespoint.cli.output.messages import Notes, count, listed
+from bayespoint.cli.output.printing import Notes, count, listed
 from bayespoint.cli.tables.number_formats import Numbers, as_numbers, as_text
 from bayespoint.cli.tables.pictures import pixel_columns
 

@@ -21,12 +21,11 @@ from bayespoint.active.labelling.pictures import SUFFIXES
 from bayespoint.cli import options
 from bayespoint.cli.models import Model
 from bayespoint.cli.output.errors import bad_data, bad_usage
-from bayespoint.cli.output.messages import Notes, count, listed
+from bayespoint.cli.output.printing import Notes, count, listed
 from bayespoint.cli.pipelines import learn_features, make_numbers, selected, with_table
+from bayespoint.cli.tables import training
 from bayespoint.cli.tables.columns import CATEGORY, IMAGE, NUMBER, TEXT, prepare, sort_columns
-from bayespoint.cli.tables.labels import MANY, check_column, class_array, read_labels
 from bayespoint.cli.tables.number_formats import as_text
-from bayespoint.cli.tables.training import column_formats, with_profiles
 from bayespoint.spaces.columns import Columns
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.pipelines import split_pipeline
@@ -65,13 +64,15 @@ def find_classes(frame: pd.DataFrame, target: str | None, named: list[str] | Non
             "another column with --target NAME"
         )
     if target is not None and named is None:
-        check_column(frame, target, "--target")
+        training.check_column(frame, target, "--target")
     name = target or LABEL
     column = as_text(frame[name]) if name in frame else pd.Series(dtype=object)
-    both = read_labels(pd.concat([column, pd.Series(named or [], dtype=object)], ignore_index=True))
+    both = training.read_labels(
+        pd.concat([column, pd.Series(named or [], dtype=object)], ignore_index=True)
+    )
     labels, listed_first = both[: len(column)], both[len(column) :].dropna()
     present = sorted(labels.dropna().unique())
-    if len(present) > MANY and named is None:
+    if len(present) > training.MANY and named is None:
         bad_usage(f"column {name!r} has {len(present)} different values; name the classes")
     order = list(dict.fromkeys(listed_first)) or present
     unknown = [label for label in present if label not in order]
@@ -85,7 +86,7 @@ def find_classes(frame: pd.DataFrame, target: str | None, named: list[str] | Non
     given = {int(row): str(label) for row, label in labels.dropna().items()}
     if len(given) == len(frame):
         bad_data(f"every row has a value in {name!r} already")
-    return Classes(name, class_array(order), given)
+    return Classes(name, training.class_array(order), given)
 
 
 def find_view(
@@ -97,10 +98,10 @@ def find_view(
     if len(named) > 1:
         bad_usage(f"{' and '.join(named)} exclude each other")
     if text is not None:
-        check_column(frame, text, "--text")
+        training.check_column(frame, text, "--text")
         return View(items.TEXT, [text])
     if image is not None:
-        check_column(frame, image, "--image")
+        training.check_column(frame, image, "--image")
         return View(items.IMAGE, [image])
     numbers = [name for name in frame if types.is_numeric_dtype(frame[name])]
     if pixels is not None:
@@ -157,7 +158,7 @@ class Points:
     def columns(self, frame: pd.DataFrame) -> dict[str, dict[str, Any]]:
         """How each column of the pool is written, and its profile, for new rows."""
         kinds = {name: kind for name, kind in self.kinds.items() if kind in (NUMBER, CATEGORY)}
-        return with_profiles(column_formats(frame, kinds), self.X[list(kinds)])
+        return training.with_profiles(training.column_formats(frame, kinds), self.X[list(kinds)])
 
     def pipeline(self, machine: Any) -> Pipeline:
         """The model that takes rows of the table."""

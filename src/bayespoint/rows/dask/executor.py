@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from socket import gethostname
 from typing import Any
 
-from bayespoint.exceptions import BlockError, BlocksChangedError, one_line
+from bayespoint.exceptions import BlockError, one_line
 from bayespoint.rows.base import Block, Blocks, checked, sampled_print
 from bayespoint.rows.dask.cluster import Cluster, constant, task
 from bayespoint.rows.executor import BlockFunction, read, run_on_read
 
-NAMED = (BlockError, BlocksChangedError, MemoryError)  # errors that need no more to be understood
+NAMED = (BlockError, MemoryError)  # errors that need no more to be understood
 
 
 class ClusterBlocks(Blocks):
