@@ -208,7 +208,7 @@ def fit_blocks(
     with connected(scheduler) as client:
         from bayespoint.classifier.dask import DaskBayesPointClassifier
         from bayespoint.rows.dask.cluster import Cluster
-        from bayespoint.rows.dask.inputs import held
+        from bayespoint.rows.dask.collections import held
 
         params = machine.get_params(deep=False)
         classifier = DaskBayesPointClassifier(client=client)

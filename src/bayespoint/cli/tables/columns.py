@@ -33,6 +33,7 @@ LONG = 1e6  # whole numbers from here on may be identifiers, however few rows th
 SHOWN = 6  # columns that a remark on missing values names
 DATE = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})([T ].*)?")
 CODE = re.compile(r"0\d+")  # quantities are not written with leading zeros
+DATES = "it has dates; to use them, add columns of numbers, such as year, month and weekday"
 POSTAL = re.compile(r"(zip|plz|post(al)? ?code|postleitzahl)s?( ?codes?)?")
 NAMED_ID = re.compile(r"(.* )?(id|ids|uuid|identifier)")
 
@@ -71,7 +72,7 @@ def judge(series: pd.Series, name: str = "") -> tuple[str, str]:
     if present.empty:
         return "", "it has no values"
     if types.is_datetime64_any_dtype(series) or types.is_timedelta64_dtype(series):
-        return "", "it has dates; convert them to numbers to use them"
+        return "", DATES
     numbers = as_numbers(series)
     share = numbers.values.notna().sum() / len(present)
     different = numbers.values.nunique()
@@ -142,7 +143,7 @@ def judge_words(words: pd.Series, share_of_numbers: float) -> tuple[str, str]:
     present = words.dropna()
     different = present.nunique()
     if sum(DATE.fullmatch(word) is not None for word in present.unique()) >= MOSTLY * different:
-        return "", "it has dates; convert them to numbers to use them"
+        return "", DATES
     if different == 1 and len(present) == len(words):
         return "", f"it is always {present.iloc[0]!r}"
     if different == len(present) and different > 2:
