@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -139,11 +139,11 @@ class Output(Group):
 class RequiredOutput(Output):
     """A table to be written."""
 
-    out: Out
+    out: Out = field()  # without the default of an optional one
 
 
 @dataclass(frozen=True)
 class ArrayOutput(RequiredOutput):
     """A table of numbers only, which may be an array."""
 
-    out: ArrayOut
+    out: ArrayOut = field()

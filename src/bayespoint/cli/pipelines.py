@@ -45,13 +45,8 @@ def make_classifier(given: options.Classifier) -> BayesPointClassifier:
     engine, kernel = given.engine, given.kernel
     check_name("engine", engine, ENGINE_NAMES)
     check_name("kernel", kernel, KERNEL_NAMES)
-    machine = BayesPointClassifier(
-        engine=engine,
-        kernel=kernel,
-        device=given.device,
-        n_jobs=given.jobs,
-        random_state=given.seed,
-    )
+    machine = BayesPointClassifier(engine=engine, kernel=kernel, random_state=given.seed)
+    machine.set_params(device=given.device, n_jobs=given.jobs)
     if given.ordinal is not None:
         order = [name.strip() for name in given.ordinal.split(",")]
         whole = all(name.lstrip("-").isdigit() for name in order)

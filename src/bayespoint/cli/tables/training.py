@@ -20,6 +20,8 @@ from bayespoint.cli.tables.number_formats import as_numbers, as_text
 from bayespoint.cli.tables.reading import header_hint, read_table
 from bayespoint.reports import profile
 
+MANY = 20  # different numbers from which a target that is not whole is a quantity
+
 
 def check_roles(frame: pd.DataFrame, target: str | None, columns: Columns) -> None:
     """End the command if a column does not exist, or is named by two options."""
@@ -127,9 +129,6 @@ def column_formats(frame: pd.DataFrame, kinds: dict[str, str]) -> dict[str, dict
         elif is_text:
             formats[name] = {"decimal_comma": as_numbers(frame[name]).decimal_comma}
     return formats
-
-
-MANY = 20  # different numbers from which a target that is not whole is a quantity
 
 
 def check_column(frame: pd.DataFrame, name: str, option: str) -> None:
