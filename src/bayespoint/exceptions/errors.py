@@ -85,6 +85,8 @@ class BlocksChangedError(BlockError):
     ----------
     block : int
         The first block that has changed, counted from 0.
+    problem : str
+        What to do.
 
     Examples
     --------

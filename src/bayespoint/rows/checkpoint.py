@@ -59,8 +59,9 @@ class Checkpoint:
             raise CheckpointError(str(self.path), "it was changed or damaged (wrong SHA-256)")
         for name, value in lines(identity).items():
             if found.get(name) != value:
-                other = "other data, or changed" if name == "data" else "another"
-                raise CheckpointError(str(self.path), f"it belongs to a fit with {other} {name}")
+                is_data = name == "data"
+                what = "other data, or data that have changed" if is_data else f"another {name}"
+                raise CheckpointError(str(self.path), f"it belongs to a fit with {what}")
         return arrays
 
     def save(
