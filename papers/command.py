@@ -23,8 +23,7 @@ from bayespoint.cli.output.errors import (
     run_app,
     say_error,
 )
-from bayespoint.cli.output.messages import print_json
-from bayespoint.cli.output.printing import NumbersTable, facts, show
+from bayespoint.cli.output.printing import NumbersTable, facts, print_json, show
 from bayespoint.cli.output.progress import ProgressMonitor
 from bayespoint.exceptions import one_line
 from bayespoint.tools.extras import require

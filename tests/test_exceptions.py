@@ -14,7 +14,7 @@ BOUND = {"names": ("gamma",), "bounds": ((0.1, 1.0),), "values": (1.0,)}
 STOP = {"training_error": 0.1, "reason": "max_iter", "remedy": "wait"}
 GIVEN = {
     "BlockError": {"block": 7, "problem": "has no rows"},
-    "BlocksChangedError": {"block": 7},
+    "BlocksChangedError": {"block": 7, "problem": "has changed"},
     "BoundReachedWarning": BOUND,
     "CacheTooSmallError": {"cache_size": 0.1, "row_size": 0.2},
     "ChainsDisagreeWarning": TASK

@@ -1,9 +1,11 @@
 """The command: what it prints, and how it ends."""
 
+import inspect
 import io
 import json
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -12,7 +14,7 @@ from tests.helpers.running import error_line, invoke, run_python
 from bayespoint import BayesPointClassifier, __version__, cli, save
 from bayespoint.active.strategies import STRATEGIES
 from bayespoint.cli import options
-from bayespoint.cli.app import COMMANDS, EXIT_CODES, flowing
+from bayespoint.cli.app import COMMANDS, EXIT_CODES, flat, flowing
 from bayespoint.cli.output.errors import ExitCode
 from bayespoint.cli.output.progress import ProgressMonitor
 from bayespoint.engines.base import ENGINES
@@ -140,6 +142,28 @@ def test_names_in_help_are_those_of_the_library():
     assert all(name in query for name in STRATEGIES)
 
 
+def test_groups_of_options():
+    given = []
+
+    def command(n: int, columns: options.Columns, *, output: options.RequiredOutput) -> None:
+        given.append((n, columns, output))
+
+    call = flat(command)
+    names = ["n", "drop", "number", "category", "out", "for_spreadsheet", "force"]
+    assert list(inspect.signature(call).parameters) == list(call.__annotations__) == names
+    call(n=3, drop=["a"], number=None, category=[], out=Path("b"), for_spreadsheet=0, force=1)
+    [(n, columns, output)] = given
+    assert (n, vars(columns)) == (3, {"drop": ["a"], "number": [], "category": []})
+    assert output == options.RequiredOutput(Path("b"), False, True)
+
+
+@pytest.mark.parametrize("name", ["predict", "sample-weights"])
+def test_a_table_must_be_named(name):
+    result = invoke(name, "x", *(["--model", "m.bpm"] if name == "predict" else []))
+    assert result.exit_code == 2
+    assert "Missing option '--out'" in result.stderr
+
+
 def test_progress_bar_moves():
     screen = io.StringIO()
     with ProgressMonitor("title", Console(file=screen, force_terminal=True, width=80)) as monitor:
@@ -149,7 +173,6 @@ def test_progress_bar_moves():
         monitor._progress.refresh()
         assert "title: fitting" in screen.getvalue()
         assert "25%" in screen.getvalue()
-        assert "0:00:00 left" in screen.getvalue()
         monitor.end()
         assert monitor._progress.finished  # there may be less to do than was expected
         assert not monitor.should_stop()

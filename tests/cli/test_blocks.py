@@ -190,3 +190,27 @@ def test_what_cannot_be_done(tmp_path):
         result = invoke("train", *given)
         assert result.exit_code != 0
         assert words in error_line(result)
+
+
+@pytest.mark.parametrize("has_room", [True, False])
+def test_a_bad_value_outside_of_the_sample(tmp_path, monkeypatch, has_room):
+    monkeypatch.setattr(blocks, "SAMPLE", 40)
+    monkeypatch.setattr(blocks, "SPARE", 0.9 if has_room else 0.0)
+    table = customers()
+    table["customer"] = "always"  # nothing that a sample would judge otherwise
+    table.loc[123, "age"] = np.inf
+    data = write(table, tmp_path / "data.csv")
+    result = invoke(
+        "train", data, "--target", "repaid", "--model", tmp_path / "m.bpm", "--out-of-core"
+    )
+    assert result.exit_code == 3
+    assert "column 'age' has infinite values (1, first in row 124 below" in error_line(result)
+
+
+def test_a_sample_decides_on_columns(tmp_path, monkeypatch):
+    data = write(customers(), tmp_path / "data.csv")
+    monkeypatch.setattr(blocks, "SAMPLE", 60)
+    found = train(tmp_path, "m.bpm", data, *LINEAR, "--out-of-core")
+    assert any(note == "columns are judged by 75 of 149 rows" for note in found["notes"])
+    assert found["rows"] == 149
+    assert found["training_error"] < 0.2

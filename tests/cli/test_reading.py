@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from tests.helpers.running import ask_json, error_line, invoke, loans, succeed, write
 
-from bayespoint.cli.output.messages import Notes
+from bayespoint.cli.output.printing import TableNotes
 from bayespoint.cli.tables import reading
 from bayespoint.cli.tables.columns import judge
 from bayespoint.cli.tables.number_formats import as_numbers, as_text
@@ -23,7 +23,7 @@ SQUARES = [str(i * i) for i in range(30)]
 
 def read(path, text, encoding="utf-8"):
     path.write_bytes(text if isinstance(text, bytes) else text.encode(encoding))
-    return read_table(path, encoding, Notes(silent=True))
+    return read_table(path, TableNotes(encoding, as_json=True))
 
 
 def train(path, *options):
@@ -57,7 +57,7 @@ def test_delimiter_with_commas_in_the_text():
 def test_packed_marked_quoted_and_spaced(tmp_path):
     with gzip.open(tmp_path / "data.csv.gz", "wt", encoding="utf-8-sig") as file:
         file.write('\n"a" , b,"class"\n"1", 2.5,  x\n"3",?,y \n')
-    frame = read_table(tmp_path / "data.csv.gz", "UTF-8", Notes(silent=True))
+    frame = read_table(tmp_path / "data.csv.gz", TableNotes("UTF-8", as_json=True))
     assert list(frame) == ["a", "b", "class"]
     assert frame["a"].tolist() == [1, 3]
     assert frame["b"].isna().tolist() == [False, True]
@@ -73,7 +73,7 @@ def test_other_encodings(tmp_path):
 
 def test_column_without_a_name(tmp_path):
     loans().to_csv(tmp_path / "data.csv")  # with its index, as pandas does by default
-    notes = Notes(silent=True)
+    notes = TableNotes(as_json=True)
     assert list(read_table(tmp_path / "data.csv", "utf-8", notes)) == list(loans())
     assert notes == ["1 column without a name left out"]
 
@@ -219,7 +219,7 @@ def test_a_pipe_is_read_once(tmp_path):
     content = gzip.compress((HEADER + ROWS).encode())
     with ThreadPoolExecutor(1) as writer:
         written = writer.submit(path.write_bytes, content)
-        table = read_table(path, "utf-8", Notes(silent=True))
+        table = read_table(path, TableNotes(as_json=True))
         assert written.result() == len(content)
     assert len(table) == ROWS.count("\n")
 

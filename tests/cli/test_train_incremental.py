@@ -20,17 +20,20 @@ def test_batches(tmp_path, engine):
     first = ask_json(*learn(tmp_path, loans(), "--engine", engine))
     assert (first["batches"], first["rows_of_all_batches"]) == (1, 60)
     assert any("of this first table apply to all further ones" in note for note in first["notes"])
-    columns = bayespoint.load(tmp_path / "m.bpm")[0]
+    before = bayespoint.load(tmp_path / "m.bpm")
     second = ask_json(*learn(tmp_path, loans(30, seed=1)))
     assert (second["batches"], second["rows"], second["rows_of_all_batches"]) == (2, 30, 90)
+    columns, scaling = before[-1].model_.table, before[-1].model_.scaling
     machine = BayesPointClassifier(kernel="linear", temperature=1.0, engine=engine)
     for table in (loans(), loans(30, seed=1)):
-        table = table.astype({"member": float, "city": object})
-        machine.partial_fit(columns.transform(table), table["repaid"], classes=["no", "yes"])
+        rows = before[0].transform(table.astype({"member": float, "city": object}))
+        points = scaling.transform(columns.transform(rows))
+        machine.partial_fit(points, table["repaid"], classes=["no", "yes"])
     model = bayespoint.load(tmp_path / "m.bpm")
-    np.testing.assert_allclose(model[-1].coef_, machine.coef_, rtol=1e-10)
+    coef, _ = scaling.weights(machine.coef_, machine.intercept_)
+    np.testing.assert_allclose(model[-1].coef_, coef, rtol=1e-9)
     assert second["log_evidence"] == pytest.approx(machine.log_evidence_.tolist())
-    assert model[0].get_feature_names_out().tolist() == columns.get_feature_names_out().tolist()
+    assert model[-1].model_.table.feature_names == columns.feature_names
 
 
 def test_for_people(tmp_path):

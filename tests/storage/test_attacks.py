@@ -21,8 +21,8 @@ from tests.helpers.model_files import archive, forged, judge, members, mutable_m
 import bayespoint
 from bayespoint.exceptions import ModelFileError
 from bayespoint.storage.archive import MANIFEST, check_density
-from bayespoint.storage.content import OBJECTS
 from bayespoint.storage.decode import Decoder
+from bayespoint.storage.registry import OBJECTS
 
 
 @pytest.fixture(scope="module")

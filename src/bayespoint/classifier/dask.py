@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,10 +16,9 @@ from bayespoint.engines import Engine, get_engine
 from bayespoint.engines.base import ENGINES
 from bayespoint.kernels import Kernel
 from bayespoint.rows.dask.cluster import Cluster
+from bayespoint.rows.dask.collections import as_blocks, lazily
 from bayespoint.rows.dask.executor import DaskExecutor
-from bayespoint.rows.dask.inputs import as_blocks
 from bayespoint.rows.dask.perceptrons import PerceptronExecutor
-from bayespoint.rows.dask.predictions import lazily
 from bayespoint.rows.executor import executed_by
 from bayespoint.tools.monitor import current_monitor
 
@@ -92,15 +91,6 @@ class DaskBayesPointClassifier(ClassifierMixin, NamedEngine):
     BayesPointClassifier()
     """
 
-    # Parameters of the local classifier that have no meaning here.
-    mixture: ClassVar = None
-    device: ClassVar = None
-    max_time: ClassVar = None
-    n_jobs: ClassVar = None
-    warm_start: ClassVar = False
-    n_components: ClassVar = "auto"
-    categorical_features: ClassVar = "from_dtype"
-
     client: Client | None = None
     kernel: str | Kernel = "auto"
     standardize: bool | str = "auto"
@@ -140,7 +130,7 @@ class DaskBayesPointClassifier(ClassifierMixin, NamedEngine):
         self : DaskBayesPointClassifier
         """
         local = BayesPointClassifier(**self._params())
-        engine, kernel = get_engine(self.engine), Parameters.of(self).make_kernel()
+        engine, kernel = get_engine(self.engine), Parameters.of(local).make_kernel()
         engine.check()
         if not (engine.learns_blocks or engine.trains_elsewhere):
             raise ValueError(

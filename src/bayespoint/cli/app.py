@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from importlib import import_module
 from shutil import get_terminal_size
 from typing import Annotated, Any, Literal
@@ -10,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from bayespoint import __version__
+from bayespoint.cli.options import Group
 from bayespoint.cli.output.errors import errors_in_words, run_app
 
 # What `bayespoint --help` says of each: the first sentence of its own help.
@@ -60,9 +63,30 @@ def load(name: str) -> Any:
 def single(function: Any) -> typer.Typer:
     """An application of one command, whose help is the function's docstring."""
     alone = typer.Typer(**SETTINGS)
-    guarded = errors_in_words()(function)
+    guarded = errors_in_words()(flat(function))
     alone.command(help=flowing(function.__doc__), epilog=EXIT_CODES)(guarded)
     return alone
+
+
+def flat(function: Callable[..., None]) -> Callable[..., None]:
+    """The command with the options of its groups one by one, as typer takes them."""
+    options: dict[str, inspect.Parameter] = {}
+    groups: dict[str, tuple[type, list[str]]] = {}
+    for name, one in inspect.signature(function, eval_str=True).parameters.items():
+        inner = {name: one}
+        if isinstance(one.annotation, type) and issubclass(one.annotation, Group):
+            inner = dict(inspect.signature(one.annotation, eval_str=True).parameters)
+            groups[name] = one.annotation, list(inner)
+        options |= {key: each.replace(kind=each.KEYWORD_ONLY) for key, each in inner.items()}
+
+    def call(**given: Any) -> None:
+        for name, (group, names) in groups.items():
+            given[name] = group(**{key: given.pop(key) for key in names})
+        function(**given)
+
+    call.__annotations__ = {name: one.annotation for name, one in options.items()}
+    call.__signature__ = inspect.Signature(list(options.values()))  # type: ignore[attr-defined]
+    return call
 
 
 def flowing(text: str) -> str:

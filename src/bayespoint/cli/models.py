@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from bayespoint import BayesPointClassifier
+from bayespoint.cli.output import printing
 from bayespoint.cli.output.errors import bad_data, bad_usage, did_you_mean, printable
-from bayespoint.cli.output.messages import Notes, collect_warnings, count, joined, listed, plain
+from bayespoint.cli.output.printing import Notes, TableNotes, count, joined, listed
 from bayespoint.cli.pipelines import MISSING
+from bayespoint.cli.tables import training
 from bayespoint.cli.tables.columns import CATEGORY, KINDS, NUMBER, note_missing, prepare
-from bayespoint.cli.tables.labels import check_column, known_labels, rows_with_labels
 from bayespoint.cli.tables.reading import read_table
-from bayespoint.cli.tables.training import TrainingData, count_labels, count_missing
 from bayespoint.exceptions import ModelFileError, one_line
 from bayespoint.reject import Guarantee, SelectiveClassifier
 from bayespoint.reports import Shift, compare
@@ -95,7 +95,7 @@ class Model:
     def prepare(self, frame: pd.DataFrame, notes: Notes) -> tuple[pd.DataFrame, dict[str, int]]:
         """Rows as the pipeline takes them, and how many values are missing in which columns."""
         X = prepare(frame, self.kinds, notes, self.columns)
-        missing = count_missing(X)
+        missing = training.count_missing(X)
         known = self._categories()
         never_missing = [name for name, values in known.items() if MISSING not in values]
         note_missing(missing, self.kinds, notes, never_missing)
@@ -159,8 +159,8 @@ def write_model(
     about = {
         "target": summary["target"],
         "kinds": dict(kinds),
-        "summary": plain(summary),
-        "columns": plain(columns or {}),
+        "summary": printing.plain(summary),
+        "columns": printing.plain(columns or {}),
     }
     save(pipeline, path, metadata={KEY: about})
 
@@ -168,7 +168,7 @@ def write_model(
 def read_model(path: Path, notes: Notes, needs_table: bool = True) -> Model:
     """The model in a file; ends the command if there is none, or its columns are unknown."""
     try:
-        with collect_warnings() as warned:
+        with printing.collect_warnings() as warned:
             estimator, metadata = load(path), describe(path).metadata
         notes.warn(warned)
     except FileNotFoundError:
@@ -220,22 +220,22 @@ def model_errors(path: Path) -> Iterator[None]:
 
 
 def read_labelled(
-    path: Path, model: Model, target: str, encoding: str, notes: Notes
-) -> tuple[pd.DataFrame, TrainingData]:
+    path: Path, model: Model, target: str, notes: TableNotes
+) -> tuple[pd.DataFrame, training.TrainingData]:
     """Rows of a table that have a label: as they are, and as the model takes them."""
-    frame = read_rows(path, model, encoding, notes)
-    check_column(frame, target, "--target")
-    kept, labels = rows_with_labels(frame, target, notes)
+    frame = read_rows(path, model, notes)
+    training.check_column(frame, target, "--target")
+    kept, labels = training.rows_with_labels(frame, target, notes)
     X, missing = model.prepare(kept, notes)
-    y = known_labels(labels, model.classes, target)
-    counts = count_labels(y, model.classes.tolist())
-    return kept, TrainingData(target, model.kinds, missing, counts, X, y)
+    y = training.known_labels(labels, model.classes, target)
+    counts = training.count_labels(y, model.classes.tolist())
+    return kept, training.TrainingData(target, model.kinds, missing, counts, X, y)
 
 
-def read_rows(path: Path, model: Model, encoding: str, notes: Notes) -> pd.DataFrame:
+def read_rows(path: Path, model: Model, notes: TableNotes) -> pd.DataFrame:
     """A table that has all columns that the model needs."""
     text = [name for name, one in model.columns.items() if one.get("text") is True]
-    frame = read_table(path, encoding, notes, text)
+    frame = read_table(path, notes, text)
     missing = [name for name in model.kinds if name not in frame]
     if missing:
         hint = did_you_mean(missing[0], [name for name in frame if name not in model.kinds])

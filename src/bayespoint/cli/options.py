@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,6 +23,7 @@ KERNEL_NAMES = (
 KERNELS_WITH = {"gamma": ("auto", *KERNEL_NAMES[2:]), "degree": ("poly",), "coef0": ("poly",)}
 STRATEGY_NAMES = ("entropy", "margin", "bald", "random")
 LEVEL, HELD_OUT = 0.95, 0.3  # what --confidence and --hold-out are by default
+STDIO = Path("-")  # standard input or output
 TABLES = ".csv, .csv.gz or .parquet, or - for standard output."
 
 
@@ -95,3 +97,53 @@ Confidence = Annotated[
     float | None, option("C", f"Probability that --max-error is kept; {LEVEL} by default.")
 ]
 HoldOut = Annotated[float | None, option("S", HELD)]
+
+
+class Group:
+    """Options that belong together: the parameters of a subclass.
+
+    A command has a parameter of the subclass; see ``flat`` in ``bayespoint.cli.app``.
+    """
+
+
+class Columns(Group):
+    """What options say about columns."""
+
+    def __init__(self, drop: Drop = None, number: Number = None, category: Category = None) -> None:
+        self.drop, self.number, self.category = drop or [], number or [], category or []
+
+
+@dataclass(frozen=True)
+class Classifier(Group):
+    """A classifier to be trained."""
+
+    engine: Engine = "auto"
+    kernel: Kernel = "auto"
+    param: Param = None
+    ordinal: Ordinal = None
+    seed: Seed = 0
+    jobs: Jobs = None
+    device: Device = None
+
+
+@dataclass(frozen=True)
+class Output(Group):
+    """A table to be written, if it has a name."""
+
+    out: OptionalOut = None
+    for_spreadsheet: ForSpreadsheet = False
+    force: Force = False
+
+
+@dataclass(frozen=True)
+class RequiredOutput(Output):
+    """A table to be written."""
+
+    out: Out = field()  # without the default of an optional one
+
+
+@dataclass(frozen=True)
+class ArrayOutput(RequiredOutput):
+    """A table of numbers only, which may be an array."""
+
+    out: ArrayOut = field()

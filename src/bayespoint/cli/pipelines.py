@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
-from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 from bayespoint import BayesPointClassifier
+from bayespoint.cli import options
 from bayespoint.cli.options import ENGINE_NAMES, KERNEL_NAMES, KERNELS_WITH
 from bayespoint.cli.output.errors import bad_usage, check_name, did_you_mean
-from bayespoint.cli.tables.columns import CATEGORY, IMAGE, MANY_CATEGORIES, NUMBER, TEXT
+from bayespoint.cli.tables.columns import CATEGORY, IMAGE
 from bayespoint.cli.tables.pictures import pixel_names
 from bayespoint.engines import get_engine
 from bayespoint.spaces.columns import Columns
@@ -39,30 +40,22 @@ TOPICS = 20
 WORDS_KEPT = 4096  # different words of texts; more share a place
 
 
-def make_classifier(
-    engine: str,
-    kernel: str,
-    params: Sequence[str],
-    seed: int,
-    jobs: int | None,
-    device: str | None = None,
-    ordinal: str | None = None,
-) -> BayesPointClassifier:
+def make_classifier(given: options.Classifier) -> BayesPointClassifier:
     """The classifier; ends the command where a name is wrong."""
+    engine, kernel = given.engine, given.kernel
     check_name("engine", engine, ENGINE_NAMES)
     check_name("kernel", kernel, KERNEL_NAMES)
-    machine = BayesPointClassifier(
-        engine=engine, kernel=kernel, device=device, n_jobs=jobs, random_state=seed
-    )
-    if ordinal is not None:
-        order = [name.strip() for name in ordinal.split(",")]
+    machine = BayesPointClassifier(engine=engine, kernel=kernel, random_state=given.seed)
+    machine.set_params(device=given.device, n_jobs=given.jobs)
+    if given.ordinal is not None:
+        order = [name.strip() for name in given.ordinal.split(",")]
         whole = all(name.lstrip("-").isdigit() for name in order)
         machine.set_params(multi_class=[int(name) for name in order] if whole else order)
     known = valid_names(machine)
-    for given in params:
-        name, sign, value = given.partition("=")
+    for text in given.param or []:
+        name, sign, value = text.partition("=")
         if not sign:
-            bad_usage(f"--param needs NAME=VALUE, not {given!r}")
+            bad_usage(f"--param needs NAME=VALUE, not {text!r}")
         if name not in known:
             names = ", ".join(name for name in known if not name.startswith("engine__"))
             hint = did_you_mean(name, known)
@@ -99,36 +92,19 @@ def parse(text: str) -> Any:
         return word
 
 
-def make_columns(kinds: Mapping[str, str], n_topics: int = TOPICS) -> ColumnTransformer:
-    """Numbers filled in and scaled, categories as columns of 0 and 1, texts as topics.
+def make_numbers(name: str, kind: str, n_rows: int) -> ColumnTransformer:
+    """A column of texts as topics, or of pictures as scaled grey values.
 
     Topics are the principal components of how often the words of a text occur in it (tf-idf).
     """
-    numbers = make_pipeline(SimpleImputer(), StandardScaler())
-    categories = make_pipeline(
-        SimpleImputer(strategy="constant", fill_value=MISSING),
-        OneHotEncoder(handle_unknown="ignore", max_categories=MANY_CATEGORIES, sparse_output=False),
-    )
-    steps = {NUMBER: ("numbers", numbers), CATEGORY: ("categories", categories)}
-    chosen: list[tuple[str, Any, Any]] = [
-        (*steps[kind], [name for name, own in kinds.items() if own == kind])
-        for kind in (NUMBER, CATEGORY)
-        if kind in kinds.values()
-    ]
-    for name in (name for name, kind in kinds.items() if kind == TEXT):
-        chosen.append((f"text {name}", make_topics(n_topics), name))
-    for name in (name for name, kind in kinds.items() if kind == IMAGE):
-        chosen.append((f"image {name}", StandardScaler(), pixel_names(name)))
-    return ColumnTransformer(chosen)
-
-
-def make_topics(n_topics: int) -> Pipeline:
-    """Texts as a few numbers."""
-    return make_pipeline(
+    if kind == IMAGE:
+        return ColumnTransformer([(f"image {name}", StandardScaler(), pixel_names(name))])
+    topics = make_pipeline(
         HashingVectorizer(n_features=WORDS_KEPT, alternate_sign=False, norm=None),
         TfidfTransformer(sublinear_tf=True),
-        PCA(n_topics, svd_solver="arpack", random_state=0),
+        PCA(max(1, min(TOPICS, n_rows - 1)), svd_solver="arpack", random_state=0),
     )
+    return ColumnTransformer([(f"text {name}", topics, name)])
 
 
 def make_model(kinds: Mapping[str, str], machine: BayesPointClassifier) -> Pipeline:
@@ -138,16 +114,35 @@ def make_model(kinds: Mapping[str, str], machine: BayesPointClassifier) -> Pipel
     return Pipeline([("columns", selected(kinds)), ("machine", machine)])
 
 
+def learn_features(X: pd.DataFrame, kinds: Mapping[str, str]) -> tuple[Columns, Scaling]:
+    """How columns become features, and their scales, as a fit of all rows would find them."""
+    table = Columns.of(X, [place for place, kind in enumerate(kinds.values()) if kind == CATEGORY])
+    return table, Scaling.of(table.transform(X), block=table.block)
+
+
+def of_columns(
+    machine: BayesPointClassifier, kinds: Mapping[str, str], table: Columns, scaling: Scaling
+) -> Pipeline:
+    """The model of a table, from a classifier of its scaled features."""
+    kept = selected(kinds).fit(pd.DataFrame({name: [0.0] for name in kinds}))
+    return Pipeline([("columns", kept), ("machine", with_table(machine, table, scaling))])
+
+
 def with_table(
     machine: BayesPointClassifier, table: Columns, scaling: Scaling | None = None
 ) -> BayesPointClassifier:
-    """A classifier of features as one of the columns that they were made of."""
+    """A classifier of features as one of the columns that they were made of.
+
+    ``scaling`` is that of the features before the classifier has scaled them itself.
+    """
     whole, model = copy(machine), machine.model_
-    facts = dict(model.facts)
+    facts, own = dict(model.facts), model.scaling
     relevance = facts.get("feature_relevance")
     if relevance is not None and not callable(relevance) and len(relevance) == model.n_features:
         facts["feature_relevance"] = np.bincount(table.owner, relevance)
-    whole.model_ = replace(model, table=table, scaling=scaling or model.scaling, facts=facts)
+    if scaling is not None and own is not None:
+        scaling = Scaling(scaling.mean + scaling.scale * own.mean, scaling.scale * own.scale)
+    whole.model_ = replace(model, table=table, scaling=scaling or own, facts=facts)
     whole.n_features_in_ = len(table.fill)
     if table.names is not None:
         whole.feature_names_in_ = np.array(table.names, dtype=object)

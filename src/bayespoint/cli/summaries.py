@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from bayespoint import BayesPointClassifier
 from bayespoint.classifier.calibration import Estimate
-from bayespoint.cli.output.messages import class_words, count
+from bayespoint.cli.output.printing import class_words, count
 from bayespoint.cli.tables.columns import CATEGORY, NUMBER
-from bayespoint.cli.tables.training import TrainingTable
+from bayespoint.cli.tables.training import TrainingData
 from bayespoint.engines import Engine, get_engine
 
 Lines = list[tuple[str, str]]  # names and values below each other
@@ -24,7 +24,7 @@ def count_correct(model: Any, X: Any, y: NDArray) -> Counter:
 
 
 def describe(
-    machine: BayesPointClassifier, table: TrainingTable, correct: Mapping[Any, int]
+    machine: BayesPointClassifier, table: TrainingData, correct: Mapping[Any, int]
 ) -> dict[str, Any]:
     """Training rows and classifier, ready for JSON."""
     counts, n = table.counts, table.n_rows

@@ -78,13 +78,15 @@ class BlockError(Attributes, ValueError):
         return f"Block {self.block} {self.problem}."
 
 
-class BlocksChangedError(Attributes, ValueError):
+class BlocksChangedError(BlockError):
     """Data have changed during a fit, or since a checkpoint was written.
 
     Attributes
     ----------
     block : int
         The first block that has changed, counted from 0.
+    problem : str
+        What to do.
 
     Examples
     --------
@@ -94,13 +96,10 @@ class BlocksChangedError(Attributes, ValueError):
     to the data.
     """
 
-    block: int
-
-    def __str__(self) -> str:
-        return (
-            f"Block {self.block} has changed since the fit began. Fit again, without the "
-            "checkpoint, when nothing writes to the data."
-        )
+    problem: str = (
+        "has changed since the fit began. Fit again, without the checkpoint, when nothing writes "
+        "to the data"
+    )
 
 
 class CheckpointError(Attributes, ValueError):

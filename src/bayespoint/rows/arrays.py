@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from bayespoint.rows.base import Block, Blocks, rows_of_block, sampled_print
+from bayespoint.rows.base import Block, Blocks, file_stamp, rows_of_block, sampled_print
 
 
 class FileArray:
@@ -27,11 +27,6 @@ class FileArray:
         self.path = Path(path).absolute()
         self.dtype, self.shape, self._offset = mapped.dtype, mapped.shape, offset
         self._by_rows = mapped.flags.c_contiguous
-
-    def stamp(self) -> tuple:
-        """Size and time of the last change of the file."""
-        status = self.path.stat()
-        return status.st_size, status.st_mtime_ns
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -87,9 +82,11 @@ class ArrayBlocks(Blocks):
     """Rows of arrays, as :func:`from_arrays` and :func:`from_npy` divide them."""
 
     def __init__(self, X: Any, y: Any, weight: Any, block_rows: int | None) -> None:
-        if np.ndim(X) != 2 and not sparse.issparse(X) and len(X.shape) != 2:
+        given = (X, y, weight)
+        self._columns: list[Any] = [None if one is None else stored(one) for one in given]
+        X = self._columns[0]
+        if len(X.shape) != 2:
             raise ValueError(f"X must have rows and columns. Got shape {X.shape}.")
-        self._columns = [stored(X), *(None if one is None else stored(one) for one in (y, weight))]
         n, self.n_features = X.shape
         for name, column in zip(("y", "sample_weight"), self._columns[1:], strict=True):
             if column is not None and column.shape != (n,):
@@ -122,7 +119,7 @@ class ArrayBlocks(Blocks):
 
     def fingerprint(self, k: int) -> tuple:
         """Size and time of files, and checksums of a few rows in memory."""
-        of_files = [one.stamp() for one in self._columns if isinstance(one, FileArray)]
+        of_files = [file_stamp(one.path) for one in self._columns if isinstance(one, FileArray)]
         own = self._begins[k : k + 2]
         in_memory = [
             None if isinstance(one, FileArray) else part(one, *own) for one in self._columns
@@ -183,10 +180,6 @@ def from_arrays(
     >>> clf.predict(X[:3])
     array([ True,  True, False])
     """
-    X = X if sparse.issparse(X) or isinstance(X, (np.ndarray, FileArray)) else np.asarray(X)
-    y = y if y is None or isinstance(y, (np.ndarray, FileArray)) else np.asarray(y)
-    if sample_weight is not None and not isinstance(sample_weight, np.ndarray):
-        sample_weight = np.asarray(sample_weight, dtype=np.float64)
     return ArrayBlocks(X, y, sample_weight, block_rows)
 
 

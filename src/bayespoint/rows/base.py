@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -97,6 +98,36 @@ def rows_of_block(n_features: int, block_rows: int | None) -> int:
             raise ValueError(f"block_rows must be at least 1. Got {block_rows}.")
         return int(block_rows)
     return max(1, BLOCK_BYTES // (8 * max(n_features, 1)))
+
+
+def chosen_columns(
+    names: Sequence[str],
+    target: str | None,
+    features: Sequence[str] | None,
+    weight: str | None,
+    path: str,
+) -> list[str]:
+    """The columns to learn from: those given, or all but labels and weights."""
+    for name in (*(features or ()), target, weight):
+        if name is not None and name not in names:
+            raise ValueError(
+                f"{path} has no column {name!r}. It has {', '.join(map(repr, names[:12]))}"
+                f"{' and more' if len(names) > 12 else ''}."
+            )
+    found = list(features) if features is not None else [
+        name for name in names if name not in (target, weight)
+    ]  # fmt: skip
+    if target in found or weight in found:
+        raise ValueError("features must name neither the labels (target) nor the weights.")
+    if not found:
+        raise ValueError(f"{path} has no column to learn from besides {target!r}.")
+    return found
+
+
+def file_stamp(path: Path) -> tuple[int, int]:
+    """Size and time of the last change of a file."""
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns
 
 
 def checked(block: Block, k: int, n_features: int) -> Block:

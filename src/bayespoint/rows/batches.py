@@ -26,7 +26,7 @@ class BatchBlocks(Blocks):
         self._next = 0  # the batch that the iterator gives next
         self._prints: dict[int, tuple] = {}
         self._n: int | None = None
-        self.n_features = self._take(0).X.shape[1]
+        self.n_features = self.read(0).X.shape[1]
 
     def __len__(self) -> int:
         if self._n is None:
@@ -35,17 +35,14 @@ class BatchBlocks(Blocks):
             self._n = self._next
         return self._n
 
-    def read(self, k: int) -> Block:
-        """Batch k; blocks before the last one are read by starting again."""
-        return self._take(k)
-
     def fingerprint(self, k: int) -> tuple:
         """A checksum of a few rows, as batch k was last read."""
         if k not in self._prints:
-            self._take(k)
+            self.read(k)
         return self._prints[k]
 
-    def _take(self, k: int) -> Block:
+    def read(self, k: int) -> Block:
+        """Batch k; blocks before the last one are read by starting again."""
         if k == 0 or k < self._next:
             self._batches, self._next = iter(self._start()), 0
         block = None

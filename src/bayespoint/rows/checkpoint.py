@@ -59,7 +59,9 @@ class Checkpoint:
             raise CheckpointError(str(self.path), "it was changed or damaged (wrong SHA-256)")
         for name, value in lines(identity).items():
             if found.get(name) != value:
-                raise CheckpointError(str(self.path), f"it belongs to a fit with {differs(name)}")
+                is_data = name == "data"
+                what = "other data, or data that have changed" if is_data else f"another {name}"
+                raise CheckpointError(str(self.path), f"it belongs to a fit with {what}")
         return arrays
 
     def save(
@@ -145,11 +147,6 @@ def lines(identity: Mapping[str, Any]) -> dict[str, str]:
     """Values as text of one line each, with the version of the package."""
     whole = {**identity, "version of bayespoint": __version__}
     return {name: " ".join(str(value).split()) for name, value in whole.items()}
-
-
-def differs(name: str) -> str:
-    """What differs between a checkpoint and a fit."""
-    return {"data": "other data, or data that have changed"}.get(name, f"another {name}")
 
 
 _current: ContextVar[Checkpoint | None] = ContextVar("bayespoint_checkpoint", default=None)

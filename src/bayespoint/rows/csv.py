@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from bayespoint.exceptions import BlockError
-from bayespoint.rows.base import Block, Blocks, rows_of_block
-from bayespoint.rows.columns import chosen
+from bayespoint.rows.base import Block, Blocks, chosen_columns, file_stamp, rows_of_block
 from bayespoint.tools.extras import require
 
 CLOSING = re.compile(rb'[^"]*(?:""[^"]*)*"(?!")')  # up to the mark that closes a cell; "" is text
@@ -47,7 +46,7 @@ class CsvBlocks(Blocks):
             if not head.strip():
                 raise ValueError(f"{path} is empty.")
             self.names = [str(name).strip() for name in self._frame(head, header=0).columns]
-            self.feature_names = chosen(self.names, target, features, weight, str(path))
+            self.feature_names = chosen_columns(self.names, target, features, weight, str(path))
             self.n_features = len(self.feature_names)
             size = rows_of_block(self.n_features, block_rows)
             self.places = find_places(file, len(head), size, opening)
@@ -110,8 +109,7 @@ class CsvBlocks(Blocks):
 
     def fingerprint(self, k: int) -> tuple:
         """Size and time of the file, and the place of the block in it."""
-        status = self.path.stat()
-        return status.st_size, status.st_mtime_ns, *self.places[k : k + 2]
+        return *file_stamp(self.path), *self.places[k : k + 2]
 
 
 def check_encoding(encoding: str) -> None:

@@ -125,21 +125,11 @@ def run_on_block(
     argument: Any,
     shared: Any,
     expected: tuple | None = None,
+    block: Block | None = None,
 ) -> tuple[Any, Any]:
-    """Read block k and run the function on it; errors name the block."""
-    return run_on_read(read(blocks, k), blocks, k, function, argument, shared, expected)
-
-
-def run_on_read(
-    block: Block,
-    blocks: Blocks,
-    k: int,
-    function: BlockFunction,
-    argument: Any,
-    shared: Any,
-    expected: tuple | None = None,
-) -> tuple[Any, Any]:
-    """The same for a block that was read already."""
+    """Run the function on block k, which is read unless it is given; errors name the block."""
+    if block is None:
+        block = read(blocks, k)
     if expected is not None and fingerprint(blocks, k) != expected:
         raise BlocksChangedError(k)
     return function(checked(block, k, blocks.n_features), k, argument, shared)
@@ -162,7 +152,7 @@ def naming(k: int) -> Iterator[None]:
     """Turn errors of a block into those that name it."""
     try:
         yield
-    except (BlockError, BlocksChangedError, MemoryError):
+    except (BlockError, MemoryError):
         raise
     except Exception as error:
         raise BlockError(k, f"cannot be read: {type(error).__name__}: {error}") from error
@@ -211,9 +201,7 @@ class LocalExecutor:
 
         def one(item: tuple[int, Block | None]) -> tuple[Any, Any]:
             k, block = item
-            if block is None:
-                block = read(blocks, k)
-            return run_on_read(block, blocks, k, function, arguments[k], shared, known[k])
+            return run_on_block(blocks, k, function, arguments[k], shared, known[k], block)
 
         with thread_pool(self.n_jobs) as pool:
             ahead = AHEAD * pool.n_threads if pool.n_threads > 1 else 1

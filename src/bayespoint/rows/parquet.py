@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayespoint.exceptions import BlockError
-from bayespoint.rows.base import Block, Blocks, rows_of_block
-from bayespoint.rows.columns import chosen
+from bayespoint.rows.base import Block, Blocks, chosen_columns, file_stamp, rows_of_block
 from bayespoint.tools.extras import require
 
 SPLIT = 2  # blocks from which a row group is divided: its beginning is decoded for every part
@@ -51,7 +49,7 @@ class ParquetBlocks(Blocks):
                     f"{path} has other columns than {paths[0]}: {file.schema_arrow.names[:6]} and "
                     f"{names[:6]}. All files need the same columns in the same order."
                 )
-        self.feature_names = chosen(names, target, features, weight, str(paths[0]))
+        self.feature_names = chosen_columns(names, target, features, weight, str(paths[0]))
         self.n_features = len(self.feature_names)
         sizes = [
             [file.metadata.row_group(g).num_rows for g in range(file.metadata.num_row_groups)]
@@ -74,12 +72,17 @@ class ParquetBlocks(Blocks):
                 raise BlockError(
                     k, f"has values in the column {name!r} that are no numbers ({column.type})"
                 ) from error
-        y, weight = (self._column(table, name) for name in (self.target, self.weight))
+        y, weight = (
+            None if name is None else table.column(name).to_numpy()
+            for name in (self.target, self.weight)
+        )
         return Block(X, y, None if weight is None else weight.astype(np.float64))
 
     def frame(self, k: int) -> Any:
         """The rows of a block as a data frame, with all columns."""
-        return self.table(k, self._columns).to_pandas()
+        frame = self.table(k, self._columns).to_pandas()
+        frame.columns = frame.columns.map(str)  # pandas may have written names that are numbers
+        return frame
 
     def table(self, k: int, columns: list[str]) -> Any:
         """The rows of a block as a table of pyarrow."""
@@ -100,16 +103,9 @@ class ParquetBlocks(Blocks):
         others = [name for name in (self.target, self.weight) if name is not None]
         return [*(self.feature_names or ()), *others]
 
-    def _column(self, table: Any, name: str | None) -> NDArray | None:
-        return None if name is None else table.column(name).to_numpy()
-
     def fingerprint(self, k: int) -> tuple:
         """Size and time of the files, and the row groups."""
-        status = [self.paths[piece.file].stat() for piece in self.pieces[k]]
-        return (
-            tuple((one.st_size, one.st_mtime_ns) for one in status),
-            tuple(tuple(piece) for piece in self.pieces[k]),
-        )
+        return tuple((*file_stamp(self.paths[one.file]), *one) for one in self.pieces[k])
 
 
 def slices(file: Any, piece: Piece, columns: list[str]) -> list[Any]:

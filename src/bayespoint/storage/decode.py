@@ -11,9 +11,8 @@ import numpy as np
 
 from bayespoint.storage.arrays import from_bytes, is_plain
 from bayespoint.storage.checks import check
-from bayespoint.storage.content import DEPTH, OBJECTS, SINGLE, check_names
 from bayespoint.storage.older import up_to_date
-from bayespoint.storage.registry import CLASSES, TYPES
+from bayespoint.storage.registry import CLASSES, DEPTH, OBJECTS, SINGLE, TYPES, check_names
 from bayespoint.tools.attributes import ContentError
 
 NOT_FINITE = {"nan", "inf", "-inf"}

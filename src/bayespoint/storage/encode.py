@@ -10,8 +10,7 @@ import numpy as np
 
 from bayespoint.storage.arrays import axis_order, is_plain, to_bytes, triangle_of
 from bayespoint.storage.checks import check
-from bayespoint.storage.content import DEPTH, SINGLE, check_names, is_cached
-from bayespoint.storage.registry import NAMES, TYPE_NAMES
+from bayespoint.storage.registry import DEPTH, NAMES, SINGLE, TYPE_NAMES, check_names, is_cached
 from bayespoint.tools.attributes import ContentError
 
 CALLBACKS = "_skl_callbacks"  # of scikit-learn; they are not part of the model

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 from bayespoint.cli import options
 from bayespoint.cli.options import option
+from bayespoint.cli.output import printing
+from bayespoint.cli.output.printing import NumbersTable, TableNotes, count, facts
 
 if not options.ONLY_HELP:
     import numpy as np
@@ -16,31 +18,21 @@ if not options.ONLY_HELP:
     from sklearn.model_selection import RepeatedStratifiedKFold
 
     from bayespoint.cli.output.errors import bad_data
-    from bayespoint.cli.output.messages import Notes, class_words, collect_warnings, count
-    from bayespoint.cli.output.printing import NumbersTable, facts
     from bayespoint.cli.pipelines import make_classifier, make_model
     from bayespoint.cli.summaries import describe_classifier, engine_words
-    from bayespoint.cli.tables.training import Roles, read_training_data
+    from bayespoint.cli.tables.training import read_training_data
     from bayespoint.reports import METRICS, Evaluation, measure
 
 
 def cross_validate(
     data: options.Data,
     target: options.Target,
-    engine: options.Engine = "auto",
-    kernel: options.Kernel = "auto",
-    param: options.Param = None,
+    classifier: options.Classifier,
+    columns: options.Columns,
     folds: Annotated[int, option("K", "Number of folds.", min=2)] = 5,
     repeats: Annotated[int, option("N", "How often to divide the table anew.", min=1)] = 1,
-    ordinal: options.Ordinal = None,
-    drop: options.Drop = None,
-    number: options.Number = None,
-    category: options.Category = None,
-    seed: options.Seed = 0,
-    jobs: options.Jobs = None,
-    device: options.Device = None,
-    encoding: options.Encoding = "utf-8",
-    as_json: options.AsJson = False,
+    *,
+    notes: TableNotes,
 ) -> None:
     """Measure how good a model of a table would be on new rows.
 
@@ -50,9 +42,8 @@ def cross_validate(
 
     Example: bayespoint cross-validate loans.csv --target repaid --engine laplace --folds 10
     """
-    notes = Notes(silent=as_json)
-    machine = make_classifier(engine, kernel, param or [], seed, jobs, device, ordinal)
-    rows = read_training_data(data, Roles.of(target, drop, number, category), encoding, notes)
+    machine = make_classifier(classifier)
+    rows = read_training_data(data, target, columns, notes)
     label, fewest = min(rows.counts.items(), key=lambda item: item[1])
     if fewest < folds:
         bad_data(
@@ -61,9 +52,11 @@ def cross_validate(
         )
     model = make_model(rows.kinds, machine)
     started = time.perf_counter()
-    splits = RepeatedStratifiedKFold(n_splits=folds, n_repeats=repeats, random_state=seed)
+    splits = RepeatedStratifiedKFold(
+        n_splits=folds, n_repeats=repeats, random_state=classifier.seed
+    )
     evaluations = []
-    with notes.progress("cross-validation") as progress, collect_warnings() as warned:
+    with notes.progress("cross-validation") as progress, printing.collect_warnings() as warned:
         progress.begin(folds * repeats, "folds")
         for train, test in splits.split(rows.X, rows.y):
             fitted = clone(model).fit(rows.X.iloc[train], rows.y[train])
@@ -110,7 +103,7 @@ def tables(found: dict[str, Any]) -> list[RenderableType]:
     ]
     about = [
         ("rows", str(found["rows"])),
-        ("classes", class_words(found["classes"])),
+        ("classes", printing.class_words(found["classes"])),
         ("engine", engine_words(found)),
         ("folds", f"{found['folds']}, {count(found['repeats'], 'time')}"),
     ]

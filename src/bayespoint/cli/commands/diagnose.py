@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bayespoint.cli import options
+from bayespoint.cli.output.printing import Notes, NumbersTable, facts
 
 if not options.ONLY_HELP:
     import numpy as np
@@ -12,13 +13,11 @@ if not options.ONLY_HELP:
 
     from bayespoint.cli import guarantees, summaries
     from bayespoint.cli.models import model_errors, read_model
-    from bayespoint.cli.output.messages import Notes
-    from bayespoint.cli.output.printing import NumbersTable, facts
 
 SHOWN = 12  # iterations that are shown of a long run: the first and the last
 
 
-def diagnose(model: options.Model, as_json: options.AsJson = False) -> None:
+def diagnose(model: options.Model, notes: Notes) -> None:
     """Show how the training of a model converged, and what to do if it did not.
 
     Shows the sweeps of ep, laplace and knapsack, the chains of gibbs and billiard, or the
@@ -26,7 +25,6 @@ def diagnose(model: options.Model, as_json: options.AsJson = False) -> None:
 
     Example: bayespoint diagnose loans.bpm
     """
-    notes = Notes(silent=as_json)
     read = read_model(model, notes, needs_table=False)
     machine = read.machine
     classifier = summaries.describe_classifier(machine)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from bayespoint.cli import options
 from bayespoint.cli.options import option, several
+from bayespoint.cli.output.printing import NumbersTable, TableNotes, facts, listed
 
 if not options.ONLY_HELP:
     import numpy as np
@@ -17,8 +18,6 @@ if not options.ONLY_HELP:
     from bayespoint.cli import guarantees
     from bayespoint.cli.models import model_errors, read_labelled, read_model
     from bayespoint.cli.output.errors import bad_usage, printable
-    from bayespoint.cli.output.messages import Notes, listed
-    from bayespoint.cli.output.printing import NumbersTable, facts
     from bayespoint.cli.tables.reading import name_of
     from bayespoint.cli.tables.writing import check_place
     from bayespoint.reports import METRICS, Evaluation, measure, write_evaluation
@@ -39,8 +38,8 @@ def evaluate(
     report: Annotated[Path | None, option("FILE", "Report to write, an .html page.")] = None,
     cost: Annotated[options.Names, several("TRUE:ANSWER=C", COST)] = None,
     force: options.Force = False,
-    encoding: options.Encoding = "utf-8",
-    as_json: options.AsJson = False,
+    *,
+    notes: TableNotes,
 ) -> None:
     """Measure how good a model is on a table that it was not trained on.
 
@@ -56,11 +55,10 @@ def evaluate(
     if report is not None:
         check_place(report, "--report", data, model, force=force)
         require("matplotlib", "plot", "--report")
-    notes = Notes(silent=as_json)
     read = read_model(model, notes)
     costs = parse_costs(cost or [], read.classes)
     column = target or read.target or ""
-    frame, rows = read_labelled(data, read, column, encoding, notes)
+    frame, rows = read_labelled(data, read, column, notes)
     shifts = read.compare(rows.X, notes)
     with notes.progress("evaluating") as progress:
         with model_errors(model):

@@ -8,11 +8,11 @@ from typing import Annotated
 
 from bayespoint.cli import options
 from bayespoint.cli.options import option
+from bayespoint.cli.output.printing import TableNotes, plain
 
 if not options.ONLY_HELP:
     from bayespoint.cli.models import model_errors, read_model, read_rows
     from bayespoint.cli.output.errors import bad_usage
-    from bayespoint.cli.output.messages import Notes, plain
     from bayespoint.reports import explain as explain_rows
 
 FIRST = 3  # rows that are explained if none is named
@@ -26,8 +26,8 @@ def explain(
         list[int] | None, option("N", "Row to explain, from 1; several times for several.")
     ] = None,
     training: Annotated[Path | None, option("FILE", TABLE)] = None,
-    encoding: options.Encoding = "utf-8",
-    as_json: options.AsJson = False,
+    *,
+    notes: TableNotes,
 ) -> None:
     """Explain the predictions for single rows of a table.
 
@@ -38,12 +38,11 @@ def explain(
 
     Example: bayespoint explain new.csv --model loans.bpm --row 7 --training loans.csv
     """
-    notes = Notes(silent=as_json)
     read = read_model(model, notes)
-    frame, _ = read.prepare(read_rows(data, read, encoding, notes), notes)
+    frame, _ = read.prepare(read_rows(data, read, notes), notes)
     known = frame
     if training is not None:
-        known, _ = read.prepare(read_rows(training, read, encoding, notes), notes)
+        known, _ = read.prepare(read_rows(training, read, notes), notes)
     chosen = row or list(range(1, min(FIRST, len(frame)) + 1))
     if not all(1 <= one <= len(frame) for one in chosen):
         bad_usage(f"--row must be from 1 to {len(frame)}, the rows of {data.name}")

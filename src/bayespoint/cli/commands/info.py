@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from bayespoint.cli import options
+from bayespoint.cli.output.printing import Notes, NumbersTable, class_words, count, facts
 
 if not options.ONLY_HELP:
     from rich.console import RenderableType
@@ -15,8 +16,6 @@ if not options.ONLY_HELP:
     from bayespoint import _core
     from bayespoint.cli import guarantees, summaries
     from bayespoint.cli.models import Model, model_errors, read_model
-    from bayespoint.cli.output.messages import Notes, class_words, count
-    from bayespoint.cli.output.printing import NumbersTable, facts
     from bayespoint.exceptions import in_bytes
     from bayespoint.reports.drift import words
     from bayespoint.reports.environment import describe_environment, environment_words
@@ -27,7 +26,8 @@ def info(
     model: Annotated[
         Path | None, typer.Argument(metavar="[MODEL]", help="Model file to describe.")
     ] = None,
-    as_json: options.AsJson = False,
+    *,
+    notes: Notes,
 ) -> None:
     """Describe a model file; without one, show versions and the computer.
 
@@ -36,7 +36,6 @@ def info(
 
     Example: bayespoint info loans.bpm
     """
-    notes = Notes(silent=as_json)
     if model is None:
         found = {**describe_environment(), "compiled_code": cache_folder()}
         compiled = found["compiled_code"] or "not cached: no folder is writable"

@@ -29,19 +29,10 @@ if not options.ONLY_HELP:
     from bayespoint.active.labelling.session import Session
     from bayespoint.cli.models import read_model, read_rows, write_model
     from bayespoint.cli.output.errors import bad_data, bad_usage
-    from bayespoint.cli.output.messages import Notes, count
-    from bayespoint.cli.output.printing import facts, show
+    from bayespoint.cli.output.printing import Notes, TableNotes, count, facts, show
     from bayespoint.cli.summaries import count_correct, describe
-    from bayespoint.cli.tables.pool import (
-        Classes,
-        Points,
-        check_items,
-        find_classes,
-        find_points,
-        find_view,
-        fingerprint,
-    )
-    from bayespoint.cli.tables.reading import STDIN, read_table
+    from bayespoint.cli.tables import pool
+    from bayespoint.cli.tables.reading import read_table
     from bayespoint.cli.tables.training import TrainingData, check_roles, count_labels
     from bayespoint.cli.tables.writing import PARQUET, write_table
     from bayespoint.tools.extras import require
@@ -81,15 +72,14 @@ def label(
     image: ImageColumn = None,
     pixels: Pixels = None,
     table: Table = False,
-    drop: options.Drop = None,
-    number: options.Number = None,
-    category: options.Category = None,
     journal: JournalFile = None,
     for_spreadsheet: options.ForSpreadsheet = False,
     port: Port = 0,
     browser: Browser = True,
     seed: Seed = 0,
     encoding: options.Encoding = "utf-8",
+    *,
+    columns: options.Columns,
 ) -> None:
     """Label rows on a page in the browser; a model learns meanwhile and chooses the next.
 
@@ -101,35 +91,35 @@ def label(
 
     Example: bayespoint label reviews.csv --classes bad,good
     """
-    notes = Notes(silent=False)
-    if data == STDIN:
+    notes = TableNotes(encoding)
+    if data == options.STDIO:
         bad_usage("the pool must be a file, so that labelling can continue later")
     start, named = None, None if classes is None else [one.strip() for one in classes.split(",")]
     if model is None:
-        frame = read_table(data, encoding, notes)
-    elif drop or number or category:
+        frame = read_table(data, notes)
+    elif any(vars(columns).values()):
         bad_usage("--drop, --number and --category exclude --model, which has its columns")
     else:
         start = read_model(model, notes)
-        frame = read_rows(data, start, encoding, notes)
+        frame = read_rows(data, start, notes)
         start.check_same(target, named)
         target, named = start.target or "label", named or [str(one) for one in start.classes]
     if named is None and target is None:
         bad_usage("name the classes with --classes A,B,..., or their column with --target COL")
-    found = find_classes(frame, target, named)
-    labels = [found.target] if found.target in frame else []
-    check_roles(frame, labels, drop or [], number or [], category or [])
-    pool = frame.drop(columns=[*labels, *(drop or [])])
-    view = find_view(pool, text, image, pixels, table)
+    found = pool.find_classes(frame, target, named)
+    there = found.target if found.target in frame else None
+    check_roles(frame, there, columns)
+    rows = frame.drop(columns=[*([there] if there else []), *columns.drop])
+    view = pool.find_view(rows, text, image, pixels, table)
     if view.kind == IMAGE:
         require("PIL", "label", "labelling pictures")
-    items = Items(pool, data.name, data.parent, view.kind, view.columns, view.shape)
-    check_items(items, notes)
-    points = find_points(pool, view, start, notes, number or [], category or [])
+    items = Items(rows, data.name, data.parent, view.kind, view.columns, view.shape)
+    pool.check_items(items, notes)
+    points = pool.find_points(rows, view, start, notes, columns)
     stem = data.with_name(data.name.removesuffix(".gz").rpartition(".")[0] or data.name)
     path = journal or Path(f"{stem}.labels.jsonl")
     first = None if start is None else start.of_features
-    kept = open_journal(path, pool, found)
+    kept = open_journal(path, rows, found)
     try:
         session = Session(
             items, points.values, found.values, found.given, kept, start=first, seed=seed
@@ -147,11 +137,11 @@ def label(
     show(facts(work.end(notes)))
 
 
-def open_journal(path: Path, pool: pd.DataFrame, classes: Classes) -> Journal:
+def open_journal(path: Path, frame: pd.DataFrame, classes: pool.Classes) -> Journal:
     """The journal of this pool, which may have got more rows since."""
     about = {
-        "rows": len(pool),
-        "pool": fingerprint(pool),
+        "rows": len(frame),
+        "pool": pool.fingerprint(frame),
         "target": classes.target,
         "classes": [str(one) for one in classes.values],
     }
@@ -160,8 +150,8 @@ def open_journal(path: Path, pool: pd.DataFrame, classes: Classes) -> Journal:
     except JournalError as error:
         bad_data(str(error))
     n_rows = journal.about.get("rows")
-    known = type(n_rows) is int and 0 < n_rows <= len(pool)
-    if not known or fingerprint(pool.head(n_rows)) != journal.about.get("pool"):
+    known = type(n_rows) is int and 0 < n_rows <= len(frame)
+    if not known or pool.fingerprint(frame.head(n_rows)) != journal.about.get("pool"):
         journal.close()
         bad_data(
             f"the journal {path} belongs to another pool, or the rows of this one have changed. "
@@ -194,8 +184,8 @@ class Work:
     """A session, and what its results are made of."""
 
     frame: pd.DataFrame
-    classes: Classes
-    points: Points
+    classes: pool.Classes
+    points: pool.Points
     session: Session
     stem: Path
     suffix: str

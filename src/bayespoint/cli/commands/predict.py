@@ -9,6 +9,7 @@ import typer
 
 from bayespoint.cli import options
 from bayespoint.cli.options import option, several
+from bayespoint.cli.output.printing import TableNotes, class_words, count, facts
 
 if not options.ONLY_HELP:
     import numpy as np
@@ -17,10 +18,8 @@ if not options.ONLY_HELP:
     from bayespoint.cli import guarantees
     from bayespoint.cli.models import Model, model_errors, read_labelled, read_model, read_rows
     from bayespoint.cli.output.errors import ExitCode, bad_data, bad_usage, fail
-    from bayespoint.cli.output.messages import Notes, class_words, count
-    from bayespoint.cli.output.printing import facts
-    from bayespoint.cli.tables.labels import check_column
-    from bayespoint.cli.tables.writing import STDOUT, check_output, write_table, written_to
+    from bayespoint.cli.tables.training import check_column
+    from bayespoint.cli.tables.writing import check_output, write_output
     from bayespoint.exceptions import RiskNotReachedError
     from bayespoint.reject import LabelSets, RejectionCurve, SelectiveClassifier, label_sets
     from bayespoint.reject import confidence as confidence_of
@@ -52,7 +51,7 @@ Keep = Annotated[options.Names, several("COL", "Column of DATA to copy")]
 def predict(
     data: options.Data,
     model: options.ModelFile,
-    out: options.Out,
+    output: options.RequiredOutput,
     reject_rate: RejectRate = None,
     reject_below: RejectBelow = None,
     calibrate: Calibrate = None,
@@ -62,10 +61,8 @@ def predict(
     per_class: PerClass = False,
     keep: Keep = None,
     device: options.Device = None,
-    for_spreadsheet: options.ForSpreadsheet = False,
-    force: options.Force = False,
-    encoding: options.Encoding = "utf-8",
-    as_json: options.AsJson = False,
+    *,
+    notes: TableNotes,
 ) -> None:
     """Predict the class of every row of a table.
 
@@ -92,8 +89,7 @@ def predict(
     if per_class and coverage is None:
         bad_usage("--per-class needs --coverage")
     inputs = [data, model, *([calibrate] if calibrate else [])]
-    check_output(out, *inputs, as_json=as_json, force=force)
-    notes = Notes(silent=as_json)
+    check_output(output, *inputs, as_json=notes.as_json)
     read = read_model(model, notes)
     read.predict_on(device, notes)
     selective = None
@@ -101,10 +97,10 @@ def predict(
     if sets_only and calibrate is not None:
         notes.add(f"sets compare with {calibrate.name}, on which the model must not be trained")
     elif reject_rate is None and reject_below is None:
-        selective = calibrated(read, calibrate, max_error, confidence, encoding, notes)
+        selective = calibrated(read, calibrate, max_error, confidence, notes)
     elif read.guarantee is not None:
         notes.add(f"the error that the model guarantees does not hold with {given[0]}")
-    frame = read_rows(data, read, encoding, notes)
+    frame = read_rows(data, read, notes)
     X, _ = read.prepare(frame, notes)
     read.compare(X, notes)
     kept = list(dict.fromkeys(keep or []))
@@ -125,13 +121,12 @@ def predict(
         n_rejected = int(table["rejected"].sum())
     sets = None
     if coverage is not None:
-        wanted = {"coverage": coverage, "per_class": per_class}
-        sets = sets_of(read, X, calibrate, (encoding, notes), **wanted)
+        sets = sets_of(read, X, calibrate, notes, coverage=coverage, per_class=per_class)
         table["set"] = ["|".join(map(str, labels)) for labels in sets.labels]
-    write_table(table, out, for_spreadsheet=for_spreadsheet)
+    write_output(table, output)
     guarantee = getattr(selective, "guarantee_", None)
     labels = table["label"].value_counts().sort_index().to_dict()
-    document = {"out": str(out), "rows": len(table), "labels": labels, "rejected": n_rejected}
+    document = {"rows": len(table), "labels": labels, "rejected": n_rejected}
     document["guarantee"] = guarantee and guarantee.to_dict()
     document["sets"] = None if sets is None else guarantees.describe_sets(sets)
     lines = [
@@ -141,7 +136,7 @@ def predict(
         *guarantees.lines(guarantee),
         *guarantees.set_lines(sets),
     ]
-    notes.end(document, facts(lines), written_to(out), to_stderr=out == STDOUT)
+    notes.end(document, facts(lines), output=output)
 
 
 def calibrated(
@@ -149,8 +144,7 @@ def calibrated(
     table: Path | None,
     max_error: float | None,
     confidence: float | None,
-    encoding: str,
-    notes: Notes,
+    notes: TableNotes,
 ) -> SelectiveClassifier | None:
     """The model with its own threshold, or with one that is set on a table."""
     before = model.guarantee
@@ -166,18 +160,18 @@ def calibrated(
     if max_error is None and before is not None:
         max_error, confidence = before.risk, before.confidence_level
     notes.add(f"{table.name} sets the threshold; the model must not have been trained on its rows")
-    _, rows = read_labelled(table, model, model.target or "", encoding, notes)
+    _, rows = read_labelled(table, model, model.target or "", notes)
     try:
         return guarantees.fit(model.pipeline, rows.X, rows.y, max_error, confidence, cv="prefit")
     except RiskNotReachedError as error:
         fail(str(error), ExitCode.NO_GUARANTEE)
 
 
-def sets_of(model: Model, X: Any, table: Path | None, read: Any, **given: Any) -> LabelSets:
+def sets_of(model: Model, X: Any, table: Path | None, notes: TableNotes, **given: Any) -> LabelSets:
     """The sets of all rows; ends the command if there are too few rows to compare with."""
     calibration = None
     if table is not None:
-        _, rows = read_labelled(table, model, model.target or "", *read)
+        _, rows = read_labelled(table, model, model.target or "", notes)
         calibration = (rows.X, rows.y)
     try:
         return label_sets(model.pipeline, X, calibration=calibration, **given)

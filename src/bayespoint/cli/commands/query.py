@@ -6,6 +6,7 @@ from typing import Annotated
 
 from bayespoint.cli import options
 from bayespoint.cli.options import option
+from bayespoint.cli.output.printing import NumbersTable, TableNotes, count
 
 if not options.ONLY_HELP:
     import numpy as np
@@ -16,10 +17,8 @@ if not options.ONLY_HELP:
     from bayespoint.active.strategies import STRATEGIES
     from bayespoint.cli.models import Model, model_errors, read_model, read_rows
     from bayespoint.cli.output.errors import bad_data, bad_usage, check_name
-    from bayespoint.cli.output.messages import Notes, count
-    from bayespoint.cli.output.printing import NumbersTable
-    from bayespoint.cli.tables.labels import read_labels
-    from bayespoint.cli.tables.writing import STDOUT, check_output, write_table, written_to
+    from bayespoint.cli.tables.training import read_labels
+    from bayespoint.cli.tables.writing import check_output, write_output
     from bayespoint.tools.pipelines import split_pipeline
 
 SHOWN = 20  # rows that the terminal shows
@@ -33,12 +32,10 @@ def query(
     strategy: Annotated[
         str, option("NAME", f"One of {', '.join(options.STRATEGY_NAMES)}.")
     ] = "entropy",
-    out: options.OptionalOut = None,
     seed: options.Seed = 0,
-    for_spreadsheet: options.ForSpreadsheet = False,
-    force: options.Force = False,
-    encoding: options.Encoding = "utf-8",
-    as_json: options.AsJson = False,
+    *,
+    output: options.Output,
+    notes: TableNotes,
 ) -> None:
     """Choose the rows of a table whose labels would teach the model most.
 
@@ -49,10 +46,9 @@ def query(
     Example: bayespoint query unlabelled.csv --model loans.bpm --n 20 --out ask.csv
     """
     check_name("strategy", strategy, STRATEGIES)
-    check_output(out, data, model, as_json=as_json, force=force)
-    notes = Notes(silent=as_json)
+    check_output(output, data, model, as_json=notes.as_json)
     read = read_model(model, notes)
-    frame = read_rows(data, read, encoding, notes)
+    frame = read_rows(data, read, notes)
     X, _ = read.prepare(frame, notes)
     pool = unlabelled(frame, read, notes)
     if n > len(pool):
@@ -65,22 +61,17 @@ def query(
     order = np.argsort(-scores, kind="stable")
     rows = pool[chosen[order]]
     answer = pd.DataFrame({"row": rows + 1, "score": scores[order]})
-    if out is not None:
-        columns = frame.iloc[rows].reset_index(drop=True)
-        write_table(pd.concat([answer, columns], axis=1), out, for_spreadsheet=for_spreadsheet)
-    document = {
-        "out": None if out is None else str(out), "strategy": strategy, **answer.to_dict("list")
-    }  # fmt: skip
+    columns = frame.iloc[rows].reset_index(drop=True)
+    write_output(pd.concat([answer, columns], axis=1), output)
+    document = {"strategy": strategy, **answer.to_dict("list")}
     lines = [
         (str(row), f"{score:.3f}") for row, score in answer.head(SHOWN).itertuples(index=False)
     ]
     more = [f"{n - SHOWN} more."] if n > SHOWN else []
-    end = [] if out is None else [written_to(out)]
-    table = NumbersTable(["row", strategy], lines)
-    notes.end(document, table, *more, *end, to_stderr=out == STDOUT)
+    notes.end(document, NumbersTable(["row", strategy], lines), *more, output=output)
 
 
-def unlabelled(frame: pd.DataFrame, model: Model, notes: Notes) -> NDArray[np.intp]:
+def unlabelled(frame: pd.DataFrame, model: Model, notes: TableNotes) -> NDArray[np.intp]:
     """Positions of the rows that have no label yet."""
     if model.target not in frame:
         return np.arange(len(frame))

@@ -6,15 +6,14 @@ from typing import Annotated
 
 from bayespoint.cli import options
 from bayespoint.cli.options import option
+from bayespoint.cli.output.printing import Notes, count, facts
 
 if not options.ONLY_HELP:
     import numpy as np
     import pandas as pd
 
     from bayespoint.cli.models import Model, model_errors, read_model
-    from bayespoint.cli.output.messages import Notes, count
-    from bayespoint.cli.output.printing import facts
-    from bayespoint.cli.tables.writing import STDOUT, check_output, write_table, written_to
+    from bayespoint.cli.tables.writing import check_output, write_output
     from bayespoint.reports.features import feature_names
 
 INTERCEPT = "intercept"
@@ -22,12 +21,11 @@ INTERCEPT = "intercept"
 
 def sample_weights(
     model: options.Model,
-    out: options.ArrayOut,
+    output: options.ArrayOutput,
     n: Annotated[int, option("N", "Number of draws.", min=1)] = 100,
     seed: options.Seed = 0,
-    for_spreadsheet: options.ForSpreadsheet = False,
-    force: options.Force = False,
-    as_json: options.AsJson = False,
+    *,
+    notes: Notes,
 ) -> None:
     """Draw weight vectors from the posterior of a model.
 
@@ -37,24 +35,23 @@ def sample_weights(
 
     Example: bayespoint sample-weights loans.bpm --n 1000 --out weights.csv
     """
-    check_output(out, model, as_json=as_json, force=force, arrays=True)
-    notes = Notes(silent=as_json)
+    check_output(output, model, as_json=notes.as_json)
     read = read_model(model, notes, needs_table=False)
     with notes.progress("drawing"), model_errors(model):
         weights = read.machine.draw_weights(n, random_state=seed)
     n_weights = weights.shape[2]
     names = weight_names(read, n_weights, notes)
     table = pd.DataFrame(weights.reshape(-1, n_weights), columns=names)
-    if out.suffix.lower() != ".npy":
+    if output.out.suffix.lower() != ".npy":
         classes = read.classes if len(read.classes) > 2 else read.classes[1:]
         first = pd.DataFrame({"draw": np.repeat(np.arange(1, n + 1), len(classes))})
         if len(classes) > 1:
             first["class"] = np.tile(classes, n)
         table = pd.concat([first, table], axis=1)
-    write_table(table, out, for_spreadsheet=for_spreadsheet)
-    document = {"out": str(out), "draws": n, "rows": len(table), "weights": names}
+    write_output(table, output)
+    document = {"draws": n, "rows": len(table), "weights": names}
     drawn = facts([("drawn", f"{count(n, 'draw')} of {count(len(names), 'weight')}")])
-    notes.end(document, drawn, written_to(out), to_stderr=out == STDOUT)
+    notes.end(document, drawn, output=output)
 
 
 def weight_names(model: Model, n_weights: int, notes: Notes) -> list[str]:

@@ -14,35 +14,22 @@ import typer
 
 from bayespoint.cli import options
 from bayespoint.cli.options import option
+from bayespoint.cli.output.printing import Notes, TableNotes, count, facts, joined, share
 
 if not options.ONLY_HELP:
-    import pandas as pd
     from sklearn.pipeline import Pipeline
 
     from bayespoint import BayesPointClassifier
     from bayespoint.cli import guarantees
     from bayespoint.cli.models import write_model
     from bayespoint.cli.output.errors import ExitCode, bad_data, bad_usage, fail
-    from bayespoint.cli.output.messages import Notes, count, joined, share
-    from bayespoint.cli.output.printing import facts
-    from bayespoint.cli.pipelines import make_classifier, make_model, selected, with_table
+    from bayespoint.cli.pipelines import make_classifier, make_model, of_columns
     from bayespoint.cli.summaries import count_correct, describe, engine_of, training_lines
     from bayespoint.cli.tables.blocks import TableBlocks, is_too_large, learn_columns, prepared
     from bayespoint.cli.tables.reading import open_blocks, reading_errors
-    from bayespoint.cli.tables.training import (
-        Roles,
-        TrainingData,
-        TrainingTable,
-        read_training_data,
-    )
+    from bayespoint.cli.tables.training import TrainingData, read_training_data
     from bayespoint.cli.tables.writing import check_place
-    from bayespoint.exceptions import (
-        BlockError,
-        BlocksChangedError,
-        CheckpointError,
-        ClusterError,
-        RiskNotReachedError,
-    )
+    from bayespoint.exceptions import BlockError, CheckpointError, ClusterError, RiskNotReachedError
     from bayespoint.reject.calibration import hold_out as hold_out_rows
     from bayespoint.rows import Blocks, checkpoints
     from bayespoint.tools.extras import require
@@ -70,16 +57,8 @@ def train(
     data: options.Data,
     target: options.Target,
     model: options.ModelFile,
-    engine: options.Engine = "auto",
-    kernel: options.Kernel = "auto",
-    param: options.Param = None,
-    ordinal: options.Ordinal = None,
-    drop: options.Drop = None,
-    number: options.Number = None,
-    category: options.Category = None,
-    seed: options.Seed = 0,
-    jobs: options.Jobs = None,
-    device: options.Device = None,
+    classifier: options.Classifier,
+    columns: options.Columns,
     max_error: options.MaxError = None,
     confidence: options.Confidence = None,
     hold_out: options.HoldOut = None,
@@ -87,8 +66,8 @@ def train(
     out_of_core: OutOfCore = False,
     resume: Resume = False,
     scheduler: Scheduler = None,
-    encoding: options.Encoding = "utf-8",
-    as_json: options.AsJson = False,
+    *,
+    notes: TableNotes,
 ) -> None:
     """Train a classifier on a table and save it in a file.
 
@@ -108,22 +87,20 @@ def train(
 
     Example: bayespoint train loans.csv --target repaid --model loans.bpm --max-error 0.05
     """
-    notes = Notes(silent=as_json)
     guarantees.check(max_error, confidence=confidence, hold_out=hold_out)
     check_place(model, "--model", data, force=force)
-    machine = make_classifier(engine, kernel, param or [], seed, jobs, device, ordinal)
-    roles = Roles.of(target, drop, number, category)
+    machine = make_classifier(classifier)
     in_blocks = out_of_core or resume or scheduler is not None
     why = "" if in_blocks else is_too_large(data)
     if not in_blocks and not why:
-        rows = read_training_data(data, roles, encoding, notes)
-        part = {"calibration_size": hold_out or options.HELD_OUT, "random_state": seed}
+        rows = read_training_data(data, target, columns, notes)
+        part = {"calibration_size": hold_out or options.HELD_OUT, "random_state": classifier.seed}
         trained = train_in_memory(machine, rows, notes, max_error, confidence, **part)
     elif max_error is not None:
         bad_usage("--max-error needs a table that fits in memory, not --out-of-core")
     else:
         trained = train_in_blocks(
-            machine, data, roles, model, encoding, notes, why, scheduler, resume
+            machine, data, (target, columns), model, notes, why, scheduler, resume
         )
     pipeline = pipeline_of(trained.estimator)
     guarantee = getattr(trained.estimator, "guarantee_", None)
@@ -145,7 +122,7 @@ class Trained(NamedTuple):
     """A model, and what it was trained on."""
 
     estimator: Any  # the pipeline, or the classifier around it that rejects rows
-    table: TrainingTable
+    table: TrainingData
     columns: dict[str, dict[str, Any]]
     correct: Counter
     seconds: float
@@ -189,10 +166,9 @@ def train_in_memory(
 def train_in_blocks(
     machine: BayesPointClassifier,
     data: Path,
-    roles: Roles,
+    roles: tuple[str, options.Columns],
     model: Path,
-    encoding: str,
-    notes: Notes,
+    notes: TableNotes,
     why: str,
     scheduler: str | None,
     resume: bool,
@@ -200,11 +176,11 @@ def train_in_blocks(
     """Train on a table that is read in blocks, here or by the workers of a cluster."""
     started = time.perf_counter()
     try:
-        with notes.training(), reading_errors(data, encoding):
-            source = open_blocks(data if scheduler is None else data.absolute(), encoding)
+        with notes.training(), reading_errors(data, notes.encoding):
+            source = open_blocks(data if scheduler is None else data.absolute(), notes.encoding)
             in_blocks = f"{data.name} is read in {count(len(source), 'block')}, out of core"
             notes.add(f"{in_blocks}: {why}" if why else in_blocks)
-            table = learn_columns(source, roles, notes)
+            table = learn_columns(source, *roles, notes)
             rows = TableBlocks(source, table)
             correct: Counter = Counter()
             with tempfile.TemporaryDirectory(dir=model.parent, prefix=".bayespoint-") as folder:
@@ -215,12 +191,12 @@ def train_in_blocks(
                 for X, y, _ in blocks:
                     if y is not None and len(y):
                         correct += count_correct(fitted, X, y)
-    except (BlockError, BlocksChangedError, CheckpointError) as error:
+    except (BlockError, CheckpointError) as error:
         bad_data(f"{data}: {error}")
-    fitted = with_table(fitted, table.table, table.scaling)
-    kept = selected(table.kinds).fit(pd.DataFrame({name: [0.0] for name in table.kinds}))
-    pipeline = Pipeline([("columns", kept), ("machine", fitted)])
-    return Trained(pipeline, table, table.columns, correct, time.perf_counter() - started)
+    sample = table.rows
+    pipeline = of_columns(fitted, sample.kinds, table.features, table.scaling)
+    seconds = time.perf_counter() - started
+    return Trained(pipeline, sample, sample.columns(), correct, seconds)
 
 
 def fit_blocks(
@@ -232,7 +208,7 @@ def fit_blocks(
     with connected(scheduler) as client:
         from bayespoint.classifier.dask import DaskBayesPointClassifier
         from bayespoint.rows.dask.cluster import Cluster
-        from bayespoint.rows.dask.inputs import held
+        from bayespoint.rows.dask.collections import held
 
         params = machine.get_params(deep=False)
         classifier = DaskBayesPointClassifier(client=client)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from bayespoint.cli import options
 from bayespoint.cli.options import option
+from bayespoint.cli.output.printing import TableNotes, count, facts
 
 if not options.ONLY_HELP:
     import pandas as pd
@@ -16,12 +17,9 @@ if not options.ONLY_HELP:
 
     from bayespoint.cli.models import Model, read_labelled, read_model, write_model
     from bayespoint.cli.output.errors import bad_usage
-    from bayespoint.cli.output.messages import Notes, count
-    from bayespoint.cli.output.printing import facts
-    from bayespoint.cli.pipelines import make_classifier, make_columns
+    from bayespoint.cli.pipelines import learn_features, make_classifier, of_columns
     from bayespoint.cli.summaries import count_correct, describe, training_lines
-    from bayespoint.cli.tables.labels import class_array, known_labels, read_labels
-    from bayespoint.cli.tables.training import Roles, TrainingData, read_training_data
+    from bayespoint.cli.tables import training
     from bayespoint.cli.tables.writing import check_place
     from bayespoint.engines.base import ENGINES
     from bayespoint.tools.pipelines import split_pipeline
@@ -42,11 +40,9 @@ def train_incremental(
     classes: Classes = None,
     engine: Engine = None,
     param: options.Param = None,
-    drop: options.Drop = None,
-    number: options.Number = None,
-    category: options.Category = None,
-    encoding: options.Encoding = "utf-8",
-    as_json: options.AsJson = False,
+    *,
+    columns: options.Columns,
+    notes: TableNotes,
 ) -> None:
     """Train a model on a table, and continue with further tables later.
 
@@ -57,24 +53,20 @@ def train_incremental(
 
     Example: bayespoint train-incremental monday.csv --target repaid --model loans.bpm
     """
-    notes = Notes(silent=as_json)
     check_place(model, "--model", data, force=True)
     started = time.perf_counter()
-    first_only = {
-        "--engine": engine, "--param": param, "--drop": drop, "--number": number,
-        "--category": category,
-    }  # fmt: skip
-    given = ", ".join(sorted(name for name, value in first_only.items() if value))
+    first_only = {"engine": engine, "param": param, **vars(columns)}
+    given = ", ".join(sorted(f"--{name}" for name, value in first_only.items() if value))
     if model.exists():
         if given:
             bad_usage(f"{model} exists already, and {given} can be given in the first call only")
         before = read_model(model, notes)
-        pipeline, rows = proceed(data, target, before, classes, encoding, notes)
-        earlier, columns = before.summary, before.columns
+        pipeline, rows = proceed(data, target, before, classes, notes)
+        earlier, about = before.summary, before.columns
     else:
-        roles = Roles.of(target, drop, number, category)
-        pipeline, rows = begin(data, roles, classes, engine or FIRST, param or [], encoding, notes)
-        earlier, columns = {}, rows.columns()
+        wanted = options.Classifier(engine or FIRST, "linear", param)
+        pipeline, rows = begin(data, target, columns, classes, wanted, notes)
+        earlier, about = {}, rows.columns()
     found = describe(split_pipeline(pipeline).last, rows, count_correct(pipeline, rows.X, rows.y))
     found["seconds"] = time.perf_counter() - started
     found["batches"] = earlier.get("batches", 1 if earlier else 0) + 1
@@ -82,7 +74,7 @@ def train_incremental(
         earlier.get("rows_of_all_batches", earlier.get("rows", 0)) + found["rows"]
     )
     found["notes"] = [*earlier.get("notes", []), *notes]
-    write_model(pipeline, model, rows.kinds, found, columns)
+    write_model(pipeline, model, rows.kinds, found, about)
     total = f"{found['batches']}, with {count(found['rows_of_all_batches'], 'row')} together"
     lines = [*training_lines(found), ("tables", total), ("time", f"{found['seconds']:.1f} s")]
     notes.end({"model": str(model), **found}, facts(lines), f"Model written to {model}.")
@@ -90,32 +82,30 @@ def train_incremental(
 
 def begin(
     data: Path,
-    roles: Roles,
+    target: str,
+    columns: options.Columns,
     classes: str | None,
-    engine: str,
-    params: list[str],
-    encoding: str,
-    notes: Notes,
-) -> tuple[Pipeline, TrainingData]:
+    wanted: options.Classifier,
+    notes: TableNotes,
+) -> tuple[Pipeline, training.TrainingData]:
     """A new model of the first table."""
-    if engine in ENGINES and engine not in ABLE:
-        bad_usage(f"{engine} does not support batch learning; {', '.join(ABLE)} do")
-    machine = make_classifier(engine, "linear", params, 0, None)
-    rows = read_training_data(data, roles, encoding, notes, needs_classes=classes is None)
-    known = class_array(sorted(rows.counts)) if classes is None else parse_classes(classes)
-    labels = known_labels(pd.Series(rows.y), known, roles.target)
+    if wanted.engine in ENGINES and wanted.engine not in ABLE:
+        bad_usage(f"{wanted.engine} does not support batch learning; {', '.join(ABLE)} do")
+    machine = make_classifier(wanted)
+    rows = training.read_training_data(data, target, columns, notes, needs_classes=classes is None)
+    known = training.class_array(sorted(rows.counts)) if classes is None else parse_classes(classes)
+    labels = training.known_labels(pd.Series(rows.y), known, target)
     rows = rows.labelled(labels, known.tolist())
     notes.add("columns, scales and categories of this first table apply to all further ones")
-    pipeline = Pipeline([("columns", make_columns(rows.kinds)), ("machine", machine)])
-    points = pipeline[:-1].fit_transform(rows.X)
+    table, scaling = learn_features(rows.X, rows.kinds)
     with notes.training():
-        machine.partial_fit(points, labels, classes=known)
-    return pipeline, rows
+        machine.partial_fit(scaling.transform(table.transform(rows.X)), labels, classes=known)
+    return of_columns(machine, rows.kinds, table, scaling), rows
 
 
 def proceed(
-    data: Path, target: str, model: Model, classes: str | None, encoding: str, notes: Notes
-) -> tuple[Pipeline, TrainingData]:
+    data: Path, target: str, model: Model, classes: str | None, notes: TableNotes
+) -> tuple[Pipeline, training.TrainingData]:
     """The model, after one more table."""
     model.check_same(target, None if classes is None else list(map(str, parse_classes(classes))))
     if model.selective is not None:
@@ -128,7 +118,7 @@ def proceed(
             f"{model.path} cannot learn from further tables: this needs --kernel linear and "
             f"--engine {' or '.join(ABLE)}"
         )
-    _, rows = read_labelled(data, model, target, encoding, notes)
+    _, rows = read_labelled(data, model, target, notes)
     points = split_pipeline(model.pipeline).transform(rows.X)
     with notes.training():
         model.machine.partial_fit(points, rows.y)
@@ -137,7 +127,9 @@ def proceed(
 
 def parse_classes(text: str) -> NDArray:
     """Classes as given by an option; ends the command if there are fewer than two."""
-    labels = read_labels(pd.Series([name.strip() for name in text.split(",")], dtype=object))
+    labels = training.read_labels(
+        pd.Series([name.strip() for name in text.split(",")], dtype=object)
+    )
     if labels.isna().any() or len(set(labels)) < 2:
         bad_usage(f"--classes needs at least two names, such as no,yes; not {text!r}")
-    return class_array(sorted(set(labels)))
+    return training.class_array(sorted(set(labels)))

@@ -88,10 +88,20 @@ def escaped(char: str) -> str:
     return ascii(char)[1:-1] if category(char) in UNSAFE else char
 
 
+class CommandError(Exception):
+    """Ends a command with a message and an exit code."""
+
+    def __init__(self, message: str, code: ExitCode) -> None:
+        super().__init__(message, code)  # so that a worker of a cluster can send it
+        self.message, self.code = message, code
+
+    def __str__(self) -> str:
+        return self.message
+
+
 def fail(message: str, code: ExitCode) -> NoReturn:
-    """Print an error and end the command."""
-    say_error(message)
-    raise typer.Exit(code)
+    """End the command with an error."""
+    raise CommandError(message, code) from None
 
 
 def bad_usage(message: str) -> NoReturn:
@@ -138,17 +148,26 @@ def errors_in_words() -> Iterator[None]:
         discard(sys.stdout)
         raise typer.Exit(ExitCode.FAILED) from None
     except (Exception, KeyboardInterrupt) as error:
-        if is_interrupt(error):
-            fail("interrupted", ExitCode.INTERRUPTED)
+        message, code = in_words(error)
+        say_error(message)
+        raise typer.Exit(code) from None
+
+
+def in_words(error: BaseException) -> tuple[str, ExitCode]:
+    """The message and the exit code of an error; raises those that no user can cause."""
+    if isinstance(error, CommandError):
+        return error.message, error.code
+    if is_interrupt(error):
+        return "interrupted", ExitCode.INTERRUPTED
+    if isinstance(error, ImportError):
+        return str(error), ExitCode.NO_EXTRA
+    if isinstance(error, ValueError):
+        is_usage = PARAMETER_ERROR.match(str(error))
+        return str(error), ExitCode.USAGE if is_usage else ExitCode.FAILED
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}", ExitCode.FAILED
+    if isinstance(error, (MemoryError, OSError)):
         from bayespoint.exceptions import one_line
 
-        if isinstance(error, ImportError):
-            fail(str(error), ExitCode.NO_EXTRA)
-        if isinstance(error, ValueError):
-            is_usage = PARAMETER_ERROR.match(str(error))
-            fail(str(error), ExitCode.USAGE if is_usage else ExitCode.FAILED)
-        if isinstance(error, OSError) and error.filename is not None:
-            fail(f"{error.filename}: {error.strerror}", ExitCode.FAILED)
-        if isinstance(error, (MemoryError, OSError)):
-            fail(one_line(error), ExitCode.FAILED)
-        raise
+        return one_line(error), ExitCode.FAILED
+    raise error

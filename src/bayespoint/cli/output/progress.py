@@ -4,36 +4,12 @@ from __future__ import annotations
 
 from typing import Self
 
+from rich import progress as bars
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
 from rich.table import Column
-from rich.text import Text
 
 from bayespoint.cli.output.errors import printable, unless_full
 from bayespoint.tools.monitor import Monitor
-
-
-class TimeLeftColumn(ProgressColumn):
-    """The time that is left at the pace so far, as soon as something is done."""
-
-    max_refresh = 0.5  # seconds: digits that change more often cannot be read
-
-    def render(self, task: Task) -> Text:
-        """Hours, minutes and seconds."""
-        if task.finished or not task.completed or not task.total or task.elapsed is None:
-            return Text("")
-        left = task.elapsed * (task.total / task.completed - 1)
-        minutes, seconds = divmod(round(left), 60)
-        hours, minutes = divmod(minutes, 60)
-        return Text(f"{hours}:{minutes:02}:{seconds:02} left", style="progress.remaining")
 
 
 class ProgressMonitor(Monitor):
@@ -50,13 +26,15 @@ class ProgressMonitor(Monitor):
     def __init__(self, title: str, console: Console | None = None) -> None:
         self._title = title = printable(title)
         self._console = console or Console(stderr=True, highlight=False, markup=False)
-        self._progress = Progress(
+        self._progress = bars.Progress(
             # On a narrow terminal this is wrapped, and the numbers stay whole.
-            TextColumn("{task.description}", markup=False, table_column=Column(overflow="fold")),
-            BarColumn(),
-            TaskProgressColumn(),
-            TimeElapsedColumn(),
-            TimeLeftColumn(),
+            bars.TextColumn(
+                "{task.description}", markup=False, table_column=Column(overflow="fold")
+            ),
+            bars.BarColumn(),
+            bars.TaskProgressColumn(),
+            bars.TimeElapsedColumn(),
+            bars.TimeRemainingColumn(),
             console=self._console,
             transient=True,
             disable=not self._console.is_terminal,

@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
+from bayespoint.cli.options import Columns
 from bayespoint.cli.output.errors import bad_data
-from bayespoint.cli.output.messages import Notes, count, listed
+from bayespoint.cli.output.printing import Notes, count, listed
 from bayespoint.cli.tables.number_formats import Numbers, as_numbers, as_text
 from bayespoint.cli.tables.pictures import pixel_columns
 
@@ -32,24 +33,17 @@ LONG = 1e6  # whole numbers from here on may be identifiers, however few rows th
 SHOWN = 6  # columns that a remark on missing values names
 DATE = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})([T ].*)?")
 CODE = re.compile(r"0\d+")  # quantities are not written with leading zeros
+DATES = "it has dates; to use them, add columns of numbers, such as year, month and weekday"
 POSTAL = re.compile(r"(zip|plz|post(al)? ?code|postleitzahl)s?( ?codes?)?")
 NAMED_ID = re.compile(r"(.* )?(id|ids|uuid|identifier)")
 
 
-def sort_columns(
-    frame: pd.DataFrame,
-    notes: Notes,
-    numbers: Collection[str] = (),
-    categories: Collection[str] = (),
-) -> dict[str, str]:
-    """The kind of every column that is used; reports which others are left out, and why.
-
-    ``numbers`` and ``categories`` are columns whose kind the user has given.
-    """
+def sort_columns(frame: pd.DataFrame, notes: Notes, given: Columns) -> dict[str, str]:
+    """The kind of every column that is used; reports which others are left out, and why."""
     kinds: dict[str, str] = {}
     for name in frame:
-        if name in numbers or name in categories:
-            kinds[name] = NUMBER if name in numbers else CATEGORY
+        if name in given.number or name in given.category:
+            kinds[name] = NUMBER if name in given.number else CATEGORY
             check_kind(frame[name], name, kinds[name])
             continue
         kind, remark = judge(frame[name], name)
@@ -78,7 +72,7 @@ def judge(series: pd.Series, name: str = "") -> tuple[str, str]:
     if present.empty:
         return "", "it has no values"
     if types.is_datetime64_any_dtype(series) or types.is_timedelta64_dtype(series):
-        return "", "it has dates; convert them to numbers to use them"
+        return "", DATES
     numbers = as_numbers(series)
     share = numbers.values.notna().sum() / len(present)
     different = numbers.values.nunique()
@@ -149,7 +143,7 @@ def judge_words(words: pd.Series, share_of_numbers: float) -> tuple[str, str]:
     present = words.dropna()
     different = present.nunique()
     if sum(DATE.fullmatch(word) is not None for word in present.unique()) >= MOSTLY * different:
-        return "", "it has dates; convert them to numbers to use them"
+        return "", DATES
     if different == 1 and len(present) == len(words):
         return "", f"it is always {present.iloc[0]!r}"
     if different == len(present) and different > 2:

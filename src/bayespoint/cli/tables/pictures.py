@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayespoint.active.labelling.pictures import PictureError, picture_path
-from bayespoint.cli.output.messages import Notes, count, listed
+from bayespoint.cli.output.printing import Notes, count, listed
 from bayespoint.tools.extras import require
 
 SIDE = 16  # pixels of the small copy, in each direction

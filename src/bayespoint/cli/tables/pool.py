@@ -18,15 +18,16 @@ from sklearn.pipeline import Pipeline
 
 from bayespoint.active.labelling import items
 from bayespoint.active.labelling.pictures import SUFFIXES
+from bayespoint.cli import options
 from bayespoint.cli.models import Model
 from bayespoint.cli.output.errors import bad_data, bad_usage
-from bayespoint.cli.output.messages import Notes, count, listed
-from bayespoint.cli.pipelines import TOPICS, make_columns, with_table
+from bayespoint.cli.output.printing import Notes, count, listed
+from bayespoint.cli.pipelines import learn_features, make_numbers, selected, with_table
+from bayespoint.cli.tables import training
 from bayespoint.cli.tables.columns import CATEGORY, IMAGE, NUMBER, TEXT, prepare, sort_columns
-from bayespoint.cli.tables.labels import MANY, check_column, class_array, read_labels
 from bayespoint.cli.tables.number_formats import as_text
-from bayespoint.cli.tables.training import column_formats, with_profiles
 from bayespoint.spaces.columns import Columns
+from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.pipelines import split_pipeline
 
 LABEL = "label"  # the column of the labels, if none is named
@@ -63,13 +64,15 @@ def find_classes(frame: pd.DataFrame, target: str | None, named: list[str] | Non
             "another column with --target NAME"
         )
     if target is not None and named is None:
-        check_column(frame, target, "--target")
+        training.check_column(frame, target, "--target")
     name = target or LABEL
     column = as_text(frame[name]) if name in frame else pd.Series(dtype=object)
-    both = read_labels(pd.concat([column, pd.Series(named or [], dtype=object)], ignore_index=True))
+    both = training.read_labels(
+        pd.concat([column, pd.Series(named or [], dtype=object)], ignore_index=True)
+    )
     labels, listed_first = both[: len(column)], both[len(column) :].dropna()
     present = sorted(labels.dropna().unique())
-    if len(present) > MANY and named is None:
+    if len(present) > training.MANY and named is None:
         bad_usage(f"column {name!r} has {len(present)} different values; name the classes")
     order = list(dict.fromkeys(listed_first)) or present
     unknown = [label for label in present if label not in order]
@@ -83,7 +86,7 @@ def find_classes(frame: pd.DataFrame, target: str | None, named: list[str] | Non
     given = {int(row): str(label) for row, label in labels.dropna().items()}
     if len(given) == len(frame):
         bad_data(f"every row has a value in {name!r} already")
-    return Classes(name, class_array(order), given)
+    return Classes(name, training.class_array(order), given)
 
 
 def find_view(
@@ -95,10 +98,10 @@ def find_view(
     if len(named) > 1:
         bad_usage(f"{' and '.join(named)} exclude each other")
     if text is not None:
-        check_column(frame, text, "--text")
+        training.check_column(frame, text, "--text")
         return View(items.TEXT, [text])
     if image is not None:
-        check_column(frame, image, "--image")
+        training.check_column(frame, image, "--image")
         return View(items.IMAGE, [image])
     numbers = [name for name in frame if types.is_numeric_dtype(frame[name])]
     if pixels is not None:
@@ -150,15 +153,16 @@ class Points:
     steps: list[tuple[str, Any]]
     values: NDArray[np.float64]
     table: Columns | None = None
+    scaling: Scaling | None = None
 
     def columns(self, frame: pd.DataFrame) -> dict[str, dict[str, Any]]:
         """How each column of the pool is written, and its profile, for new rows."""
         kinds = {name: kind for name, kind in self.kinds.items() if kind in (NUMBER, CATEGORY)}
-        return with_profiles(column_formats(frame, kinds), self.X[list(kinds)])
+        return training.with_profiles(training.column_formats(frame, kinds), self.X[list(kinds)])
 
     def pipeline(self, machine: Any) -> Pipeline:
         """The model that takes rows of the table."""
-        whole = machine if self.table is None else with_table(machine, self.table)
+        whole = machine if self.table is None else with_table(machine, self.table, self.scaling)
         return Pipeline([*self.steps, ("machine", whole)])
 
 
@@ -167,8 +171,7 @@ def find_points(
     view: View,
     model: Model | None,
     notes: Notes,
-    numbers: Sequence[str] = (),
-    categories: Sequence[str] = (),
+    given: options.Columns,
 ) -> Points:
     """Numbers for every row; scales and topics are those of the whole pool, labelled or not."""
     if model is not None:
@@ -180,18 +183,22 @@ def find_points(
             values = table.transform(values)
         return Points(X, model.kinds, steps, np.asarray(values, dtype=np.float64), table)
     if view.kind in (items.TEXT, items.IMAGE):
-        kinds = {view.columns[0]: TEXT if view.kind == items.TEXT else IMAGE}
-        notes.add(f"the model learns from column {view.columns[0]!r}; the others are only shown")
-    elif view.kind == items.PIXELS:
-        kinds = sort_columns(frame[list(view.columns)], Notes(silent=True))
+        name, kind = view.columns[0], TEXT if view.kind == items.TEXT else IMAGE
+        notes.add(f"the model learns from column {name!r}; the others are only shown")
+        X = prepare(frame, {name: kind}, notes)
+        step = make_numbers(name, kind, len(X))
+        values = np.asarray(step.fit_transform(X), dtype=np.float64)
+        return Points(X, {name: kind}, [("columns", step)], values)
+    if view.kind == items.PIXELS:
+        kinds = sort_columns(frame[list(view.columns)], Notes(as_json=True), given)
         height, width = view.shape or (0, 0)
         notes.add(f"{len(view.columns)} columns are the pixels of pictures, {width} x {height}")
     else:
-        kinds = sort_columns(frame, notes, numbers, categories)
+        kinds = sort_columns(frame, notes, given)
     X = prepare(frame, kinds, notes)
-    columns = make_columns(kinds, n_topics=max(1, min(TOPICS, len(X) - 1)))
-    values = np.asarray(columns.fit_transform(X), dtype=np.float64)
-    return Points(X, kinds, [("columns", columns)], values)
+    table, scaling = learn_features(X, kinds)
+    values, steps = scaling.transform(table.transform(X)), [("columns", selected(kinds).fit(X))]
+    return Points(X, kinds, steps, values, table, scaling)
 
 
 def fingerprint(frame: pd.DataFrame) -> str:

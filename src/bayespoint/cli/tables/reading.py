@@ -17,8 +17,9 @@ from typing import IO, Any, NoReturn
 
 import pandas as pd
 
+from bayespoint.cli.options import STDIO
 from bayespoint.cli.output.errors import bad_data, bad_usage
-from bayespoint.cli.output.messages import Notes, count, listed
+from bayespoint.cli.output.printing import Notes, TableNotes, count, listed
 from bayespoint.cli.output.progress import ProgressMonitor
 from bayespoint.cli.tables.columns import FOLDER, is_code
 from bayespoint.cli.tables.writing import PARQUET
@@ -33,7 +34,6 @@ ALSO_MISSING = ["?"]  # a missing value in many public data sets, beside those t
 SHEETS = {".xls", ".xlsx", ".xlsm", ".ods"}
 UTF16_MARKS = (0xFF, 0xFE)  # first bytes of such files
 BLOCK_ROWS = 65_536  # rows of a block: some have columns of text
-STDIN = Path("-")
 GZIP, MAGIC = b"\x1f\x8b", b"PAR1"  # first bytes of gzip and of Parquet
 OTHERS = {  # first bytes of other formats
     b"PK\x03\x04": "it is a zip archive; extract it first",
@@ -48,14 +48,14 @@ NUMBER = re.compile(r"[+-]?\d+([.,]\d*)?([eE][+-]?\d+)?")
 JSON = re.compile(r'\s*[\[{]\s*["\[{]')
 
 
-def read_table(path: Path, encoding: str, notes: Notes, text: Collection[str] = ()) -> pd.DataFrame:
+def read_table(path: Path, notes: TableNotes, text: Collection[str] = ()) -> pd.DataFrame:
     """The table in a file, or of standard input; ends the command if there is none.
 
     ``text`` are columns to be read as text, even if they look like numbers.
     """
-    with reading_errors(path, encoding), ProgressMonitor(f"reading {name_of(path)}"):
+    with reading_errors(path, notes.encoding), ProgressMonitor(f"reading {name_of(path)}"):
         content = None
-        if path == STDIN:
+        if path == STDIO:
             content = standard_input()
         elif path.is_fifo():  # as in <(zcat table.csv.gz): it can be read only once, too
             content = path.read_bytes()
@@ -67,7 +67,7 @@ def read_table(path: Path, encoding: str, notes: Notes, text: Collection[str] = 
             frame.columns = frame.columns.map(str)
             check_names(path, list(frame.columns))
         else:
-            frame = read_csv(path, encoding, content, text)
+            frame = read_csv(path, notes.encoding, content, text)
     if frame.empty:
         broken(path, "it has a header but no rows" if len(frame.columns) else "it has no columns")
     frame = named_columns(frame, notes).reset_index(drop=True)
@@ -102,7 +102,7 @@ def named_columns(frame: pd.DataFrame, notes: Notes) -> pd.DataFrame:
 
 def name_of(path: Path) -> str:
     """The name of what is read."""
-    return "standard input" if path == STDIN else path.name
+    return "standard input" if path == STDIO else path.name
 
 
 def standard_input() -> bytes:
@@ -222,7 +222,7 @@ def header_hint(names: Collection[str]) -> str:
 
 def broken(path: Path, what: str) -> NoReturn:
     """End the command: the file exists but does not contain a table."""
-    bad_data(f"cannot read {'standard input' if path == STDIN else path}: {what}")
+    bad_data(f"cannot read {'standard input' if path == STDIO else path}: {what}")
 
 
 @contextmanager
@@ -247,7 +247,7 @@ def reading_errors(path: Path, encoding: str) -> Iterator[None]:
     except OSError as error:
         broken(path, "it is a folder" if path.is_dir() else error.strerror or "input error")
     except ValueError as error:  # pyarrow's errors are ValueErrors
-        if path.suffix.lower() not in PARQUET and path != STDIN:
+        if path.suffix.lower() not in PARQUET and path != STDIO:
             raise
         broken(path, f"it is not a Parquet file ({str(error).splitlines()[0].rstrip('.')})")
 

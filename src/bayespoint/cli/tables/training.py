@@ -2,67 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
-from bayespoint.cli.output.errors import bad_usage
-from bayespoint.cli.output.messages import Notes
+from bayespoint.cli.options import Columns
+from bayespoint.cli.output.errors import bad_data, bad_usage, did_you_mean
+from bayespoint.cli.output.printing import Notes, TableNotes, count, listed
 from bayespoint.cli.tables.columns import CATEGORY, note_missing, prepare, sort_columns
-from bayespoint.cli.tables.labels import check_classes, check_column, class_array, rows_with_labels
-from bayespoint.cli.tables.number_formats import as_numbers
-from bayespoint.cli.tables.reading import read_table
+from bayespoint.cli.tables.number_formats import as_numbers, as_text
+from bayespoint.cli.tables.reading import header_hint, read_table
 from bayespoint.reports import profile
 
-
-class Roles(NamedTuple):
-    """What options say about columns."""
-
-    target: str
-    drop: Sequence[str]
-    numbers: Sequence[str]
-    categories: Sequence[str]
-
-    @classmethod
-    def of(cls, target: str, *options: list[str] | None) -> Roles:
-        """The roles that --target, --drop, --number and --category give."""
-        return cls(target, *(names or [] for names in options))
-
-    def check(self, frame: pd.DataFrame) -> None:
-        """End the command if a column does not exist, or is named for two purposes."""
-        check_roles(frame, [self.target], *self[1:])
-
-    def features(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The columns to learn from."""
-        return frame.drop(columns=[self.target, *dict.fromkeys(self.drop)])
+MANY = 20  # different numbers from which a target that is not whole is a quantity
 
 
-def check_roles(frame: pd.DataFrame, *columns: Sequence[str]) -> None:
-    """End the command if a column does not exist, or is named by two of four options."""
+def check_roles(frame: pd.DataFrame, target: str | None, columns: Columns) -> None:
+    """End the command if a column does not exist, or is named by two options."""
     option_of: dict[str, str] = {}
-    options = ("--target", "--drop", "--number", "--category")
-    for option, names in zip(options, columns, strict=True):
+    named = {"target": [] if target is None else [target], **vars(columns)}
+    for option, names in named.items():
         for name in names:
-            check_column(frame, name, option)
+            check_column(frame, name, f"--{option}")
             other = option_of.setdefault(name, option)
             if other != option:
-                bad_usage(f"{option} and {other} name the same column, {name!r}")
+                bad_usage(f"--{option} and --{other} name the same column, {name!r}")
 
 
 @dataclass(frozen=True)
-class TrainingTable:
-    """What was found in a table: kinds of columns, missing values, and rows of each class."""
+class TrainingData:
+    """A table to learn from: kinds of columns, rows as the pipeline takes them, and labels.
+
+    ``missing`` and ``counts`` are missing values of columns, and rows of classes.
+    """
 
     target: str
     kinds: dict[str, str]
     missing: dict[str, int]
     counts: dict[Any, int]
+    X: pd.DataFrame
+    y: NDArray
+    formats: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def n_rows(self) -> int:
@@ -72,15 +58,6 @@ class TrainingTable:
     def names(self, kind: str) -> list[str]:
         """Columns of a kind."""
         return [name for name, one in self.kinds.items() if one == kind]
-
-
-@dataclass(frozen=True)
-class TrainingData(TrainingTable):
-    """A table in memory: its rows as the pipeline takes them, and their labels."""
-
-    X: pd.DataFrame
-    y: NDArray
-    formats: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def part(self, rows: NDArray[np.intp]) -> TrainingData:
         """Some of the rows."""
@@ -112,22 +89,34 @@ def with_profiles(formats: dict[str, dict[str, Any]], X: pd.DataFrame) -> dict[s
 
 
 def read_training_data(
-    path: Path, roles: Roles, encoding: str, notes: Notes, needs_classes: bool = True
+    path: Path, target: str, columns: Columns, notes: TableNotes, needs_classes: bool = True
 ) -> TrainingData:
     """Read a table to learn from; ``needs_classes`` if it must have at least two of them."""
-    frame = read_table(path, encoding, notes)
-    roles.check(frame)
-    frame, labels = rows_with_labels(frame, roles.target, notes)
+    frame = read_table(path, notes)
+    check_roles(frame, target, columns)
+    frame, labels = rows_with_labels(frame, target, notes)
     counts = labels.value_counts().sort_index().to_dict()
     if needs_classes:
-        check_classes(counts, roles.target)
-    features = roles.features(frame)
-    kinds = sort_columns(features, notes, roles.numbers, roles.categories)
-    X = prepare(features, kinds, notes)
+        check_classes(counts, target)
+    return training_data(frame, class_array(labels), counts, target, columns, notes)
+
+
+def training_data(
+    frame: pd.DataFrame,
+    y: NDArray,
+    counts: dict[Any, int],
+    target: str,
+    columns: Columns,
+    notes: Notes,
+) -> TrainingData:
+    """Decide what columns are, and prepare them."""
+    features = frame.drop(columns=[target, *dict.fromkeys(columns.drop)])
+    kinds = sort_columns(features, notes, columns)
+    formats = column_formats(features, kinds)
+    X = prepare(features, kinds, notes, formats)
     missing = count_missing(X)
     note_missing(missing, kinds, notes)
-    formats = column_formats(features, kinds)
-    return TrainingData(roles.target, kinds, missing, counts, X, class_array(labels), formats)
+    return TrainingData(target, kinds, missing, counts, X, y, formats)
 
 
 def column_formats(frame: pd.DataFrame, kinds: dict[str, str]) -> dict[str, dict[str, Any]]:
@@ -140,3 +129,71 @@ def column_formats(frame: pd.DataFrame, kinds: dict[str, str]) -> dict[str, dict
         elif is_text:
             formats[name] = {"decimal_comma": as_numbers(frame[name]).decimal_comma}
     return formats
+
+
+def check_column(frame: pd.DataFrame, name: str, option: str) -> None:
+    """End the command if there is no such column."""
+    if name not in frame:
+        hint = did_you_mean(name, frame.columns)
+        there = f"The columns are {listed(frame.columns, 8)}{header_hint(frame.columns)}"
+        bad_usage(f"there is no column {name!r} ({option}).{hint} {there}")
+
+
+def read_labels(series: pd.Series) -> pd.Series:
+    """Labels as integers where all are whole numbers, else as text; None where one is missing."""
+    words = as_text(series)
+    numbers = pd.to_numeric(words.dropna(), errors="coerce").astype(np.float64)
+    labels = words.where(words.notna(), None)
+    if numbers.notna().all() and (numbers.abs() < 2**53).all() and (numbers % 1 == 0).all():
+        labels[numbers.index] = numbers.map(int).astype(object)
+    return labels
+
+
+def rows_with_labels(
+    frame: pd.DataFrame, target: str, notes: Notes
+) -> tuple[pd.DataFrame, pd.Series]:
+    """The rows that have a label, and the labels."""
+    labels = read_labels(frame[target])
+    there = labels.notna()
+    if not there.any():
+        bad_data(f"column {target!r} (--target) has no values")
+    if not there.all():
+        notes.add(f"{count(int((~there).sum()), 'row')} without a value in {target!r} left out")
+    return frame[there], labels[there]  # with the index of the table, for numbers of rows
+
+
+def check_classes(counts: Mapping[Any, int], target: str) -> None:
+    """End the command if the column does not hold classes; ``counts`` are rows of each."""
+    n, numbers = sum(counts.values()), pd.to_numeric(pd.Series(list(counts)), errors="coerce")
+    what = f"column {target!r} (--target)"
+    if len(counts) == 1:
+        only = next(iter(counts))
+        bad_data(f"{what} has only one class, {only!r}; a classifier needs at least two")
+    remedy = "a classifier needs classes. Did you mean another column?"
+    if len(counts) == n > 2:
+        bad_data(f"{what} has a different value in every row, and {remedy}")
+    is_quantity = numbers.notna().all() and not (numbers % 1 == 0).all()
+    if len(counts) > MANY and (is_quantity or len(counts) > n / 2):
+        bad_data(
+            f"{what} has {len(counts)} different values in {n} rows, and {remedy} (Predicting "
+            "numbers is regression, which this command does not do.)"
+        )
+
+
+def known_labels(labels: pd.Series, classes: NDArray, target: str) -> NDArray:
+    """Labels of new rows, as the model has them; ends the command if it does not know one."""
+    as_model = {str(label): label for label in classes.tolist()}
+    words = labels.map(str)
+    unknown = sorted(set(words) - set(as_model))
+    if unknown:
+        bad_data(
+            f"column {target!r} has {listed(unknown)}, which the model does not know; its classes "
+            f"are {listed(classes, 8)}"
+        )
+    return np.array([as_model[word] for word in words], dtype=classes.dtype)
+
+
+def class_array(labels: Sequence[Any]) -> NDArray:
+    """Labels as an array: integers, or text."""
+    whole = all(isinstance(label, int) for label in labels)
+    return np.array(list(labels), dtype=np.int64 if whole else str)

@@ -10,31 +10,30 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from bayespoint.cli.options import STDIO, ArrayOutput, Output
 from bayespoint.cli.output.errors import ESCAPED, bad_usage
 from bayespoint.tools.extras import require
 from bayespoint.tools.files import check_writable, replacing
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters of cells that a spreadsheet runs
 PARQUET = {".parquet", ".pq"}
-STDOUT = Path("-")
 
 
-def check_output(
-    path: Path | None, *inputs: Path, as_json: bool, force: bool, arrays: bool = False
-) -> None:
+def check_output(output: Output, *inputs: Path, as_json: bool) -> None:
     """End the command now, not after a long run, if a file cannot be written later."""
-    if as_json and path == STDOUT:
+    path, arrays = output.out, isinstance(output, ArrayOutput)
+    if as_json and path == STDIO:
         bad_usage("--json and --out - would both write to standard output")
-    if path == STDOUT and sys.stdout is None:
+    if path == STDIO and sys.stdout is None:
         bad_usage("--out - writes to standard output, which is closed")
-    if path is None or path == STDOUT:
+    if path is None or path == STDIO:
         return
     if path.suffix.lower() in PARQUET:
         require("pyarrow", "parquet", str(path))
     elif not is_csv(path) and not (arrays and path.suffix.lower() == ".npy"):
         kinds = ".csv, .csv.gz, .parquet or .npy" if arrays else ".csv, .csv.gz or .parquet"
         bad_usage(f"the name of --out {path} must end in {kinds}, or be -")
-    check_place(path, "--out", *inputs, force=force)
+    check_place(path, "--out", *inputs, force=output.force)
 
 
 def check_place(path: Path, option: str, *inputs: Path, force: bool) -> None:
@@ -54,14 +53,15 @@ def check_place(path: Path, option: str, *inputs: Path, force: bool) -> None:
         bad_usage(f"cannot write {option} {path}: {error.strerror}")
 
 
-def written_to(path: Path) -> str:
-    """A sentence that says where a table was written."""
-    return f"Written to {'standard output' if path == STDOUT else path}."
-
-
 def is_csv(path: Path) -> bool:
     """Whether a file is CSV by its name, compressed or not."""
     return path.name.lower().endswith((".csv", ".csv.gz"))
+
+
+def write_output(frame: pd.DataFrame, output: Output) -> None:
+    """Write the table of a command, if it is wanted."""
+    if output.out is not None:
+        write_table(frame, output.out, for_spreadsheet=output.for_spreadsheet)
 
 
 def write_table(frame: pd.DataFrame, path: Path, *, for_spreadsheet: bool = False) -> None:
@@ -69,9 +69,9 @@ def write_table(frame: pd.DataFrame, path: Path, *, for_spreadsheet: bool = Fals
 
     CSV is UTF-8. ``for_spreadsheet`` marks text that a spreadsheet would run as a formula.
     """
-    if for_spreadsheet and (path == STDOUT or is_csv(path)):
+    if for_spreadsheet and (path == STDIO or is_csv(path)):
         frame = frame.rename(columns=without_formula).map(without_formula)
-    if path == STDOUT:
+    if path == STDIO:
         sys.stdout.flush()
         sys.stdout.buffer.write(frame.to_csv(index=False).encode("utf-8", ESCAPED))
         sys.stdout.buffer.flush()

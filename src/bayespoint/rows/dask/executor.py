@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from socket import gethostname
 from typing import Any
 
-from bayespoint.exceptions import BlockError, BlocksChangedError, one_line
+from bayespoint.exceptions import BlockError, one_line
 from bayespoint.rows.base import Block, Blocks, checked, sampled_print
 from bayespoint.rows.dask.cluster import Cluster, constant, task
-from bayespoint.rows.executor import BlockFunction, read, run_on_read
+from bayespoint.rows.executor import BlockFunction, read, run_on_block
 
-NAMED = (BlockError, BlocksChangedError, MemoryError)  # errors that need no more to be understood
+NAMED = (BlockError, MemoryError)  # errors that need no more to be understood
 
 
 class ClusterBlocks(Blocks):
@@ -106,7 +106,7 @@ def on_block(rows: tuple | None, common: tuple, own: Own) -> tuple[Any, Any]:
     blocks, function, shared = common
     block = read_here(blocks, own.k) if rows is None else Block(*rows)
     try:
-        return run_on_read(block, blocks, own.k, function, own.argument, shared, own.expected)
+        return run_on_block(blocks, own.k, function, own.argument, shared, own.expected, block)
     except NAMED:
         raise
     except Exception as error:
