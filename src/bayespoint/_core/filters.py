@@ -54,7 +54,7 @@ def forget_once(
     for j in column:
         for k in range(len(keep)):
             if records[j, k, VISITED] < now:
-                forget(records[j, k], now, prior_mean[j], keep[k])
+                forget(records[j, k], now, prior_mean[j % len(prior_mean)], keep[k])
 
 
 @compiled
@@ -96,6 +96,7 @@ def learn_all(
 ) -> NDArray:
     """Visit each row once at each rate, for each task: see :func:`learn`.
 
+    ``prior_mean`` has a row for each task or for all, of a mean for each weight or for all.
     Several rates are judged before: ``evidence`` and ``judged`` are as in :func:`judge`. Returns
     log p(label | all earlier labels) of each task, mixed over the rates.
     """
@@ -106,8 +107,10 @@ def learn_all(
         judge(rows, y, records, law, chance, evidence, judged)
     each, mixed = np.empty((n, len(keep))), np.empty((n_tasks, n))
     for t in range(n_tasks):
-        learn(rows, y[t], records[t], n_rows, prior_mean[t], keep, law, each)
-        for i in range(n):
+        mean = prior_mean[t % len(prior_mean)]
+        learn(rows, y[t], records[t], n_rows, mean, keep, law, each)
+        mixed[t] = each[:, 0]
+        for i in range(n if len(keep) > 1 else 0):
             largest, total = each[i].max(), 0.0
             for k in range(len(keep)):
                 total += chance[k] * math.exp(each[i, k] - largest)
@@ -192,20 +195,20 @@ def learn(
         mean + y x variance (u - t w) / s,  variance (1 - w x^2 variance / s^2).
     """
     begin, column, x, constant = rows
-    last = np.uint64(len(records) - 1)
+    last, differ = np.uint64(len(records) - 1), np.uint64(len(prior_mean) > 1)
     for i in range(len(y)):
         now = n_rows + i + 1.0
         for k in range(len(keep)):  # rates are inside: their steps do not wait for each other
             forgets, m, v = keep[k, -1] < 1, 0.0, 0.0
             if constant != 0:
                 if forgets:
-                    forget(records[last, k], now, prior_mean[last], keep[k])
+                    forget(records[last, k], now, prior_mean[last * differ], keep[k])
                 m += constant * records[last, k, MEAN]
                 v += constant * constant * records[last, k, VARIANCE]
             for p in range(begin[i], begin[i + 1]):
                 j = np.uint64(column[p])  # unsigned: not counted from the end, which costs a tenth
                 if forgets:
-                    forget(records[j, k], now, prior_mean[j], keep[k])
+                    forget(records[j, k], now, prior_mean[j * differ], keep[k])
                 m += x[p] * records[j, k, MEAN]
                 v += x[p] * x[p] * records[j, k, VARIANCE]
             s2, w, rest, u, log_p[i, k] = tilt(y[i] * m, v, law)

@@ -41,7 +41,7 @@ CHUNK = 1_000  # rows that are predicted, and then learned from, where rates are
 MEMORY = 10_000  # rows: half-life of the evidence of rates, and of the recalibration
 CALIBRATION = np.array([1.0, 0.0, 1.0, 0.0, 0.0, 0.01])  # slope 1 +- 1 and offset 0 +- 0.1 at first
 NO_CALIBRATION = np.empty((0, len(CALIBRATION)))
-IN_PLACE = 200_000  # visits of rows, some tens of milliseconds, during which interrupts wait
+IN_PLACE = 1_000_000  # visits of rows, some tenths of a second, during which interrupts wait
 
 
 def forgets(engine: Any) -> bool:
@@ -90,7 +90,7 @@ def run_passes(
     """Several passes over a batch, before which its weights forget once, at each rate."""
     rows = sparse_rows(space).rows()
     posterior = copied(begin_stream(engine, space, rows, targets.shape[1], request.start))
-    prior_mean, now = broadcast_prior(posterior), posterior.n_rows + len(targets)
+    now = posterior.n_rows + len(targets)
     if len(posterior.records) > 1:
         part = rows.indptr, rows.indices, rows.data, 0.0
         y = np.ascontiguousarray(targets.T, dtype=np.float64)
@@ -98,7 +98,8 @@ def run_passes(
             part, y, posterior.by_weight(), posterior.likelihood.constants,
             posterior.rate_probabilities, posterior.evidence, judged(posterior, len(targets)),
         )  # fmt: skip
-    for records, mean in zip(posterior.by_weight(), prior_mean, strict=True):
+    for t, records in enumerate(posterior.by_weight()):
+        mean = posterior.prior_mean[t % len(posterior.prior_mean)]
         keep = shares_kept(engine.decay)
         _core.filters.forget_once(rows.indices, records, float(now), mean, keep)
     found = []
@@ -202,11 +203,6 @@ def check_numbers(engine: Any, space: Coordinates, posterior: StreamPosterior) -
     engine.check_range(space.largest, known)
 
 
-def broadcast_prior(posterior: StreamPosterior) -> NDArray[np.float64]:
-    """The mean of the prior of every weight of every task."""
-    return np.broadcast_to(posterior.prior_mean, posterior.records.shape[1:3])
-
-
 def learn_rows(
     engine: Any, posterior: StreamPosterior, rows: Any, constant: float, targets: NDArray
 ) -> StreamPosterior:
@@ -253,13 +249,14 @@ def visit(
 ) -> None:
     """Learn from all rows, a slice after the other; y has shape (n_tasks, n)."""
     records, constants = posterior.by_weight(), posterior.likelihood.constants
-    prior_mean, kept = broadcast_prior(posterior), shares_kept(engine.decay)
+    kept = shares_kept(engine.decay)
     learned = np.empty_like(y)  # log p(label | all earlier labels)
     for begin, end in slices:
         part = rows.indptr[begin : end + 1], rows.indices, rows.data, constant
         learned[:, begin:end] = _core.filters.learn_all(
-            part, np.ascontiguousarray(y[:, begin:end]), records, posterior.n_rows, prior_mean,
-            kept, constants, posterior.evidence, judged(posterior, end - begin),
+            part, np.ascontiguousarray(y[:, begin:end]), records, posterior.n_rows,
+            posterior.prior_mean, kept, constants, posterior.evidence,
+            judged(posterior, end - begin),
         )  # fmt: skip
         posterior.n_rows += end - begin
     posterior.log_evidence = posterior.log_evidence + learned.sum(axis=1)
