@@ -27,6 +27,7 @@ from bayespoint.tools.monitor import current_monitor
 
 KEPT = 5  # states of a file whose code is kept: the last ones used
 IMPORT = re.compile(r"^\s*(?:from\s+\S+\s+)?import\s+(?:\([^)]*\)|.*)", re.MULTILINE)
+OPTIONS = {"nogil": True, "error_model": "numpy"}  # divisions without a test for 0: half the time
 SETTINGS: Any = numba.config  # its names are made from the environment
 _DECORATING = threading.Lock()
 
@@ -75,9 +76,9 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
         given = SETTINGS.CACHE_DIR
         try:
             SETTINGS.CACHE_DIR = cache_folder(inspect.getfile(function), given)
-            return numba.njit(cache=True, nogil=True)(function)
+            return numba.njit(cache=True, **OPTIONS)(function)
         except RuntimeError:
-            return numba.njit(nogil=True)(function)
+            return numba.njit(**OPTIONS)(function)
         finally:
             SETTINGS.CACHE_DIR = given
 

@@ -1,9 +1,10 @@
 """One pass over sparse rows with independent weights: assumed-density filtering with forgetting.
 
 What is known of a weight is one record, so that a visit touches one cache line: its mean, its
-variance, the number of rows up to its last visit, and the precision of its prior. Rows are four
-things, begin, column, x and constant: x[begin[i]:begin[i + 1]] at the weights ``column``, each of
-them once. If ``constant`` is not 0, all rows have this entry, too, at the last weight.
+variance, the number of rows up to its last visit, and the precision of its prior. Those of all
+rates of forgetting are side by side: (n_weights, n_rates, 4) for one task. Rows are four things,
+begin, column, x and constant: x[begin[i]:begin[i + 1]] at the weights ``column``, each of them
+once. If ``constant`` is not 0, all rows have this entry, too, at the last weight.
 """
 
 import math
@@ -13,9 +14,13 @@ from numpy.typing import NDArray
 
 # Defined in another file: after a change there, delete the cache of this one.
 from bayespoint._core.compiler import compiled
-from bayespoint._core.ep import PROBIT, tilt
+from bayespoint._core.ep import PROBIT, tilt, truncation
 
 MEAN, VARIANCE, VISITED, PRIOR = 0, 1, 2, 3  # places in a record
+STEEPEST = 30.0  # bound on scores that are recalibrated
+ROOT_HALF = math.sqrt(0.5)
+LEAST = 0.5 * math.erfc(STEEPEST * ROOT_HALF)
+TINY = 2.3e-308  # the smallest number with all its digits
 
 
 @compiled
@@ -28,53 +33,52 @@ def are_within(x: NDArray, largest: float) -> bool:
 
 
 @compiled
-def forget(record: NDArray, j: int, now: float, prior_mean: float, keep: NDArray) -> None:
-    """At its visit weight j becomes N(mean, variance)^k times prior^(1 - k).
+def forget(record: NDArray, now: float, prior_mean: float, keep: NDArray) -> None:
+    """At its visit a weight becomes N(mean, variance)^k times prior^(1 - k).
 
     k = keep[g], and its last visit was g rows before ``now``, or longer ago than ``keep`` tells.
     """
-    share = keep[np.uint64(min(now - record[j, VISITED], len(keep) - 1.0))]
-    lost = (1.0 - share) * record[j, PRIOR] * record[j, VARIANCE]
+    share = keep[np.uint64(min(now - record[VISITED], len(keep) - 1.0))]
+    lost = (1.0 - share) * record[PRIOR] * record[VARIANCE]
     wider = 1.0 / (share + lost)
-    record[j, MEAN] = (share * record[j, MEAN] + lost * prior_mean) * wider
-    record[j, VARIANCE] *= wider
-    record[j, VISITED] = now
+    record[MEAN] = (share * record[MEAN] + lost * prior_mean) * wider
+    record[VARIANCE] *= wider
+    record[VISITED] = now
 
 
 @compiled
 def forget_once(
-    column: NDArray, record: NDArray, now: float, prior_mean: NDArray, keep: NDArray
+    column: NDArray, records: NDArray, now: float, prior_mean: NDArray, keep: NDArray
 ) -> None:
     """Let all weights of ``column`` forget, each once, before a batch that ends at ``now``."""
     for j in column:
-        if record[j, VISITED] < now:
-            forget(record, j, now, prior_mean[j], keep)
+        for k in range(len(keep)):
+            if records[j, k, VISITED] < now:
+                forget(records[j, k], now, prior_mean[j % len(prior_mean)], keep[k])
 
 
 @compiled
-def outputs(rows: tuple, record: NDArray) -> tuple[NDArray, NDArray]:
-    """Mean and variance of the output of each row."""
+def outputs(rows: tuple, i: int, records: NDArray, means: NDArray, variances: NDArray) -> None:
+    """Mean and variance of the output of row i, at each rate."""
     begin, column, x, constant = rows
-    n, last = len(begin) - 1, len(record) - 1
-    mean, variance = np.empty(n), np.empty(n)
-    for i in range(n):
-        m, v = constant * record[last, MEAN], constant * constant * record[last, VARIANCE]
+    for k in range(len(means)):
+        last = records[len(records) - 1, k]
+        m, v = constant * last[MEAN], constant * constant * last[VARIANCE]
         for p in range(begin[i], begin[i + 1]):
-            j = column[p]
-            m += x[p] * record[j, MEAN]
-            v += x[p] * x[p] * record[j, VARIANCE]
-        mean[i], variance[i] = m, v
-    return mean, variance
+            record = records[np.uint64(column[p]), k]
+            m += x[p] * record[MEAN]
+            v += x[p] * x[p] * record[VARIANCE]
+        means[k], variances[k] = m, v
 
 
 @compiled
 def all_outputs(rows: tuple, records: NDArray) -> tuple[NDArray, NDArray]:
-    """The same at each rate and of each task, (n_rates, n_tasks, n)."""
-    shape = (records.shape[0], records.shape[1], len(rows[0]) - 1)
+    """The same of all rows and of each task, (n_tasks, n, n_rates)."""
+    shape = (records.shape[0], len(rows[0]) - 1, records.shape[2])
     means, variances = np.empty(shape), np.empty(shape)
-    for k in range(shape[0]):
-        for t in range(shape[1]):
-            means[k, t], variances[k, t] = outputs(rows, records[k, t])
+    for t in range(shape[0]):
+        for i in range(shape[1]):
+            outputs(rows, i, records[t], means[t, i], variances[t, i])
     return means, variances
 
 
@@ -87,20 +91,96 @@ def learn_all(
     prior_mean: NDArray,
     keep: NDArray,
     law: tuple,
+    evidence: NDArray,
+    judged: tuple,
 ) -> NDArray:
-    """Visit each row once at each rate, for each task: see :func:`learn`; returns ``log_p``."""
-    log_p = np.empty((records.shape[0], y.shape[0], y.shape[1]))
-    for k in range(log_p.shape[0]):
-        for t in range(log_p.shape[1]):
-            learn(rows, y[t], records[k, t], n_rows, prior_mean[t], keep[k], law, log_p[k, t])
-    return log_p
+    """Visit each row once at each rate, for each task: see :func:`learn`.
+
+    ``prior_mean`` has a row for each task or for all, of a mean for each weight or for all.
+    Several rates are judged before: ``evidence`` and ``judged`` are as in :func:`judge`. Returns
+    log p(label | all earlier labels) of each task, mixed over the rates.
+    """
+    n_tasks, n = y.shape
+    chance = np.exp(evidence - evidence.max())
+    chance /= chance.sum()
+    if len(keep) > 1:
+        judge(rows, y, records, law, chance, evidence, judged)
+    each, mixed = np.empty((n, len(keep))), np.empty((n_tasks, n))
+    for t in range(n_tasks):
+        mean = prior_mean[t % len(prior_mean)]
+        learn(rows, y[t], records[t], n_rows, mean, keep, law, each)
+        mixed[t] = each[:, 0]
+        for i in range(n if len(keep) > 1 else 0):
+            largest, total = each[i].max(), 0.0
+            for k in range(len(keep)):
+                total += chance[k] * math.exp(each[i, k] - largest)
+            mixed[t, i] = largest + math.log(total)
+    return mixed
+
+
+@compiled
+def judge(
+    rows: tuple,
+    y: NDArray,
+    records: NDArray,
+    law: tuple,
+    chance: NDArray,
+    evidence: NDArray,
+    judged: tuple,
+) -> None:
+    """Predict rows before they are learned from; evidence and recalibration follow, in place.
+
+    So both tell how good predictions of so many rows at once are, not of each next row. ``chance``
+    is the probability of each rate. ``judged`` is what is known of the recalibration of each task
+    (no rows: there is none), its prior, and the share of both that is kept: see :func:`calibrate`.
+    """
+    calibration, prior, share = judged
+    _, noise, flip = law
+    n, n_rates = y.shape[1], len(evidence)
+    means, variances, gained = np.empty(n_rates), np.empty(n_rates), np.zeros(n_rates)
+    z = np.empty(n)
+    for t in range(len(y)):
+        for i in range(n):
+            outputs(rows, i, records[t], means, variances)
+            yes, no, middle = 0.0, 0.0, 0.0
+            for k in range(n_rates):
+                score = means[k] / math.sqrt(max(variances[k] + noise, TINY))
+                less = flip + (1.0 - 2.0 * flip) * 0.5 * math.erfc(abs(score) * ROOT_HALF)
+                yes += chance[k] * (1.0 - less if score > 0 else less)
+                no += chance[k] * (less if score > 0 else 1.0 - less)
+                middle += chance[k] * score
+                if y[t, i] * score > 0:
+                    gained[k] += math.log1p(-less)
+                else:
+                    gained[k] += math.log(less) if less > TINY else truncation(-abs(score))[4]
+            z[i] = quantile(yes, middle) if yes < no else -quantile(no, -middle)
+        if len(calibration):
+            calibrate(z, y[t], calibration[t], share, prior)
+    evidence[:] = share * evidence + gained
+    evidence -= evidence.max()
+
+
+@compiled
+def quantile(p: float, start: float) -> float:
+    """The z, at least -STEEPEST, at which Phi(z) = p, for p up to 1/2: Newton's method on log Phi.
+
+    This is concave, so that all steps but the first go up.
+    """
+    if p < LEAST:
+        return -STEEPEST
+    z, step, log_p = min(max(start, -STEEPEST), 0.0), 1.0, math.log(p)
+    while abs(step) > 1e-7:  # its square is lost in rounding
+        v, _, _, _, log_area = truncation(z)
+        step = (log_p - log_area) / v
+        z += step
+    return z
 
 
 @compiled
 def learn(
     rows: tuple,
     y: NDArray,
-    record: NDArray,
+    records: NDArray,
     n_rows: int,
     prior_mean: NDArray,
     keep: NDArray,
@@ -115,39 +195,40 @@ def learn(
         mean + y x variance (u - t w) / s,  variance (1 - w x^2 variance / s^2).
     """
     begin, column, x, constant = rows
-    forgets, last = keep[-1] < 1, np.uint64(len(record) - 1)
+    last, differ = np.uint64(len(records) - 1), np.uint64(len(prior_mean) > 1)
     for i in range(len(y)):
-        now, m, v = n_rows + i + 1.0, 0.0, 0.0
-        if constant != 0:
-            if forgets:
-                forget(record, last, now, prior_mean[last], keep)
-            m, v = constant * record[last, MEAN], constant * constant * record[last, VARIANCE]
-        for p in range(begin[i], begin[i + 1]):
-            j = np.uint64(column[p])  # unsigned: not counted from the end, which costs a tenth
-            if forgets:
-                forget(record, j, now, prior_mean[j], keep)
-            m += x[p] * record[j, MEAN]
-            v += x[p] * x[p] * record[j, VARIANCE]
-        s2, w, rest, u, log_p[i] = tilt(y[i] * m, v, law)
-        if s2 <= 0:
-            continue
-        s = math.sqrt(s2)
-        force, share = y[i] * (u - y[i] * m / s * w) / s, w / s2
-        for p in range(begin[i], begin[i + 1]):
-            tell(record, np.uint64(column[p]), x[p], force, s2, rest, share)
-        if constant != 0:
-            tell(record, last, constant, force, s2, rest, share)
+        now = n_rows + i + 1.0
+        for k in range(len(keep)):  # rates are inside: their steps do not wait for each other
+            forgets, m, v = keep[k, -1] < 1, 0.0, 0.0
+            if constant != 0:
+                if forgets:
+                    forget(records[last, k], now, prior_mean[last * differ], keep[k])
+                m += constant * records[last, k, MEAN]
+                v += constant * constant * records[last, k, VARIANCE]
+            for p in range(begin[i], begin[i + 1]):
+                j = np.uint64(column[p])  # unsigned: not counted from the end, which costs a tenth
+                if forgets:
+                    forget(records[j, k], now, prior_mean[j * differ], keep[k])
+                m += x[p] * records[j, k, MEAN]
+                v += x[p] * x[p] * records[j, k, VARIANCE]
+            s2, w, rest, u, log_p[i, k] = tilt(y[i] * m, v, law)
+            if s2 <= 0:
+                continue
+            s = math.sqrt(s2)
+            force, share = y[i] * (u - y[i] * m / s * w) / s, w / s2
+            for p in range(begin[i], begin[i + 1]):
+                tell(records[np.uint64(column[p]), k], x[p], force, s2, rest, share)
+            if constant != 0:
+                tell(records[last, k], constant, force, s2, rest, share)
 
 
 @compiled
-def tell(
-    record: NDArray, j: int, x: float, force: float, s2: float, rest: float, share: float
-) -> None:
-    """Moments of weight j after the label of a row with the entry x."""
-    variance = record[j, VARIANCE]
-    record[j, MEAN] += force * x * variance
+def tell(record: NDArray, x: float, force: float, s2: float, rest: float, share: float) -> None:
+    """Moments of a weight after the label of a row with the entry x."""
+    variance = record[VARIANCE]
+    record[MEAN] += force * x * variance
     others = max(s2 - x * x * variance, 0.0)
-    record[j, VARIANCE] = variance * (rest + share * others)  # no cancellation where w is near 1
+    record[VARIANCE] = variance * (rest + share * others)  # no cancellation where w is near 1
 
 
 @compiled

@@ -22,7 +22,7 @@ from bayespoint.classifier.calibration import expected_scores, label_scores
 from bayespoint.classifier.fitting import new_seed, train, with_engine
 from bayespoint.classifier.inputs import validated
 from bayespoint.classifier.model import Model
-from bayespoint.classifier.parameters import NAMES, Parameters
+from bayespoint.classifier.parameters import Parameters, continues_stream, parameters_of
 from bayespoint.classifier.problem import Problem, known_classes
 from bayespoint.engines import Engine, FactorisedPropagation, Run
 from bayespoint.engines.gaussian.streams import learn_rows, safe_entry
@@ -36,7 +36,7 @@ FEW = 1000  # rows of a batch during which an interrupt waits: a millisecond for
 class Stream(NamedTuple):
     """What was checked with a batch, and holds for the next ones while no parameter changes."""
 
-    parameters: list[Any]
+    parameters: tuple[Any, ...]
     engine: Any
     constant: float
     largest: float  # absolute value of an entry that needs no closer look
@@ -95,12 +95,6 @@ def check_batches(parameters: Parameters, before: Model | None) -> None:
         )
 
 
-def parameters_of(classifier: Any) -> list[Any]:
-    """The parameters of a classifier and of its engine."""
-    values, engine = [vars(classifier)[name] for name in NAMES], classifier.engine
-    return values + list(vars(engine).values()) if isinstance(engine, Engine) else values
-
-
 def stream_of(classifier: Any, engine: Engine, model: Model) -> Stream | None:
     """What need not be checked for the next batch; None if batches are no stream."""
     posterior, kernel = model.posterior, model.kernel
@@ -123,7 +117,7 @@ def learn_from_stream(
     sample_weight: ArrayLike | None,
 ) -> Model | None:
     """The model after a batch like the last one; None, and nothing is done, if it is unlike it."""
-    if before is None or before.stream is None or sample_weight is not None:
+    if before is None or sample_weight is not None or not continues_stream(classifier):
         return None
     if not isinstance(X, (sparse.csr_array, sparse.csr_matrix)):
         return None
@@ -138,12 +132,8 @@ def _learn_rows_of(
     stream, began = before.stream, time.perf_counter()
     if not is_plain(X, stream.largest):
         return None
-    now = parameters_of(classifier)
-    same = len(now) == len(stream.parameters) and all(
-        one is other for one, other in zip(now, stream.parameters, strict=True)
-    )
     watched = type(current_monitor(classifier.verbose)) is not Monitor
-    if not same or watched or X.shape[1] != before.n_features:
+    if watched or X.shape[1] != before.n_features:
         return None
     codes = codes_of(before.classes, y, X.shape[0])
     if codes is None or "feature_names_in_" in vars(classifier):
@@ -164,7 +154,7 @@ def _learn_rows_of(
         "left_out_error": lambda: model.fact("expected_scores")["error"].value,
     }
     run = Run("sweeps", 1, SINGLE_PASS, seconds=time.perf_counter() - began)
-    model: Model = replace(before, posterior=posterior, run=run, facts=facts)
+    model = before.with_batch(posterior, run, facts)
     return model
 
 

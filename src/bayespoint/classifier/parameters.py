@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from numbers import Real
+from operator import is_, itemgetter
 from typing import Any, Self
 
 import numpy as np
@@ -66,6 +67,8 @@ def named_engine(engine: Any) -> type[Engine] | None:
 
 def can_update(classifier: Any) -> bool:
     """Whether kernel and engine support batch learning; if not, an AttributeError says why."""
+    if continues_stream(classifier):
+        return True
     engine = classifier.engine
     coding = CODINGS.get(coding_of(classifier.multi_class), OneVersusRest)
     if not coding.in_batches:
@@ -81,6 +84,21 @@ def can_update(classifier: Any) -> bool:
         f"kernel={classifier.kernel!r}. Compute approximate features first, for example with "
         "scikit-learn's Nystroem, or use fit."
     )
+
+
+def parameters_of(classifier: Any) -> tuple[Any, ...]:
+    """The parameters of a classifier and of its engine."""
+    values, engine = itemgetter(*NAMES)(vars(classifier)), classifier.engine
+    return (*values, *vars(engine).values()) if isinstance(engine, Engine) else values
+
+
+def continues_stream(classifier: Any) -> bool:
+    """Whether the last batch was one of a stream, and no parameter has changed since."""
+    stream = getattr(vars(classifier).get("model_"), "stream", None)
+    if stream is None:
+        return False
+    now = parameters_of(classifier)
+    return len(now) == len(stream.parameters) and all(map(is_, now, stream.parameters))
 
 
 def coding_of(multi_class: Any) -> str:

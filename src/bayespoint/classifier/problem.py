@@ -164,10 +164,10 @@ def few_integers(labels: NDArray) -> tuple[NDArray | None, NDArray | None]:
 
 def known_classes(before: NDArray | None, given: ArrayLike | None) -> NDArray:
     """All classes of a sequence of batches: given in the first call, and never changed."""
-    if given is None:
-        if before is None:
-            raise ValueError("classes must be passed on the first call to partial_fit.")
+    if before is not None and (given is None or np.array_equal(before, given)):
         return before
+    if given is None:
+        raise ValueError("classes must be passed on the first call to partial_fit.")
     classes = np.unique(np.asarray(given))
     if before is not None and not np.array_equal(before, classes):
         raise ValueError(

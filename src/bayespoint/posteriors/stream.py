@@ -16,7 +16,7 @@ from bayespoint.tools.attributes import finite, integer, need, shaped
 from bayespoint.tools.numbers import TINY
 
 MEAN, VARIANCE, VISITED, PRIOR = 0, 1, 2, 3  # places in a record, as in _core.filters
-STEEPEST = 30.0  # bound on scores that are recalibrated
+STEEPEST = 30.0  # bound on scores that are recalibrated, as there
 
 
 class StreamPosterior(Posterior):
@@ -134,8 +134,19 @@ class StreamPosterior(Posterior):
     ) -> tuple[NDArray, NDArray]:
         """The same of rows of a CSR array, which have the entry ``constant`` at the last weight."""
         rows = begin, column, x, constant
-        means, variances = _core.filters.all_outputs(rows, self.records)
-        return means.transpose(0, 2, 1), variances.transpose(0, 2, 1)
+        means, variances = _core.filters.all_outputs(rows, self.by_weight())
+        return means.transpose(2, 1, 0), variances.transpose(2, 1, 0)
+
+    def by_weight(self) -> NDArray[np.float64]:
+        """The records as compiled loops take them, (n_tasks, n_coordinates, n_rates, 4).
+
+        All rates of a weight are side by side, a third of the time: so ``records`` lies in memory.
+        """
+        records = self.records.transpose(1, 2, 0, 3)
+        if not records.flags.c_contiguous:  # as read from a file
+            records = records.copy()
+            self.records = records.transpose(2, 0, 1, 3)
+        return records
 
     def latent(self, Z: NDArray) -> tuple[NDArray, NDArray]:
         """Mean and variance of the outputs, over and within the rates."""

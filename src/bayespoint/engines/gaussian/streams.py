@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax
 
 from bayespoint import _core
 from bayespoint._core.calls import Slices, interrupts_later
@@ -31,7 +30,7 @@ from bayespoint.engines.gaussian.prior import (
 from bayespoint.engines.gaussian.prior_scale import with_scale
 from bayespoint.engines.gaussian.tasks import SINGLE_PASS
 from bayespoint.posteriors import StreamPosterior
-from bayespoint.posteriors.stream import MEAN, PRIOR, STEEPEST, VARIANCE, VISITED
+from bayespoint.posteriors.stream import MEAN, PRIOR, VARIANCE, VISITED
 from bayespoint.spaces import BasisSpace, Coordinates
 
 # Chosen on the first 300 000 rows of the flights (docs/how-to/streams.md): one visit forgets at
@@ -41,7 +40,8 @@ HALF_LIVES = (np.inf, 30_000, 10_000, 3_000, 1_000, 300)  # rows, of the rates o
 CHUNK = 1_000  # rows that are predicted, and then learned from, where rates are compared
 MEMORY = 10_000  # rows: half-life of the evidence of rates, and of the recalibration
 CALIBRATION = np.array([1.0, 0.0, 1.0, 0.0, 0.0, 0.01])  # slope 1 +- 1 and offset 0 +- 0.1 at first
-IN_PLACE = 200_000  # visits of rows, some tens of milliseconds, during which interrupts wait
+NO_CALIBRATION = np.empty((0, len(CALIBRATION)))
+IN_PLACE = 1_000_000  # visits of rows, some tenths of a second, during which interrupts wait
 
 
 def forgets(engine: Any) -> bool:
@@ -90,15 +90,20 @@ def run_passes(
     """Several passes over a batch, before which its weights forget once, at each rate."""
     rows = sparse_rows(space).rows()
     posterior = copied(begin_stream(engine, space, rows, targets.shape[1], request.start))
-    prior_mean, now = broadcast_prior(posterior), posterior.n_rows + len(targets)
+    now = posterior.n_rows + len(targets)
     if len(posterior.records) > 1:
         part = rows.indptr, rows.indices, rows.data, 0.0
-        judge(posterior, part, targets.T.astype(np.float64))
+        y = np.ascontiguousarray(targets.T, dtype=np.float64)
+        _core.filters.judge(
+            part, y, posterior.by_weight(), posterior.likelihood.constants,
+            posterior.rate_probabilities, posterior.evidence, judged(posterior, len(targets)),
+        )  # fmt: skip
+    for t, records in enumerate(posterior.by_weight()):
+        mean = posterior.prior_mean[t % len(posterior.prior_mean)]
+        keep = shares_kept(engine.decay)
+        _core.filters.forget_once(rows.indices, records, float(now), mean, keep)
     found = []
-    for keep, records in zip(shares_kept(engine.decay), posterior.records, strict=True):
-        for record, mean in zip(records, prior_mean, strict=True):
-            if keep[-1] < 1:
-                _core.filters.forget_once(rows.indices, record, float(now), mean, keep)
+    for records in posterior.records:
         before = [GaussianPrior(one[:, MEAN].copy(), np.sqrt(one[:, VARIANCE])) for one in records]
         found.append(run_tasks(before))
         gaussian, _ = found[-1]
@@ -127,7 +132,7 @@ def begin_stream(
         engine = with_scale(engine, unit_scale(engine, rows))
     prior = priors(engine, space, n_tasks)
     before = prior if start is None else independent_before(engine, space, n_tasks, start)
-    records = np.zeros((n_rates, n_tasks, space.n_coordinates, 4))
+    records = np.zeros((n_tasks, space.n_coordinates, n_rates, 4)).transpose(2, 0, 1, 3)
     for t, (first, now) in enumerate(zip(prior, before, strict=True)):
         records[:, t, :, PRIOR], records[:, t, :, VARIANCE] = first.root**-2.0, now.root**2
         records[:, t, :, MEAN] = now.mean
@@ -186,7 +191,7 @@ def with_rates(posterior: StreamPosterior, n_rates: int) -> StreamPosterior:
 def copied(posterior: StreamPosterior) -> StreamPosterior:
     """The same in arrays of its own."""
     other = copy(posterior)
-    other.records, other.evidence = posterior.records.copy(), posterior.evidence.copy()
+    other.records, other.evidence = posterior.records.copy("K"), posterior.evidence.copy()
     if posterior.calibration is not None:
         other.calibration = posterior.calibration.copy()
     return other
@@ -196,11 +201,6 @@ def check_numbers(engine: Any, space: Coordinates, posterior: StreamPosterior) -
     """Refuse numbers whose squares overflow."""
     known = [GaussianPrior(one[:, MEAN], np.sqrt(one[:, VARIANCE])) for one in posterior.records[0]]
     engine.check_range(space.largest, known)
-
-
-def broadcast_prior(posterior: StreamPosterior) -> NDArray[np.float64]:
-    """The mean of the prior of every weight of every task."""
-    return np.broadcast_to(posterior.prior_mean, posterior.records.shape[1:3])
 
 
 def learn_rows(
@@ -248,38 +248,22 @@ def visit(
     slices: Iterable[tuple[int, int]],
 ) -> None:
     """Learn from all rows, a slice after the other; y has shape (n_tasks, n)."""
-    prior_mean, kept = broadcast_prior(posterior), shares_kept(engine.decay)
+    records, constants = posterior.by_weight(), posterior.likelihood.constants
+    kept = shares_kept(engine.decay)
     learned = np.empty_like(y)  # log p(label | all earlier labels)
     for begin, end in slices:
-        own = np.ascontiguousarray(y[:, begin:end])
         part = rows.indptr[begin : end + 1], rows.indices, rows.data, constant
-        evidence = posterior.evidence
-        if len(kept) > 1:
-            judge(posterior, part, own)
-        log_p = _core.filters.learn_all(
-            part, own, posterior.records, posterior.n_rows, prior_mean, kept,
-            posterior.likelihood.constants,
+        learned[:, begin:end] = _core.filters.learn_all(
+            part, np.ascontiguousarray(y[:, begin:end]), records, posterior.n_rows,
+            posterior.prior_mean, kept, constants, posterior.evidence,
+            judged(posterior, end - begin),
         )  # fmt: skip
-        if len(kept) > 1:
-            log_p += log_softmax(evidence)[:, None, None]
-        learned[:, begin:end] = np.logaddexp.reduce(log_p, axis=0) if len(kept) > 1 else log_p[0]
         posterior.n_rows += end - begin
     posterior.log_evidence = posterior.log_evidence + learned.sum(axis=1)
     posterior.left_out_log_probability = learned.T
 
 
-def judge(posterior: StreamPosterior, part: tuple[Any, ...], y: NDArray[np.float64]) -> None:
-    """Predict rows before they are learned from; evidence and recalibration follow.
-
-    So both tell how good predictions of so many rows at once are, not of each next row.
-    """
-    keep = 0.5 ** (y.shape[1] / MEMORY)
-    means, variances = posterior.sparse_moments(*part)
-    answers = posterior.likelihood.log_predictive(posterior.likelihood.predictive(means, variances))
-    gained = np.where(y.T > 0, *answers).sum(axis=(1, 2))
-    z = np.clip(posterior.score(*answers), -STEEPEST, STEEPEST)
-    if posterior.calibration is not None:
-        for t, known in enumerate(posterior.calibration):
-            _core.filters.calibrate(z[:, t].copy(), y[t], known, keep, CALIBRATION)
-    evidence = keep * posterior.evidence + gained
-    posterior.evidence = evidence - evidence.max()
+def judged(posterior: StreamPosterior, n: int) -> tuple[NDArray, NDArray, float]:
+    """The recalibration, its prior, and what is kept of it and of the evidence after n rows."""
+    known = posterior.calibration
+    return NO_CALIBRATION if known is None else known, CALIBRATION, 0.5 ** (n / MEMORY)
