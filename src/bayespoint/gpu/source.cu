@@ -444,13 +444,13 @@ extern "C" __global__ void finish_symmetric(float* values, const float* __restri
 // of changes. Blocks are parts of 1024 points x windows x parts of the tasks.
 #define SUMS 12
 
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, 2)
 add_changes(const float* __restrict__ values, const float* __restrict__ a,
             const float* __restrict__ b, const float* __restrict__ c, const float* __restrict__ d,
             const float* __restrict__ changes, const int* __restrict__ starts,
             const int* __restrict__ windows, const i8* __restrict__ targets, float* margins,
             int n, int line, int first, int stride, int n_tasks, int degree) {
-    __shared__ float weights[64][SUMS], left[64], below[64];
+    __shared__ __align__(16) float weights[64][SUMS], left[64], below[64];
     const int at = 4 * (blockIdx.x * 256 + threadIdx.x), begin = blockIdx.z * SUMS;
     const int end = starts[blockIdx.y + 1], q = min(at, n - 4) / 4;
     const float4 right = ((const float4*)b)[q], side = ((const float4*)d)[q];
@@ -466,18 +466,30 @@ add_changes(const float* __restrict__ values, const float* __restrict__ a,
             below[threadIdx.x] = c[min(some + threadIdx.x, end - 1)];
         }
         __syncthreads();
-#pragma unroll 4
-        for (int j = 0; j < min(64, end - some); j++) {
-            const float4 g = __ldcs((const float4*)(values + (size_t)(some + j) * line) + q);
-            float v[4] = {base_of(g.x, left[j], right.x, below[j], side.x, degree),
-                          base_of(g.y, left[j], right.y, below[j], side.y, degree),
-                          base_of(g.z, left[j], right.z, below[j], side.z, degree),
-                          base_of(g.w, left[j], right.w, below[j], side.w, degree)};
+        for (int j = 0; j < min(64, end - some); j += 4) {
+            float v[16];
+#pragma unroll
+            for (int r = 0; r < 4; r++) {  // all are loaded before the first is used
+                const size_t row = min(some + j + r, end - 1);
+                *(float4*)(v + 4 * r) = __ldcs((const float4*)(values + row * line) + q);
+            }
+#pragma unroll
+            for (int r = 0; r < 4; r++) {
+                const float own = left[j + r], under = below[j + r];
+                v[4 * r] = base_of(v[4 * r], own, right.x, under, side.x, degree);
+                v[4 * r + 1] = base_of(v[4 * r + 1], own, right.y, under, side.y, degree);
+                v[4 * r + 2] = base_of(v[4 * r + 2], own, right.z, under, side.z, degree);
+                v[4 * r + 3] = base_of(v[4 * r + 3], own, right.w, under, side.w, degree);
+            }
             to_powers(v, degree);
 #pragma unroll
-            for (int t = 0; t < SUMS; t++)
+            for (int r = 0; r < 4; r++)
 #pragma unroll
-                for (int u = 0; u < 4; u++) sums[t][u] += weights[j][t] * v[u];
+                for (int t = 0; t < SUMS; t++) {
+                    const float weight = weights[j + r][t];
+#pragma unroll
+                    for (int u = 0; u < 4; u++) sums[t][u] += weight * v[4 * r + u];
+                }
         }
     }
     if (at >= n) return;

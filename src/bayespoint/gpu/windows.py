@@ -28,7 +28,7 @@ FEW = 256  # wrong points of a wide window
 EXTRA = 384  # rows of points that are right, and may not stay so
 WINDOW_BYTES = 4 * WIDTH * (2 * FEW + EXTRA)
 UNIT = 64  # rows of a product are a multiple of this
-PRODUCTS = 1 << 30  # bytes of inner products at a time
+PRODUCTS = 1 << 32  # bytes of inner products at a time
 
 
 class Windows:
@@ -62,6 +62,8 @@ class Windows:
             self._columns = rows.points.take(columns)
         self._width = min(rows.stride, WIDTH if can_cluster(rows.device) else SMALL_WIDTH)
         self._room = int(rows.room // (4 * shape[0]))  # kernel values of a window
+        self._square = max(32, min(SQUARE, self._width, int(self._room**0.5)) // 32 * 32)
+        self._is_dense = True  # mistakes are too many to look where they may be
 
     def advance(self, progress: NDArray, running: NDArray[np.bool_]) -> None:
         """Take the machines that run through the next window of each permutation.
@@ -77,11 +79,12 @@ class Windows:
         which = np.flatnonzero(running.any(axis=1))
         numbers = np.stack([which, epoch[which, 0], places[which].min(axis=1)], axis=1)
         windows = to_device(numbers.astype(np.int32), rows.device)
-        index = windows[:, 2:] + torch.arange(self._width, device=rows.device)
-        order = windows[:, :1].long(), index.clamp(max=rows.n_points - 1)
-        points = a.orders[order].long()
-        chosen, width = self._likely(windows, index, points)
-        points = points[:, :width].contiguous()
+        chosen = None if self._is_dense else self._likely(windows)
+        width = self._square if chosen is None else self._width
+        points = self._points(windows, width)[0]
+        if chosen is None:
+            chosen = torch.arange(max(1, min(width, self._room // width)), device=rows.device)
+            chosen = chosen.repeat(len(windows), 1)
         numbers = torch.arange(chosen.shape[1], dtype=torch.int32, device=rows.device)
         slots = torch.full_like(points, -1, dtype=torch.int32)
         slots.scatter_(1, chosen, numbers.expand_as(chosen))
@@ -90,18 +93,28 @@ class Windows:
         values = blocks(rows.kernel, left, right, len(windows))
         changes = torch.zeros((*chosen.shape, self._shape[1]), device=rows.device)
         self._advance(windows, values, slots, changes)
-        self._tell(windows, learners, changes)
+        most = self._tell(windows, learners, changes)
+        self._is_dense = most * self._width > FEW * width
         self._pass_by()
 
-    def _likely(self, windows: Any, index: Any, points: Any) -> tuple[Any, int]:
-        """Places in each window whose rows will be wanted, and its width.
+    def _points(self, windows: Any, width: int) -> tuple[Any, Any]:
+        """The points of each window, and their places; the last one is repeated beyond the end."""
+        import torch
 
-        Where few points are wrong a window is wide, and has rows of these and of those that nearly
-        are. A machine stops where a row is missing. Otherwise the window is a square.
+        index = windows[:, 2:] + torch.arange(width, device=windows.device)
+        order = windows[:, :1].long(), index.clamp(max=self._rows.n_points - 1)
+        return self._machines.orders[order].long(), index
+
+    def _likely(self, windows: Any) -> Any:
+        """Places in each window whose rows will be wanted; None if they are too many.
+
+        Points that are wrong come first, in their order, since a machine stops where a row is
+        missing; then those that nearly are.
         """
         import torch
 
         core, a = _core.perceptron, self._machines
+        points, index = self._points(windows, self._width)
         tasks = torch.arange(self._shape[1], device=index.device)
         machine = windows[:, :1] * self._shape[1] + tasks
         where = machine[:, :, None], points[:, None]
@@ -116,15 +129,12 @@ class Windows:
         is_ahead &= is_here[:, :, None] & (index[:, None] < self._rows.n_points)
         low = torch.where(is_ahead, margins, torch.inf).amin(dim=1)
         n_wrong = int((low <= 0).sum(dim=1).max())
-        n_rows, width = n_wrong + n_wrong // 2 + EXTRA, self._width
-        if n_wrong > FEW or n_rows > SQUARE:
-            n_rows = width = min(SQUARE, width)
-        if n_rows * width > self._room:
-            width = min(width, max(32, 32 * (int(self._room**0.5) // 32)))
-            n_rows = max(1, self._room // width)
-        place = torch.arange(width, device=low.device) / width
-        urgency = torch.where(low[:, :width] <= 0, place - 1, low[:, :width])
-        return urgency.argsort(dim=1, stable=True)[:, :n_rows].contiguous(), width
+        n_rows = n_wrong + n_wrong // 2 + EXTRA
+        if n_wrong > FEW or n_rows * self._width > self._room:
+            return None
+        place = torch.arange(self._width, device=low.device) / self._width
+        urgency = torch.where(low <= 0, place - 1, low)
+        return urgency.argsort(dim=1, stable=True)[:, :n_rows].contiguous()
 
     def _advance(self, windows: Any, values: Any, slots: Any, changes: Any) -> None:
         """Let machines go through their windows; what they learn is noted in ``changes``."""
@@ -146,19 +156,19 @@ class Windows:
             rows.n_points, rows.stride, self._shape[1], self._max_epochs, int(self._has_ridge),
         )  # fmt: skip
 
-    def _tell(self, windows: Any, learners: Any, changes: Any) -> None:
-        """Tell all points what machines have learned."""
+    def _tell(self, windows: Any, learners: Any, changes: Any) -> int:
+        """Tell all points what machines have learned; the most points of a window that they use."""
         import torch
 
-        used = changes.any(dim=2).nonzero()  # in the order of windows
-        sizes = np.bincount(to_host(used[:, 0]), minlength=len(windows))
-        if len(used) == 0:
-            return
+        is_used = changes.any(dim=2)
+        sizes = to_host(is_used.sum(dim=1))
+        used = torch.nonzero_static(is_used, size=int(sizes.sum()))  # in the order of windows
         a, rows, (_, n_tasks) = self._machines, self._rows, self._shape
         changes, learners = changes[used.T[0], used.T[1]], learners[used.T[0], used.T[1]]
         learners = torch.nn.functional.pad(learners, (0, -len(learners) % UNIT))
         left, ends = rows.points.take(learners), np.cumsum(sizes)
-        n_columns = max(WIDE, PRODUCTS // (4 * len(learners)) // WIDE * WIDE)
+        room = int(min(PRODUCTS, rows.room))
+        n_columns = max(WIDE, room // (4 * len(learners)) // WIDE * WIDE)
         on_source = rows.device.type == "cuda" and isinstance(left, FusedPoints)
         starts = to_device(np.append(0, ends).astype(np.int32), rows.device)
         for first in range(0, rows.stride, n_columns):
@@ -176,3 +186,4 @@ class Windows:
                 own = slice(window[0] * n_tasks, (window[0] + 1) * n_tasks)
                 more = changes[begin:end].T @ values[begin:end]
                 a.margins[own, part] += a.targets[:, part] * more
+        return int(sizes.max())
