@@ -125,7 +125,7 @@ def steps(mnist: Mnist) -> None:
     parts = {
         "points: type, NaN": (points, "device_points"),
         "kernel and points prepared": (DeviceSpace, "fit"),
-        "all kernel rows": (rows.DeviceRows, "load_all"),
+        "all kernel rows": (rows.DeviceRows, "_all"),
         "permutations (beside the rows)": (waves, "permutations"),
         "perceptrons": (perceptrons.DeviceRounds, "_advance"),
         "coefficients": (waves.DeviceTrainer, "_unit_weights"),
@@ -199,7 +199,7 @@ def accuracy(mnist: Mnist) -> None:
         length = ((exact**2).sum(dim=1) + 1).sqrt()
         exact = ((exact[:1000] @ exact.T + 1) / length[:1000, None] / length) ** 5
         rows_of = rows.DeviceRows(ready, prepared, "auto")
-        ms = statistics.median(milliseconds(rows_of.load_all)[1] for _ in range(3))
+        ms = statistics.median(milliseconds(rows_of._all)[1] for _ in range(3))
         found.append((name, f"{float((values - exact).abs().max()):.1e}", f"{ms:.1f}"))
         del rows_of, exact, values
     table("Kernel values: largest error, and ms of all 3.6e9", ("points", "error", "ms"), found)

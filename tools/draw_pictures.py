@@ -1,4 +1,4 @@
-"""Draw the pictures of README and front page by the programs that they name.
+"""Draw the pictures of README and docs by the programs that these name.
 
     python tools/draw_pictures.py            # write them
     python tools/draw_pictures.py --check    # compare them with what is there
@@ -21,7 +21,10 @@ from matplotlib.image import imread
 from bayespoint.tools.plots import house_style
 
 ROOT = Path(__file__).resolve().parents[1]
-PICTURES = {"docs/images/purpose.png": "examples/00_purpose.py"}
+PICTURES = {
+    "docs/images/purpose.png": "examples/00_purpose.py",
+    "docs/images/growth.png": "benchmarks/growth.py",
+}
 TILES = 24  # of a picture, along each side, whose mean colours are compared
 ALIKE = 0.03  # largest difference of mean colours, of 1: lines may move a little by rounding
 

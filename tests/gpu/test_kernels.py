@@ -5,7 +5,7 @@ import pytest
 
 from bayespoint.gpu import kernels as on_device
 from bayespoint.gpu import source
-from bayespoint.gpu.rows import UNIT, DeviceRows
+from bayespoint.gpu.rows import DeviceRows
 from bayespoint.kernels import (
     AdditiveKernel,
     ConstantKernel,
@@ -106,36 +106,12 @@ def test_the_source_of_sums_over_kernel_values(shape, n_weights, degree, gpu):
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_rows_all_at_once_and_on_demand(name, device):
+def test_all_rows_at_once(name, device):
     kernel, here, there, on = prepared(name, "any", device)
-    exact = kernel.block(here, here)
     every = DeviceRows(there, on, "auto")
     every.prepare()
-    assert every.n_computed == 37 and (every.address != 0).all()
-    few = DeviceRows(there, on, cache_size=20 * 4 * 48 / 1e6)
-    assert few.capacity == 20 and not few.holds_all
+    assert every.holds_all
+    assert np.allclose(every.values[:, :37].cpu(), kernel.block(here, here), atol=2e-5)
+    few = DeviceRows(there, on, cache_size=36 * 4 * 64 / 1e6)
     few.prepare()
-    assert few.n_computed == 0
-    few.load(torch.arange(18, device=device))
-    few.round = 1
-    few.used[torch.arange(3, 18, device=device)] = 1
-    few.load(torch.tensor([30, 31, 32], device=device))  # two are free, and one gives way
-    there_now = few.address.cpu().numpy() != 0
-    assert there_now.sum() == 20 and there_now[[30, 31, 32]].all() and there_now[3:18].all()
-    for i in (5, 30, 32):
-        for rows in (every, few):
-            assert np.allclose(rows.row(i)[:37].cpu(), exact[i], atol=2e-5)
-
-
-def test_units_of_rows_are_written_where_they_belong(device, monkeypatch):
-    monkeypatch.setattr("bayespoint.gpu.rows.UNIT", 8)
-    kernel, here, there, on = prepared("rbf", "any", device)
-    exact = kernel.block(here, here)
-    rows = DeviceRows(there, on, cache_size=30 * 4 * 48 / 1e6)
-    rows.load(torch.arange(20, device=device))
-    rows.round = 1
-    rows.used[torch.arange(0, 20, 2, device=device)] = 1
-    rows.load(torch.arange(20, 37, device=device))
-    for i in np.flatnonzero(rows.address.cpu().numpy()):
-        assert np.allclose(rows.row(int(i))[:37].cpu(), exact[i], atol=2e-5)
-    assert UNIT == 1024
+    assert not few.holds_all and few.values is None

@@ -10,7 +10,7 @@ import pytest
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import PermutedPerceptron
 from bayespoint.exceptions import CacheTooSmallError, DeviceError, StoppedEarlyWarning
-from bayespoint.gpu import perceptrons
+from bayespoint.gpu import perceptrons, rows, windows
 from bayespoint.gpu.rows import DeviceRows
 from bayespoint.tools.monitor import Monitor, watch
 
@@ -109,12 +109,26 @@ def test_half_precision(kernel, device):
         fitted("cuda", params, precision="double")
 
 
-@pytest.mark.parametrize("rows", [1, 7, 40])
-def test_a_small_cache_changes_nothing(rows, device, monkeypatch):
-    monkeypatch.setattr(perceptrons, "REACH", 20)
-    monkeypatch.setattr(perceptrons, "AHEAD", 4)
-    cache = 4 * 64 * rows / 1e6
-    assert_same(fitted(None, POLY), fitted("cuda", POLY, cache_size=cache))
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize(("n_rows", "width"), [(3, 64), (30, 32), (59, 32)])
+def test_windows_change_nothing(n_rows, width, name, device, monkeypatch):
+    """Whatever their width, and however many rows they have: few, or those that may be wanted."""
+    monkeypatch.setattr(windows, "WIDTH", width)
+    monkeypatch.setattr(windows, "SQUARE", width)
+    monkeypatch.setattr(windows, "FEW", 4)
+    monkeypatch.setattr(windows, "EXTRA", 2)
+    monkeypatch.setattr(windows, "PRODUCTS", 1)
+    cache = 4 * 64 * n_rows / 1e6
+    given = weight if name == "ridge" else None
+    here = fitted(None, SETTINGS[name], sample_weight=given)
+    assert_same(here, fitted("cuda", SETTINGS[name], sample_weight=given, cache_size=cache))
+
+
+def test_a_window_that_forgets_what_was_learned_elsewhere_fails(device, monkeypatch):
+    monkeypatch.setattr(windows, "WIDTH", 32)
+    monkeypatch.setattr(windows.Windows, "_tell", lambda *args: 0)
+    here, there = fitted(None, POLY), fitted("cuda", POLY, cache_size=4 * 64 * 10 / 1e6)
+    assert not np.array_equal(here.posterior_.weights, there.posterior_.weights)
 
 
 def test_a_cache_without_room_for_a_row(device):
@@ -192,50 +206,46 @@ def test_equal_seeds_give_equal_results(device):
 
 
 @pytest.mark.parametrize("has_ridge", [False, True])
-@pytest.mark.parametrize("m", [1, 2, 63, 1500, 5001])
-def test_both_kernels_of_the_source_agree_to_the_bit(m, has_ridge, gpu, monkeypatch):
+@pytest.mark.parametrize("m", [2, 63, 1500, 5001, 40_000])
+def test_clusters_and_windows_agree_to_the_bit(m, has_ridge, gpu, monkeypatch):
     many = np.random.default_rng(m)
-    points = many.normal(size=(m, 6))
+    points = many.integers(0, 4, size=(m, 6)).astype(float)  # exact values
     labels = (points @ many.normal(size=(6, 3))).argmax(axis=1)
     if m < 3:
-        labels = np.arange(m)
-    if m == 1:
-        points, labels = np.repeat(points, 2, axis=0) * [[1], [-1]], np.array([0, 1])
-    params = {"kernel": "rbf", "ridge": 0.1 if has_ridge else 0.0}
+        points, labels = points[:1] * [[1], [-1]] + [[1], [0]], np.arange(m)
+    params = dict(**POLY, ridge=64.0 if has_ridge else 0.0)
     cluster = fitted("cuda", params, X=points, y=labels)
-    monkeypatch.setattr(perceptrons, "LARGEST_SLICE", 0)
-    block = fitted("cuda", params, X=points, y=labels)
-    assert np.array_equal(cluster.posterior_.weights, block.posterior_.weights)
-    assert np.array_equal(cluster.posterior_.visits.outputs, block.posterior_.visits.outputs)
+    monkeypatch.setattr(rows, "LARGEST_SLICE", 0)
+    windowed = fitted("cuda", params, X=points, y=labels)
+    assert np.array_equal(cluster.posterior_.weights, windowed.posterior_.weights)
+    assert np.array_equal(cluster.posterior_.visits.outputs, windowed.posterior_.visits.outputs)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "laplacian"])
+@pytest.mark.parametrize("n_classes", [2, 10, 30])
+def test_what_all_points_are_told_by_the_source(n_classes, kernel, gpu, monkeypatch):
+    """Windows give the machine that all rows give, but for rounding."""
+    many = np.random.default_rng(0)
+    points = many.normal(size=(3001, 20))
+    labels = (points @ many.normal(size=(20, n_classes))).argmax(axis=1)
+    params = {"kernel": "exponential" if kernel == "laplacian" else kernel, "ridge": 0.1}
+    whole = fitted("cuda", params, X=points, y=labels)
+    monkeypatch.setattr(rows, "LARGEST_SLICE", 0)
+    monkeypatch.setattr(windows, "SQUARE", 512)
+    parts = fitted("cuda", params, X=points, y=labels)
+    outputs = [one.decision_function(points[:500]) for one in (whole, parts)]
+    assert np.corrcoef(*(np.ravel(one) for one in outputs))[0, 1] > 0.999
+    assert abs(whole.oob_score_ - parts.oob_score_) < 0.01
 
 
 def test_too_little_memory_for_all_rows(device, monkeypatch):
-    """The estimate of what is free was wrong: a part of the rows is held instead."""
+    """The estimate of what is free was wrong: machines go through windows instead."""
 
     def full(self):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 TB")
 
-    monkeypatch.setattr(DeviceRows, "load_all", full)
-    monkeypatch.setattr(perceptrons, "REACH", 20)
+    monkeypatch.setattr(DeviceRows, "_all", full)
     assert_same(fitted(None, POLY), fitted("cuda", POLY))
-
-
-def test_memory_that_ends_while_rows_are_loaded(device, monkeypatch):
-    monkeypatch.setattr("bayespoint.gpu.rows.UNIT", 8)
-    monkeypatch.setattr(perceptrons, "AHEAD", 4)
-    zeros, calls = torch.zeros, []
-
-    def few(*args, **kwargs):
-        if args and args[0] == (8, 64):
-            calls.append(args)
-            if len(calls) > 2:
-                raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 TB")
-        return zeros(*args, **kwargs)
-
-    monkeypatch.setattr(torch, "zeros", few)
-    cache = 4 * 64 * 59 / 1e6
-    assert_same(fitted(None, POLY), fitted("cuda", POLY, cache_size=cache))
-    assert len(calls) == 3
 
 
 def test_no_memory_at_all_is_an_error_in_words(device, monkeypatch):

@@ -6,6 +6,7 @@ from typing import Any
 
 from bayespoint import _core
 from bayespoint.gpu import devices, perceptrons
+from bayespoint.gpu.windows import Windows
 
 
 def stand_in(monkeypatch: Any) -> Any:
@@ -13,86 +14,121 @@ def stand_in(monkeypatch: Any) -> Any:
     import torch
 
     def advance_all(self: Any) -> None:
-        self.machines.address = self._rows.address
         most_work = max(1, perceptrons.SLICE // self._rows.stride)
-        advance(self.machines, self._rows, self._max_epochs, most_work)
+        for c in range(len(self.machines.missing)):
+            advance_one(self.machines, c, self._rows.values, self._max_epochs, most_work)
 
-    def look(self: Any, scores: Any, reach: int) -> None:
-        look_ahead(self.machines, scores, reach)
+    def advance_windows(self: Any, windows: Any, values: Any, slots: Any, changes: Any) -> None:
+        for window, *own in zip(windows.tolist(), values, slots, changes, strict=True):
+            for task in range(len(self._machines.targets)):
+                through_window(self._machines, task, self._max_epochs, window, *own)
+
+    def pass_by(self: Any) -> None:
+        for c in range(len(self._machines.missing)):
+            to_next_mistake(self._machines, c, self._max_epochs)
 
     monkeypatch.setattr(devices, "STAND_IN", torch.device("cpu"))
     monkeypatch.setattr(perceptrons.DeviceRounds, "_advance", advance_all)
-    monkeypatch.setattr(perceptrons.DeviceRounds, "_look_ahead", look)
+    monkeypatch.setattr(Windows, "_advance", advance_windows)
+    monkeypatch.setattr(Windows, "_pass_by", pass_by)
     return torch.device("cpu")
 
 
-def advance(machines: Any, rows: Any, max_epochs: int, most_work: int) -> None:
-    """Run every classifier until it ends, errs on a point whose row is missing, or is paused."""
-    for c in range(len(machines.missing)):
-        machines.missing[c] = advance_one(machines, c, rows, max_epochs, most_work)
+def visit(machines: Any, c: int, output: Any, row_of: Any) -> tuple[str, float]:
+    """Look at the point at a machine's place: "right", "wrong" (and corrected) or "missing".
 
-
-def advance_one(machines: Any, c: int, rows: Any, max_epochs: int, most_work: int) -> int:
-    """Run one classifier; see ``bayespoint._core.perceptron.advance``."""
+    ``output`` is that of the machine there, and ``row_of`` fetches k(x, x) if there is a row.
+    """
     core, progress = _core.perceptron, machines.progress[c]
-    if progress[core.STATE] != core.RUNNING:
-        return core.ENDED
+    n_tasks, m = len(machines.targets), machines.orders.shape[1]
+    place, half = int(progress[core.POSITION]), m // 2
+    i, target = int(machines.orders[c // n_tasks, place]), machines.targets[c % n_tasks]
+    margin = output * target[i]
+    if progress[core.EPOCHS] == 0 and place >= half:
+        length = max(float(machines.squares[c]), 0.0) ** 0.5
+        machines.first[c, place - half] = margin / length if length > 0 else 0.0
+    slack, size = float(machines.ridge[i]), float(machines.step[i])
+    with_slack = float(margin + slack * machines.counts[c, i])
+    if margin > 0 or with_slack > 0:
+        progress[core.POSITION] += 1
+        return "right", 0.0
+    own = row_of(i)
+    if own is None:
+        return "missing", 0.0
+    machines.squares[c] += size * (2 * with_slack + size * (float(own) + slack))
+    machines.counts[c, i] += size
+    for counter in (core.EPOCH_MISTAKES, core.MISTAKES, core.POSITION):
+        progress[counter] += 1
+    return "wrong", float(target[i]) * size
+
+
+def end_pass(machines: Any, c: int, max_epochs: int) -> None:
+    """Begin the next pass, or end."""
+    core, progress = _core.perceptron, machines.progress[c]
+    progress[core.POSITION] = 0
+    progress[core.EPOCHS] += 1
+    if progress[core.EPOCH_MISTAKES] == 0:
+        progress[core.STATE] = core.SEPARATED
+    elif progress[core.EPOCHS] >= max_epochs:
+        progress[core.STATE] = core.GAVE_UP
+    progress[core.EPOCH_MISTAKES] = 0
+    ended = progress[core.STATE] != core.RUNNING
+    machines.missing[c] = core.ENDED if ended else core.PAUSED
+
+
+def advance_one(machines: Any, c: int, rows: Any, max_epochs: int, most_work: int) -> None:
+    """Run one classifier, with all kernel rows; see ``bayespoint._core.perceptron.advance``."""
+    core, progress = _core.perceptron, machines.progress[c]
     n_tasks, m = len(machines.targets), machines.orders.shape[1]
     order, target = machines.orders[c // n_tasks].tolist(), machines.targets[c % n_tasks]
-    margin, count = machines.margins[c], machines.counts[c]
-    half, work = m // 2, 0
-    while True:
-        while progress[core.POSITION] < m:
-            place = int(progress[core.POSITION])
-            i = order[place]
-            if progress[core.EPOCHS] == 0 and place >= half:
-                square = float(machines.squares[c])
-                length = max(square, 0.0) ** 0.5
-                machines.first[c, place - half] = margin[i] / length if length > 0 else 0.0
-            slack = float(machines.ridge[i])
-            with_slack = float(margin[i] + slack * count[i])
-            if margin[i] <= 0 and with_slack <= 0:
-                if not machines.address[i]:
-                    return i
-                row, size = rows.row(i), float(machines.step[i])
-                machines.squares[c] += size * (2 * with_slack + size * (float(row[i]) + slack))
-                count[i] += size
-                rows.used[i] = rows.round
-                margin += target * float(target[i]) * size * row
-                progress[core.EPOCH_MISTAKES] += 1
-                progress[core.MISTAKES] += 1
-                work += 1
-            progress[core.POSITION] += 1
-            if work >= most_work:
-                return core.PAUSED
-        progress[core.POSITION] = 0
-        progress[core.EPOCHS] += 1
-        if progress[core.EPOCH_MISTAKES] == 0:
-            progress[core.STATE] = core.SEPARATED
-            return core.ENDED
-        progress[core.EPOCH_MISTAKES] = 0
-        if progress[core.EPOCHS] >= max_epochs:
-            progress[core.STATE] = core.GAVE_UP
-            return core.ENDED
-        work += 1
-        if work >= most_work:
-            return core.PAUSED
-
-
-def look_ahead(machines: Any, scores: Any, reach: int) -> None:
-    """Score points whose rows may be wanted next; those that are waited for have the largest."""
-    n_tasks, m = len(machines.targets), machines.orders.shape[1]
-    for c in range(len(machines.missing)):
-        if machines.missing[c] < 0:
+    margin, work = machines.margins[c], 0
+    while progress[core.STATE] == core.RUNNING and work < most_work:
+        if progress[core.POSITION] == m:
+            end_pass(machines, c, max_epochs)
+            work += 1
             continue
-        begin = int(machines.progress[c, _core.perceptron.POSITION])
-        for distance in range(min(reach, m)):
-            i = int(machines.orders[c // n_tasks, (begin + distance) % m])
-            margin = machines.margins[c, i]
-            wrong = margin <= 0 and margin + machines.ridge[i] * machines.counts[c, i] <= 0
-            if not wrong or machines.address[i]:
-                continue
-            if distance == 0:
-                scores[i] = max(int(scores[i]), 1 << 30)
-            else:
-                scores[i] += 1 + (1 << 12) // (16 + distance)
+        i = order[progress[core.POSITION]]
+        found, change = visit(machines, c, margin[i] * target[i], lambda i: rows[i, i])
+        if found == "wrong":
+            margin += target * change * rows[i]
+            work += 1
+
+
+def through_window(
+    machines: Any, task: int, max_epochs: int, window: Any, values: Any, slots: Any, changes: Any
+) -> None:
+    """Take one classifier through a window, as far as there are rows."""
+    core, m = _core.perceptron, machines.orders.shape[1]
+    order, epoch, begin = window
+    c = order * len(machines.targets) + task
+    progress, end = machines.progress[c], min(begin + values.shape[1], m)
+    if progress[core.STATE] != core.RUNNING or progress[core.EPOCHS] != epoch:
+        return
+    points = machines.orders[order, begin:end].long()
+    outputs = machines.margins[c, points] * machines.targets[task, points]
+    while progress[core.POSITION] < end:
+        j = int(progress[core.POSITION]) - begin
+        slot = int(slots[j])
+        row = values[slot, : end - begin] if slot >= 0 else None
+        found, change = visit(
+            machines, c, outputs[j], lambda i, row=row, j=j: None if row is None else row[j]
+        )
+        if found == "missing":
+            break
+        if found == "wrong":
+            outputs += change * row
+            changes[slot, task] = change
+
+
+def to_next_mistake(machines: Any, c: int, max_epochs: int) -> None:
+    """Lead one classifier on to its next mistake, or to its end."""
+    core, progress = _core.perceptron, machines.progress[c]
+    n_tasks, m = len(machines.targets), machines.orders.shape[1]
+    while progress[core.STATE] == core.RUNNING:
+        if progress[core.POSITION] == m:
+            end_pass(machines, c, max_epochs)
+            continue
+        i = int(machines.orders[c // n_tasks, progress[core.POSITION]])
+        output = machines.margins[c, i] * machines.targets[c % n_tasks, i]
+        if visit(machines, c, output, lambda i: None)[0] == "missing":
+            return

@@ -112,7 +112,7 @@ def test_newton_steps_find_the_optimum_of_the_posterior(n_tasks):
     weight = np.random.default_rng(0).uniform(0.5, 3, 400)
     features = np.column_stack([outputs, np.ones(400)])
     for mask in forms(n_tasks).values():
-        found = logistic(features, targets > 0, weight, mask)
+        found = logistic(features, targets > 0, weight, mask, np.eye(n_tasks, n_tasks + 1))
 
         def loss(values):
             total = weight @ log_loss(features @ values.T, targets > 0)
@@ -134,7 +134,8 @@ def test_a_weak_prior_gives_logistic_regression():
     """With many copies the prior has no influence."""
     outputs, targets = simulate(300, np.array([[5.0]]), np.array([1.0]))
     features = np.column_stack([outputs, np.ones(300)])
-    found = logistic(features, targets > 0, np.full(300, 1e6), np.array([[True, True]]))
+    every = np.array([[True, True]])
+    found = logistic(features, targets > 0, np.full(300, 1e6), every, np.eye(1, 2))
     reference = LogisticRegression(C=np.inf, tol=1e-10).fit(outputs, targets[:, 0])
     np.testing.assert_allclose(found, [[reference.coef_[0, 0], reference.intercept_[0]]], rtol=1e-3)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from bayespoint.exceptions import KernelError
 from bayespoint.gpu.arrays import to_device
-from bayespoint.gpu.products import grid_steps, inner_products, rounded, split
+from bayespoint.gpu.products import grid_steps, grouped_products, inner_products, rounded, split
 from bayespoint.gpu.source import finish, multiply
 from bayespoint.kernels import Kernel, Points, PolynomialKernel, RadialKernel
 from bayespoint.kernels.points import inverse, known_gamma, positions, power_of_two
@@ -132,6 +132,20 @@ def block(kernel: Any, left: Any, right: Any, out: Any = None) -> Any:
         return finish(values, left.factor, right.factor, left.side, right.side, degree_of(kernel))
     values = kernel.block(left, right)
     return values if out is None else out.copy_(values)
+
+
+def blocks(kernel: Any, left: Any, right: Any, n_groups: int) -> Any:
+    """Kernel values of each of some groups of points with one of others, (n_groups, rows, columns)."""
+    import torch
+
+    if isinstance(left, FusedPoints) and left.norm.device.type == "cuda":
+        values = grouped_products(left.halves, right.halves, n_groups)
+        flat, sides = values.flatten(0, 1), (left.factor, right.factor, left.side, right.side)
+        finish(flat, *sides, degree_of(kernel), n_groups)
+        return values
+    sizes = len(left) // n_groups, len(right) // n_groups
+    groups = [[slice(i * n, (i + 1) * n) for n in sizes] for i in range(n_groups)]
+    return torch.stack([block(kernel, left.take(i), right.take(j)) for i, j in groups])
 
 
 def multiplied(kernel: Any, left: Any, right: Any, weights: Any) -> Any:

@@ -155,3 +155,12 @@ def inner_products(left: Halves, right: Halves, out: Any = None) -> Any:
         return torch.mm(one, other.T, out_dtype=torch.float32, out=out)
     torch.mm(left.high, other.T, out_dtype=torch.float32, out=out)
     return out.add_(torch.mm(left.low, other.T, out_dtype=torch.float32))
+
+
+def grouped_products(left: Halves, right: Halves, n_groups: int) -> Any:
+    """The same for each of some groups of rows, on a GPU: (n_groups, rows, columns)."""
+    import torch
+
+    one, other = left.left(right), right.right
+    one, other = (part.view(n_groups, -1, part.shape[1]) for part in (one, other))
+    return torch.bmm(one, other.transpose(1, 2), out_dtype=torch.float32)

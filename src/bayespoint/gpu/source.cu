@@ -4,9 +4,11 @@
 // into the state: margins are t_i o_i, and counts are t_i alpha_i >= 0, so that a point is wrong
 // where its margin (with the ridge's part) is not positive. A machine looks at many places of its
 // permutation at once, corrects the first mistake, and goes on behind it: this is what one place
-// after the other gives. Two kernels do so. In `advance_blocks` a block of threads trains a machine
-// whose margins are in global memory. In `advance_clusters` a cluster of blocks does, and the
-// margins are in its distributed shared memory.
+// after the other gives. Two kernels do so. In `advance_clusters` a cluster of blocks trains a
+// machine, whose margins are in distributed shared memory; all kernel rows are there. In
+// `advance_windows` a block takes a machine through the next places of its permutation, and kernel
+// values among their points are all it has; `add_changes` then tells all other points, and
+// `pass_by` leads machines on to their next mistakes.
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
@@ -15,12 +17,12 @@ typedef signed char i8;
 #ifndef CLUSTER
 #define CLUSTER 8     // blocks of a cluster
 #define THREADS 128   // threads of each of them: 32 warps in a cluster, one message for each lane
-#define WIDE 1024     // threads of a block that trains a machine alone
+#define WIDE 1024     // threads of a block that takes a machine through a window
 #endif
 
 enum { POSITION, EPOCHS, EPOCH_MISTAKES, MISTAKES, STATE, N_COUNTERS };
 enum { RUNNING, SEPARATED, GAVE_UP };
-enum { ENDED = -1, PAUSED = -2 };  // instead of the point whose kernel row is missing
+enum { ENDED = -1, PAUSED = -2 };  // why a machine has stopped
 #define NOWHERE 0x7fffffff
 
 #define ARGUMENTS                                                                                 \
@@ -33,10 +35,9 @@ enum { ENDED = -1, PAUSED = -2 };  // instead of the point whose kernel row is m
     double* squares,                  /* (machines) |w|^2 */                                      \
     float* first,                     /* (machines, m - m / 2) margins / |w| at first visits */   \
     int* progress,                    /* (machines, N_COUNTERS) */                                \
-    const u64* __restrict__ address,  /* (m) of kernel rows in device memory, 0 if missing */     \
-    int* used,                        /* (m) the round in which a row was last used */            \
     int* missing,                     /* (machines) why each has stopped */                       \
-    int m, int stride, int n_tasks, int max_epochs, int most_work, int now, int has_ridge
+    const float* __restrict__ values, /* kernel rows */                                           \
+    int m, int stride, int n_tasks, int max_epochs, int has_ridge
 
 // What all threads of a machine know alike.
 struct Machine {
@@ -81,80 +82,116 @@ __device__ float inverse_length(const Machine& a) {
     return a.square > 0 ? 1.0f / sqrtf((float)a.square) : 0.0f;
 }
 
-__device__ float4 corrected(float4 margin, float4 row, char4 target, float change) {
-    margin.x += target.x * change * row.x;
-    margin.y += target.y * change * row.y;
-    margin.z += target.z * change * row.z;
-    margin.w += target.w * change * row.w;
-    return margin;
+// The first place that is wrong, of those that the threads of a block look at. `found` has places
+// for this scan, for the next one, and for the last one, which may still be read.
+__device__ int first_wrong(bool wrong, int place, int* found, int turn) {
+    const u32 votes = __ballot_sync(~0u, wrong);
+    if (votes && threadIdx.x % 32 == 0) atomicMin(&found[turn], place + __ffs(votes) - 1);
+    if (threadIdx.x == 0) found[(turn + 1) % 3] = NOWHERE;
+    __syncthreads();
+    return found[turn];
 }
 
-extern "C" __global__ void __launch_bounds__(WIDE) advance_blocks(ARGUMENTS) {
+// Machines pass by points that are right: each then rests at a mistake, or has ended.
+extern "C" __global__ void __launch_bounds__(WIDE) pass_by(ARGUMENTS) {
+    __shared__ int found[3];
     const int c = blockIdx.x, tid = threadIdx.x, half = m / 2;
     int* counters = progress + N_COUNTERS * c;
     Machine a = load(counters, squares[c]);
-    if (a.state != RUNNING) {
-        if (tid == 0) missing[c] = ENDED;
-        return;
-    }
     const int* order = orders + (size_t)(c / n_tasks) * m;
-    const i8* target = targets + (size_t)(c % n_tasks) * stride;
-    float *count = counts + (size_t)c * stride, *margin = margins + (size_t)c * stride;
-    float* visits = first + (size_t)c * (m - half);
-    __shared__ int found[3];  // of this scan, of the next one, of the last one
+    const float *margin = margins + (size_t)c * stride, *count = counts + (size_t)c * stride;
     if (tid < 3) found[tid] = NOWHERE;
     __syncthreads();
-    int result = PAUSED;
-    for (int turn = 0;; turn = (turn + 1) % 3) {
+    for (int turn = 0; a.state == RUNNING; turn = (turn + 1) % 3) {
         const int place = a.position + tid;
         bool wrong = false;
         if (place < m) {
             const int i = order[place];
             const float s = margin[i];
-            if (a.epochs == 0 && place >= half) visits[place - half] = s * inverse_length(a);
+            if (a.epochs == 0 && place >= half)
+                first[(size_t)c * (m - half) + place - half] = s * inverse_length(a);
             wrong = s <= 0 && (!has_ridge || s + ridge[i] * count[i] <= 0);
         }
-        const u32 votes = __ballot_sync(~0u, wrong);
-        if (votes && tid % 32 == 0) atomicMin(&found[turn], place + __ffs(votes) - 1);
-        if (tid == 0) found[(turn + 1) % 3] = NOWHERE;
-        __syncthreads();
-        const int at = found[turn];
-        if (at == NOWHERE) {
-            a.position += WIDE;
-            if (a.position < m) continue;
-            if (!next_pass(a, max_epochs)) {
-                result = ENDED;
-                break;
-            }
-            if (a.work >= most_work) break;
-            continue;
+        const int at = first_wrong(wrong, place, found, turn);
+        a.position = at == NOWHERE ? a.position + WIDE : at;
+        if (at != NOWHERE) break;
+        if (a.position >= m) next_pass(a, max_epochs);
+    }
+    if (tid == 0) {
+        store(a, counters);
+        missing[c] = a.state == RUNNING ? PAUSED : ENDED;
+    }
+}
+
+// A window is some places of a permutation, from the first one on: (permutation, pass, first place).
+// Machines of the permutation that are in this pass go through it, as far as there are kernel rows
+// of the points that they err on. What they learn is noted, (windows, n_rows, n_tasks).
+extern "C" __global__ void __launch_bounds__(WIDE)
+advance_windows(ARGUMENTS,                        // values: (windows, n_rows, width)
+                const int* __restrict__ windows,  // (windows, 3)
+                const int* __restrict__ slots,    // (windows, width) row of a place, or -1
+                float* changes, int width, int n_rows) {
+    extern __shared__ float4 shared[];
+    float* outputs = (float*)shared;        // (width) of the points of the window
+    u32* minus = (u32*)(outputs + width);   // (width / 32) bits: where labels are -1
+    __shared__ int found[3];
+    const int task = blockIdx.x % n_tasks, window = blockIdx.x / n_tasks, tid = threadIdx.x;
+    const int c = windows[3 * window] * n_tasks + task, begin = windows[3 * window + 2];
+    const int end = min(begin + width, m), half = m / 2;
+    int* counters = progress + N_COUNTERS * c;
+    Machine a = load(counters, squares[c]);
+    if (a.state != RUNNING || a.epochs != windows[3 * window + 1]) return;  // ended, or ahead
+    const int* order = orders + (size_t)windows[3 * window] * m + begin;
+    const i8* target = targets + (size_t)task * stride;
+    float *count = counts + (size_t)c * stride, *visits = first + (size_t)c * (m - half);
+    const float* margin = margins + (size_t)c * stride;
+    for (int j = tid; j < width; j += WIDE) {
+        const int i = begin + j < end ? order[j] : 0;
+        const bool is_minus = target[i] < 0;
+        outputs[j] = is_minus ? -margin[i] : margin[i];
+        const u32 bits = __ballot_sync(~0u, is_minus);
+        if (tid % 32 == 0) minus[j / 32] = bits;
+    }
+    if (tid < 3) found[tid] = NOWHERE;
+    __syncthreads();
+    for (int turn = 0; a.position < end; turn = (turn + 1) % 3) {
+        const int place = a.position + tid;
+        bool wrong = false;
+        if (place < end) {
+            const int j = place - begin;
+            const float s = minus[j / 32] >> j % 32 & 1 ? -outputs[j] : outputs[j];
+            if (a.epochs == 0 && place >= half) visits[place - half] = s * inverse_length(a);
+            wrong = s <= 0 && (!has_ridge || s + ridge[order[j]] * __ldcg(count + order[j]) <= 0);
         }
-        const int i = order[at];
-        const float* row = (const float*)address[i];
-        if (!row) {
-            a.position = at;
-            result = i;
-            break;
-        }
+        const int at = first_wrong(wrong, place, found, turn);
+        a.position = at == NOWHERE ? min(a.position + WIDE, end) : at;
+        if (at == NOWHERE) continue;
+        const int j = at - begin, i = order[j], slot = slots[(size_t)window * width + j];
+        if (slot < 0) break;
+        const float* row = values + ((size_t)window * n_rows + slot) * width;
         const float size = has_ridge ? step[i] : 1.0f, slack = has_ridge ? ridge[i] : 0.0f;
-        const float before = has_ridge ? margin[i] + slack * count[i] : margin[i];
+        const float change = target[i] * size, own = target[i] * outputs[j];
+        const float before = has_ridge ? own + slack * __ldcg(count + i) : own;
         __syncthreads();  // all have read the state of the point
-        correct(a, at, size, before, row[i], slack);
+        correct(a, at, size, before, row[j], slack);
         if (tid == 0) {
-            count[i] += size;
-            used[i] = now;
+            __stcg(count + i, __ldcg(count + i) + size);
+            changes[((size_t)window * n_rows + slot) * n_tasks + task] = change;
         }
-        const float change = target[i] * size;
-        for (int j = tid; j < stride / 4; j += WIDE)
-            ((float4*)margin)[j] = corrected(((float4*)margin)[j], __ldg((const float4*)row + j),
-                                             ((const char4*)target)[j], change);
+        for (int q = j / 4 + tid; q < width / 4; q += WIDE) {  // places before are of no use now
+            const float4 r = __ldg((const float4*)row + q);
+            float4 o = shared[q];
+            o.x += change * r.x;
+            o.y += change * r.y;
+            o.z += change * r.z;
+            o.w += change * r.w;
+            shared[q] = o;
+        }
         __syncthreads();
-        if (a.work >= most_work) break;
     }
     if (tid == 0) {
         store(a, counters);
         squares[c] = a.square;
-        missing[c] = result;
     }
 }
 
@@ -170,9 +207,9 @@ __device__ float load_from(u32 address) {
     asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(value) : "r"(address) : "memory");
     return value;
 }
-__device__ void store_to(u32 address, u64 one, u64 two) {
-    asm volatile("st.shared::cluster.v2.u64 [%0], {%1, %2};" ::"r"(address), "l"(one), "l"(two)
-                 : "memory");
+__device__ void store_to(u32 address, int one, int two, float three) {
+    asm volatile("st.shared::cluster.v4.b32 [%0], {%1, %2, %3, %1};" ::"r"(address), "r"(one),
+                 "r"(two), "r"(__float_as_int(three)) : "memory");
 }
 __device__ void synchronize_cluster() {
     asm volatile("barrier.cluster.arrive.release.aligned;\n"
@@ -183,14 +220,13 @@ __device__ u32 shared_address(const void* pointer) { return (u32)__cvta_generic_
 // What a warp that has found a mistake tells all blocks.
 struct Message {
     int place, point;
-    u64 row;
     float margin;  // with the part of the ridge
-    int unused[3];
+    int unused;
 };
 
-// Margins that a thread of a cluster corrects: up to 4 batches of 8 times 4. The rows of a batch are
+// Margins that a thread of a cluster corrects: up to 5 batches of 8 times 4. The rows of a batch are
 // loaded at once; labels are kept as bits.
-#define BATCHES 4
+#define BATCHES 5
 #define BATCH 8
 
 __device__ float flipped(u32 bits, u32 minus, int n) {
@@ -198,7 +234,7 @@ __device__ float flipped(u32 bits, u32 minus, int n) {
 }
 
 extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 6)
-advance_clusters(ARGUMENTS, int slice) {
+advance_clusters(ARGUMENTS, int most_work, int slice) {  // values: (m, stride)
     extern __shared__ float4 own[];  // margins of the points [rank * slice, (rank + 1) * slice)
     __shared__ __align__(16) Message mail[2][CLUSTER * THREADS / 32];
     const int c = blockIdx.x / CLUSTER, rank = blockIdx.x % CLUSTER, tid = threadIdx.x;
@@ -228,9 +264,7 @@ advance_clusters(ARGUMENTS, int slice) {
         }
     const u32 margin_address = shared_address(own);
     const int ahead = rank * THREADS + tid;
-    // The point that this thread looks at next, and its row.
-    int place = a.position + ahead, point = place < m ? order[place] : 0;
-    u64 row_of_point = address[point];
+    int place = a.position + ahead, point = place < m ? order[place] : 0;  // to be looked at next
     int result = PAUSED;
     synchronize_cluster();
     for (int turn = 0;; turn ^= 1) {
@@ -247,13 +281,11 @@ advance_clusters(ARGUMENTS, int slice) {
         Message mine;
         mine.place = votes ? __shfl_sync(~0u, place, finder) : NOWHERE;
         mine.point = __shfl_sync(~0u, point, finder);
-        mine.row = __shfl_sync(~0u, row_of_point, finder);
         mine.margin = __shfl_sync(~0u, with_slack, finder);
         if (lane < CLUSTER) {
             const u32 there = in_block(
                 shared_address(&mail[turn][rank * (THREADS / 32) + tid / 32]), (u32)lane);
-            store_to(there, (u64)(u32)mine.place | ((u64)(u32)mine.point << 32), mine.row);
-            store_to(there + 16, (u64)__float_as_uint(mine.margin), 0);
+            store_to(there, mine.place, mine.point, mine.margin);
         }
         synchronize_cluster();
         // Messages are in the order of places: the first that is one is the mistake to correct.
@@ -271,17 +303,11 @@ advance_clusters(ARGUMENTS, int slice) {
             }
             place = a.position + ahead;
             point = place < m ? order[place] : 0;
-            row_of_point = address[point];
             continue;
         }
         const Message mistake = mail[turn][__ffs(ones) - 1];
         const int i = mistake.point;
-        const float* row = (const float*)mistake.row;
-        if (!row) {
-            a.position = mistake.place;
-            result = i;
-            break;
-        }
+        const float* row = values + (size_t)i * stride;
         const float size = has_ridge ? step[i] : 1.0f, slack = has_ridge ? ridge[i] : 0.0f;
         const float change = target[i] * size;
         // What the next scan needs is fetched while the row is added.
@@ -314,12 +340,8 @@ advance_clusters(ARGUMENTS, int slice) {
                     }
                 }
             }
-        row_of_point = address[point];
         correct(a, mistake.place, size, mistake.margin, __ldg(row + i), slack);
-        if (rank == 0 && tid == 0) {
-            __stcg(count + i, __ldcg(count + i) + size);
-            used[i] = now;
-        }
+        if (rank == 0 && tid == 0) __stcg(count + i, __ldcg(count + i) + size);
         synchronize_cluster();
         if (a.work >= most_work) break;
     }
@@ -333,27 +355,6 @@ advance_clusters(ARGUMENTS, int slice) {
     synchronize_cluster();  // no block ends while others may read its memory
 }
 #endif
-
-// Scores of points whose rows machines that wait may want: those that look wrong within reach, the
-// more the nearer they are. A row that a machine waits for has the largest score.
-extern "C" __global__ void look_ahead(
-    const int* __restrict__ orders, const float* __restrict__ ridge,
-    const float* __restrict__ counts, const float* __restrict__ margins,
-    const int* __restrict__ progress, const u64* __restrict__ address,
-    const int* __restrict__ missing, int* scores, int m, int stride, int n_tasks, int reach,
-    int has_ridge) {
-    const int c = blockIdx.y;
-    if (missing[c] < 0) return;
-    const int distance = blockIdx.x * blockDim.x + threadIdx.x;
-    if (distance >= reach) return;
-    const int place = (progress[N_COUNTERS * c + POSITION] + distance) % m;
-    const int i = orders[(size_t)(c / n_tasks) * m + place];
-    const float s = margins[(size_t)c * stride + i];
-    if (s > 0 || address[i]) return;
-    if (has_ridge && s + ridge[i] * counts[(size_t)c * stride + i] > 0) return;
-    if (distance == 0) atomicMax(scores + i, 1 << 30);
-    else atomicAdd(scores + i, 1 + (1 << 12) / (16 + distance));
-}
 
 // Kernel values from inner products, in place, for a block of rows: of powers
 // (g a_i b_j + c_i d_j)^degree, of Gaussians (degree 0) exp(min(0, g a_i b_j - c_i - d_j)).
@@ -385,13 +386,15 @@ __device__ void to_powers(float (&values)[N], int degree) {
 
 extern "C" __global__ void finish(float* values, const float* __restrict__ a,
                                   const float* __restrict__ b, const float* __restrict__ c,
-                                  const float* __restrict__ d, int n_rows, long long stride,
-                                  int n_columns, int degree) {
+                                  const float* __restrict__ d, int n_rows, int n_each,
+                                  long long stride, int n_columns, int degree) {
     for (int row = blockIdx.y; row < n_rows; row += gridDim.y) {
         float4* line = (float4*)(values + row * stride);
+        const size_t group = (size_t)(row / n_each) * n_columns;  // columns of their own
         for (int j = blockIdx.x * blockDim.x + threadIdx.x; j < n_columns / 4;
              j += gridDim.x * blockDim.x) {
-            const float4 g = line[j], right = ((const float4*)b)[j], side = ((const float4*)d)[j];
+            const float4 g = line[j], right = ((const float4*)(b + group))[j];
+            const float4 side = ((const float4*)(d + group))[j];
             float v[4] = {base_of(g.x, a[row], right.x, c[row], side.x, degree),
                           base_of(g.y, a[row], right.y, c[row], side.y, degree),
                           base_of(g.z, a[row], right.z, c[row], side.z, degree),
@@ -434,6 +437,76 @@ extern "C" __global__ void finish_symmetric(float* values, const float* __restri
     for (int u = 0; u < 4; u++)
         if (column + threadIdx.y + 8 * u < n && row + x < n)
             mirrored[8 * u * stride] = tile[x][threadIdx.y + 8 * u];
+}
+
+// What machines have learned in windows, for n points from `first` on: margins become
+// t_i (o_i + sum_j value_ji change_jt), with inner products as in `finish`, (rows, line) for rows j
+// of changes. Blocks are parts of 1024 points x windows x parts of the tasks.
+#define SUMS 12
+
+extern "C" __global__ void __launch_bounds__(256, 2)
+add_changes(const float* __restrict__ values, const float* __restrict__ a,
+            const float* __restrict__ b, const float* __restrict__ c, const float* __restrict__ d,
+            const float* __restrict__ changes, const int* __restrict__ starts,
+            const int* __restrict__ windows, const i8* __restrict__ targets, float* margins,
+            int n, int line, int first, int stride, int n_tasks, int degree) {
+    __shared__ __align__(16) float weights[64][SUMS], left[64], below[64];
+    const int at = 4 * (blockIdx.x * 256 + threadIdx.x), begin = blockIdx.z * SUMS;
+    const int end = starts[blockIdx.y + 1], q = min(at, n - 4) / 4;
+    const float4 right = ((const float4*)b)[q], side = ((const float4*)d)[q];
+    float sums[SUMS][4] = {};
+    for (int some = starts[blockIdx.y]; some < end; some += 64) {
+        __syncthreads();
+        for (int e = threadIdx.x; e < 64 * SUMS; e += 256) {
+            const int j = some + e / SUMS, t = begin + e % SUMS;
+            weights[e / SUMS][e % SUMS] = j < end && t < n_tasks ? changes[j * n_tasks + t] : 0.0f;
+        }
+        if (threadIdx.x < 64) {
+            left[threadIdx.x] = a[min(some + threadIdx.x, end - 1)];
+            below[threadIdx.x] = c[min(some + threadIdx.x, end - 1)];
+        }
+        __syncthreads();
+        for (int j = 0; j < min(64, end - some); j += 4) {
+            float v[16];
+#pragma unroll
+            for (int r = 0; r < 4; r++) {  // all are loaded before the first is used
+                const size_t row = min(some + j + r, end - 1);
+                *(float4*)(v + 4 * r) = __ldcs((const float4*)(values + row * line) + q);
+            }
+#pragma unroll
+            for (int r = 0; r < 4; r++) {
+                const float own = left[j + r], under = below[j + r];
+                v[4 * r] = base_of(v[4 * r], own, right.x, under, side.x, degree);
+                v[4 * r + 1] = base_of(v[4 * r + 1], own, right.y, under, side.y, degree);
+                v[4 * r + 2] = base_of(v[4 * r + 2], own, right.z, under, side.z, degree);
+                v[4 * r + 3] = base_of(v[4 * r + 3], own, right.w, under, side.w, degree);
+            }
+            to_powers(v, degree);
+#pragma unroll
+            for (int r = 0; r < 4; r++)
+#pragma unroll
+                for (int t = 0; t < SUMS; t++) {
+                    const float weight = weights[j + r][t];
+#pragma unroll
+                    for (int u = 0; u < 4; u++) sums[t][u] += weight * v[4 * r + u];
+                }
+        }
+    }
+    if (at >= n) return;
+#pragma unroll
+    for (int t = 0; t < SUMS; t++) {
+        if (begin + t >= n_tasks) break;
+        const size_t task = begin + t, place = first + at;
+        const char4 y = *(const char4*)(targets + task * stride + place);
+        float4* own = (float4*)(margins + (windows[3 * blockIdx.y] * n_tasks + task) * stride +
+                                place);
+        float4 o = *own;
+        o.x += y.x * sums[t][0];
+        o.y += y.y * sums[t][1];
+        o.z += y.z * sums[t][2];
+        o.w += y.w * sums[t][3];
+        *own = o;
+    }
 }
 
 // Sums over kernel values: out_it = sum_j value_ij w_jt, for up to 16 columns of w from column

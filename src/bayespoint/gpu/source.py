@@ -11,11 +11,14 @@ import numpy as np
 
 CLUSTER, THREADS, WIDE = 8, 128, 1024  # as in source.cu
 SUM_ROWS, SUM_COLUMNS, SUM_POINTS = 32, 16, 128
+SUMS = 12  # tasks that a thread adds up
 ENOUGH_BLOCKS = 1024  # to keep all multiprocessors busy
 LEFT, RIGHT = 112, 128  # sizes of the sums of logistic regression
 SUM_BLOCKS = 240  # that add them up
 TILE = 32  # rows and columns of a tile of a symmetric matrix
+ALWAYS_ALLOWED = 48_000  # bytes of dynamic shared memory
 _compiling = Lock()
+_allowed: dict[tuple[str, int], int] = {}
 
 
 class TorchStream:
@@ -42,7 +45,9 @@ def launch(name: str, device: Any, grid: Any, block: Any, *arguments: Any, share
         else argument
         for argument in arguments
     )
-    kernel = compiled(name, device.index, shared)
+    kernel = compiled(name, device.index)
+    if shared > _allowed.get((name, device.index), ALWAYS_ALLOWED):
+        allow(name, device.index, shared)
     if torch.cuda.current_device() == device.index:
         queue(stream, config_of(grid, block, shared), kernel, *converted)
         return
@@ -69,20 +74,22 @@ def config_of(grid: Any, block: Any, shared: int) -> Any:
 
 
 @cache
-def compiled(name: str, index: int, shared: int) -> Any:
-    """A kernel, ready to be launched with so much dynamic shared memory."""
+def compiled(name: str, index: int) -> Any:
+    """A kernel, ready to be launched."""
     with _compiling:
-        kernel = program(index).get_kernel(name)
-    if shared > 48_000:  # more must be asked for
-        from cuda.bindings import driver
+        return program(index).get_kernel(name)
 
-        limit = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-        (error,) = driver.cuKernelSetAttribute(
-            limit, shared, driver.CUkernel(int(kernel.handle)), driver.CUdevice(index)
-        )
-        if error != driver.CUresult.CUDA_SUCCESS:
-            raise RuntimeError(f"{shared} bytes of shared memory are not available: {error}")
-    return kernel
+
+def allow(name: str, index: int, shared: int) -> None:
+    """Ask for so much dynamic shared memory, for this launch of a kernel and for smaller ones."""
+    from cuda.bindings import driver
+
+    limit = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    kernel = driver.CUkernel(int(compiled(name, index).handle))
+    (error,) = driver.cuKernelSetAttribute(limit, shared, kernel, driver.CUdevice(index))
+    if error != driver.CUresult.CUDA_SUCCESS:
+        raise RuntimeError(f"{shared} bytes of shared memory are not available: {error}")
+    _allowed[name, index] = shared
 
 
 @cache
@@ -98,16 +105,17 @@ def program(index: int) -> Any:
     return Program(text, "c++", options).compile("cubin")
 
 
-def finish(values: Any, a: Any, b: Any, c: Any, d: Any, degree: int) -> Any:
+def finish(values: Any, a: Any, b: Any, c: Any, d: Any, degree: int, n_groups: int = 1) -> Any:
     """Kernel values from inner products g, in place: (g a_i b_j + c_i d_j)^degree.
 
-    Degree 0 stands for the Gaussian exp(min(0, g a_i b_j - c_i - d_j)).
+    Degree 0 stands for the Gaussian exp(min(0, g a_i b_j - c_i - d_j)). Groups of rows have columns
+    of their own (on a GPU).
     """
     n, columns = values.shape
     if values.device.type == "cuda" and columns % 4 == 0 and values.stride(0) % 4 == 0:
         grid = (max(1, min(-(-columns // 1024), 64)), min(n, 32_768))
         launch(
-            "finish", values.device, grid, 256, values, a, b, c, d, n,
+            "finish", values.device, grid, 256, values, a, b, c, d, n, n // n_groups,
             np.int64(values.stride(0)), columns, degree,
         )  # fmt: skip
         return values
@@ -136,6 +144,19 @@ def finish_symmetric(values: Any, a: Any, c: Any, first: int, n_rows: int, degre
     rows = slice(first, first + n_rows)
     finish(values[rows, first:n], a[rows], a[first:], c[rows], c[first:], degree)
     values[first:n, rows] = values[rows, first:n].T.clone()
+
+
+def add_changes(
+    values: Any, left: Any, right: Any, degree: int, changes: Any, starts: Any, windows: Any,
+    targets: Any, margins: Any, first: int,
+) -> None:  # fmt: skip
+    """Tell points from ``first`` on what machines have learned in windows; see the source."""
+    n, n_tasks = values.shape[1], changes.shape[1]
+    launch(
+        "add_changes", values.device, (-(-n // 1024), len(windows), -(-n_tasks // SUMS)), 256,
+        values, left.factor, right.factor, left.side, right.side, changes, starts, windows,
+        targets, margins, n, values.stride(0), first, margins.shape[1], n_tasks, degree,
+    )  # fmt: skip
 
 
 def multiply(values: Any, a: Any, b: Any, c: Any, d: Any, degree: int, weights: Any) -> Any:

@@ -145,10 +145,11 @@ def learn_log_odds(
     scale = learn_scale(outputs, is_yes, copies)
     coefficients, features = np.eye(n_tasks, n_tasks + 1), with_constant(scale * outputs)
     losses = log_loss(linear(features, coefficients), is_yes)
-    follows, plain = False, mistakes(outputs, is_yes)
+    follows, plain, learned = False, mistakes(outputs, is_yes), coefficients
     for mask in learnable(n_tasks, len(known)):
-        learned = logistic(features, is_yes, copies, mask)
-        both = held_out_scores(features, is_yes, copies, mask), linear(features, learned)
+        learned = logistic(features, is_yes, copies, mask, learned)
+        held_out = held_out_scores(features, is_yes, copies, mask, learned)
+        both = held_out, linear(features, learned)
         others = from_all(*(log_loss(scores, is_yes) for scores in both))
         if is_clearly_better(others, losses, copies):
             coefficients, losses = learned, others
@@ -235,15 +236,21 @@ def learn_scale(outputs: NDArray, is_yes: NDArray[np.bool_], copies: NDArray) ->
 
 
 def logistic(
-    features: NDArray, is_yes: NDArray[np.bool_], copies: NDArray, mask: NDArray[np.bool_]
+    features: NDArray,
+    is_yes: NDArray[np.bool_],
+    copies: NDArray,
+    mask: NDArray[np.bool_],
+    start: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Coefficients, by Newton steps; those outside the mask stay as they are.
+    """Coefficients, by Newton steps from ``start``; those outside the mask are of the prior.
 
-    The Hessian is sum_i (diag(p_i) - p_i p_i^T) (x) x_i x_i^T and the precision of the prior.
+    The Hessian is sum_i (diag(p_i) - p_i p_i^T) (x) x_i x_i^T and the precision of the prior. It
+    only decides how fast the steps converge: float32 is enough for its largest part.
     """
     rows, columns = np.nonzero(mask)
     centre, precision = prior(len(mask))
-    coefficients = centre.copy()
+    coefficients = np.where(mask, start, centre)
+    of_columns = (np.sqrt(copies)[:, None] * features).astype(np.float32)[:, columns]
 
     def loss(values: NDArray) -> float:
         errors = log_loss(linear(features, values), is_yes)
@@ -253,7 +260,7 @@ def logistic(
     for _ in range(50):
         p = probabilities(linear(features, coefficients))
         slope = (copies[:, None] * (p - is_yes)).T @ features + precision * (coefficients - centre)
-        spread = np.sqrt(copies)[:, None] * p[:, rows] * features[:, columns]
+        spread = p.astype(np.float32)[:, rows] * of_columns
         curvature = np.diag(precision[mask]) - spread.T @ spread
         for row, used in enumerate(mask):
             here, own = np.flatnonzero(rows == row), features[:, used]
@@ -272,13 +279,17 @@ def logistic(
 
 
 def held_out_scores(
-    features: NDArray, is_yes: NDArray[np.bool_], copies: NDArray, mask: NDArray[np.bool_]
+    features: NDArray,
+    is_yes: NDArray[np.bool_],
+    copies: NDArray,
+    mask: NDArray[np.bool_],
+    start: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Log-odds of each half of the points with what was learned from the other."""
     scores = np.empty(is_yes.shape, order="F")
     for fold in (0, 1):
         here, there = slice(fold, None, 2), slice(1 - fold, None, 2)
-        learned = logistic(features[there], is_yes[there], copies[there], mask)
+        learned = logistic(features[there], is_yes[there], copies[there], mask, start)
         scores[here] = linear(features[here], learned)
     return scores
 

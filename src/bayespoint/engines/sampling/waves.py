@@ -13,6 +13,7 @@ from bayespoint.engines.sampling.rounds import Clock, Rounds, Setting, Trained, 
 from bayespoint.gpu.arrays import threads, to_device
 from bayespoint.gpu.perceptrons import STATE_BYTES as DEVICE_BYTES
 from bayespoint.gpu.perceptrons import DeviceRounds
+from bayespoint.gpu.windows import WINDOW_BYTES
 from bayespoint.posteriors.sampled import FirstVisits
 from bayespoint.spaces import DualSpace
 from bayespoint.tools.arrays import to_host
@@ -150,7 +151,9 @@ class DeviceTrainer:
         self.targets = to_device(setting.targets, space.device)
         self._labels, self._setting = self.targets.T.contiguous(), setting
         room = DEVICE_SHARE * space.device_memory
-        self.wave_size = max(1, int(room / (DEVICE_BYTES * setting.targets.size)))
+        of_sample = DEVICE_BYTES * setting.targets.size
+        of_sample += 0 if self._rows.holds_all else WINDOW_BYTES
+        self.wave_size = max(1, int(room / of_sample))
 
     def run(self, seeds: Sequence[np.random.Generator], clock: Clock, before: Wave) -> Wave:
         """The samples before, and one for each seed of an order of the points."""
