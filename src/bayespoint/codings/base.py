@@ -13,11 +13,13 @@ from bayespoint.likelihoods.base import log_rest
 from bayespoint.tools.arrays import Array, namespace, softmax
 from bayespoint.tools.attributes import need, number, shaped
 from bayespoint.tools.numbers import TINY
+from bayespoint.tools.stability import EXTENDING, unstable
 
 TEMPERATURES = (1e-6, 1e6)  # that are allowed: quotients of log-odds stay finite
 LARGEST = 1e300  # bound on log-odds, so that their differences stay finite
 
 
+@unstable(EXTENDING)
 class Coding(ABC):
     """How several classes are reduced to binary tasks.
 

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.codings import Coding
+from bayespoint.tools.stability import EXTENDING, unstable
 
 
+@unstable(EXTENDING)
 class Posterior(ABC):
     """A distribution over the weights of each task, in the coordinates of a space.
 
