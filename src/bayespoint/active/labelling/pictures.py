@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import struct
+import warnings
 import zlib
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,7 @@ SIGNATURES = {
     b"GIF89a": "image/gif",
     b"BM": "image/bmp",
 }
+SIDE = 16  # pixels of a small copy, in each direction
 SUFFIXES = {".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp"}
 
 
@@ -59,6 +62,22 @@ def media_type(content: bytes) -> str:
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
         return "image/webp"
     raise PictureError("the file is not a PNG, JPEG, GIF, BMP or WebP picture")
+
+
+@cache  # it is made to see whether there is a picture, and again to learn from it
+def small_copy(path: Path) -> NDArray[np.float64]:
+    """The grey values, from 0 to 1, of a picture that is made small."""
+    from PIL import Image
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(path) as picture:
+                picture.draft("L", (4 * SIDE, 4 * SIDE))  # JPEG files are read faster
+                grey = picture.convert("L").resize((SIDE, SIDE), Image.Resampling.BOX)
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Warning):
+        raise PictureError("the file cannot be decoded") from None
+    return np.asarray(grey, dtype=np.float64).ravel() / 255
 
 
 def png(pixels: NDArray[np.uint8]) -> bytes:

@@ -44,6 +44,7 @@ if not options.ONLY_HELP:
     from bayespoint.cli.tables.reading import STDIN, read_table
     from bayespoint.cli.tables.training import TrainingData, check_roles, count_labels
     from bayespoint.cli.tables.writing import PARQUET, write_table
+    from bayespoint.exceptions import one_line
     from bayespoint.tools.extras import require
     from bayespoint.tools.files import write_text
 
@@ -66,6 +67,9 @@ Pixels = Annotated[str | None, option("WxH", PIXELS)]
 Table = Annotated[
     bool, typer.Option("--table", help="Rows are rows of a table, whatever they look like.")
 ]
+Instructions = Annotated[
+    Path | None, option("FILE", "Text that the page shows: how to label, and what classes mean.")
+]
 JournalFile = Annotated[Path | None, option("FILE", JOURNAL)]
 Port = Annotated[int, option("N", PORT, min=0, max=65535)]
 Seed = Annotated[int, option("N", "Seed of the first rows.", min=0, max=2**32 - 1)]
@@ -84,6 +88,7 @@ def label(
     drop: options.Drop = None,
     number: options.Number = None,
     category: options.Category = None,
+    instructions: Instructions = None,
     journal: JournalFile = None,
     for_spreadsheet: options.ForSpreadsheet = False,
     port: Port = 0,
@@ -129,11 +134,13 @@ def label(
     stem = data.with_name(data.name.removesuffix(".gz").rpartition(".")[0] or data.name)
     path = journal or Path(f"{stem}.labels.jsonl")
     first = None if start is None else start.of_features
+    words = "" if instructions is None else read_instructions(instructions)
     kept = open_journal(path, pool, found)
     try:
         session = Session(
-            items, points.values, found.values, found.given, kept, start=first, seed=seed
-        )
+            items, points.values, found.values, found.given, kept,
+            start=first, seed=seed, instructions=words,
+        )  # fmt: skip
     except JournalError as error:
         kept.close()
         bad_data(f"{path}: {error}")
@@ -145,6 +152,14 @@ def label(
     work = Work(frame, found, points, session, path.parent / stem.name, suffix, for_spreadsheet)
     serve(work, port, browser)
     show(facts(work.end(notes)))
+
+
+def read_instructions(path: Path) -> str:
+    """The text of a file; ends the command if there is none."""
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        bad_data(f"cannot read the instructions {path}: {one_line(error)}")
 
 
 def open_journal(path: Path, pool: pd.DataFrame, classes: Classes) -> Journal:
