@@ -288,10 +288,10 @@ def test_pictures_are_served(folder):
         media_type(b"<svg>")
 
 
-@pytest.mark.parametrize("length", [8, 40, 60])
+@pytest.mark.parametrize("length", [8, 40, 200])
 def test_a_picture_that_cannot_be_decoded_is_named_and_left_out(tmp_path, length):
     pytest.importorskip("PIL")
-    whole = png(np.arange(256, dtype=np.uint8).reshape(16, 16))
+    whole = png(np.random.default_rng(0).integers(0, 256, (16, 16), dtype=np.uint8))
     (tmp_path / "whole.png").write_bytes(whole)
     (tmp_path / "torn.png").write_bytes(whole[:length])
     names = pd.DataFrame({"file": ["whole.png", "torn.png"]})

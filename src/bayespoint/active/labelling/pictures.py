@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import struct
 import warnings
-import zlib
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -87,15 +86,8 @@ def png(pixels: NDArray[np.uint8]) -> bytes:
     >>> media_type(png(np.zeros((2, 2), dtype=np.uint8)))
     'image/png'
     """
-    height, width = pixels.shape
-    lines = np.insert(pixels, 0, 0, axis=1).tobytes()  # every line begins with its filter: none
-    parts = {
-        b"IHDR": struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0),
-        b"IDAT": zlib.compress(lines),
-        b"IEND": b"",
-    }
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(content)) + name + content
-        + struct.pack(">I", zlib.crc32(name + content))
-        for name, content in parts.items()
-    )  # fmt: skip
+    from PIL import Image
+
+    file = BytesIO()
+    Image.fromarray(pixels).save(file, "png")
+    return file.getvalue()

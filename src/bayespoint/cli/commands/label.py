@@ -23,7 +23,7 @@ if not options.ONLY_HELP:
     import pandas as pd
 
     from bayespoint.active.labelling.exports import label_column, label_studio
-    from bayespoint.active.labelling.items import IMAGE, Items
+    from bayespoint.active.labelling.items import IMAGE, PIXELS, Items
     from bayespoint.active.labelling.journal import Journal, JournalError
     from bayespoint.active.labelling.server import LabelServer
     from bayespoint.active.labelling.session import Session
@@ -51,7 +51,7 @@ if not options.ONLY_HELP:
 KEYS = 10  # classes that have a key of their own
 
 IMAGES = "Rows are pictures; this column names their files, below the folder of POOL."
-PIXELS = "Rows are pictures of this size, with one column for each pixel."
+PIXEL_SIZE = "Rows are pictures of this size, with one column for each pixel."
 JOURNAL = "Where answers are saved; by default POOL.labels.jsonl. Results go to its folder."
 PORT = "Port of the page; 0 for any free port."
 
@@ -63,7 +63,7 @@ LabelColumn = Annotated[str | None, option("COL", "Column with labels, some of t
 StartModel = Annotated[Path | None, option("FILE", "Model that chooses the first rows.")]
 TextColumn = Annotated[str | None, option("COL", "Rows are texts, in this column.")]
 ImageColumn = Annotated[str | None, option("COL", IMAGES)]
-Pixels = Annotated[str | None, option("WxH", PIXELS)]
+Pixels = Annotated[str | None, option("WxH", PIXEL_SIZE)]
 Table = Annotated[
     bool, typer.Option("--table", help="Rows are rows of a table, whatever they look like.")
 ]
@@ -126,7 +126,7 @@ def label(
     check_roles(frame, labels, drop or [], number or [], category or [])
     pool = frame.drop(columns=[*labels, *(drop or [])])
     view = find_view(pool, text, image, pixels, table)
-    if view.kind == IMAGE:
+    if view.kind in (IMAGE, PIXELS):
         require("PIL", "label", "labelling pictures")
     items = Items(pool, data.name, data.parent, view.kind, view.columns, view.shape)
     check_items(items, notes)
