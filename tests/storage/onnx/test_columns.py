@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from tests.helpers.running import succeed
 
 import bayespoint
@@ -103,3 +106,25 @@ def test_what_the_command_trains(tmp_path, numbers_only):
     session = onnxruntime.InferenceSession(to_onnx(pipeline).SerializeToString())
     _, found = session.run(None, {"X": frame[["age", "size"]].to_numpy()})
     np.testing.assert_allclose(found, pipeline.predict_proba(frame.assign(unused=0)), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["label", "labelencoder_0", "constant_0"])
+def test_columns_that_are_called_like_a_part_of_the_model(name):
+    frame, y = table()
+    clf = BayesPointClassifier(kernel="linear").fit(frame.rename(columns={"age": name}), y)
+    with pytest.raises(ValueError, match=f"cannot name an input '{name}'.*Rename the column"):
+        to_onnx(clf)
+
+
+def test_a_selection_after_another_step_is_refused():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(40, 3)), columns=["a", "b", "c"])
+    scaler = StandardScaler().set_output(transform="pandas")
+    chosen = ColumnTransformer([("chosen", "passthrough", ["c", "a"])])
+    clf = BayesPointClassifier(kernel="linear")
+    model = make_pipeline(chosen, clf).fit(X, X["a"] > 0)
+    session = onnxruntime.InferenceSession(to_onnx(model).SerializeToString())
+    _, found = session.run(None, {"X": X[["c", "a"]].to_numpy(np.float32)})
+    np.testing.assert_allclose(found, model.predict_proba(X), rtol=0, atol=1e-5)
+    with pytest.raises(ValueError, match="cannot write the step ColumnTransformer"):
+        to_onnx(make_pipeline(scaler, chosen, clf).fit(X, X["a"] > 0))

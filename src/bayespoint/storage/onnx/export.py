@@ -105,9 +105,9 @@ def to_onnx(model: Any, *, dtype: str = "float32") -> ModelProto:
     kind = getattr(TensorProto, "FLOAT" if dtype == "float32" else "DOUBLE")
     given = inputs(table, classifier.n_features_in_, kind)
     X = cells(graph, given, table)
-    for step in [] if before is None else [one for _, one in before.steps]:
-        if not is_selection(step):
-            X = scaled(X, *affine(step))
+    steps = [] if before is None else [one for _, one in before.steps]
+    for step in steps[1:] if steps and is_selection(steps[0]) else steps:
+        X = scaled(X, *affine(step))
     if table is not None:
         X = features(X, table, dtype)
     if fitted.scaling is not None:
@@ -118,6 +118,13 @@ def to_onnx(model: Any, *, dtype: str = "float32") -> ModelProto:
     graph.add(
         "Gather", labels, class_index(coding, found, classifier.decision), axis=0, output="label"
     )
+    made = {name for node in graph.nodes for name in node.output}
+    for one in given:
+        if one.name in made | {constant.name for constant in graph.constants}:
+            raise ValueError(
+                f"to_onnx cannot name an input {one.name!r}, as the column is called: the model "
+                "has something else of this name. Rename the column, and fit again."
+            )
     label_kind = helper.np_dtype_to_tensor_dtype(labels.dtype)
     written = helper.make_graph(
         graph.nodes,
