@@ -21,6 +21,7 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx-mathjax-offline",  # a copy of MathJax beside the pages: they need no network
     "sphinx_gallery.gen_gallery",
+    "search_summaries",
 ]
 exclude_patterns = ["_build", "pypi.md", "gallery/**/*.ipynb", "gallery/**/*.py"]
 templates_path = ["_templates"]

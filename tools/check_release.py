@@ -31,7 +31,7 @@ FOLDER = ROOT / ".venv-release"
 BIN = "Scripts" if os.name == "nt" else "bin"
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 MEGABYTE = 1_000_000
-LARGEST = {".whl": 1.0, ".gz": 3.0}  # megabytes; 0.72 and 1.8 at version 0.2
+LARGEST = {".whl": 1.0, ".gz": 3.0}  # megabytes; 0.74 and 1.9 at version 1.0
 KINDS = {".py", ".typed", ".css", ".html", ".js", ".svg", ".cu"}  # files of the package
 INFO = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"}
 MUST_BE_IN_SOURCES = ("pyproject.toml", "LICENSE", "README.md", "docs/pypi.md", "tests/conftest.py")
@@ -69,10 +69,12 @@ def check_version(release: Release) -> str:
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     newest = re.search(r"^## (\S+) \((.*)\)$", changelog, re.MULTILINE)
     recipe = (ROOT / "recipe" / "recipe.yaml").read_text(encoding="utf-8")
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     found = {
         "the source archive": release.sources.name.split("-")[1].removesuffix(".tar.gz"),
         "CHANGELOG.md": newest[1] if newest else "none",
         "recipe/recipe.yaml": "".join(re.findall(r'^  version: "(.*)"$', recipe, re.MULTILINE)),
+        "CITATION.cff": "".join(re.findall(r"^version: (.*)$", citation, re.MULTILINE)),
     }
     if release.tag is not None:
         found["the tag"] = release.tag.removeprefix("v")

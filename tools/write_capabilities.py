@@ -35,7 +35,7 @@ CAPABILITIES: dict[str, Callable[[Engine], Any]] = {
     "sparse rows": lambda engine: engine.for_sparse() is not None,
     "works on a GPU": lambda engine: engine.device_space is not None,
     "the result depends on the seed": lambda engine: engine.is_random,
-    "weights of the span of few points (`n_components`)": (
+    "weights of the span of few rows (`n_components`)": (
         lambda engine: engine.space.__name__ != "DualSpace"
     ),
 }

@@ -218,7 +218,7 @@ def test_pictures_by_their_names(person, tmp_path):
         client.request("GET", f"/{client.token}/image/{row}")[0] for row in (0, 5, 7)
     )
     result = succeed("label", pool, "--classes", "dark,light")
-    assert "2 rows that cannot be shown left out (row 6: the file is outside" in result.stderr
+    assert "2 rows that cannot be shown left out (row 6, '../secret.png': the" in result.stderr
     assert refused == [200, 400, 400]
     assert not {5, 7} & {item["row"] for item in person.seen}
     files = [pool, "--model", tmp_path / "pool.labelled.bpm", "--out", tmp_path / "out.csv"]
@@ -274,7 +274,10 @@ def test_one_class_gives_no_model(person, tmp_path):
         (["--classes", "a,b", "--text", "city", "--table"], "exclude each other"),
         (["--classes", "a,b", "--pixels", "8by8"], "needs a width and a height"),
         (["--classes", "a,b", "--pixels", "8x8"], "needs 64 columns of numbers"),
-        (["--classes", "a,b", "--image", "city"], "no row can be shown: row 1: there is no such"),
+        (
+            ["--classes", "a,b", "--image", "city"],
+            "shown: row 1, 'Kiel': there is no such",
+        ),
         (["--classes", "a,b", "--drop", "x"], "there is no column 'x' (--drop)"),
         (["--classes", "a,b", "--journal", "no/where/x"], "cannot write the journal no/where/x"),
     ],

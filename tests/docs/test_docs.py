@@ -14,13 +14,17 @@ from pkgutil import iter_modules
 import pytest
 
 import bayespoint
+from bayespoint.tools.stability import DEPRECATIONS
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = (
     "sphinx", "myst_parser", "numpydoc", "pydata_sphinx_theme", "sphinx_gallery",
     "sphinx-mathjax-offline",
 )  # fmt: skip
-API = (ROOT / "docs" / "api" / "index.md").read_text(encoding="utf-8")
+API, EXTENDING, STABILITY = (
+    (ROOT / "docs" / "api" / f"{page}.md").read_text(encoding="utf-8")
+    for page in ("index", "extending", "stability")
+)
 
 
 def rooms():
@@ -36,11 +40,19 @@ PUBLIC = {
     for name in room.__all__
     if inspect.isclass(getattr(room, name)) or inspect.isfunction(getattr(room, name))
 }
-LISTED = {
-    f"{room}.{name}"
-    for room, names in re.findall(r"currentmodule:: (\S+)\n.*?\n\n(.*?)```", API, re.DOTALL)
-    for name in names.split()
-}
+
+
+def listed(page):
+    """The names that a page of the API documents."""
+    found = re.findall(r"currentmodule:: (\S+)\n.*?\n\n(.*?)```", page, re.DOTALL)
+    return [f"{room}.{name}" for room, names in found for name in names.split()]
+
+
+def mark(name):
+    """What may change of a public name, if it is marked."""
+    room, _, last = name.rpartition(".")
+    thing = getattr(importlib.import_module(room), last)
+    return getattr(thing, "__dict__", {}).get("__unstable__")
 
 
 def test_the_rooms():
@@ -51,7 +63,23 @@ def test_the_rooms():
 
 
 def test_api_lists_what_is_public():
-    assert set(PUBLIC) - LISTED == set(), "add these to docs/api/index.md"
+    names = listed(API) + listed(EXTENDING)
+    assert set(PUBLIC) - set(names) == set(), "add these to a page of docs/api"
+    assert len(names) == len(set(names))
+
+
+def test_the_page_on_stability_names_what_is_marked():
+    marked = {name: mark(name) for name in listed(API) if mark(name)}
+    assert dict(re.findall(r"\| `(bayespoint\S+)` \| (.*?) \|", STABILITY)) == marked
+    assert {"bayespoint.engines.Engine", "bayespoint.kernels.Kernel"} <= {
+        name for name in listed(EXTENDING) if mark(name)
+    }
+
+
+def test_the_page_on_stability_names_what_is_deprecated():
+    rows = STABILITY.split("## Deprecations")[1].split("|---|---|---|---|\n")[1].splitlines()
+    expected = [f"| `{' | '.join(one)} |".replace(" |", "` |", 1) for one in DEPRECATIONS]
+    assert rows == (expected or ["| none | | | |"])
 
 
 def sections(thing):

@@ -38,3 +38,11 @@ def test_attributes_that_are_not_those_of_ranks_are_refused():
     for wrong in ({"width": -good["width"]}, {"knots": good["knots"][::-1]}, {"low": np.zeros(3)}):
         with pytest.raises((ValueError, AssertionError)):
             Ranks(**good | wrong).check_state()
+
+
+def test_a_constant_feature_stays_constant_whatever_its_neighbours_are():
+    X = np.column_stack([np.zeros(4), np.arange(4.0), np.ones(4), np.ones(4), np.zeros(4)])
+    ranks = Ranks.of(X)
+    moved = X + np.array([1.0, 0.0, -3.0, 5.0, 0.5])
+    np.testing.assert_array_equal(ranks.transform(moved), ranks.transform(X))
+    assert ranks.transform(X)[:, [0, 2, 3, 4]].tolist() == 4 * [4 * [0.5]]

@@ -12,6 +12,7 @@ from scipy.optimize import minimize_scalar
 from bayespoint.active.classifiers import unwrap
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.tools.numbers import TINY
+from bayespoint.tools.stability import unstable
 from bayespoint.tools.validation import column_or_1d
 
 SUSPECT, SURE = 0.1, 0.7  # a label below the first is suspect if another is above the second
@@ -85,6 +86,7 @@ class SuspectLabels:
         return cls(order, own, score, probability, suggested, is_suspect, rate)
 
 
+@unstable("New in 1.0; how labels are ranked may change.")
 def suspect_labels(clf: Any, X: Any, y: ArrayLike) -> SuspectLabels:
     r"""Find labels that are probably wrong, without folds.
 

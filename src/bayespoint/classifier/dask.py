@@ -21,6 +21,7 @@ from bayespoint.rows.dask.executor import DaskExecutor
 from bayespoint.rows.dask.perceptrons import PerceptronExecutor
 from bayespoint.rows.executor import executed_by
 from bayespoint.tools.monitor import current_monitor
+from bayespoint.tools.stability import unstable
 
 if TYPE_CHECKING:
     from dask.array import Array
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 ABLE = sorted(name for name, one in ENGINES.items() if one.learns_blocks or one.trains_elsewhere)
 
 
+@unstable("Parameters may follow changes of Dask.")
 @dataclass(kw_only=True, eq=False, repr=False)
 class DaskBayesPointClassifier(ClassifierMixin, NamedEngine):
     r"""Bayes point machine that is trained on a Dask cluster.

@@ -13,6 +13,7 @@ from bayespoint.likelihoods.base import log_rest
 from bayespoint.tools.arrays import Array, namespace, softmax
 from bayespoint.tools.attributes import need, number, shaped
 from bayespoint.tools.numbers import TINY
+from bayespoint.tools.stability import EXTENDING, unstable
 
 TEMPERATURES = (1e-6, 1e6)  # that are allowed: quotients of log-odds stay finite
 LARGEST = 1e300  # bound on log-odds, so that their differences stay finite
@@ -21,6 +22,7 @@ LARGEST = 1e300  # bound on log-odds, so that their differences stay finite
 CODINGS: dict[str, type[Coding]] = {}  # those that codings/__init__.py lists, by name
 
 
+@unstable(EXTENDING)
 class Coding(ABC):
     """How several classes are reduced to binary tasks.
 

@@ -20,11 +20,13 @@ from bayespoint.codings import BinaryCoding, OneVersusRest
 from bayespoint.posteriors import Posterior
 from bayespoint.tools.attributes import integer, need
 from bayespoint.tools.monitor import Monitor
+from bayespoint.tools.stability import EXTENDING, unstable
 from bayespoint.tools.threads import stop_if_cancelled
 
 ENGINES: dict[str, type[Engine]] = {}
 
 
+@unstable(EXTENDING)
 @dataclass(frozen=True)
 class Request:
     """What an engine gets for a run besides points and labels.
@@ -73,6 +75,7 @@ class Request:
         return self.sample_weight.astype(np.float64)
 
 
+@unstable(EXTENDING)
 @dataclass(frozen=True)
 class Run:
     """What happened while an engine searched: how long, how it ended, and what to do about it.
@@ -178,6 +181,7 @@ class StepProgress:
         self.stopped = self.stopped or self._monitor.should_stop()
 
 
+@unstable(EXTENDING)
 class Engine(BaseEstimator):
     """An algorithm that turns labels into a posterior over weights.
 

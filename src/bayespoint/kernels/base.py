@@ -15,9 +15,11 @@ from bayespoint.kernels.linear import LinearForm
 from bayespoint.kernels.points import Points, in_plain_units
 from bayespoint.tools.arrays import Array
 from bayespoint.tools.numbers import TINY
+from bayespoint.tools.stability import EXTENDING, unstable
 from bayespoint.tools.validation import check_flag
 
 
+@unstable(EXTENDING)
 class Kernel(BaseEstimator, ABC):
     r"""A kernel k, or its normalised form :math:`k(x, x') / \sqrt{k(x, x) k(x', x')}`.
 

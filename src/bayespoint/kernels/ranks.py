@@ -63,7 +63,9 @@ class Ranks:
         x = (float64(X) - beside(X, self.low)) / beside(X, self.width)
         x = xp.clip(x, 0.0, 1.0) + APART * xp.arange(X.shape[1], device=X.device)
         k = xp.clip(xp.searchsorted(knots, x, side="right") - 1, 0, len(knots) - 2)
-        share = xp.clip((x - knots[k]) / (knots[k + 1] - knots[k]), 0.0, 1.0)
+        gap = knots[k + 1] - knots[k]
+        # A constant feature has one knot, 2 before the next feature's: there is no way from it.
+        share = xp.clip((x - knots[k]) / gap, 0.0, 1.0) * (gap < 1.5)
         return cast(ranks[k] + share * (ranks[k + 1] - ranks[k]), X.dtype)
 
     def onnx_ranks(self, X: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.tools.numbers import TINY
+from bayespoint.tools.stability import EXTENDING, unstable
 
 LIKELIHOODS: list[Any] = []  # those that likelihoods/__init__.py lists
 
@@ -18,6 +19,7 @@ def log_rest(log_p: NDArray) -> NDArray[np.float64]:
     return np.log(np.maximum(-np.expm1(np.minimum(log_p, 0.0)), TINY))
 
 
+@unstable(EXTENDING)
 class Likelihood(ABC):
     """The probability of the label "yes" of a binary task, given its output f.
 

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from bayespoint.codings import Coding
 from bayespoint.likelihoods.probit import HARD
 from bayespoint.tools.lazy import LazyAttributes
+from bayespoint.tools.stability import EXTENDING, unstable
 
 
+@unstable(EXTENDING)
 class Posterior(ABC):
     """A distribution over the weights of each task, in the coordinates of a space.
 

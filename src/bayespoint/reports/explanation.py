@@ -19,6 +19,7 @@ from bayespoint.tools.extras import axes_or_new
 from bayespoint.tools.numbers import TINY
 from bayespoint.tools.pipelines import n_rows, take
 from bayespoint.tools.plots import BLUE, INK, VERMILION
+from bayespoint.tools.stability import unstable
 from bayespoint.tools.validation import new_points
 
 if TYPE_CHECKING:
@@ -155,6 +156,7 @@ class Explanation:
         return "\n".join(lines)
 
 
+@unstable("New in 1.0; how much a feature moves a prediction may be computed otherwise.")
 def explain(
     clf: Any, X: Any, *, training: Any = None, random_state: int | None = 0
 ) -> list[Explanation]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from bayespoint.exceptions import BlockError
+from bayespoint.tools.stability import EXTENDING, unstable
 
 BLOCK_BYTES = 32 * 2**20  # of a block in float64; the division into blocks decides on bits
 SAMPLED = 5  # rows of a block in memory that its fingerprint is made of
@@ -43,6 +44,7 @@ class Block(NamedTuple):
     weight: NDArray | None = None
 
 
+@unstable(EXTENDING)
 class Blocks(ABC):
     """Data in numbered blocks of rows, which can be read again and again.
 

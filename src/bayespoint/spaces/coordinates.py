@@ -15,12 +15,14 @@ from bayespoint.gpu.arrays import to_device
 from bayespoint.kernels import Kernel
 from bayespoint.tools.arrays import Array, is_tensor, namespace, squares, to_host
 from bayespoint.tools.attributes import integer, need, number
+from bayespoint.tools.stability import EXTENDING, unstable
 
 ALL = slice(None)
 PART = 4096  # rows a part: products with a thousand coordinates take 32 MB
 DEVICE_PART = 16_384  # rows a part on a device
 
 
+@unstable(EXTENDING)
 class Coordinates:
     """The rows Z of the training points in some basis, so that outputs are f = Z w.
 

@@ -9,6 +9,7 @@ from typing import Any
 from bayespoint.engines import Engine
 from bayespoint.testing import equality, results, watching
 from bayespoint.testing.trial import Trial
+from bayespoint.tools.stability import EXTENDING, unstable
 
 __all__ = ["check_engine", "engine_checks"]
 
@@ -20,6 +21,7 @@ CHECKS: tuple[Callable[[Trial], None], ...] = tuple(
 )
 
 
+@unstable(EXTENDING)
 def check_engine(engine: Engine, **classifier: Any) -> None:
     """Run all checks of the protocol on an engine; an AssertionError says what fails.
 
@@ -57,6 +59,7 @@ def check_engine(engine: Engine, **classifier: Any) -> None:
         check()
 
 
+@unstable(EXTENDING)
 def engine_checks(engine: Engine, **classifier: Any) -> list[tuple[str, Callable[[], None]]]:
     """The checks of :func:`check_engine` one by one, for ``pytest.mark.parametrize``.
 

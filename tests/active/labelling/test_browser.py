@@ -257,6 +257,37 @@ def test_opinions_are_hidden_until_they_are_asked_for(browser, tmp_path):
     command.end()
 
 
+def test_an_answer_is_revised_from_the_list(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    pd.DataFrame(rng.normal(size=(30, 2)), columns=["a", "b"]).to_csv(tmp_path / "pool.csv")
+    (tmp_path / "how.txt").write_text("Say good if <i>a</i>\nis positive.", encoding="utf-8")
+    options = ["--classes", "bad,good", "--instructions", "how.txt"]
+    command = Command(tmp_path, "pool.csv", *options)
+    tab = browser.tab(command.address)
+    first = row_of(tab)
+    assert "Say good if <i>a</i>\nis positive." in tab.text("#instructions")
+    for _ in range(3):
+        press(tab, "1", row_of(tab))
+    assert tab.text("#counts") == "bad: 3"
+    tab.press("a")
+    tab.wait("document.querySelectorAll('#past-list button').length === 3")
+    tab.js("document.querySelector('#past-list button:last-child').click()")
+    tab.wait(f"{ROW} === '{first}'")
+    assert "the answer was “bad”" in tab.text("#second")
+    press(tab, "2", first)
+    assert tab.text("#counts") == "bad: 2, good: 1"
+
+    # After a crash, and a start at the same port, the old page says where to go.
+    port = command.address.split(":")[2].split("/")[0]
+    command.kill()
+    command = Command(tmp_path, "pool.csv", *options, "--port", port)
+    tab.wait("/Open the one that bayespoint label printed/.test("
+             "document.querySelector('#trouble').textContent)")  # fmt: skip
+    tab.close()
+    assert command.end() == 0
+    assert "Traceback" not in (tmp_path / "output.txt").read_text()
+
+
 def test_more_classes_than_keys(browser, tmp_path):
     rng = np.random.default_rng(0)
     pd.DataFrame(rng.normal(size=(30, 2)), columns=["a", "b"]).to_csv(tmp_path / "pool.csv")

@@ -26,6 +26,7 @@ def test_only_this_computer_and_only_with_the_token(served):
             body = b"{}" if method == "POST" else None
             status, _, content = served.request(method, path, body)
             assert status == 403 and served.token.encode() not in content, path
+            assert b"Open the one that bayespoint label printed" in content
 
 
 @pytest.mark.parametrize(
@@ -171,6 +172,33 @@ def test_a_person_answers(served):
     assert served.post("close") == {}
 
 
+def test_past_answers_are_listed_and_revised(served):
+    rows = []
+    for label in ("yes", None, "no"):
+        rows.append(served.get("begin")["item"]["row"])
+        served.post("answer", row=rows[-1], label=label)
+    past = served.get("past")
+    assert [(one["row"], one["label"]) for one in past] == [
+        (rows[2], "no"), (rows[1], None), (rows[0], "yes"),
+    ]  # fmt: skip
+    assert past[0]["text"] == served.server.session.items._frame["text"][rows[2]]
+    shown = served.post("look", row=rows[0])["item"]
+    assert shown["row"] == rows[0] and shown["second"] and shown["before"] == "yes"
+    served.post("answer", row=rows[0], label="no")
+    assert dict(served.get("state")["counts"]) == {"no": 2}
+    assert [one["row"] for one in served.get("past")] == [rows[0], rows[2], rows[1]]
+    before = served.get("begin")["item"]["row"]
+    for row in (before, -1, 10**9, "0", [0]):  # without an answer, or none of the rows
+        assert served.post("look", row=row)["item"]["row"] == before
+
+
+def test_instructions_are_on_the_page(tmp_path):
+    frame = pd.DataFrame({"x": [1.0, 2.0]})
+    session = make_session(tmp_path, frame, instructions="Say <b>yes</b> if\nit is good.")
+    assert session.begin("one")["instructions"] == "Say <b>yes</b> if\nit is good."
+    session.end()
+
+
 def test_an_answer_is_on_disk_when_it_is_confirmed(served):
     path = served.server.session._journal.path
     for n in range(1, 6):
@@ -246,9 +274,10 @@ def test_names_that_are_no_files(folder, name):
 
 def test_pictures_are_served(folder):
     names = ["a.png", "inner/b.png", str(folder / "a.png"), "script.svg", *OUTSIDE]
+    pytest.importorskip("PIL")
     items = Items(pd.DataFrame({"file": names}), "pool", folder, "image", ["file"])
-    assert items.usable.tolist() == [0, 1, 2, 3]
-    assert "row 5: the file is outside" in items.problem
+    assert items.usable.tolist() == [0, 1, 2]
+    assert "row 4, 'script.svg': the file is not a PNG" in items.problem
     for row in (0, 1, 2):
         kind, content = items.picture(row)
         assert kind == "image/png" and content.startswith(b"\x89PNG")
@@ -257,6 +286,20 @@ def test_pictures_are_served(folder):
             items.picture(row)
     with pytest.raises(PictureError):
         media_type(b"<svg>")
+
+
+@pytest.mark.parametrize("length", [8, 40, 200])
+def test_a_picture_that_cannot_be_decoded_is_named_and_left_out(tmp_path, length):
+    pytest.importorskip("PIL")
+    whole = png(np.random.default_rng(0).integers(0, 256, (16, 16), dtype=np.uint8))
+    (tmp_path / "whole.png").write_bytes(whole)
+    (tmp_path / "torn.png").write_bytes(whole[:length])
+    names = pd.DataFrame({"file": ["whole.png", "torn.png"]})
+    items = Items(names, "pool", tmp_path, "image", ["file"])
+    assert items.usable.tolist() == [0]
+    assert items.problem == "row 2, 'torn.png': the file cannot be decoded"
+    with pytest.raises(PictureError):
+        items.picture(1)
 
 
 def test_pixels_become_a_picture():

@@ -14,7 +14,9 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 import bayespoint
 from bayespoint import BayesPointClassifier
 from bayespoint.engines import ExpectationPropagation, FactorisedPropagation, GibbsSampler
+from bayespoint.engines.base import ENGINES as NAMED
 from bayespoint.kernels import (
+    NAMES,
     AdditiveKernel,
     ConstantKernel,
     ExponentialKernel,
@@ -22,6 +24,7 @@ from bayespoint.kernels import (
     RadialKernel,
     SumKernel,
 )
+from bayespoint.reject import SelectiveClassifier
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")
@@ -95,6 +98,13 @@ def check_equal(clf, new, **options):
 def test_engines_and_kernels(engine, kernel, n_classes):
     ridge = 1.0 if engine in ("perceptron", "billiard") else 0.0
     check_equal(*fitted(n_classes, engine=ENGINES[engine], ridge=ridge, **KERNELS[kernel]))
+
+
+def test_every_name_is_tested():
+    """As the page on other tools says: all engines, and all kernels that have a name."""
+    assert set(NAMED) - set(ENGINES) == {"knapsack", "factorised-ep"}  # below
+    kernels = {parameters["kernel"] for parameters in KERNELS.values()}
+    assert set(NAMES) - kernels == {"precomputed"}  # refused
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
@@ -189,6 +199,8 @@ def test_what_is_refused():
         to_onnx(make_pipeline(MinMaxScaler(clip=True), BayesPointClassifier()).fit(X, y))
     with pytest.raises(TypeError, match="Got a LogisticRegression"):
         to_onnx(LogisticRegression().fit(X, y))
+    with pytest.raises(TypeError, match=r"Pass the estimator_ of the SelectiveClassifier"):
+        to_onnx(SelectiveClassifier(BayesPointClassifier(kernel="rbf"), rate=0.1).fit(X, y))
     with pytest.raises(ValueError, match="dtype must be"):
         to_onnx(BayesPointClassifier(kernel="rbf").fit(X, y), dtype="float16")
 

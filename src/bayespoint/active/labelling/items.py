@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayespoint.active.labelling.pictures import PictureError, picture_path, png, read_picture
+from bayespoint.active.labelling.pictures import (
+    PictureError,
+    picture_path,
+    png,
+    read_picture,
+    small_copy,
+)
 
 TABLE, TEXT, IMAGE, PIXELS = "table", "text", "image", "pixels"
 
@@ -106,10 +112,13 @@ class Items:
 
     def _has_picture(self, row: int) -> bool:
         try:
-            self.path(row)
+            path = self.path(row)
+            read_picture(path)  # browsers show fewer types than Pillow
+            small_copy(path)
             return True
         except PictureError as error:
-            self.problem = self.problem or f"row {row + 1}: {error}"
+            name = self._frame[self._columns[0]].iloc[row]
+            self.problem = self.problem or f"row {row + 1}, {str(name)!r:.80}: {error}"
             return False
 
 

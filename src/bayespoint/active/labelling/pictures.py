@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import struct
-import zlib
+import warnings
+from functools import cache
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ SIGNATURES = {
     b"GIF89a": "image/gif",
     b"BM": "image/bmp",
 }
+SIDE = 16  # pixels of a small copy, in each direction
 SUFFIXES = {".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp"}
 
 
@@ -61,6 +63,22 @@ def media_type(content: bytes) -> str:
     raise PictureError("the file is not a PNG, JPEG, GIF, BMP or WebP picture")
 
 
+@cache  # it is made to see whether there is a picture, and again to learn from it
+def small_copy(path: Path) -> NDArray[np.float64]:
+    """The grey values, from 0 to 1, of a picture that is made small."""
+    from PIL import Image
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(path) as picture:
+                picture.draft("L", (4 * SIDE, 4 * SIDE))  # JPEG files are read faster
+                grey = picture.convert("L").resize((SIDE, SIDE), Image.Resampling.BOX)
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Warning):
+        raise PictureError("the file cannot be decoded") from None
+    return np.asarray(grey, dtype=np.float64).ravel() / 255
+
+
 def png(pixels: NDArray[np.uint8]) -> bytes:
     """A PNG file of grey values.
 
@@ -68,15 +86,8 @@ def png(pixels: NDArray[np.uint8]) -> bytes:
     >>> media_type(png(np.zeros((2, 2), dtype=np.uint8)))
     'image/png'
     """
-    height, width = pixels.shape
-    lines = np.insert(pixels, 0, 0, axis=1).tobytes()  # every line begins with its filter: none
-    parts = {
-        b"IHDR": struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0),
-        b"IDAT": zlib.compress(lines),
-        b"IEND": b"",
-    }
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(content)) + name + content
-        + struct.pack(">I", zlib.crc32(name + content))
-        for name, content in parts.items()
-    )  # fmt: skip
+    from PIL import Image
+
+    file = BytesIO()
+    Image.fromarray(pixels).save(file, "png")
+    return file.getvalue()

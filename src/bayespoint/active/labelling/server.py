@@ -127,6 +127,8 @@ class Handler(BaseHTTPRequestHandler):
             return as_json({**found, "downloads": list(self.server.downloads)})
         if place == "state":
             return as_json(self.server.session.state(tab_of(query)))
+        if place == "past":
+            return as_json(self.server.session.past())
         name = place.removeprefix("export/")
         if name != place and name in self.server.downloads:
             self._attachment = name
@@ -141,7 +143,7 @@ class Handler(BaseHTTPRequestHandler):
         if place == "undo":
             return as_json(session.undo(tab))
         if place == "look":
-            return as_json(session.look_again(tab))
+            return as_json(session.look_again(tab, body.get("row")))
         if place == "end":
             threading.Thread(target=self.server.shutdown, daemon=True).start()
             return as_json({})
@@ -182,7 +184,8 @@ class Handler(BaseHTTPRequestHandler):
             raise Refused(HTTPStatus.BAD_REQUEST, "the address is not valid") from None
         token, _, place = address.path.removeprefix("/").partition("/")
         if not compare_digest(token.encode(), self.server.token.encode()):
-            raise Refused(HTTPStatus.FORBIDDEN, "the token in the address is wrong")
+            words = "this address is not valid any more. Open the one that bayespoint label printed"
+            raise Refused(HTTPStatus.FORBIDDEN, words)
         return place, {name: values[-1] for name, values in parse_qs(address.query).items()}
 
     def _body(self) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from bayespoint.classifier.estimator import BayesPointClassifier
 # minute.
 AWAY = 90.0
 FIRST = 5  # labels from which the error is worth a point of the curve
+PAST = 100  # answers in the list of the last ones
 EVERY = 10  # questions after which a suspect label gets a second look
 
 
@@ -62,6 +63,8 @@ class Session:
         A fitted classifier to begin with.
     seed : int
         Seed of the questions.
+    instructions : str
+        What the page says about how to label.
     """
 
     def __init__(
@@ -74,8 +77,10 @@ class Session:
         *,
         start: BayesPointClassifier | None = None,
         seed: int = 0,
+        instructions: str = "",
     ) -> None:
         self.items, self.classes = items, [str(label) for label in classes]
+        self.instructions = instructions
         self._journal = journal
         self.answers = Answers(given, len(points), self.classes, journal.events)
         self._order = np.random.default_rng(seed).permutation(items.usable)
@@ -91,8 +96,8 @@ class Session:
     def begin(self, tab: str) -> dict[str, Any]:
         """The classes, the first row and the state, for a new page."""
         with self._lock:
-            about = {"classes": self.classes, "pool": self.items.name, "kind": self.items.kind}
-            return {**about, **self._shown(tab)}
+            about = {"classes": self.classes, "pool": self.items.name}
+            return {**about, "instructions": self.instructions, **self._shown(tab)}
 
     def answer(self, tab: str, row: Any, label: Any) -> dict[str, Any]:
         """Record an answer and return the next row; the label None means "cannot say"."""
@@ -124,11 +129,24 @@ class Session:
                 self.learner.wake()
             return self._shown(tab)
 
-    def look_again(self, tab: str) -> dict[str, Any]:
-        """Show the most suspect label."""
+    def look_again(self, tab: str, row: Any = None) -> dict[str, Any]:
+        """Show a row that has an answer, or that of the most suspect label."""
         with self._lock:
-            self._ask_suspect(self._tab(tab), tab)
+            here = self._tab(tab)
+            if row is None:
+                self._ask_suspect(here, tab)
+            elif type(row) is int and self.answers.of(row) and row not in self._held(tab):
+                self._give(here, row, second=True)
             return self._shown(tab)
+
+    def past(self) -> list[dict[str, Any]]:
+        """The last answers, the newest first, with their rows."""
+        with self._lock:
+            last = [one for one in self.answers.standing if self.answers.of(one.row) is one]
+            return [
+                {**self.items.show(one.row), "row": one.row, "label": one.label}
+                for one in reversed(last[-PAST:])
+            ]
 
     def close(self, tab: str) -> dict[str, Any]:
         """Forget a tab; its row may be shown in another one."""

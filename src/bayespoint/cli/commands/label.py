@@ -23,7 +23,7 @@ if not options.ONLY_HELP:
     import pandas as pd
 
     from bayespoint.active.labelling.exports import label_column, label_studio
-    from bayespoint.active.labelling.items import IMAGE, Items
+    from bayespoint.active.labelling.items import IMAGE, PIXELS, Items
     from bayespoint.active.labelling.journal import Journal, JournalError
     from bayespoint.active.labelling.server import LabelServer
     from bayespoint.active.labelling.session import Session
@@ -35,13 +35,14 @@ if not options.ONLY_HELP:
     from bayespoint.cli.tables.reading import read_table
     from bayespoint.cli.tables.training import TrainingData, check_roles, count_labels
     from bayespoint.cli.tables.writing import PARQUET, write_table
+    from bayespoint.exceptions import one_line
     from bayespoint.tools.extras import require
     from bayespoint.tools.files import write_text
 
 KEYS = 10  # classes that have a key of their own
 
 IMAGES = "Rows are pictures; this column names their files, below the folder of POOL."
-PIXELS = "Rows are pictures of this size, with one column for each pixel."
+PIXEL_SIZE = "Rows are pictures of this size, with one column for each pixel."
 JOURNAL = "Where answers are saved; by default POOL.labels.jsonl. Results go to its folder."
 PORT = "Port of the page; 0 for any free port."
 
@@ -53,9 +54,12 @@ LabelColumn = Annotated[str | None, option("COL", "Column with labels, some of t
 StartModel = Annotated[Path | None, option("FILE", "Model that chooses the first rows.")]
 TextColumn = Annotated[str | None, option("COL", "Rows are texts, in this column.")]
 ImageColumn = Annotated[str | None, option("COL", IMAGES)]
-Pixels = Annotated[str | None, option("WxH", PIXELS)]
+Pixels = Annotated[str | None, option("WxH", PIXEL_SIZE)]
 Table = Annotated[
     bool, typer.Option("--table", help="Rows are rows of a table, whatever they look like.")
+]
+Instructions = Annotated[
+    Path | None, option("FILE", "Text that the page shows: how to label, and what classes mean.")
 ]
 JournalFile = Annotated[Path | None, option("FILE", JOURNAL)]
 Port = Annotated[int, option("N", PORT, min=0, max=65535)]
@@ -72,6 +76,7 @@ def label(
     image: ImageColumn = None,
     pixels: Pixels = None,
     table: Table = False,
+    instructions: Instructions = None,
     journal: JournalFile = None,
     for_spreadsheet: options.ForSpreadsheet = False,
     port: Port = 0,
@@ -111,7 +116,7 @@ def label(
     check_roles(frame, there, columns)
     rows = frame.drop(columns=[*([there] if there else []), *columns.drop])
     view = pool.find_view(rows, text, image, pixels, table)
-    if view.kind == IMAGE:
+    if view.kind in (IMAGE, PIXELS):
         require("PIL", "label", "labelling pictures")
     items = Items(rows, data.name, data.parent, view.kind, view.columns, view.shape)
     pool.check_items(items, notes)
@@ -119,11 +124,13 @@ def label(
     stem = data.with_name(data.name.removesuffix(".gz").rpartition(".")[0] or data.name)
     path = journal or Path(f"{stem}.labels.jsonl")
     first = None if start is None else start.of_features
+    words = "" if instructions is None else read_instructions(instructions)
     kept = open_journal(path, rows, found)
     try:
         session = Session(
-            items, points.values, found.values, found.given, kept, start=first, seed=seed
-        )
+            items, points.values, found.values, found.given, kept,
+            start=first, seed=seed, instructions=words,
+        )  # fmt: skip
     except JournalError as error:
         kept.close()
         bad_data(f"{path}: {error}")
@@ -135,6 +142,14 @@ def label(
     work = Work(frame, found, points, session, path.parent / stem.name, suffix, for_spreadsheet)
     serve(work, port, browser)
     show(facts(work.end(notes)))
+
+
+def read_instructions(path: Path) -> str:
+    """The text of a file; ends the command if there is none."""
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        bad_data(f"cannot read the instructions {path}: {one_line(error)}")
 
 
 def open_journal(path: Path, frame: pd.DataFrame, classes: pool.Classes) -> Journal:

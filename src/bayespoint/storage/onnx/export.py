@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,8 +18,7 @@ from bayespoint.tools.version import __version__
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-    from bayespoint.spaces.columns import Columns
-    from bayespoint.storage.onnx.graph import Graph, Value
+    from bayespoint.storage.onnx.graph import Value
 
 OPSET, IR_VERSION = 17, 8  # of 2022: ONNX Runtime 1.12 and later run it
 TYPES = ("float32", "float64")
@@ -29,18 +29,22 @@ def to_onnx(model: Any, *, dtype: str = "float32") -> ModelProto:
 
     The model has the input ``X``, of shape (n, n_features), and the outputs ``label``, of shape
     (n,), and ``probabilities``, of shape (n, n_classes), in the order of ``classes_``. These are
-    the names of skl2onnx without its ``ZipMap``. All is computed in float64, by operators of
-    ONNX's standard set. Input that overflows is not refused, unlike in Python.
+    the names of skl2onnx without its ``ZipMap``. Everything is computed in float64, by standard
+    operators of ONNX. Input that overflows is not refused, unlike in Python.
 
-    All engines and decisions are written, with linear, polynomial, Gaussian and Matern kernels,
-    their sums, scaled features, temperatures, and the mixture of the automatic choice.
+    If some columns are categories of text or of true and false, each column is an input of its own
+    instead, of shape (n, 1), with the name of the column. A missing number is NaN, and a missing
+    text is the empty one. What ``bayespoint train`` makes of a table is written like this.
+
+    All engines and decisions are written, with all kernels that have a name, their sums, scaled
+    features, temperatures, ordered classes, and the mixture of the automatic choice.
 
     Parameters
     ----------
     model : BayesPointClassifier or Pipeline
         Fitted. The steps before the classifier may be StandardScaler, MinMaxScaler, MaxAbsScaler
-        and RobustScaler. For others, convert the steps with skl2onnx, and join both models with
-        ``onnx.compose.merge_models``.
+        and RobustScaler, and a selection of columns, which are then the inputs. For others,
+        convert the steps with skl2onnx, and join both models with ``onnx.compose.merge_models``.
     dtype : {"float32", "float64"}, default="float32"
         Type of the input and of the probabilities.
 
@@ -54,7 +58,7 @@ def to_onnx(model: Any, *, dtype: str = "float32") -> ModelProto:
     ValueError
         If several classes have one posterior (``multi_class="joint"``, and the default of
         ``kernel="linear"``): their probabilities are integrals that ONNX has no operator for. Also
-        for precomputed kernels, functions and categories.
+        for precomputed kernels and functions, ``decay="auto"``, and other steps.
 
     Examples
     --------
@@ -72,6 +76,11 @@ def to_onnx(model: Any, *, dtype: str = "float32") -> ModelProto:
     """
     require("onnx", "onnx", "to_onnx")
     before, classifier, _ = split_pipeline(model)
+    if hasattr(classifier, "threshold_"):
+        raise TypeError(
+            "to_onnx does not write rejection. Pass the estimator_ of the "
+            f"{type(classifier).__name__}, and compare what the model returns with its threshold_."
+        )
     if not isinstance(classifier, BayesPointClassifier):
         raise TypeError(
             f"to_onnx needs a BayesPointClassifier, or a pipeline that ends with one. Got a "
@@ -82,7 +91,8 @@ def to_onnx(model: Any, *, dtype: str = "float32") -> ModelProto:
     check_is_fitted(model)
     from onnx import TensorProto, checker, helper
 
-    from bayespoint.storage.onnx.graph import Graph, Value
+    from bayespoint.storage.onnx.columns import DOMAIN, VERSION, cells, features, inputs
+    from bayespoint.storage.onnx.graph import Graph
     from bayespoint.storage.onnx.posteriors import answers, class_index, probabilities
 
     fitted = classifier.model_
@@ -91,63 +101,66 @@ def to_onnx(model: Any, *, dtype: str = "float32") -> ModelProto:
             "to_onnx needs features, but the kernel is precomputed: new points are rows of a "
             "kernel matrix. Use a kernel of features."
         )
-    graph = Graph(fitted.n_features)
-    X = graph.add("Cast", Value(graph, "X"), to=TensorProto.DOUBLE)
-    for step in [] if before is None else [one for _, one in before.steps]:
+    graph, table = Graph(fitted.n_features), fitted.table
+    kind = getattr(TensorProto, "FLOAT" if dtype == "float32" else "DOUBLE")
+    given = inputs(table, classifier.n_features_in_, kind)
+    X = cells(graph, given, table)
+    steps = [] if before is None else [one for _, one in before.steps]
+    for step in steps[1:] if steps and is_selection(steps[0]) else steps:
         X = scaled(X, *affine(step))
-    if fitted.table is not None:
-        X = filled(graph, X, fitted.table)
+    if table is not None:
+        X = features(X, table, dtype)
     if fitted.scaling is not None:
         X = scaled(X, fitted.scaling.mean, fitted.scaling.scale)
     coding, labels = fitted.coding, label_array(fitted.classes)
     found = answers(fitted.posterior, fitted.space, X, classifier.decision)
-    kind = getattr(TensorProto, "FLOAT" if dtype == "float32" else "DOUBLE")
     graph.add("Cast", probabilities(coding, found), to=kind, output="probabilities")
     graph.add(
         "Gather", labels, class_index(coding, found, classifier.decision), axis=0, output="label"
     )
+    made = {name for node in graph.nodes for name in node.output}
+    for one in given:
+        if one.name in made | {constant.name for constant in graph.constants}:
+            raise ValueError(
+                f"to_onnx cannot name an input {one.name!r}, as the column is called: the model "
+                "has something else of this name. Rename the column, and fit again."
+            )
     label_kind = helper.np_dtype_to_tensor_dtype(labels.dtype)
     written = helper.make_graph(
         graph.nodes,
         "BayesPointClassifier",
-        [helper.make_tensor_value_info("X", kind, ["n", classifier.n_features_in_])],
+        given,
         [
             helper.make_tensor_value_info("label", label_kind, ["n"]),
             helper.make_tensor_value_info("probabilities", kind, ["n", len(labels)]),
         ],
         graph.constants,
     )
+    uses_text = any(node.domain == DOMAIN for node in graph.nodes)
+    more = [helper.make_opsetid(DOMAIN, VERSION)] if uses_text else []
     result = helper.make_model(
         written,
         producer_name="bayespoint",
         producer_version=__version__,
         ir_version=IR_VERSION,
-        opset_imports=[helper.make_opsetid("", OPSET)],
+        opset_imports=[helper.make_opsetid("", OPSET), *more],
     )
     checker.check_model(result)
     return result
 
 
-def filled(graph: Graph, X: Value, table: Columns) -> Value:
-    """Features of columns of numbers: means where cells are missing, and which these are."""
-    if len(table.categories):
-        raise ValueError(
-            "to_onnx writes models of numbers, and column "
-            f"{table.feature_names[np.argmax(table.owner == table.categories[0])].split('=')[0]!r} "
-            "is a category. Make numbers of categories before the classifier, for example with "
-            "OneHotEncoder, and convert that step with skl2onnx."
-        )
-    lost = graph.add("IsNaN", X)
-    X = graph.add("Where", lost, table.fill, X)
-    if not len(table.flags):
-        return X
-    flags = graph.add("Gather", graph.add("Cast", lost, to=11), table.flags, axis=1)  # 11: double
-    return graph.add("Concat", X, flags, axis=1)
-
-
 def scaled(X: Value, offset: NDArray, scale: NDArray) -> Value:
     """Features less an offset, over a scale."""
     return (X - offset) / scale
+
+
+def is_selection(step: Any) -> bool:
+    """Whether a step only selects columns, as in what the command ``bayespoint train`` makes."""
+    return (
+        isinstance(step, ColumnTransformer)
+        and step.remainder == "drop"
+        and [one for _, one, _ in step.transformers] == ["passthrough"]
+    )
 
 
 def affine(step: Any) -> tuple[NDArray, NDArray]:

@@ -50,7 +50,8 @@ async function act(place, body) {
 
 const answer = label => item && act("answer", { row: item.row, label });
 const undo = () => act("undo", {});
-const look = () => act("look", {});
+const look = row => act("look", { row });
+const named = label => label === null ? "“cannot say”" : `“${label}”`;
 
 // The row ----------------------------------------------------------------------------------------
 
@@ -61,7 +62,7 @@ function show(found) {
   $("item").className = `item ${item ? item.kind : ""}`;
   $("item").dataset.row = item ? item.row : "";
   $("second").hidden = !item?.second;
-  $("second").textContent = item?.second ? `Second look: the label is “${item.before}”. Is that right?` : "";
+  $("second").textContent = item?.second ? `Second look: the answer was ${named(item.before)}. Is that right?` : "";
   for (const button of $("classes").children) button.disabled = !item;
   $("skip").disabled = !item;
   if (found.last) showLast(found.last);
@@ -82,11 +83,29 @@ function views(item) {
 }
 
 function showLast({ number, label, opinion }) {
-  const given = label === null ? "cannot say" : `“${label}”`;
-  let words = `Row ${number}: ${given}.`;
+  let words = `Row ${number}: ${named(label)}.`;
   if (opinion) words += ` The model thought “${opinion[0][0]}” (${percent(opinion[0][1])}).`;
   $("last").textContent = words;
   $("last").classList.toggle("differs", Boolean(opinion) && label !== null && opinion[0][0] !== label);
+}
+
+// The last answers, to be looked at again.
+async function showPast() {
+  try {
+    const found = await ask("past");
+    $("past-list").replaceChildren(...found.map(one => {
+      const shown = one.image ? element("img", { src: one.image, alt: "" })
+        : element("span", { className: "text", textContent: (one.text ?? one.fields.map(field => field.join(" ")).join(", ")).slice(0, 120) });
+      const button = element("button", { type: "button" }, element("strong", { textContent: one.label ?? "cannot say" }), shown,
+        element("span", { className: "note", textContent: `row ${one.number}` }));
+      button.addEventListener("click", () => { $("past").close(); look(one.row); });
+      return button;
+    }));
+    if (!found.length) $("past-list").textContent = "There are none yet.";
+    $("past").showModal();
+  } catch (error) {
+    trouble(error);
+  }
 }
 
 function showOpinion() {
@@ -107,7 +126,7 @@ function showState(state) {
   }
   $("labels").textContent = state.labels;
   $("left").textContent = `${state.open} rows left` + (state.skipped ? `, ${state.skipped} skipped` : "");
-  $("counts").textContent = state.counts.map(([name, n]) => `${name} ${n}`).join(", ");
+  $("counts").textContent = state.counts.map(([name, n]) => `${name}: ${n}`).join(", ");
   const error = state.error;
   $("error").textContent = error ? percent(error.value) : "–";
   $("interval").textContent = error ? `${percent(error.low)} to ${percent(error.high)}, of ${error.n} labels` : "";
@@ -158,7 +177,7 @@ function showClasses() {
   const rows = classes.map((name, place) => [keyOf(place), name]).filter(([key]) => key);
   if (rows.length < classes.length) rows.push(["/", "find one of the other classes, then enter"]);
   rows.push(["space", "cannot say: not asked for again"], ["⌫", "undo, again and again"], ["L", "look again at a suspect label"],
-    ["O", "show or hide what the model thinks"], ["?", "this list"]);
+    ["A", "list of the answers, to change one"], ["O", "show or hide what the model thinks"], ["?", "this list"]);
   $("key-list").replaceChildren(...rows.map(([key, words]) =>
     element("tr", {}, element("td", {}, element("kbd", { textContent: key })), element("td", { textContent: words }))));
 }
@@ -190,7 +209,7 @@ function onKey(event) {
   const place = classes.findIndex((_, i) => keyOf(i) === event.key);
   const actions = {
     " ": () => answer(null), Backspace: undo, "?": () => $("keys").showModal(),
-    l: look, o: () => { $("opinion").click(); $("opinion").blur(); }, "/": () => !$("search").hidden && $("search").focus(),
+    l: () => look(), a: showPast, o: () => { $("opinion").click(); $("opinion").blur(); }, "/": () => !$("search").hidden && $("search").focus(),
   };
   const action = place >= 0 && event.key !== "" ? () => answer(classes[place]) : actions[event.key] ?? actions[event.key.toLowerCase()];
   if (!action) return;
@@ -207,6 +226,8 @@ async function begin() {
     $("pool").textContent = document.title = found.pool;
     $("downloads").replaceChildren(...found.downloads.map(name =>
       element("li", {}, element("a", { href: `export/${encodeURIComponent(name)}`, textContent: name, download: name }))));
+    $("instructions").hidden = !found.instructions;
+    $("instructions").querySelector("p").textContent = found.instructions;
     showClasses();
     show(found);
   } catch (error) {
@@ -221,8 +242,8 @@ async function end() {
     element("p", { textContent: "The command writes the labels, the model and the tasks now. You can close this page." })));
 }
 
-for (const [id, action] of Object.entries({ skip: () => answer(null), undo, look,
-  "keys-button": () => $("keys").showModal(), "finish-button": () => $("finish").showModal() })) {
+for (const [id, action] of Object.entries({ skip: () => answer(null), undo, look: () => look(),
+  "past-button": showPast, "keys-button": () => $("keys").showModal(), "finish-button": () => $("finish").showModal() })) {
   $(id).addEventListener("click", () => { $(id).blur(); action(); });
 }
 $("opinion").checked = localStorage.getItem("opinion") === "yes";

@@ -1,4 +1,4 @@
-"""The strategies of scikit-activeml ask our classifiers, through its wrapper."""
+"""scikit-activeml: its strategies ask our classifiers through its wrapper, as ours do."""
 
 import numpy as np
 import pytest
