@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
 from bayespoint.kernels.points import Points, known_gamma
-from bayespoint.kernels.profile import ProfileKernel
+from bayespoint.kernels.radial import ProfileKernel
 from bayespoint.kernels.ranks import Ranks
 from bayespoint.tools.arrays import Array, is_tensor, namespace
 from bayespoint.tools.attributes import need
