@@ -10,6 +10,7 @@ array([0.25, 0.  ])
 """
 
 from bayespoint.classifier.label_sets import LabelSets
+from bayespoint.reject.confusion import RejectionConfusionDisplay, rejection_confusion
 from bayespoint.reject.curve import OperatingPoint, RejectionCurve, rejection_curve
 from bayespoint.reject.display import RejectionCurveDisplay
 from bayespoint.reject.guarantee import Guarantee, error_bound
@@ -22,6 +23,7 @@ __all__ = [
     "Guarantee",
     "LabelSets",
     "OperatingPoint",
+    "RejectionConfusionDisplay",
     "RejectionCurve",
     "RejectionCurveDisplay",
     "Score",
@@ -30,5 +32,6 @@ __all__ = [
     "error_bound",
     "estimator_outputs",
     "label_sets",
+    "rejection_confusion",
     "rejection_curve",
 ]

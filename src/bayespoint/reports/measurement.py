@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.metrics import confusion_matrix
 from sklearn.utils import check_consistent_length
 
 from bayespoint.classifier.estimator import BayesPointClassifier
 from bayespoint.engines import get_engine
 from bayespoint.reject import SCORES, RejectionCurve, SelectiveClassifier, estimator_outputs
+from bayespoint.reject.confusion import rejection_confusion
 from bayespoint.reject.curve import point_weights
 from bayespoint.reject.labels import encode
 from bayespoint.reports.answers import Answers, share
@@ -117,11 +117,7 @@ def measure_refusals(
 ) -> Selective:
     """Rejection rate at the classifier's own threshold, and accuracy on the accepted points."""
     accepted = confidence >= selective.threshold_
-    n = answers.probabilities.shape[1]
-    shown = np.where(accepted, answers.predicted, n)
-    counts = confusion_matrix(
-        answers.truth, shown, labels=range(n + 1), sample_weight=answers.weight
-    )
+    shown, n = np.where(accepted, answers.predicted, -1), answers.probabilities.shape[1]
     kept = float(answers.weight @ accepted)
     accuracy = share(answers.weight @ (accepted & answers.right), kept) if kept else None
     return Selective(
@@ -132,7 +128,9 @@ def measure_refusals(
         interval=None if accuracy is None else score_interval(accuracy, kept),
         guarantee=getattr(selective, "guarantee_", None),
         calibration_curve=getattr(selective, "rejection_curve_", None),
-        confusion=counts[:-1],
+        confusion=rejection_confusion(
+            answers.truth, shown, classes=range(n), reject_label=-1, sample_weight=answers.weight
+        ),
     )
 
 
