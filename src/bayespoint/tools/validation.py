@@ -202,6 +202,9 @@ def is_missing(value: Any) -> bool:
 P = ParamSpec("P")
 R = TypeVar("R")
 
+# scikit-learn's checks change the filters of warnings for a moment, and so does Numba while it
+# compiles. The filters belong to the process: what two threads change at once does not come back as
+# it was. So checks of arrays and labels run one at a time.
 _CHECKING = RLock()
 
 

@@ -5,7 +5,7 @@ import pytest
 from tests.helpers.probit import problem
 
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation, Request
-from bayespoint.engines.gaussian import ep, laplace
+from bayespoint.engines.gaussian import ep
 from bayespoint.engines.gaussian.prior import GaussianPrior
 from bayespoint.engines.gaussian.tasks import Span, spans
 from bayespoint.kernels import PolynomialKernel
@@ -31,14 +31,15 @@ PRIORS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("module", [ep, laplace], ids=["ep", "laplace"])
+@pytest.mark.parametrize(
+    "kind", [ExpectationPropagation, LaplaceApproximation], ids=["ep", "laplace"]
+)
 @pytest.mark.parametrize("parameters", PRIORS.values(), ids=PRIORS)
-def test_as_with_all_weights(parameters, module, monkeypatch):
+def test_as_with_all_weights(parameters, kind, monkeypatch):
     X, y = problem(N, D)
-    engine = (ExpectationPropagation if module is ep else LaplaceApproximation)(**parameters)
-    found = []
+    engine, found = kind(**parameters), []
     for narrow in (spans, lambda space, priors: [Span(space)] * len(priors)):
-        monkeypatch.setattr(module, "spans", narrow)
+        monkeypatch.setattr(ep, "spans", narrow)
         space = ProcessSpace(PolynomialKernel(degree=1, coef0=0.0)).fit(X)
         found.append(engine.run(space, np.column_stack([y, -y]), Request())[0])
     one, other = found
