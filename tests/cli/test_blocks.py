@@ -214,3 +214,14 @@ def test_a_sample_decides_on_columns(tmp_path, monkeypatch):
     assert any(note == "columns are judged by 75 of 149 rows" for note in found["notes"])
     assert found["rows"] == 149
     assert found["training_error"] < 0.2
+
+
+@pytest.mark.parametrize("options", [[], ["--kernel", "linear"]])
+def test_the_file_predicts_as_the_trained_classifier(tmp_path, options):
+    """A classifier whose kernel is not named scales the features once more."""
+    table = customers()
+    table["age"] *= 1000
+    data = write(table, tmp_path / "data.csv")
+    found = train(tmp_path, "m.bpm", data, *options, "--out-of-core")
+    measured = ask_json("evaluate", data, "--target", "repaid", "--model", tmp_path / "m.bpm")
+    assert measured["accuracy"] == pytest.approx(1 - found["training_error"], abs=1e-12)

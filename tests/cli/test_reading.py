@@ -74,7 +74,7 @@ def test_other_encodings(tmp_path):
 def test_column_without_a_name(tmp_path):
     loans().to_csv(tmp_path / "data.csv")  # with its index, as pandas does by default
     notes = TableNotes(as_json=True)
-    assert list(read_table(tmp_path / "data.csv", "utf-8", notes)) == list(loans())
+    assert list(read_table(tmp_path / "data.csv", notes)) == list(loans())
     assert notes == ["1 column without a name left out"]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -93,6 +93,15 @@ class DaskBayesPointClassifier(ClassifierMixin, NamedEngine):
     BayesPointClassifier()
     """
 
+    # Parameters of the local classifier that have no meaning here.
+    mixture: ClassVar = None
+    device: ClassVar = None
+    max_time: ClassVar = None
+    n_jobs: ClassVar = None
+    warm_start: ClassVar = False
+    n_components: ClassVar = "auto"
+    categorical_features: ClassVar = "from_dtype"
+
     client: Client | None = None
     kernel: str | Kernel = "auto"
     standardize: bool | str = "auto"
@@ -132,7 +141,7 @@ class DaskBayesPointClassifier(ClassifierMixin, NamedEngine):
         self : DaskBayesPointClassifier
         """
         local = BayesPointClassifier(**self._params())
-        engine, kernel = get_engine(self.engine), Parameters.of(local).make_kernel()
+        engine, kernel = get_engine(self.engine), Parameters.of(self).make_kernel()
         engine.check()
         if not (engine.learns_blocks or engine.trains_elsewhere):
             raise ValueError(
