@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numba
 from numba.core import event
@@ -65,7 +65,9 @@ event.register("numba:run_pass", CompilerPasses())
 event.register("numba:compile", Compilations())
 
 
-def compiled(function: Callable[..., Any], error_model: str = "python") -> Callable[..., Any]:
+def compiled(
+    function: Callable[..., Any], error_model: Literal["python", "numpy"] = "python"
+) -> Callable[..., Any]:
     """Compile at the first call, without the GIL, and keep the result on disk if possible.
 
     Numba's error model "numpy" does not look for divisions by 0, which can halve the time.
