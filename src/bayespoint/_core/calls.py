@@ -1,10 +1,5 @@
-"""Calls of compiled functions: in short slices, and such that an interrupt gets through.
+"""Calls of compiled functions: in short slices, and such that an interrupt gets through."""
 
-``_signal`` is what Python's module ``signal`` wraps. The wrapper looks every handler up in an
-enumeration, which takes longer than most compiled functions do.
-"""
-
-import _signal  # type: ignore[import-not-found]
 import inspect
 import signal
 import threading
@@ -77,10 +72,10 @@ class interrupts_later:
         if self._within is not None:
             self._within._n_inner += 1
             return
-        handler = _signal.getsignal(signal.SIGINT)
+        handler = signal.getsignal(signal.SIGINT)
         if callable(handler):  # neither ignored nor in the hands of another language
             self._handler = handler
-            _signal.signal(signal.SIGINT, self._hold)
+            signal.signal(signal.SIGINT, self._hold)
             interrupts_later._outermost = self
 
     def _hold(self, *event: Any) -> None:
@@ -96,7 +91,7 @@ class interrupts_later:
             self._within._n_inner -= 1
         if self._handler is not None:
             interrupts_later._outermost = None
-            _signal.signal(signal.SIGINT, self._handler)
+            signal.signal(signal.SIGINT, self._handler)
         self.deliver()
 
 
@@ -107,7 +102,7 @@ def leave_if_asked() -> None:
     """
     stop_if_cancelled()
     if threading.current_thread() is threading.main_thread():
-        holder = getattr(_signal.getsignal(signal.SIGINT), "__self__", None)
+        holder = getattr(signal.getsignal(signal.SIGINT), "__self__", None)
         if isinstance(holder, interrupts_later):
             holder.deliver()
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numba
 from numba.core import event
@@ -27,7 +27,6 @@ from bayespoint.tools.monitor import current_monitor
 
 KEPT = 5  # states of a file whose code is kept: the last ones used
 IMPORT = re.compile(r"^\s*(?:from\s+\S+\s+)?import\s+(?:\([^)]*\)|.*)", re.MULTILINE)
-OPTIONS = {"nogil": True, "error_model": "numpy"}  # divisions without a test for 0: half the time
 SETTINGS: Any = numba.config  # its names are made from the environment
 _DECORATING = threading.Lock()
 
@@ -66,9 +65,12 @@ event.register("numba:run_pass", CompilerPasses())
 event.register("numba:compile", Compilations())
 
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def compiled(
+    function: Callable[..., Any], error_model: Literal["python", "numpy"] = "python"
+) -> Callable[..., Any]:
     """Compile at the first call, without the GIL, and keep the result on disk if possible.
 
+    Numba's error model "numpy" does not look for divisions by 0, which can halve the time.
     Where neither the package's folder nor the user's cache folder can be written the function is
     compiled anew in each process instead of failing.
     """
@@ -76,9 +78,9 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
         given = SETTINGS.CACHE_DIR
         try:
             SETTINGS.CACHE_DIR = cache_folder(inspect.getfile(function), given)
-            return numba.njit(cache=True, **OPTIONS)(function)
+            return numba.njit(cache=True, nogil=True, error_model=error_model)(function)
         except RuntimeError:
-            return numba.njit(**OPTIONS)(function)
+            return numba.njit(nogil=True, error_model=error_model)(function)
         finally:
             SETTINGS.CACHE_DIR = given
 

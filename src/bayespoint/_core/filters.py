@@ -8,14 +8,16 @@ once. If ``constant`` is not 0, all rows have this entry, too, at the last weigh
 """
 
 import math
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 # Defined in another file: after a change there, delete the cache of this one.
-from bayespoint._core.compiler import compiled
+from bayespoint._core import compiler
 from bayespoint._core.ep import PROBIT, tilt, truncation
 
+compiled = partial(compiler.compiled, error_model="numpy")  # no divisor is 0
 MEAN, VARIANCE, VISITED, PRIOR = 0, 1, 2, 3  # places in a record
 STEEPEST = 30.0  # bound on scores that are recalibrated
 ROOT_HALF = math.sqrt(0.5)
@@ -101,10 +103,7 @@ def learn_all(
     log p(label | all earlier labels) of each task, mixed over the rates.
     """
     n_tasks, n = y.shape
-    chance = np.exp(evidence - evidence.max())
-    chance /= chance.sum()
-    if len(keep) > 1:
-        judge(rows, y, records, law, chance, evidence, judged)
+    chance = judge(rows, y, records, law, evidence, judged) if len(keep) > 1 else np.ones(1)
     each, mixed = np.empty((n, len(keep))), np.empty((n_tasks, n))
     for t in range(n_tasks):
         mean = prior_mean[t % len(prior_mean)]
@@ -120,25 +119,20 @@ def learn_all(
 
 @compiled
 def judge(
-    rows: tuple,
-    y: NDArray,
-    records: NDArray,
-    law: tuple,
-    chance: NDArray,
-    evidence: NDArray,
-    judged: tuple,
-) -> None:
+    rows: tuple, y: NDArray, records: NDArray, law: tuple, evidence: NDArray, judged: tuple
+) -> NDArray:
     """Predict rows before they are learned from; evidence and recalibration follow, in place.
 
-    So both tell how good predictions of so many rows at once are, not of each next row. ``chance``
-    is the probability of each rate. ``judged`` is what is known of the recalibration of each task
-    (no rows: there is none), its prior, and the share of both that is kept: see :func:`calibrate`.
+    So both tell how good predictions of so many rows at once are, not of each next row. ``judged``
+    is what is known of the recalibration of each task (no rows: there is none), its prior, and the
+    share of both that is kept: see :func:`calibrate`. Returns the probability of each rate before.
     """
     calibration, prior, share = judged
     _, noise, flip = law
     n, n_rates = y.shape[1], len(evidence)
     means, variances, gained = np.empty(n_rates), np.empty(n_rates), np.zeros(n_rates)
-    z = np.empty(n)
+    z, chance = np.empty(n), np.maximum(np.exp(evidence - evidence.max()), TINY)
+    chance /= chance.sum()
     for t in range(len(y)):
         for i in range(n):
             outputs(rows, i, records[t], means, variances)
@@ -158,6 +152,7 @@ def judge(
             calibrate(z, y[t], calibration[t], share, prior)
     evidence[:] = share * evidence + gained
     evidence -= evidence.max()
+    return chance
 
 
 @compiled

@@ -109,13 +109,6 @@ class Model:
         """Whether predictions can be computed on a device."""
         return self.space.has_device_form and not self.posterior.is_diagonal
 
-    def with_batch(self, posterior: Posterior, run: Run, facts: dict[str, Any]) -> Model:
-        """The same after one more batch; ``dataclasses.replace`` takes ten times as long."""
-        model = object.__new__(Model)
-        vars(model).update(vars(self), posterior=posterior, run=run, facts=facts)
-        vars(model).pop("weights", None)
-        return model
-
     @cached_property
     def weights(self) -> tuple[NDArray, NDArray] | None:
         """Weights of the features and intercepts, if the kernel is linear."""

@@ -95,8 +95,8 @@ def run_passes(
         part = rows.indptr, rows.indices, rows.data, 0.0
         y = np.ascontiguousarray(targets.T, dtype=np.float64)
         _core.filters.judge(
-            part, y, posterior.by_weight(), posterior.likelihood.constants,
-            posterior.rate_probabilities, posterior.evidence, judged(posterior, len(targets)),
+            part, y, posterior.by_weight(), posterior.likelihood.constants, posterior.evidence,
+            judged(posterior, len(y[0])),
         )  # fmt: skip
     for t, records in enumerate(posterior.by_weight()):
         mean = posterior.prior_mean[t % len(posterior.prior_mean)]
