@@ -113,9 +113,7 @@ class DeviceRounds:
         core, rows, windows = _core.perceptron, self._rows, None
         rows.prepare()
         if not rows.holds_all:
-            windows = Windows(
-                self.machines, rows, self.shape, self._max_epochs, self._has_ridge
-            )
+            windows = Windows(self.machines, rows, self.shape, self._max_epochs, self._has_ridge)
         self.progress = np.zeros((*self.shape, core.N_COUNTERS), dtype=np.int32)
         running = np.ones(self.shape, dtype=bool)
         while running.any():
