@@ -38,8 +38,8 @@ def noisy_points(n: int) -> tuple[Any, Any]:
 def measure() -> None:
     """Fit machines of growing size, and write their times."""
     import torch
-    from gpu import machine, milliseconds, shifted
 
+    from gpu import machine, milliseconds, shifted
     from papers.datasets import load_mnist
 
     digits = [torch.tensor(one, device="cuda") for one in load_mnist(None)[:2]]

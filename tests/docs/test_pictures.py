@@ -1,4 +1,4 @@
-"""Pictures of README and front page are what the programs draw that they name."""
+"""Pictures of README and docs are what the programs draw that they name."""
 
 import io
 import shutil

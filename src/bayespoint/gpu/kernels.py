@@ -135,7 +135,7 @@ def block(kernel: Any, left: Any, right: Any, out: Any = None) -> Any:
 
 
 def blocks(kernel: Any, left: Any, right: Any, n_groups: int) -> Any:
-    """Kernel values of each of some groups of points with one of others, (n_groups, rows, columns)."""
+    """Kernel values of groups of points with groups of others, (n_groups, rows, columns)."""
     import torch
 
     if isinstance(left, FusedPoints) and left.norm.device.type == "cuda":

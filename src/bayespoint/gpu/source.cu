@@ -11,7 +11,6 @@
 // `pass_by` leads machines on to their next mistakes.
 
 typedef unsigned int u32;
-typedef unsigned long long u64;
 typedef signed char i8;
 
 #ifndef CLUSTER

@@ -24,7 +24,7 @@ from bayespoint.tools.arrays import to_host
 SQUARE = 4096  # places of a window in which machines may err anywhere
 WIDTH = 32_768  # places of a window in which few points are wrong
 SMALL_WIDTH = 8192  # with the shared memory that any device has
-FEW = 256  # wrong points of a wide window
+FEW = 512  # wrong points of a wide window
 EXTRA = 384  # rows of points that are right, and may not stay so
 WINDOW_BYTES = 4 * WIDTH * (2 * FEW + EXTRA)
 UNIT = 64  # rows of a product are a multiple of this
@@ -63,6 +63,7 @@ class Windows:
         self._width = min(rows.stride, WIDTH if can_cluster(rows.device) else SMALL_WIDTH)
         self._room = int(rows.room // (4 * shape[0]))  # kernel values of a window
         self._square = max(32, min(SQUARE, self._width, int(self._room**0.5)) // 32 * 32)
+        self._places = torch.arange(self._width, device=rows.device)
         self._is_dense = True  # mistakes are too many to look where they may be
 
     def advance(self, progress: NDArray, running: NDArray[np.bool_]) -> None:
@@ -79,33 +80,26 @@ class Windows:
         which = np.flatnonzero(running.any(axis=1))
         numbers = np.stack([which, epoch[which, 0], places[which].min(axis=1)], axis=1)
         windows = to_device(numbers.astype(np.int32), rows.device)
-        chosen = None if self._is_dense else self._likely(windows)
-        width = self._square if chosen is None else self._width
-        points = self._points(windows, width)[0]
+        index = windows[:, 2:] + self._places
+        order = windows[:, :1].long(), index.clamp(max=rows.n_points - 1)
+        points = a.orders[order].long()  # the last one is repeated beyond the end
+        chosen = None if self._is_dense else self._likely(windows, index, points)
         if chosen is None:
-            chosen = torch.arange(max(1, min(width, self._room // width)), device=rows.device)
-            chosen = chosen.repeat(len(windows), 1)
-        numbers = torch.arange(chosen.shape[1], dtype=torch.int32, device=rows.device)
+            points = points[:, : self._square].contiguous()
+            n_rows = max(1, min(self._square, self._room // self._square))
+            chosen = self._places[:n_rows].repeat(len(windows), 1)
         slots = torch.full_like(points, -1, dtype=torch.int32)
-        slots.scatter_(1, chosen, numbers.expand_as(chosen))
+        slots.scatter_(1, chosen, self._places[: chosen.shape[1]].int().expand_as(chosen))
         learners = points.gather(1, chosen)
         left, right = (rows.points.take(some.flatten()) for some in (learners, points))
         values = blocks(rows.kernel, left, right, len(windows))
         changes = torch.zeros((*chosen.shape, self._shape[1]), device=rows.device)
         self._advance(windows, values, slots, changes)
         most = self._tell(windows, learners, changes)
-        self._is_dense = most * self._width > FEW * width
+        self._is_dense = most * self._width > FEW * points.shape[1]
         self._pass_by()
 
-    def _points(self, windows: Any, width: int) -> tuple[Any, Any]:
-        """The points of each window, and their places; the last one is repeated beyond the end."""
-        import torch
-
-        index = windows[:, 2:] + torch.arange(width, device=windows.device)
-        order = windows[:, :1].long(), index.clamp(max=self._rows.n_points - 1)
-        return self._machines.orders[order].long(), index
-
-    def _likely(self, windows: Any) -> Any:
+    def _likely(self, windows: Any, index: Any, points: Any) -> Any:
         """Places in each window whose rows will be wanted; None if they are too many.
 
         Points that are wrong come first, in their order, since a machine stops where a row is
@@ -114,7 +108,6 @@ class Windows:
         import torch
 
         core, a = _core.perceptron, self._machines
-        points, index = self._points(windows, self._width)
         tasks = torch.arange(self._shape[1], device=index.device)
         machine = windows[:, :1] * self._shape[1] + tasks
         where = machine[:, :, None], points[:, None]
@@ -132,8 +125,7 @@ class Windows:
         n_rows = n_wrong + n_wrong // 2 + EXTRA
         if n_wrong > FEW or n_rows * self._width > self._room:
             return None
-        place = torch.arange(self._width, device=low.device) / self._width
-        urgency = torch.where(low <= 0, place - 1, low)
+        urgency = torch.where(low <= 0, self._places / self._width - 1, low)
         return urgency.argsort(dim=1, stable=True)[:, :n_rows].contiguous()
 
     def _advance(self, windows: Any, values: Any, slots: Any, changes: Any) -> None:
@@ -166,7 +158,8 @@ class Windows:
         a, rows, (_, n_tasks) = self._machines, self._rows, self._shape
         changes, learners = changes[used.T[0], used.T[1]], learners[used.T[0], used.T[1]]
         learners = torch.nn.functional.pad(learners, (0, -len(learners) % UNIT))
-        left, ends = rows.points.take(learners), np.cumsum(sizes)
+        left: Any = rows.points.take(learners)
+        ends = np.cumsum(sizes)
         room = int(min(PRODUCTS, rows.room))
         n_columns = max(WIDE, room // (4 * len(learners)) // WIDE * WIDE)
         on_source = rows.device.type == "cuda" and isinstance(left, FusedPoints)
