@@ -20,14 +20,12 @@ from bayespoint.posteriors import Posterior
 from bayespoint.spaces.columns import Columns
 from bayespoint.spaces.scaling import Scaling
 from bayespoint.tools.arrays import product
-from bayespoint.tools.stability import unstable
 
 CHUNK = 8192  # points transformed at a time
 
 Seed = int | np.random.RandomState | None
 
 
-@unstable("Read it, but do not store or construct it: fields may change.")
 @dataclass(frozen=True)
 class Model:
     """What a fit has learned; all predictions, written once for all engines.
