@@ -138,6 +138,11 @@ def make_model(kinds: Mapping[str, str], machine: BayesPointClassifier) -> Pipel
     return Pipeline([("columns", selected(kinds)), ("machine", machine)])
 
 
+def of_groups(groups: Any) -> dict[str, Any]:
+    """What the fit of a model takes beside rows and labels."""
+    return {} if groups is None else {"machine__groups": groups}
+
+
 def with_table(
     machine: BayesPointClassifier, table: Columns, scaling: Scaling | None = None
 ) -> BayesPointClassifier:

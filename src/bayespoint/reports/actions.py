@@ -37,8 +37,9 @@ def sets(report: Report) -> str:
         line = [percent(coverage, 0), percent(seen), interval, number(mean), *map(percent, shares)]
         rows.append(line)
     heads = ["wanted", "observed", "95 % interval", "mean size", "empty", "one label"]
+    without = "group" if machine.model_.fact("n_groups") else "one"
     words = (
-        "Sets of the labels that cannot be ruled out, from leave-one-out predictions of the "
+        f"Sets of the labels that cannot be ruled out, from leave-{without}-out predictions of the "
         "training rows. Observed: how many sets contain the true label. Empty sets are rows that "
         "are like no label."
     )

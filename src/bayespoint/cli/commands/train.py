@@ -25,7 +25,13 @@ if not options.ONLY_HELP:
     from bayespoint.cli.output.errors import ExitCode, bad_data, bad_usage, fail
     from bayespoint.cli.output.messages import Notes, count, joined, share
     from bayespoint.cli.output.printing import facts
-    from bayespoint.cli.pipelines import make_classifier, make_model, selected, with_table
+    from bayespoint.cli.pipelines import (
+        make_classifier,
+        make_model,
+        of_groups,
+        selected,
+        with_table,
+    )
     from bayespoint.cli.summaries import count_correct, describe, engine_of, training_lines
     from bayespoint.cli.tables.blocks import TableBlocks, is_too_large, learn_columns, prepared
     from bayespoint.cli.tables.reading import open_blocks, reading_errors
@@ -77,6 +83,7 @@ def train(
     drop: options.Drop = None,
     number: options.Number = None,
     category: options.Category = None,
+    group_column: options.GroupColumn = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     device: options.Device = None,
@@ -106,21 +113,25 @@ def train(
     With --ordinal low,middle,high the classes are ordered: the model has one output, and thresholds
     between the classes.
 
+    With --group-column what to expect on new rows comes from predictions without the group of a
+    row, and --max-error holds out whole groups.
+
     Example: bayespoint train loans.csv --target repaid --model loans.bpm --max-error 0.05
     """
     notes = Notes(silent=as_json)
     guarantees.check(max_error, confidence=confidence, hold_out=hold_out)
     check_place(model, "--model", data, force=force)
     machine = make_classifier(engine, kernel, param or [], seed, jobs, device, ordinal)
-    roles = Roles.of(target, drop, number, category)
+    roles = Roles.of(target, drop, number, category, group=group_column)
     in_blocks = out_of_core or resume or scheduler is not None
     why = "" if in_blocks else is_too_large(data)
     if not in_blocks and not why:
         rows = read_training_data(data, roles, encoding, notes)
         part = {"calibration_size": hold_out or options.HELD_OUT, "random_state": seed}
         trained = train_in_memory(machine, rows, notes, max_error, confidence, **part)
-    elif max_error is not None:
-        bad_usage("--max-error needs a table that fits in memory, not --out-of-core")
+    elif max_error is not None or group_column is not None:
+        name = "--group-column" if max_error is None else "--max-error"
+        bad_usage(f"{name} needs a table that fits in memory, not --out-of-core")
     else:
         trained = train_in_blocks(
             machine, data, roles, model, encoding, notes, why, scheduler, resume
@@ -170,15 +181,15 @@ def train_in_memory(
     model: Any = make_model(rows.kinds, machine)
     trained_on, failure = rows, ""
     if max_error is not None:
-        kept, held = hold_out_rows(rows.y, *part.values())
+        kept, held = hold_out_rows(rows.y, **part, groups=rows.groups)
         notes.add(f"{len(held)} of {len(rows.y)} rows are held out, to set the threshold")
         trained_on = rows.part(kept)
     with notes.training():
         if max_error is None:
-            model.fit(rows.X, rows.y)
+            model.fit(rows.X, rows.y, **of_groups(rows.groups))
         else:
             try:
-                model = guarantees.fit(model, rows.X, rows.y, max_error, confidence, **part)
+                model = guarantees.fit(model, rows, max_error, confidence, **part)
             except RiskNotReachedError as error:
                 model, failure = error.estimator, str(error)
     seconds = time.perf_counter() - started

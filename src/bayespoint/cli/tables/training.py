@@ -12,8 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
-from bayespoint.cli.output.errors import bad_usage
-from bayespoint.cli.output.messages import Notes
+from bayespoint.cli.output.errors import bad_data, bad_usage
+from bayespoint.cli.output.messages import Notes, count
 from bayespoint.cli.tables.columns import CATEGORY, note_missing, prepare, sort_columns
 from bayespoint.cli.tables.labels import check_classes, check_column, class_array, rows_with_labels
 from bayespoint.cli.tables.number_formats import as_numbers
@@ -28,11 +28,13 @@ class Roles(NamedTuple):
     drop: Sequence[str]
     numbers: Sequence[str]
     categories: Sequence[str]
+    group: Sequence[str] = ()
 
     @classmethod
-    def of(cls, target: str, *options: list[str] | None) -> Roles:
-        """The roles that --target, --drop, --number and --category give."""
-        return cls(target, *(names or [] for names in options))
+    def of(cls, target: str, *options: list[str] | None, group: str | None = None) -> Roles:
+        """The roles that --target, --drop, --number, --category and --group-column give."""
+        drop, numbers, categories = (names or [] for names in options)
+        return cls(target, drop, numbers, categories, [group] if group else [])
 
     def check(self, frame: pd.DataFrame) -> None:
         """End the command if a column does not exist, or is named for two purposes."""
@@ -40,14 +42,14 @@ class Roles(NamedTuple):
 
     def features(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The columns to learn from."""
-        return frame.drop(columns=[self.target, *dict.fromkeys(self.drop)])
+        return frame.drop(columns=[self.target, *dict.fromkeys(self.drop), *self.group])
 
 
 def check_roles(frame: pd.DataFrame, *columns: Sequence[str]) -> None:
-    """End the command if a column does not exist, or is named by two of four options."""
+    """End the command if a column does not exist, or is named by two options."""
     option_of: dict[str, str] = {}
-    options = ("--target", "--drop", "--number", "--category")
-    for option, names in zip(options, columns, strict=True):
+    options = ("--target", "--drop", "--number", "--category", "--group-column")
+    for option, names in zip(options, columns, strict=False):
         for name in names:
             check_column(frame, name, option)
             other = option_of.setdefault(name, option)
@@ -81,15 +83,24 @@ class TrainingData(TrainingTable):
     X: pd.DataFrame
     y: NDArray
     formats: dict[str, dict[str, Any]] = field(default_factory=dict)
+    groups: NDArray | None = None
 
     def part(self, rows: NDArray[np.intp]) -> TrainingData:
         """Some of the rows."""
         X = self.X.iloc[rows]
-        return replace(self, X=X, missing=count_missing(X)).labelled(self.y[rows], self.counts)
+        groups = None if self.groups is None else self.groups[rows]
+        found = replace(self, X=X, missing=count_missing(X), groups=groups)
+        return found.labelled(self.y[rows], self.counts)
 
     def labelled(self, y: NDArray, classes: Any) -> TrainingData:
         """The same rows with labels of these classes."""
         return replace(self, y=y, counts=count_labels(y, classes))
+
+    def units(self) -> dict[Any, int]:
+        """How many rows each class has, or in how many groups it is."""
+        if self.groups is None:
+            return self.counts
+        return {label: len(set(self.groups[self.y == label])) for label in self.counts}
 
     def columns(self) -> dict[str, dict[str, Any]]:
         """How each column is written, and its profile: what new rows are read and judged by."""
@@ -127,7 +138,20 @@ def read_training_data(
     missing = count_missing(X)
     note_missing(missing, kinds, notes)
     formats = column_formats(features, kinds)
-    return TrainingData(roles.target, kinds, missing, counts, X, class_array(labels), formats)
+    groups = group_names(frame, roles.group[0]) if roles.group else None
+    y = class_array(labels)
+    return TrainingData(roles.target, kinds, missing, counts, X, y, formats, groups)
+
+
+def group_names(frame: pd.DataFrame, column: str) -> NDArray:
+    """The group of each row; ends the command if one is missing, or if there is only one."""
+    check_column(frame, column, "--group-column")
+    groups = frame[column]
+    lost = int(groups.isna().sum())
+    if lost or groups.nunique() < 2:
+        why = f"is empty in {count(lost, 'row')}" if lost else "has a single value"
+        bad_data(f"column {column!r} (--group-column) {why}; each row needs a group, of several")
+    return groups.astype(str).to_numpy(dtype=object)
 
 
 def column_formats(frame: pd.DataFrame, kinds: dict[str, str]) -> dict[str, dict[str, Any]]:

@@ -106,7 +106,7 @@ class LaplaceApproximation(Engine):
     alias = "laplace"
     space = ProcessSpace
     device_space = ProcessSpace
-    can_update = learns_blocks = True
+    can_update = learns_blocks = leaves_groups_out = True
     codings = ("binary", "one_vs_rest", "joint", "ordinal")
     link = "logistic"  # of its likelihoods
     unit = "steps"
