@@ -235,12 +235,12 @@ def expected_scores(
     Returns
     -------
     dict of str to Estimate
-        ``"error"``, with the exact (Clopper-Pearson) interval, and ``"log_loss"``, with Student's
-        interval of its logarithm, since the mean of a few losses is skewed. It begins where it
-        would if nothing had been learned. Few surprising points decide on a log-loss, and there may
-        be none among the training points. So its variance is the larger of what was seen and what
-        the forecasts themselves make one expect. Of groups, both variances are multiplied by how
-        much more the sums of groups vary than they would if points were independent
+        ``"error"``, with the exact (Clopper-Pearson) interval, and ``"log_loss"``. The mean of a few
+        losses is skewed, and large ones come late: its interval begins where Student's does, and
+        ends where that of its logarithm does. Few surprising points decide on a log-loss, and there
+        may be none among the training points. So its variance is the larger of what was seen and
+        what the forecasts themselves make one expect. Of groups, both variances are multiplied by
+        how much more the sums of groups vary than they would if points were independent
         (E. L. Korn and B. I. Graubard, 1998).
 
     Examples
@@ -250,7 +250,7 @@ def expected_scores(
     >>> forecast = np.tile([[0.2, 0.8]], (100, 1))
     >>> scores = expected_scores(forecast, np.repeat([0, 1], [20, 80]))
     >>> print(scores["error"], "|", scores["log_loss"])
-    0.2 (0.127 to 0.292) | 0.5 (0.376 to 0.665)
+    0.2 (0.127 to 0.292) | 0.5 (0.357 to 0.666)
     """
     copies = beside(probabilities, np.ones(len(codes))) if weight is None else weight
     copies = copies / copies.max()  # squares of tiny weights are 0
@@ -348,13 +348,12 @@ def error_estimate(n: float, wrong: float) -> Estimate:
 
 
 def loss_estimate(seen: float, half: float, optimism: float) -> Estimate:
-    """A mean loss, ``optimism`` more than was seen, with an interval on the logarithmic scale.
+    """A mean loss, ``optimism`` more than was seen, with its interval.
 
-    ``half`` is how far it would reach if it were symmetric. The factor exp(half / loss) is that of
-    the logarithm; where it would exceed e, the interval grows in proportion to ``half``.
+    It begins ``half`` below what was seen. The other end is that of the logarithm, loss
+    exp(half / loss); where this factor would exceed e, it is in proportion to ``half``.
     """
     loss = seen + optimism
-    low = seen * np.exp(-half / max(seen, TINY))
     ratio = min(half / max(loss, TINY), 1.0)
     stretch = np.expm1(ratio) / ratio if ratio > 0 else 1.0
-    return Estimate(loss, float(low), float(loss + half * stretch))
+    return Estimate(loss, max(0.0, seen - half), float(loss + half * stretch))

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from tests.helpers.noisy_copies import noisy_copies
 
 from bayespoint import BayesPointClassifier
 from bayespoint.classifier.fitting import make_space
 from bayespoint.classifier.parameters import Parameters
 from bayespoint.engines import ExpectationPropagation, LaplaceApproximation
 from bayespoint.engines.gaussian.groups import alike, leave_groups_out, without
-from tests.helpers.noisy_copies import noisy_copies
 
 ENGINES = {
     "ep": ExpectationPropagation(prior_scale=1.0),
