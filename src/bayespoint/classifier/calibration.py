@@ -235,13 +235,13 @@ def expected_scores(
     Returns
     -------
     dict of str to Estimate
-        ``"error"``, with the exact (Clopper-Pearson) interval, and ``"log_loss"``. The mean of a few
-        losses is skewed, and large ones come late: its interval begins where Student's does, and
-        ends where that of its logarithm does. Few surprising points decide on a log-loss, and there
-        may be none among the training points. So its variance is the larger of what was seen and
-        what the forecasts themselves make one expect. Of groups, both variances are multiplied by
-        how much more the sums of groups vary than they would if points were independent
-        (E. L. Korn and B. I. Graubard, 1998).
+        ``"error"``, with the exact (Clopper-Pearson) interval, and ``"log_loss"``. The mean of few
+        losses is skewed: its interval begins where Student's does, and ends where that of its
+        logarithm does. Few surprising points decide on a log-loss, and there may be none among the
+        training points. So its variance is the larger of what was seen and what the forecasts
+        themselves make one expect. Of groups, both variances are multiplied by how much more the
+        sums of groups vary than they would if points were independent (E. L. Korn and
+        B. I. Graubard, 1998).
 
     Examples
     --------

@@ -28,13 +28,7 @@ from bayespoint.codings.ordinal import class_order
 from bayespoint.engines import Engine, Request, Run
 from bayespoint.engines.gaussian.groups import leave_groups_out
 from bayespoint.gpu.devices import memory_errors_in_words
-from bayespoint.posteriors import (
-    GaussianPosterior,
-    JointPosterior,
-    MixturePosterior,
-    Posterior,
-    StreamPosterior,
-)
+from bayespoint.posteriors import MixturePosterior, Posterior, StreamPosterior
 from bayespoint.rows.executor import current_executor
 from bayespoint.spaces import StackedSpace
 from bayespoint.spaces.scaling import Scaling
@@ -256,7 +250,7 @@ def solve(
     )
     with memory_errors_in_words(problem.device):
         posterior, run = problem.engine.run(space, problem.targets, request)
-    if problem.groups is not None and isinstance(posterior, (GaussianPosterior, JointPosterior)):
+    if problem.groups is not None and posterior.is_gaussian:
         leave_groups_out(posterior, space, problem.targets, problem.groups)
     return posterior, run
 

@@ -167,15 +167,14 @@ class Problem:
                 "'laplace' or 'perceptron' on the CPU, with dense rows in memory, or leave groups "
                 "away."
             )
-        codes = group_codes(groups, len(self.given))[self.given]
-        names, codes = np.unique(codes, return_inverse=True)
+        known = group_codes(groups, len(self.given))[self.given]
+        names, codes = np.unique(known, return_inverse=True)
         if len(names) == 1:
             raise ValueError(
                 "groups must be at least two: a group is predicted from the others. Got one, of "
                 f"{len(codes)} samples of positive weight."
             )
-        copies = 1.0 if self.weight is None else self.weight.max()
-        is_alone = len(names) == len(codes) and copies <= 1
+        is_alone = len(names) == len(codes) and (self.weight is None or self.weight.max() <= 1)
         return replace(self, groups=None if is_alone else codes)
 
     @property

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayespoint.engines.gaussian.joint.gaussians import precisions
-from bayespoint.posteriors import GaussianPosterior, JointPosterior
+from bayespoint.posteriors import JointPosterior
 from bayespoint.posteriors.joint import contrasts
 from bayespoint.tools.numbers import EPSILON
 
@@ -21,10 +21,7 @@ BYTES = 2**26  # memory for factors of some groups
 
 
 def leave_groups_out(
-    posterior: GaussianPosterior | JointPosterior,
-    space: Any,
-    targets: NDArray[np.int8],
-    groups: NDArray[np.intp],
+    posterior: Any, space: Any, targets: NDArray[np.int8], groups: NDArray[np.intp]
 ) -> None:
     """Let the left-out predictions of a posterior be those without the group of each row.
 
@@ -42,7 +39,7 @@ def leave_groups_out(
     if isinstance(posterior, JointPosterior):
         posterior.cavities = joint_cavities(posterior, space, groups)
         return
-    shift, rate = posterior.messages  # type: ignore[misc]
+    shift, rate = posterior.messages
     f, law, columns = space.outputs(posterior.mean), posterior.likelihood, []
     for task, factor in enumerate(posterior.factor):
         mean, variance = np.empty((2, len(groups)))
@@ -67,7 +64,7 @@ def joint_cavities(
     n_classes, _, k = posterior.own.shape
     H = contrasts(n_classes)
     f = space.outputs(posterior.mean)
-    mean, covariance = f.copy(), np.empty((*f.shape, n_classes))
+    mean, covariance = np.empty(f.shape), np.empty((*f.shape, n_classes))
     for rows in alike(groups, n_classes * (n_classes * k + posterior.shared.shape[2])):
         Z = space.rows(rows.ravel())
         A = np.zeros((len(Z), n_classes, n_classes * k + posterior.shared.shape[2]))
@@ -80,8 +77,7 @@ def joint_cavities(
         found, spread = without(
             (H.T @ A).reshape(shape), f[rows] @ H, shift[rows] @ H, own.reshape(shape)
         )
-        own_mean = f[rows].mean(axis=2, keepdims=True)
-        mean[rows] = found @ H.T + own_mean
+        mean[rows] = found @ H.T + f[rows].mean(axis=2, keepdims=True)
         covariance[rows] = H @ spread @ H.T + common.reshape(*rows.shape, 1, 1)
     return mean, covariance
 
